@@ -1,1 +1,1 @@
-"""How often drafts stand: Eq. 1, replay, laws of β, lenience, servers' numbers."""
+"""How often drafts are accepted: Eq. 1, replay, laws of β, lenience, servers' numbers."""

@@ -1,4 +1,4 @@
-"""Acceptance: how often drafts stand; with cost, one of the two ideas that make a plan."""
+"""Acceptance: how often drafts are accepted. A plan is made from an acceptance and a cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simulator.cost.cost import Cost
 Kind = Literal["iid", "by_position", "replay", "tree"]
 # From drafted tokens of blocks, shape (...), to what each block costs.
 Price = Callable[[NDArray[np.int64]], NDArray[np.float64]]
-# How far i.i.d. acceptances may foretell other tokens per call and still stand in for the real.
+# Largest error of i.i.d. acceptance, in tokens per call, at which it may replace the measured one.
 IID_TOLERANCE = 0.05
 
 
@@ -81,8 +81,8 @@ class Acceptance(ABC):
         """Returns the expected price of a text's blocks over its tokens.
 
         Args:
-          price: of a block, from the number of tokens that it drafts, which near a text's end or
-            for want of a proposal may be fewer than γ.
+          price: cost of a block as a function of the tokens that it drafts. A block drafts fewer
+            than γ near the end of a text or where the drafter proposes nothing.
           gamma: most tokens that a block drafts, at least 0, shape (...).
         """
 
@@ -92,7 +92,7 @@ class Acceptance(ABC):
 
     @property
     def logit_covariance(self) -> NDArray[np.float64]:
-        """The doubt of rates: of a change of all logits, and of their slope by log position.
+        """Covariance of two errors of the rates: a shift of all logits, a slope by log position.
 
         Shape (2, 2); zero where nothing is in doubt.
         """
@@ -119,8 +119,8 @@ class Acceptance(ABC):
     def rejected(self, gamma: int) -> NDArray[np.float64]:
         """Returns the chance that a block ends by a rejection behind 0, …, γ - 1 accepted tokens.
 
-        Position i stands with the chance E[τ(i)] - E[τ(i - 1)], of blocks that begin where those of
-        each γ do.
+        Position i is accepted with probability E[τ(i)] - E[τ(i - 1)], for blocks that begin where
+        the blocks of each γ begin.
 
         Args:
           gamma: drafted tokens, at least 1.

@@ -1,16 +1,16 @@
-"""Block verification: how much of a draft stands when it is judged as a whole.
+"""Block verification: how much of a draft is accepted when it is judged as a whole.
 
 Sun et al. 2024 ("Block verification accelerates speculative decoding"), Algorithm 2. After i
 drafted tokens X the share of the target that is left is
 
     s_0 = 1,    s_i = min(1, s_{i-1} p_i(X_i) / q_i(X_i)),
 
-and at least i tokens stand with probability s_i, given them; accepting one by one, that is the
-product of min(1, p/q), which is never more.
+and at least i of the drafted tokens are accepted with probability s_i. Token by token, the
+probability is the product of min(1, p/q), which is never larger.
 
-So it is known how often a recorded text's tokens stand, with no assumption. That X_1, …, X_i are
-drafted, stand and are the text's own x has probability q(x_1…x_i) s_i, and that the text has them
-p(x_1…x_i), whatever follows. Hence, given the text, at least i stand with probability
+So a recorded text x shows how often its tokens are accepted, with no assumption: x_1, …, x_i are
+drafted and accepted with probability q(x_1…x_i) s_i, and the target emits them with probability
+p(x_1…x_i). Hence, given the text, at least i are accepted with probability
 
     w_i = q(x_1…x_i) s_i / p(x_1…x_i) = min(1, min over j <= i of Π_{k<=j} q_k(x_k) / p_k(x_k)):
 
@@ -25,12 +25,12 @@ from simulator.numerics.arguments import integer, non_negative
 
 
 def block_acceptance(ratio: ArrayLike, max_gamma: int) -> NDArray[np.float64]:
-    """Returns the probability that the text's tokens stand, those of the block before standing.
+    """Returns the probability that each token of the text is accepted once its block's earlier are.
 
     Args:
       ratio: q(x)/p(x) of the text's tokens, at least 0: shape (N,) where the draft's law depends
-        on the text before alone; shape (N, K) where it depends on the block, entry (t, k) being
-        for position t + k of the block that begins at t. A one-hot q's may be cut to 1.
+        only on the text before; shape (N, K) where it depends on the block, entry (t, k) being
+        for position t + k of the block that begins at t. For a one-hot q, it may be cut to 1.
       max_gamma: the longest draft of interest, at least 1; at most K.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Rates by position, as servers print them: how often positions 1, 2, … of a draft stand."""
+"""Rates by position, as servers print them: how often positions 1, 2, … are accepted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CUT_SHORT = 0.01
 
 @dataclass(frozen=True, slots=True)
 class ByPosition(Acceptance):
-    """Blocks whose position i stands with a rate of its own, once all before it do.
+    """Blocks in which position i has its own acceptance rate, once all earlier ones are accepted.
 
         E[τ(γ)] = 1 + Σ_{i≤γ} r_1 … r_i
 
@@ -57,7 +57,7 @@ class ByPosition(Acceptance):
 
     @property
     def unconditional(self) -> tuple[float, ...]:
-        """How often each position stands, counting all blocks; shape (γ,)."""
+        """How often each position is accepted, counting all blocks; shape (γ,)."""
         return tuple(np.cumprod(self.conditional).tolist())
 
     @property

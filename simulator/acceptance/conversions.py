@@ -1,6 +1,6 @@
 """From the numbers that servers print to α and back; all of it under the i.i.d. assumption.
 
-What most servers call acceptance rate is accepted over drafted tokens: it falls with γ and is not
+Most servers call accepted over drafted tokens the acceptance rate: it falls with γ and is not
 α. The α that these functions infer from counts equals E[β] only where the β of all positions are
 independent and alike (Leviathan et al. 2023, §3.1), so it is called alpha_iid elsewhere.
 """

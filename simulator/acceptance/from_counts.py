@@ -49,7 +49,7 @@ class FromCounts(ByPosition):
     observed, most: the largest γ that was counted, and the largest that may be advised.
     positions: how many positions were counted; 0: only lengths were.
     lengths: tokens a block by γ, counted without positions: they go before the rates' own.
-    change: of the logits with the logarithm of the context.
+    change: change of the logits per unit of the logarithm of the context.
     origin: mean logarithm of the counted contexts; None: fewer than two were counted.
     away: distance of the logarithm of this context from origin.
     unfitting: sentences that name counts which do not fit the others.

@@ -12,7 +12,7 @@ from simulator.numerics.arguments import integers, probability
 
 @dataclass(frozen=True, slots=True)
 class Iid(Acceptance):
-    """Each drafted token stands with probability α, texts being long (Leviathan et al. 2023, §3.1).
+    """Accepts each drafted token with probability α; long texts (Leviathan et al. 2023, §3.1).
 
     rate: α in [0, 1].
     counted_at: the largest γ of the drafts that it was counted on; None: a law says them all.

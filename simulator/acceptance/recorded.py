@@ -10,7 +10,7 @@ from simulator.acceptance.acceptance import Acceptance, Kind, Price
 from simulator.acceptance.tokens import expected_tokens
 from simulator.numerics.arguments import integer, integers, non_negative, probability
 
-# What rounding may add to the blocks of a text in which no draft stands: 1 for each token.
+# A text whose drafts are all rejected has 1 block for each token; rounding may add this share.
 _ROUNDING = 1e-9
 # Half the difference of logits that derivatives are taken over.
 _STEP = 1e-3
@@ -18,7 +18,7 @@ _STEP = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Recorded(Acceptance):
-    """What replaying recorded texts says of each γ up to the largest replayed.
+    """The acceptance found by replaying recorded texts, for each γ up to the largest replayed.
 
     rate: α, the mean of β along the texts, in [0, 1].
     blocks: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens for each token
@@ -75,7 +75,7 @@ class Recorded(Acceptance):
         """Returns the expected price of blocks for each token; beyond the replayed γ, extrapolated.
 
         There blocks draft as few tokens as before where they drafted fewer than the longest
-        replayed; the rest of them grow, and what they draft stands, at the rates seen last.
+        replayed. The other blocks grow, and their drafts are accepted, at the rates seen last.
         """
         lengths = integers("gamma", gamma)
         total = np.empty(lengths.shape)
@@ -92,8 +92,8 @@ class Recorded(Acceptance):
     def _beyond(self, gamma: int) -> NDArray[np.float64]:
         """Returns the expected blocks for each token that draft 0, …, γ tokens.
 
-        A block of at least j tokens is one that had room for them: of those with room for j - 1 a
-        share h does, and of what then stands a share a. With R_j the chance of that room,
+        A block that drafts position j had room for it: a share h of the blocks with room for j - 1,
+        with R_j the share of all blocks. A share a of these accepts it. So
 
             E[τ(γ)] = 1 + Σ_{j≤γ} R_j S_j,   R_j = R_{j-1} h,   S_j = S_{j-1} a     (j > G)
 

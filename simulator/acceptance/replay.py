@@ -1,4 +1,4 @@
-"""Replay: what decoding a recorded text costs on average, for any γ, with no i.i.d. assumption.
+"""Replay: the mean cost of decoding a recorded text, for any γ, with no i.i.d. assumption.
 
 Given a text sampled from the target, Algorithm 1 of Leviathan et al. 2023 accepts a drafted
 position with probability a = min(1, q(x)/p(x)), x being the text's own token there, independently
@@ -31,7 +31,7 @@ class Replay:
 
         Args:
           acceptance: probability in [0, 1] that the text's token is accepted if drafted. Shape (N,)
-            where the draft's law depends on the text before alone; shape (N, K) where it depends on
+            where the draft's law depends only on the text before; shape (N, K) where it depends on
             the block, entry (t, k) being for position t + k of the block that begins at t. Entries
             beyond the text or the draft are not read.
           limit: the decoder's max_new_tokens, at least N; without it N. A text that ended before
@@ -64,8 +64,8 @@ class Replay:
     def lengths(self, gamma: int) -> NDArray[np.int64]:
         """Returns how many tokens a block drafts when it begins at each position, shape (N,).
 
-        The least of gamma, what is proposed, and what can still be emitted beside the target's own
-        token.
+        The smallest of gamma, the number of proposed tokens, and the tokens that can still be
+        emitted in addition to the target's own.
 
         Args:
           gamma: most tokens that a block drafts, at least 0.
@@ -91,8 +91,8 @@ class Replay:
     def blocks(self, gamma: int) -> NDArray[np.float64]:
         """Returns the expected number of blocks that draft 0, …, gamma tokens, shape (gamma + 1,).
 
-        What any price of blocks needs to know of a replay: their sum is the number of target calls
-        (the prompt's own pass is not one), and the accepted tokens are the text's less the calls.
+        Any price of blocks follows from these numbers: their sum is the number of target calls
+        (without the prompt's pass), and the accepted tokens are the text's tokens less the calls.
         """
         counts = np.bincount(self.lengths(gamma), self.starts(gamma), minlength=gamma + 1)
         return np.asarray(counts, dtype=np.float64)
@@ -100,10 +100,10 @@ class Replay:
     def positions(self, gamma: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Returns the expected number of blocks that accept positions 1, …, gamma, and draft them.
 
-        What servers count by position: a position is accepted where all before it are.
+        Servers count these by position: a position is accepted only if all before it are.
         """
         rates, starts = self._rates, self.starts(gamma)
-        # What is emitted ends the text.
+        # The text ends where its last token is emitted.
         lengths = np.minimum(self.lengths(gamma), np.arange(len(starts))[::-1])
         accepted, offered = np.zeros(gamma), np.zeros(gamma)
         reached = starts.copy()

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simulator.numerics.arguments import floats, integers, probability
 
-# Stands in for log(0): far below any logarithm that matters, yet finite, so that 0 times it is 0.
+# Replaces log(0): far below any logarithm that matters, yet finite, so that 0 times it is 0.
 _LOG_ZERO = -1e308
 
 

@@ -18,7 +18,7 @@ THRESHOLD = 0.5
 UNDECIDED = (0.4, 0.9)
 # A measured γ is replaced by one that is faster by BEATEN with the probability of this quantile.
 BEATEN, SURE = 0.01, 1.2816
-# A γ that is better with a lower probability than that of this quantile (5 %) is not run.
+# A γ whose probability of being better is below 5 %, this quantile, is not run.
 POSSIBLE = 1.6449
 # A run has to promise this share of speed to be worth its while.
 WORTH = 0.002
@@ -109,7 +109,7 @@ def advise(
     Args:
       gammas: candidates, each at least 1, rising, shape (n,).
       law: the law of the logarithms of their speed-ups over no speculation.
-      near: what a smaller γ may lose against the best one, in logarithms.
+      near: largest loss of a smaller γ against the best one, in logarithms.
       worth: share of speed that a further run must promise.
       repeat: standard deviation of a run's outcome, a logarithm.
       calibrated: whether a stated probability comes true as often as it says.
@@ -195,7 +195,7 @@ def _next_run(
     points, weights = np.polynomial.hermite_e.hermegauss(40)
     weights = weights / weights.sum()
     steps = covariance / np.sqrt(np.diag(covariance) + repeat**2)
-    # Rows: candidates for the run; columns: the γ it tells of; depth: its outcome.
+    # Rows: candidates for the run; columns: γ; depth: the run's outcome.
     after = mean[None, :, None] + steps.T[:, :, None] * points
     gains = after.max(axis=1) @ weights - mean[advised]
     if 0 not in tried:

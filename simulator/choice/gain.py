@@ -1,7 +1,7 @@
-"""What acceptance and cost make together: the speed-up of each γ, the best one, where it ends.
+"""The speed-up of each γ from acceptance and cost, the best γ, and the break-even acceptance.
 
-Every speed-up is `speed_up`: what the target alone takes for a token over what blocks take for one.
-Theorem 8 of Leviathan et al. 2023 (`walltime`) is that of `Iid` and `Ratio`.
+Every speed-up is `speed_up`: the baseline's time per token over the time per token with blocks.
+For `Iid` and `Ratio` this is Theorem 8 of Leviathan et al. 2023 (`walltime`).
 """
 
 import numpy as np
@@ -15,11 +15,11 @@ from simulator.numerics.arguments import integer, integers
 
 
 def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> NDArray[np.float64]:
-    """Returns the expected speed-up over the target alone; 1 at γ = 0: do not speculate.
+    """Returns the expected speed-up over the baseline (no speculation); 1 at γ = 0.
 
     Args:
-      acceptance: how often drafts stand.
-      cost: of blocks and of the target alone.
+      acceptance: how often drafts are accepted.
+      cost: times of blocks and of the baseline.
       gamma: drafted tokens per block, at least 0, shape (...).
     """
     length = integers("gamma", gamma)
@@ -70,13 +70,13 @@ def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:
     1 to γ + 1. Under Theorem 8 the rate is c (Leviathan et al. 2023, Corollary 9).
 
     Args:
-      cost: of blocks and of the target alone.
+      cost: times of blocks and of the baseline.
       max_gamma: the largest γ considered, at least 1.
 
     Returns:
-      in [0, 1], and at this rate and below none gains, with one exception: at 0 every α above 0
-      gains, and 0 does, too, if some block costs less than a token of the target alone (whose
-      overhead it then spares). 1: a perfect draft breaks even at best. NaN: not even that.
+      a rate in [0, 1]: no rate up to this one gains, with one exception: at 0 every α above 0
+      gains, and α = 0 gains, too, if some block costs less than a baseline token (whose overhead
+      it then saves). 1: a perfect draft breaks even at best. NaN: not even a perfect draft does.
     """
     gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
     needed = np.maximum(cost.block_seconds(gamma) / cost.baseline_seconds, 1.0)
@@ -90,8 +90,8 @@ def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float
     """Returns the c from which on no γ up to max_gamma gains, all else being as it is.
 
     Args:
-      acceptance: how often drafts stand.
-      cost: of blocks; in place of their steady draft steps, ones of c target steps are put.
+      acceptance: how often drafts are accepted.
+      cost: times of blocks; their steady draft steps are replaced by steps of c target steps.
       max_gamma: the largest γ considered, at least 1.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Plans over a grid: every acceptance with every cost, and what they say of a growing batch."""
+"""Plans over a grid: every acceptance with every cost, also as the batch grows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ DENSE, SMALL, STEP = 256, 32, 1.06
 class PlanRequest:
     """The plans that are wanted.
 
-    acceptances, prices: each of the one with each of the other, at least one of both.
-    c_hat, gamma, max_gamma, near: as `simulator.choice.plan.plan` takes them; a pricing's own c_hat
-      stands in for None, its own largest γ goes before a greater max_gamma, and a γ that its
-      draft's configuration states is evaluated where none is asked for.
+    acceptances, prices: every acceptance is planned with every price; at least one of each.
+    c_hat, gamma, max_gamma, near: as `simulator.choice.plan.plan` takes them. A pricing's own c_hat
+      replaces None, its own largest γ limits max_gamma, and a γ that its draft's configuration
+      states is evaluated where gamma is None.
     doubt: covariance of measured speed-ups; None: it follows from acceptance and cost.
-    reads_again: whether the target, which has recurrent layers, reads what stands of a block again
-      after a rejection.
+    reads_again: whether the target, which has recurrent layers, reads a block's accepted tokens
+      again after a rejection.
     batches: more batch sizes that may be planned.
     finer: prices some of these; None: nothing but `prices` is planned.
     """

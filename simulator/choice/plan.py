@@ -1,4 +1,4 @@
-"""A plan: what acceptance and cost lead to at each draft length, and the one that is advised."""
+"""A plan: the speed-up at each draft length, from acceptance and cost, and the advised length."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ MOST_GAMMA = 10_000
 class Plan:
     """The consequences of acceptance and cost, at one γ and at all of them.
 
-    acceptance, price: what was planned with.
+    acceptance, price: the inputs of the plan.
     c_hat: operations of one draft step over the operations of one target step.
-    near: what a smaller γ may lose against the best, a logarithm.
+    near: largest loss of a smaller γ against the best, a logarithm.
     curve: every γ from 1 to the largest considered.
     allowed: which of them the draft can draft and the server replays, shape (n,).
     gamma: the γ that `at` is of: what the caller wants, else optimal_gamma.
@@ -135,7 +135,7 @@ def plan(
       c_hat: operations of one draft step over the operations of one target step; without it, c.
       gamma: the γ to evaluate, at least 1; without it, the best one.
       max_gamma: the largest γ considered for the best, and the end of the curve; in 1..10,000.
-      near: what a smaller γ may lose against the best, in [0, 1).
+      near: largest share that a smaller γ may lose against the best, in [0, 1).
       doubt: covariance of measured speed-ups; None: it follows from acceptance and cost.
       worth: share of speed that the next run must promise.
 

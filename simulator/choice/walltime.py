@@ -15,7 +15,7 @@ from simulator.numerics.arguments import (
 
 
 def improvement_factor(alpha: ArrayLike, gamma: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
-    """Returns the expected speed-up over decoding with the target alone.
+    """Returns the expected speed-up over decoding without speculation.
 
         (1 - α^(γ+1)) / ((1 - α)(γc + 1))     (Leviathan et al. 2023, Theorem 8)
 
@@ -62,7 +62,7 @@ def operations_factor(alpha: ArrayLike, gamma: ArrayLike, c_hat: ArrayLike) -> N
     Args:
       alpha: acceptance rate in [0, 1], shape (...).
       gamma: drafted tokens per block, an integer >= 0; all three broadcast.
-      c_hat: operations of one draft step over those of one target step, at least 0.
+      c_hat: operations of one draft step over operations of one target step, at least 0.
     """
     rate, length, operations = floats(
         {
@@ -81,7 +81,7 @@ def oracle_improvement_factor(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.floa
 
     A block yields 1/(1 - α) tokens (Leviathan et al. 2023, §3.5), all but one of them drafted at c
     each; one target call verifies them. Where c ≥ 1 the oracle, too, does not speculate: 1. It
-    gains less than 1/(1 - 1/e), 58 %, over the best fixed γ, whatever α < 1 and c.
+    gains less than 1/(1 - 1/e), 58 %, over the best fixed γ, for every α < 1 and c.
 
     Args:
       alpha: acceptance rate in [0, 1], shape (...).
@@ -142,7 +142,7 @@ def _optimum(alpha: NDArray[np.float64], c: NDArray[np.float64], limit: int) -> 
     shorter = np.clip(np.floor(_lambert(decay, cost) / decay - 1), 0, limit - 1)
     gain = rate ** (shorter + 1) * (1 + shorter * cost)
     price = cost * tokens_formula(rate, shorter)
-    # γ = 1 gains wherever anything does, whatever the last digit of a power says.
+    # γ = 1 gains wherever any γ gains, even if the last digit of a power disagrees.
     best = np.maximum(shorter + (gain > price * (1 + TIE)), 1)
     return np.where(unbounded, limit, np.where(pays, best, 0))
 
@@ -151,7 +151,7 @@ def _lambert(decay: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.f
     """Returns u = -K - W₋₁(-e^(-K)), the positive root of e^u - 1 - u = δ = L (1 - c) / c.
 
     The argument -e^(-K) underflows for K > 745 and, near K = 1, W₋₁ differs from -K by rounding
-    alone. So the equation that defines W₋₁ is solved for u itself, and for large δ, which may
+    only. So the equation that defines W₋₁ is solved for u itself, and for large δ, which may
     overflow, its logarithm.
     """
     log_delta = np.log(decay) + np.log1p(-c) - np.log(c)

@@ -1,1 +1,1 @@
-"""What a block takes: measured curves (Theorem 8 a case of them) and rooflines."""
+"""Times of blocks: measured curves (Theorem 8 is a special case) and rooflines."""

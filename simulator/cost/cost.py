@@ -1,4 +1,4 @@
-"""Cost: what a block takes; with acceptance, one of the two ideas that a plan is made of."""
+"""Cost: the time of a block. A plan is made from an acceptance and a cost."""
 
 from abc import ABC, abstractmethod
 
@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class Cost(ABC):
-    """What drafting and verifying a block takes, and what a token of the target alone does.
+    """Times of drafting and verifying a block, and of a baseline token (without speculation).
 
     A time is a second, or, where `in_seconds` is false, a step of the target.
 
@@ -45,7 +45,7 @@ class Cost(ABC):
     @property
     @abstractmethod
     def baseline_seconds(self) -> float:
-        """Time per token of the target alone, its bookkeeping included."""
+        """Time per baseline token: the target without speculation, its bookkeeping included."""
 
     @property
     @abstractmethod
@@ -75,11 +75,11 @@ class Cost(ABC):
 
         Args:
           gamma: drafted tokens, at least 0, shape (...). A block that drafts none still pays the
-            overhead; to decode with the target alone costs baseline_seconds instead.
+            overhead; decoding without speculation costs baseline_seconds instead.
         """
         return np.asarray(self.drafting_seconds(gamma) + self.checking_seconds(gamma))[()]
 
     @property
     def baseline_tokens_per_second(self) -> float:
-        """Tokens per second of the target alone."""
+        """Tokens per second of the baseline (the target without speculation)."""
         return 1 / self.baseline_seconds

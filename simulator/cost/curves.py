@@ -1,4 +1,4 @@
-"""What blocks cost in seconds: a measured curve of verification in place of a free one."""
+"""Cost of blocks in seconds, with a measured curve for verification."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ from simulator.numerics.arguments import integer, integers, non_negative
 class CostModel(Cost):
     """Seconds of every part of decoding: a block of γ takes t_d(γ) + t_p(γ+1) + t_o.
 
-    The curve t_p is that of `pass_seconds`; with the point n = 1 alone it is flat, verification
-    free. The curve t_d is linear between its points and 0, and goes on by a steady step t_q for
+    The curve t_p is given by `pass_seconds`; with only the point n = 1 it is flat and verification
+    is free. The curve t_d is linear between its points and 0, and rises by a steady step t_q for
     each further token; with no point it is γ·t_q.
 
     target_seconds: t_p(n), a target pass over n new tokens with a warm cache, by n; 1 is required.
     draft_seconds: t_q, one steady draft step with its sampling.
     overhead_seconds: t_o, everything else in a block.
-    baseline_overhead_seconds: t_b, what the target alone spends beside its pass on each token.
+    baseline_overhead_seconds: t_b, time that the baseline spends per token in addition to its pass.
     draft_curve: t_d(γ), drafting γ tokens, by γ: the first step need not cost what later ones do.
       Without the point 0, to draft nothing takes nothing.
     """
@@ -64,7 +64,7 @@ class CostModel(Cost):
 
     @property
     def baseline_seconds(self) -> float:
-        """Seconds per token of the target alone: t_p(1) + t_b."""
+        """Seconds per baseline token (no speculation): t_p(1) + t_b."""
         return self.target_seconds[1] + self.baseline_overhead_seconds
 
     @property

@@ -19,7 +19,7 @@ class DraftShape:
       Medusa, the head of one position; of parallel drafts, the pass over all positions.
     parallel: whether one pass over γ positions drafts γ tokens.
     longest: tokens that it can draft at most; None if any number.
-    held_bytes: what it takes in memory beside caches, what it borrows from the target left out.
+    held_bytes: its memory without caches and without weights that it borrows from the target.
     once: weights that a block is multiplied by once, however many tokens it drafts.
     in_turn: weights that every token of a parallel draft takes, one token after another.
     stated_gamma: how many tokens its configuration says that it drafts; None: it does not say.
@@ -43,5 +43,5 @@ class DraftShape:
 
     @property
     def turn(self) -> ModelShape:
-        """What each token of a parallel draft takes after the pass: no layer, and no cache."""
+        """Work of each token of a parallel draft after the pass: no layer, and no cache."""
         return replace(self.step, layers=0, weights=self.in_turn, caches=())

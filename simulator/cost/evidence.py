@@ -41,7 +41,7 @@ class Works:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Measured logarithms: of a run's time, or where `paired` of plain time over its time.
+    """Logarithms of measured times of runs; where `paired`, of plain time over a run's time.
 
     own, plain: works of an emitted token, as it ran and without speculation.
     paired: whether the runs have the plain time of the same load, shape (n,).

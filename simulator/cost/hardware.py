@@ -18,13 +18,13 @@ class Hardware:
     name: how a user names it, in lower case.
     peak_flops: dense operations a second by number format (a name of
       simulator.cost.number_formats.COMPUTED). "bfloat16", "float16", "fp8", "int8" and "fp4" are
-      those of the matrix units, without structured sparsity and accumulating in float32; "float32"
-      is plain float32 arithmetic, which frameworks use unless told to round to TF32. A format that
+      rates of the matrix units, without structured sparsity and accumulating in float32; "float32"
+      is plain float32 arithmetic, which frameworks use unless set to round to TF32. A format that
       the hardware lacks is absent.
     bandwidth: bytes a second from its memory.
     memory_bytes: size of that memory.
     link_bandwidth: bytes a second to other GPUs of the server, one way; None without a link.
-    link_latency_seconds: what an all-reduce takes however little it moves.
+    link_latency_seconds: least time of an all-reduce, even for few bytes.
     source: the maker's document, by title.
     seen: where the numbers were read for this release; empty if they could not be looked up.
     """

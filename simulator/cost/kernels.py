@@ -202,7 +202,7 @@ def _matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, i
             return []
         case "attention":
             output = hidden * _attention_width(shape)
-            # What the output's matrix leaves is the first's; three fifths where that is not known.
+            # The first matrix has the values that the output's has not; 3/5 where that is unknown.
             first = values - output if 0 < output < 0.8 * values else 0.6 * values
             sides = [(first / hidden / tp, hidden), (hidden, (values - first) / hidden / tp)]
         case "feed-forward":

@@ -59,7 +59,7 @@ class Machine(ABC):
 
     @abstractmethod
     def plain_work(self, load: LoadPoint) -> Work:
-        """Returns the work of one token of every sequence by the target alone."""
+        """Returns the work of one baseline token of every sequence (no speculation)."""
 
     @abstractmethod
     def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
@@ -67,14 +67,14 @@ class Machine(ABC):
 
     @abstractmethod
     def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        """Returns the work of all else in that block: verification, and what is beside models."""
+        """Returns the rest of the block's work: verification, and the server's own work."""
 
     @abstractmethod
     def prompt_work(self, load: LoadPoint) -> Work:
         """Returns the work of others' prompts for one emitted token of every sequence."""
 
     def least_seconds(self, load: LoadPoint) -> float:
-        """Returns a bound that no step of the target alone is below; 0: none is known."""
+        """Returns a lower bound of a baseline step's seconds; 0: none is known."""
         return 0.0
 
     def block_work(self, load: LoadPoint, drafting: Drafting) -> Work:
@@ -85,7 +85,7 @@ class Machine(ABC):
         """Returns the work of one emitted token of every sequence.
 
         Args:
-          drafting: of a block; None: the target alone.
+          drafting: drafts of the block; None: no speculation.
           length: tokens that a block emits, at least 1; 1 without drafting.
         """
         prompts = self.prompt_work(load)

@@ -13,14 +13,14 @@ CacheKind = Literal["full", "sliding", "chunked", "linear", "latent", "indexed"]
 class Weights:
     """All weights of one kind that are stored and multiplied alike, of all layers together.
 
-    kind: "embedding" (looked up, not multiplied), "attention" (whatever mixes tokens, recurrent
-      layers included), "feed-forward" (shared experts and routers included), "experts" (routed),
+    kind: "embedding" (looked up, not multiplied), "attention" (all layers that mix tokens, also
+      recurrent ones), "feed-forward" (shared experts and routers included), "experts" (routed),
       "head" (the output matrix), "other" (norms, biases).
     values: how many, at least 0.
-    stored_bytes: what they take in memory, scales of quantisation included.
+    stored_bytes: bytes in memory, scales of quantisation included.
     computed_in: number format of the products with them.
-    experts: of how many experts of a layer these are the weights; 0 unless routed.
-    active: how many of those one token is sent to; 0 unless routed.
+    experts: number of experts of a layer that these weights belong to; 0 unless routed.
+    active: number of these experts that one token is sent to; 0 unless routed.
     held: whether this model holds them; a head that drafts reads its target's output matrix.
     """
 
@@ -44,12 +44,12 @@ class CacheLayers:
 
     kind: "full" keeps all tokens, "sliding" and "chunked" a window of them, "latent" a compressed
       key-value pair (multi-head latent attention), "indexed" reads
-      those tokens alone that an indexer picks, "linear" a state of fixed size.
+      only the tokens that an indexer picks, "linear" a state of fixed size.
     layers: how many, at least 1.
-    bytes_per_token: of one layer.
-    state_bytes: of one layer and sequence, whatever its length.
+    bytes_per_token: cache bytes of one layer for each token.
+    state_bytes: bytes of one layer and sequence that do not depend on its length.
     window: tokens that one query sees; None: all.
-    operations: of attention, for one new token, one cached one and one layer.
+    operations: operations of attention for one new token, one cached token and one layer.
     shards: into how many parts tensor parallelism can divide it (key-value heads; 1 if latent).
     held: whether these layers keep what they read; layers that share another's cache do not.
     """
@@ -66,9 +66,9 @@ class CacheLayers:
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """What one forward pass of a decoder multiplies, reads and keeps.
+    """The weights and caches that one forward pass of a decoder multiplies, reads and keeps.
 
-    layers, hidden, heads, vocabulary: sizes, at least 1; heads are those of the queries.
+    layers, hidden, heads, vocabulary: sizes, at least 1; heads counts the heads of queries.
     weights: by kind; a kind comes more than once where its parts are stored differently.
     caches: by kind of layer.
     activations: number format of activations and cache.

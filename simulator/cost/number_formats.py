@@ -14,7 +14,7 @@ COMPUTED = ("float32", "bfloat16", "float16", "fp8", "int8", "fp4")
 class NumberFormat:
     """How weights are stored, and the narrowest format that their products can be computed in.
 
-    bits: of one value, at least 1.
+    bits: bits of one value, at least 1.
     group: values that share their scales, at least 1.
     scale_bytes: bytes of the scales (and zero points) of one group.
     computed_in: a name of COMPUTED; activations that are wider raise it.
@@ -50,7 +50,7 @@ def int4(*, group: int, zero_points: bool, scale_bytes: float = 2.0) -> NumberFo
     Args:
       group: values that share a scale, at least 1.
       zero_points: whether every group has a zero point of 4 bits.
-      scale_bytes: of one scale.
+      scale_bytes: bytes of one scale.
     """
     return NumberFormat("int4", 4, group, scale_bytes + 0.5 * zero_points, "fp4")
 

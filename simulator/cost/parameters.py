@@ -1,4 +1,4 @@
-"""What an engine adds to the roofline: a few positive factors and times, each of them in doubt."""
+"""Corrections of the roofline for an engine: a few positive factors and times, each uncertain."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 PARAMETERS = (
     "roof",  # time of reading and multiplying over that at the roofs: 1 / efficiency
     "layer",  # seconds a layer of any pass that do not shrink with the work
-    "experts",  # further experts that several tokens read, over those of uniform routing
-    "arithmetic",  # arithmetic of all tokens but the first, over that at the peak rate
-    "plain",  # seconds a step without speculation, beside the target
-    "block",  # seconds a block, beside both models
-    "draft",  # seconds a pass of the draft, beside its roofline
+    "experts",  # further experts that several tokens read, over the number of uniform routing
+    "arithmetic",  # time of arithmetic of all tokens but the first, over its time at the peak rate
+    "plain",  # seconds a step without speculation, in addition to the target's pass
+    "block",  # seconds a block, in addition to the passes of both models
+    "draft",  # seconds a pass of the draft, in addition to its roofline
     "sequence",  # seconds a sequence and token that the target passes over
-    "prompt",  # arithmetic of others' prompts while decoding, over that at the peak rate
+    "prompt",  # time of other requests' prompts while decoding, over its time at the peak rate
     "cache",  # reading the cached tokens, over that at the roofs
     "recache",  # the same for every further token of a sequence
 )
@@ -26,11 +26,11 @@ COUNT = len(PARAMETERS)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a step asks of a deployment: seconds are linear in the parameters.
+    """The work of a step on a deployment. Its seconds are linear in the amounts.
 
         seconds = Σ_i amounts_i · exp(θ_i) + fixed
 
-    amounts: of each of PARAMETERS, at least 0, shape (COUNT,).
+    amounts: amount of each of PARAMETERS, at least 0, shape (COUNT,).
     fixed: seconds that no parameter scales (all-reduces).
     """
 

@@ -16,7 +16,7 @@ from simulator.numerics.arguments import integers
 
 @dataclass(frozen=True, slots=True)
 class ParametricCost(Cost):
-    """What blocks take if the parameters are these; prompts of others left out.
+    """Times of blocks at given parameters, without the prompts of other requests.
 
     logs: natural logarithms of the parameters, shape (COUNT,).
     observed: the largest γ of the load's runs; None without any.
@@ -48,7 +48,7 @@ class ParametricCost(Cost):
 
     @property
     def c(self) -> float:
-        """What a second drafted token adds to the first, over a step of the target."""
+        """Time that a second drafted token adds to the first, over the time of a target step."""
         first, second = self.drafting_seconds([1, 2])
         return float(second - first) / self.step_seconds
 

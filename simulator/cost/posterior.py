@@ -21,7 +21,7 @@ from simulator.cost.machine import Drafting, LoadPoint, Machine
 from simulator.cost.parameters import COUNT, PARAMETERS
 from simulator.cost.runs import Run, pooled, require_consistent
 
-# Variance of the logarithm of what a user states.
+# Variance of the logarithm of a number that a user states.
 SURE = 1e-8
 # A load's own error is at least this: effects of loads then are none.
 _NO_ERROR = 1e-6
@@ -114,9 +114,9 @@ class Posterior:
         """Returns the law of the speed-up over no speculation at every drafting.
 
         Args:
-          load: what is served.
-          draftings: what blocks draft.
-          lengths: tokens a block of each of them, at least 1.
+          load: the requests that are served.
+          draftings: the drafts of blocks, at one or more γ.
+          lengths: mean tokens that a block of each drafting emits, at least 1.
         """
         plain, own = self._works(load, [None], [1.0]), self._works(load, draftings, lengths)
         mean = plain.log_seconds(self.logs) - own.log_seconds(self.logs)

@@ -21,22 +21,22 @@ DEFAULT_CONTEXT = 1024
 class Load:
     """The load and the machine that the costs of a batch are of.
 
-    origin: what the costs are, in words, as "measured on cpu".
+    origin: source of the costs, in words, as "measured on cpu".
     gpu, dtype, tp: as the user named them; gpu None: not known; dtype None: each configuration's
       own.
-    draft_kind: what the draft was taken for (`simulator.cost.draft_shape.DraftKind`).
+    draft_kind: kind of draft (`simulator.cost.draft_shape.DraftKind`).
     context: tokens in each sequence's cache.
     needed_gb: weights and caches of both models on each GPU; None: not known.
     fits: whether its memory suffices.
-    modelled: whether a model of the machine says the costs; if not, they were measured.
-    draft_overhead: the share of a draft step that its layers take whatever they compute; None:
-      not known.
-    memory_gb: of each GPU; None: not known.
+    modelled: whether a model of the machine gives the costs; if not, they were measured.
+    draft_overhead: share of a draft step that its layers take regardless of their work; None: not
+      known.
+    memory_gb: memory of each GPU in GB; None: not known.
     speeds: measured over predicted tokens per second of one sequence, the 10th and the 90th
       percentile of published measurements; None: not known.
     cost_model: "kernels", "public" or "roofline", how the costs were modelled; None: they were
       measured.
-    notes: what a reader must know of the costs.
+    notes: warnings for a reader of the costs.
     estimated: "between" or "beyond" the batches that were run; None: this one was run, or modelled.
     """
 
@@ -61,20 +61,20 @@ class Load:
 class Pricing:
     """One set of costs to plan with.
 
-    cost: of blocks of one pass over the batch.
+    cost: times of blocks, each block a pass over the whole batch.
     c_hat: the ratio in operations where the source of the costs knows it.
     batch: sequences decoded together.
     load: None: of no load in particular.
     max_gamma: tokens that the draft can draft at most; None: any number.
     multiple: layers of a draft that are run again: a longer draft is a multiple of them.
-    stated_gamma: what the draft's configuration says that it drafts; None: it does not say.
+    stated_gamma: drafted tokens that the draft's configuration states; None: it states none.
     draft_passes: from a largest n to times of the draft's passes over 1 to n tokens, by n, in the
       cost's unit; None: a pass takes what a step does.
     prompt_seconds: from a number of prompt tokens to the time of a pass over them, of the target
-      alone and of both models; None: not known.
-    posterior: what is known of the cost, which is then that of the most probable parameters; None:
-      it is not in doubt.
-    point: the load that the posterior is asked for; None with it.
+      without speculation and of both models; None: not known.
+    posterior: distribution of the cost's parameters; `cost` then has the most probable ones. None:
+      the cost is exact.
+    point: the load at which the posterior is evaluated; None without a posterior.
     wall: the largest step that the server replays as a captured graph; None: no limit is known.
     """
 
@@ -113,7 +113,7 @@ class Pricing:
         )
 
     def _prompts_in_doubt(self, posterior: Posterior, tokens: int) -> tuple[float, float]:
-        """Returns prompt_seconds with what the posterior says of prompts' arithmetic in the target.
+        """Returns prompt_seconds, the target's arithmetic on prompts corrected by the posterior.
 
         A pass takes no less than one over a single token.
         """

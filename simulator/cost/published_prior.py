@@ -53,8 +53,8 @@ ANY_ENGINE = ("vllm", "sglang")
 NOT_CALIBRATED = ("model",)
 # 16 lanes of PCIe 5.0, bytes a second one way.
 PCIE_BANDWIDTH = 64e9
-# Few sources tell of the means: their own doubt, over the covariance about them. An engine or a
-# draft that no row has is in more doubt, and so are the model's errors for it.
+# The means come from few sources: this is their own variance, over the covariance around them. An
+# engine or a draft that no row has is less certain, and so are the model's errors for it.
 FEW_SOURCES, UNKNOWN, UNKNOWN_ERROR = 1.3, 0.3, 1.5
 
 
@@ -102,8 +102,8 @@ def published_prior(
     """Returns the prior of a deployment of these traits.
 
     Args:
-      effects: what a fit found; None: what the package has.
-      over: what prices the passes that the parameters correct: the roofline, or measured kernels.
+      effects: the result of a fit; None: the fit in the package.
+      over: the times of passes that the parameters correct: the roofline, or measured kernels.
 
     Raises:
       ValueError: if the kind of draft is unknown.
@@ -168,8 +168,8 @@ def vague_prior(step_seconds: Sequence[float]) -> Prior:
     least = min(step_seconds)
     logs = np.zeros(len(PARAMETERS))
     deviations = np.ones(len(PARAMETERS))
-    # Over the published sweeps a block spends about a fifth of a step beside the models and a
-    # drafted token with its verification a tenth, each three times more or less.
+    # In the published sweeps a block spends about a fifth of a step outside the models, and a
+    # drafted token with its verification a tenth; each may be three times more or less.
     for name, share, deviation in (("roof", 0.9, 0.5), ("block", 0.2, 1.1), ("draft", 0.1, 1.1)):
         index = PARAMETERS.index(name)
         logs[index], deviations[index] = np.log(share * least), deviation

@@ -1,4 +1,4 @@
-"""Blocks after whose rejection the target reads what stands once more (`docs/hybrids.md`)."""
+"""Blocks whose accepted tokens the target reads again after a rejection (`docs/hybrids.md`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class ReadAgain(WrappedCost):
         lengths = integers("gamma", gamma)
         again = np.zeros(lengths.shape)
         for length in np.unique(lengths[lengths > 0]).tolist():
-            # What a block takes beside its pass is in all of them, and so in no difference.
+            # All blocks contain the time outside their pass, so that differences cancel it.
             passes = self.inner.checking_seconds(np.arange(length)) + (
                 self.inner.step_seconds - self.inner.checking_seconds(0)
             )
@@ -62,7 +62,7 @@ class ReadingAgain(Machine):
 
     def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         found = self.inner.checking_work(load, drafting)
-        # A block that verifies its first token alone has drafted nothing that could be rejected.
+        # A block that verifies only its first token has drafted nothing that could be rejected.
         chances = self.rejected(min(drafting.gamma, drafting.new_tokens - 1))
         for accepted, chance in enumerate(chances):
             found = found.plus(self._pass(load, accepted + 1), float(chance))

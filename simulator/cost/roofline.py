@@ -27,7 +27,7 @@ MEASURED_LOW, MEASURED_HIGH = 0.70, 1.30
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What a pass runs on beside its hardware, and how far from the roofs it stays.
+    """GPUs and efficiencies of a pass: how closely it reaches the roofs of its hardware.
 
     tp: GPUs that share the weights and the arithmetic of each layer (tensor parallelism).
     efficiency: share of peak bandwidth and peak rate that kernels reach, in (0, 1].

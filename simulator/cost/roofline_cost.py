@@ -20,9 +20,9 @@ class Deployment:
 
     target, draft: the models.
     hardware: one GPU.
-    conditions: of the target's passes, and of the draft's but for draft_tp.
-    draft_tp: GPUs that share the draft; None: those of the target. With 1, each GPU holds it whole
-      and drafts for itself.
+    conditions: conditions of the target's passes, and of the draft's passes except for draft_tp.
+    draft_tp: GPUs that share the draft; None: as many as share the target. With 1, each GPU holds
+      the whole draft and drafts for itself.
     """
 
     target: ModelShape
@@ -37,7 +37,7 @@ class Deployment:
 
     @property
     def draft_conditions(self) -> Conditions:
-        """Those of the draft's passes."""
+        """Conditions of the draft's passes."""
         if self.draft_tp is None:
             return self.conditions
         return replace(self.conditions, tp=integer("draft_tp", self.draft_tp, at_least=1))
@@ -75,8 +75,8 @@ def roofline_cost(
     """Returns the cost model of speculation, times of one pass over the batch.
 
     A draft that drafts token by token takes γ passes over one token of each sequence; a parallel
-    one takes one pass over γ, and what each token takes in turn. What happens beside both
-    models' passes is left out.
+    one takes one pass over γ, and then the work of each token in turn. Time outside the passes of
+    both models is left out.
 
     Args:
       deployment: the models, and what they run on.
@@ -154,7 +154,7 @@ def _prompt_pass(
 
 
 def operations_ratio(deployment: Deployment, *, context: int, batch: int = 1) -> float:
-    """Returns ĉ, the operations of drafting one token over those of one step of the target."""
+    """Returns ĉ, the operations of drafting one token over the operations of a target step."""
     draft = deployment.draft
     drafted, turn, decoded = (
         float(forward_flops(shape, new_tokens=1, context=context, batch=batch))
@@ -164,7 +164,7 @@ def operations_ratio(deployment: Deployment, *, context: int, batch: int = 1) ->
 
 
 def draft_overhead_share(deployment: Deployment, *, context: int, batch: int) -> float:
-    """Returns how much of a draft step is what its layers take whatever they compute, in [0, 1].
+    """Returns the share of a draft step that its layers take regardless of their work, in [0, 1].
 
     Args:
       deployment: the models, and what they run on.

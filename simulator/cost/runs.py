@@ -64,7 +64,7 @@ class Run:
 
     @property
     def step_seconds(self) -> float:
-        """Time of one block, or of one step of the target alone."""
+        """Time of one block, or of one baseline step (no speculation)."""
         return self.seconds_per_token * self.length
 
 
@@ -102,7 +102,7 @@ def require_consistent(runs: Sequence[Run]) -> None:
                 least = (1 - STEP_NOISE) * first.step_seconds
                 if second.step_seconds < least:
                     raise ValueError(
-                        f"a step (tpot times length) of gamma {second.gamma} must take at least "
-                        f"about that of gamma {first.gamma}, {1e3 * first.step_seconds:.3g} ms, "
-                        f"got {1e3 * second.step_seconds:.3g} ms"
+                        f"the step time (tpot times length) of gamma {second.gamma} must be at "
+                        f"least about the time of gamma {first.gamma}, "
+                        f"{1e3 * first.step_seconds:.3g} ms, got {1e3 * second.step_seconds:.3g} ms"
                     )

@@ -87,7 +87,7 @@ class RooflineMachine(Machine):
 
 
 def _only(shape: ModelShape, wanted: Callable[[Weights], bool]) -> ModelShape:
-    """Returns the shape with those weights alone, and no caches."""
+    """Returns the shape with only the wanted weights, and no caches."""
     return replace(shape, weights=tuple(filter(wanted, shape.weights)), caches=())
 
 

@@ -1,4 +1,4 @@
-"""Several GPUs that share each layer: what they divide, and what it costs them to agree."""
+"""Several GPUs that share each layer: how they divide it, and the cost of their all-reduces."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

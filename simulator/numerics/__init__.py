@@ -1,1 +1,1 @@
-"""What formulas ask of their arguments, and bisection."""
+"""Checks of the arguments of formulas, and bisection."""

@@ -1,4 +1,4 @@
-"""What public functions ask of their arguments; an error gives the name, the rule and the value."""
+"""Checks of the arguments of public functions; an error gives the name, the rule and the value."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar

@@ -1,9 +1,9 @@
 """Speculative beam search: Leviathan et al. 2023, appendix A.4.
 
 A draft searches with u ≥ w beams for γ steps ahead and the target checks them in one call over
-w + uγ tokens; a drafted step stands as long as top_w(M_p) ⊆ top_u(M_q). With r the probability of
-that, given that the steps before it stand, a call takes as many steps as speculative decoding emits
-tokens: the acceptance is `Iid(r)`, and Eq. 1 with r for α the steps of a call.
+w + uγ tokens. A drafted step is accepted if top_w(M_p) ⊆ top_u(M_q). Let r be its probability once
+the steps before it are accepted. Then a call takes as many steps as speculative decoding emits
+tokens: the acceptance is `Iid(r)`, and Eq. 1 with r for α gives the steps of a call.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from simulator.numerics.arguments import integer, integers
 
 @dataclass(frozen=True, slots=True)
 class BeamCost(Cost):
-    """A block of γ drafted steps takes t_q(w) + (γ-1) t_q(u) + t_p(w + uγ); alone a step t_p(w).
+    """A block of γ drafted steps takes t_q(w) + (γ-1) t_q(u) + t_p(w + uγ); a baseline step t_p(w).
 
     width, draft_width: w at least 1, and u at least w.
     target_seconds, draft_seconds: t_p(n), t_q(n), a pass over n tokens by n, as in `pass_seconds`.
@@ -52,7 +52,7 @@ class BeamCost(Cost):
 
     @property
     def c(self) -> float:
-        """Time of a drafted step over that of a step of the target, t_q(u) / t_p(w)."""
+        """Time of a drafted step over the time of a target step, t_q(u) / t_p(w)."""
         return float(pass_seconds(self.draft_seconds, self.draft_width)) / self.step_seconds
 
     def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:

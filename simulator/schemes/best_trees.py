@@ -93,7 +93,7 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
 def _own(rate: float, subtree: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns what a child's subtree of 1, 2, … nodes yields; -inf where there is no such tree."""
     there = np.isfinite(subtree)
-    # A choice that never stands still needs a subtree that there is: not 0 times -inf.
+    # A choice with acceptance 0 still needs an existing subtree: avoids 0 times -inf.
     return np.where(there, rate * np.where(there, subtree, 0.0), -np.inf)
 
 

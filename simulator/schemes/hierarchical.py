@@ -23,8 +23,8 @@ def hierarchical_cost(cost: Cost, *, inner: Cost, alpha: float, gamma: int) -> R
     hierarchical in its turn.
 
     Args:
-      cost: of the target and the draft model.
-      inner: of the draft model, as its target, and the cheap drafter.
+      cost: times of the target and the draft model.
+      inner: times of the draft model, as the inner target, and the cheap drafter.
       alpha: acceptance rate in [0, 1] of the cheap drafter by the draft model.
       gamma: tokens that the cheap drafter drafts per inner block, at least 0.
     """

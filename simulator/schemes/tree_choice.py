@@ -31,9 +31,9 @@ _MORE_TOKENS = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """What passes of two models take, of drafts with branches and without.
+    """Times of the passes of target and draft, for drafts with branches and without.
 
-    chain: of drafts that do not branch; its verification and baseline are those of trees, too.
+    chain: cost of drafts without branches; trees share its verification and its baseline.
     draft_seconds: t_q(n), a draft pass over n tokens, by n, as in `pass_seconds`.
     """
 
@@ -55,11 +55,11 @@ class Passes:
 
 @dataclass(frozen=True, slots=True)
 class TreePlan:
-    """A tree, what a call of it yields, and what it gains over the target alone.
+    """A tree, the tokens that a call with it yields, and its speed-up over the baseline.
 
-    parents: of the tree; empty: do not speculate.
+    parents: parent of each node of the tree; empty: do not speculate.
     tokens: F, expected tokens per call.
-    speedup: over the target alone.
+    speedup: speed-up over the baseline (no speculation).
     """
 
     parents: tuple[int, ...]
@@ -83,7 +83,7 @@ class TreeChoice:
 
     best: a tree of any size up to the largest; empty: do not speculate.
     chain: the draft that `specplan plan` advises at these costs; empty: do not speculate.
-    by_nodes: of 1, 2, … nodes.
+    by_nodes: the best trees of 1, 2, … nodes.
     """
 
     best: TreePlan
@@ -106,7 +106,7 @@ def choose_tree(
 
     Args:
       acceptance: by rank.
-      passes: what they cost.
+      passes: times of the passes.
       max_nodes, max_depth: the largest considered, at least 1.
     """
     deepest = integer("max_depth", max_depth, at_least=1)

@@ -1,14 +1,14 @@
-"""Drafts that branch: what a tree of likeliest choices yields, and what a draft model reads for it.
+"""Drafts that branch: the tokens that a tree of likeliest choices yields, the draft's passes.
 
 Sequoia (Chen et al. 2024), section 3.1: with a_k the probability that the target's token is the
-draft's k-th choice after a token that stands (acceptance by rank), a node whose path has the ranks
-k_1, …, k_d stands with probability a_{k_1} … a_{k_d}, and a tree yields
+draft's k-th choice after an accepted token (acceptance by rank), a node whose path has the ranks
+k_1, …, k_d is accepted with probability a_{k_1} … a_{k_d}, and a tree yields
 
     F(T) = 1 + Σ over nodes of Π of the acceptances along its path
 
 tokens a call, the target's own included: their positional acceptance assumption. A tree is given
 by its parents: which earlier node each one follows, -1 the text; the children of one node are its
-first, second, … choices in the order in which they stand. A chain of γ is -1, 0, …, γ-2.
+first, second, … choices in their order. A chain of γ is -1, 0, …, γ-2.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from simulator.numerics.arguments import integer, integers, probability
 # Trees by the number of their nodes.
 Shapes = Mapping[int, tuple[int, ...]]
 
-# What rounding may add to acceptances that are shares of one whole.
+# Rounding error allowed in the sum of acceptances, which is at most 1.
 _ROUNDING = 1e-9
 
 
@@ -65,7 +65,7 @@ def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
     """Returns F(T), the expected tokens of a call.
 
     Args:
-      parents: of a tree.
+      parents: parent of each node of a tree.
       acceptance: a_1, a_2, …: by rank, at least 0, of sum at most 1; beyond the last 0.
     """
     rates = checked_rates(acceptance)
@@ -82,7 +82,7 @@ def draft_passes(parents: Sequence[int]) -> list[int]:
     """Returns over how many tokens each pass of a draft model over a tree is.
 
     The first is over the text's last token. A further one reads a level's nodes that have children,
-    and the nodes above these again, as its cache is that of a text.
+    and the nodes above these again, because its cache holds one text.
     """
     nodes = nodes_of(parents)
     going_on = {parent for parent in parents if parent >= 0}
@@ -129,7 +129,7 @@ class TreeAcceptance(Acceptance):
 
     @property
     def alpha(self) -> float:
-        """How often the draft's first choice stands."""
+        """How often the draft's first choice is accepted."""
         return self.rates[0]
 
     @property

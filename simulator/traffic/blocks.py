@@ -29,7 +29,7 @@ class Blocks:
 
     @classmethod
     def of(cls, acceptance: Acceptance, longest: int, *, spread: float = 0.0) -> Blocks:
-        """Returns what an acceptance says of every γ: E[τ(γ)] - E[τ(γ-1)] is what position γ adds.
+        """Returns the blocks of an acceptance at every γ; position γ adds E[τ(γ)] - E[τ(γ-1)].
 
         Args:
           acceptance: how often drafted tokens are accepted.

@@ -29,7 +29,7 @@ def serve(server: Server, requests: Requests, policy: Policy, *, seed: int) -> S
     Requests are taken in the order of arrival, where a slot is free and the cache holds the prompt.
     When the cache is full the request that was taken last is preempted: it goes to the front of the
     line, and its prompt is read again with what it has written (as vLLM recomputes). Where γ
-    changes with the batch, a request's remaining blocks scale with those of its whole output.
+    changes with the batch, a request's remaining blocks scale with the blocks of its whole output.
 
     Args:
       server: times of its steps and tokens of its blocks.

@@ -27,7 +27,7 @@ _COARSE = np.array([*range(0, len(_SHARES), _STRIDE), len(_SHARES) - 1])
 
 
 def advised(gammas: NDArray[np.int64], gains: Floats, drawn: Floats | None = None) -> list[Advice]:
-    """Returns what `simulator.choice.advice.advise` says of each column.
+    """Returns the advice of `simulator.choice.advice.advise` for each column.
 
     Args:
       gammas: candidates, ascending, shape (γ,).

@@ -22,7 +22,7 @@ class StoppingRule(NamedTuple):
     rule that drops a drawn token because of the token's own probability changes the output.
 
     name: as users write it.
-    confidence: what is compared with the threshold.
+    confidence: the number that is compared with the threshold.
     keeps: whether the token that fails is verified. A dropped token's draft step is paid all the
       same.
     product: whether the product of all confidences of the block is compared.
