@@ -1,12 +1,19 @@
 """Accepted over drafted tokens at one gamma, as servers print it."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import click
 
 from specplan.options.declared import option
 from specplan.options.kinds import AcceptanceKind, Background, Stated, counted
 from specplan.options.ranges import counted_share
+
+if TYPE_CHECKING:
+    from simulator.acceptance.accepted import Accepted
 
 
 @dataclass(frozen=True)
@@ -40,4 +47,19 @@ class AcceptedFraction(CountedAt, AcceptanceKind):
         from simulator.acceptance.accepted import Accepted
 
         fraction, drafted = self.accepted_fraction
-        return counted([Accepted.of_fraction(fraction, self.at_gamma, drafted)], background)
+        found = Accepted.of_fraction(fraction, self.at_gamma, drafted)
+        stated = counted([found], background)
+        return replace(stated, notes=(*stated.notes, self._assumed(found, drafted)))
+
+    def _assumed(self, found: Accepted, drafted: float | None) -> str:
+        """Says how many tokens each draft is taken to have: the counts do not tell."""
+        if found.error == 0 or drafted is None or found.drafts is None:
+            return (
+                f"Every draft is taken to have {self.at_gamma} tokens. If some end early, as below "
+                "a p-min of llama.cpp, acceptance is lower: state --block-efficiency."
+            )
+        return (
+            f"{drafted:.0f} is no multiple of {self.at_gamma}: some drafts ended early. They are "
+            f"taken to be {found.drafts:.0f}, a guess between "
+            f"{math.ceil(drafted / self.at_gamma)} and {drafted:.0f}: state --block-efficiency."
+        )

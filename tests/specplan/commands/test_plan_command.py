@@ -94,6 +94,20 @@ def test_a_fraction_may_be_typed_as_a_server_prints_it(typed: str, plain: str) -
         assert one[key] == pytest.approx(other[key], rel=2e-3)
 
 
+@pytest.mark.parametrize(
+    ("counts", "assumed"),
+    [
+        ("0.61", "Every draft is taken to have 8 tokens."),
+        ("305/504", "Every draft is taken to have 8 tokens."),
+        ("305/500", "taken to be 177, a guess between 63 and 500"),
+    ],
+)
+def test_a_fraction_says_how_long_its_drafts_are_taken_to_be(counts: str, assumed: str) -> None:
+    text = " ".join(run(f"--accepted-fraction {counts} --at-gamma 8 --c 0.1").stdout.split())
+    assert assumed in text
+    assert "state --block-efficiency" in text
+
+
 def test_rates_by_position_as_servers_print_them() -> None:
     result = run_json("--acceptance-by-position 0.705,0.494,0.293 --c 0.05")
     assert result["curve"][2]["expected_tokens"] == pytest.approx(2.492)
