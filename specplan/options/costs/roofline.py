@@ -32,7 +32,8 @@ DATA_SHEET = "roofline"
 # A fitted time further than this from a run's, in logarithms, is shown.
 _MISFIT = 0.05
 NAME_THE_ENGINE = (
-    "No server is named: the intervals cover several. --engine (vllm, sglang, ...) narrows them."
+    "No server is named: the numbers are of usual ones together. --engine (vllm, sglang, ...) "
+    "takes those of yours, whose interval may be narrower or wider."
 )
 
 
@@ -48,7 +49,7 @@ class Roofline(Deployed, Loads, Runs, CostKind):
         "--engine",
         type=click.Choice(tuple(engine_kinds())),
         help="With --target-config: the server, whose times outside the models are taken from "
-        "public measurements.  [default: any, with wider intervals]",
+        "public measurements.  [default: none in particular]",
     )
     cost_model: str | None = option(
         "--cost-model",

@@ -209,13 +209,22 @@ def _widths(plan: dict[str, Any]) -> list[float]:
     return [p["improvement_factor_high"] / p["improvement_factor_low"] for p in plan["curve"]]
 
 
-def test_public_measurements_count_by_default_and_a_named_engine_narrows_them(gpu: str) -> None:
+def test_public_measurements_count_by_default_and_a_named_engine_has_its_own(gpu: str) -> None:
     default, named = run_json(gpu), run_json(f"{gpu} --engine sglang")
     assert default["cost"]["model"] == "public"
     assert all(a > b for a, b in zip(_widths(default), _widths(named), strict=True))
-    assert "--engine (vllm, sglang, ...) narrows them" in words(gpu)
-    assert "narrows them" not in words(f"{gpu} --engine vllm")
-    assert "narrows them" not in words(f"{gpu} --run gamma=0,tpot=7.5")
+    unnamed = "No server is named: the numbers are of usual ones together."
+    assert unnamed in words(gpu)
+    assert "narrower or wider" in words(gpu)
+    assert unnamed not in words(f"{gpu} --engine vllm")
+    assert unnamed not in words(f"{gpu} --run gamma=0,tpot=7.5")
+
+
+def test_of_a_head_an_engine_can_be_in_more_doubt_than_none() -> None:
+    models = "--target-config docs/configs/llama-3.1-8b.json --draft-config docs/configs/"
+    head = f"{models}llama-3.1-8b-eagle3.json --gpu h100 --cost-model public --alpha 0.7"
+    wider = zip(_widths(run_json(f"{head} --engine vllm")), _widths(run_json(head)), strict=True)
+    assert all(named > unnamed for named, unnamed in wider)
 
 
 @pytest.mark.parametrize("more", ["--engine vllm", "--run gamma=0,tpot=7.5"])
