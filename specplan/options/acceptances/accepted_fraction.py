@@ -52,7 +52,7 @@ class AcceptedFraction(CountedAt, AcceptanceKind):
         return replace(stated, notes=(*stated.notes, self._assumed(found, drafted)))
 
     def _assumed(self, found: Accepted, drafted: float | None) -> str:
-        """Says how many tokens each draft is taken to have: the counts do not tell."""
+        """Says how many tokens each draft is taken to have."""
         if found.error == 0 or drafted is None or found.drafts is None:
             return (
                 f"Every draft is taken to have {self.at_gamma} tokens. If some end early, as below "

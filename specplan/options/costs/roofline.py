@@ -33,7 +33,7 @@ DATA_SHEET = "roofline"
 _MISFIT = 0.05
 NAME_THE_ENGINE = (
     "No server is named: the numbers are of usual ones together. --engine (vllm, sglang, ...) "
-    "takes those of yours, whose interval may be narrower or wider."
+    "takes your server's, whose interval may be narrower or wider."
 )
 
 
