@@ -106,7 +106,7 @@ NOTHING = Counts()
 def restarted(earlier: Counts, later: Counts) -> ValueError:
     """Returns the refusal of readings between which a server was restarted."""
     return ValueError(
-        "counters must not fall or begin anew between two readings, got "
+        "counters must not fall or restart between two readings, got "
         f"{earlier.drafts} drafts, then {later.drafts}: the server was restarted"
     )
 

@@ -1,4 +1,4 @@
-"""What specplan knows of a kind of engine: how it starts, drafts, scores, counts and is told γ."""
+"""The kinds of engines: how each one starts, drafts, scores texts, counts and is given γ."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Models:
     """Where an engine finds its pair.
 
     target, draft: names or folders; a draft's folder has the tokenizer's files, too.
-    folder: for what is written for the engine alone; gone after the run.
-    positions: the longest prompt with its text and a draft.
+    folder: temporary folder for the engine's files; removed after the run.
+    positions: tokens of the longest prompt with its text and a draft.
     """
 
     target: str
@@ -51,9 +51,9 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """What an engine is to draft with.
+    """The draft that an engine uses.
 
-    kind: what it is (`simulator.cost.draft_shape.DraftKind`).
+    kind: kind of draft (`simulator.cost.draft_shape.DraftKind`).
     """
 
     name: str
@@ -66,24 +66,24 @@ EARLIEST = "the earliest of the longest matches, up to the text's end"
 
 @dataclass(frozen=True, slots=True)
 class Exports:
-    """What makes an engine draft as planned, as text that is ready to paste.
+    """Functions that write an engine's settings for a plan, as text that is ready to paste.
 
     methods: the engine's names for drafts, by their kind (Drafted); it loads no others.
-    fixed: exactly γ tokens a block, γ >= 1. Takes γ, the draft, how it drafts (None: not known) and
-      how drafts are judged.
+    fixed: writes settings for exactly γ >= 1 tokens a block. Takes γ, the draft, how it drafts
+      (None: not known) and how drafts are judged.
     stopping: the rule by which the engine ends an unsure draft (`simulator.acceptance.stopping`);
       empty: it has no threshold. `fixed` takes the threshold last, 0: drafts have a fixed length.
-    draft_sampling: how the engine drafts unless told otherwise; None: its flags always say.
+    draft_sampling: how the engine drafts by default; None: its flags always state it.
     judges_blocks: whether it can judge a draft as a whole (Sun et al. 2024).
-    schedule: γ by batch size. Takes the ranges, not all of γ 0, and the draft; None: the engine
-      takes none.
+    schedule: writes γ by batch size. Takes the ranges, not all of γ 0, and the draft; None: the
+      engine takes no schedule.
     scheduled: kinds of drafts that it schedules; None: all that it loads.
-    lookup: at most γ tokens by lookup. Takes γ, the shortest and the longest match; None: the
-      engine has none.
+    lookup: writes at most γ tokens by lookup. Takes γ, the shortest and the longest match; None:
+      the engine has no lookup.
     lookup_rule: which match its lookup copies from, in words.
-    suffix: at most γ tokens by suffix decoding. Takes γ, the tree's depth, and whether other
-      requests' outputs count, too; None: likewise.
-    tree: trees of drafts. Takes depth, the most children of a node, and nodes; None: likewise.
+    suffix: writes at most γ tokens by suffix decoding. Takes γ, the tree's depth, and whether other
+      requests' outputs count, too; None: the engine has no suffix decoding.
+    tree: writes trees of drafts. Takes depth, most children of a node, and nodes; None: no trees.
     """
 
     methods: Mapping[str, str]
@@ -101,13 +101,13 @@ class Exports:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A text in which an engine prints what it made of its drafts.
+    """A text in which an engine prints how many of its drafts it accepted.
 
     form: a page of metrics, a log, or a JSON object.
-    marks: of which a text has one: the prefix of the metrics of a page, what lines of a log have,
-      a key of a JSON object.
-    read: from the text, or the object, and γ where the user states it, to counts.
-    program: what prints the JSON, in words; empty: the engine itself.
+    marks: strings by which a text is recognized: prefixes of metrics of a page, parts of log lines,
+      keys of a JSON object. A text has one of them.
+    read: returns counts from the text or the object, and from γ where the user states it.
+    program: name of the program that prints the JSON; empty: the engine itself.
     """
 
     form: Literal["metrics", "log", "JSON"]
@@ -121,17 +121,17 @@ class EngineKind:
     """One kind of engine.
 
     start: starts it with a pair; None: specplan does not run it.
-    connect: reaches a server that runs, by URL; None: it has none.
-    takes: which settings are its own among those that not every engine takes, as EngineSettings
-      names them.
+    connect: connects to a running server by URL; None: it has no server.
+    takes: the optional settings that it takes, by their names in EngineSettings; other engines may
+      not take them.
     draft_samplings: the ways of drafting that it has, its own default first.
     drafts_past_end: whether a block drafts γ tokens though fewer can still be emitted.
     drafts_with_prompt: whether the pass over the prompt verifies a draft already.
-    acceptance: what tells it unless --laws says so: "engine", its servers score given texts;
-      "local", this machine does; "counts", likewise, but its counters tell that of a profile.
-    in_turn: whether servers of several γ run one after the other unless asked otherwise.
-    version_page: of a server, with a JSON object that has `version`; None: it has none.
-    exports: None: it is told no γ in a way that is known.
+    acceptance: its source unless --laws states one: "engine", its servers score given texts;
+      "local", this machine scores them; "counts", as "local", but profiles use its counters.
+    in_turn: whether servers of several γ run one after the other by default.
+    version_page: page of a server with a JSON object that has `version`; None: it has no such page.
+    exports: writers of its settings; None: no way to set its γ is known.
     wall: the largest step that it captures as a graph by default; None: it captures none.
     """
 
@@ -152,7 +152,7 @@ class EngineKind:
 
     @property
     def scores_texts(self) -> bool:
-        """Whether its servers tell how likely given texts are."""
+        """Whether its servers report the probabilities of given texts."""
         return self.acceptance == "engine"
 
 
@@ -160,13 +160,13 @@ class EngineKind:
 class EngineSettings:
     """Which engine decodes, how it drafts, and at what load.
 
-    engine_command: what starts it, in words of a shell; None: its own program.
-    draft_sampling: None: the engine's own default.
-    concurrencies: requests at once, each a case.
-    laws: who scores texts; None: what the kind says.
-    target_url, draft_url: running servers of either model alone.
-    threads: of each model; None: as many as cores are free.
-    servers: whether those of all γ run at once or in turn; None: what the kind says.
+    engine_command: command that starts it, as in a shell; None: its own program.
+    draft_sampling: how it drafts; None: the engine's own default.
+    concurrencies: numbers of requests at once, each a case.
+    laws: who scores texts; None: the kind's own source.
+    target_url, draft_url: running servers, each of one model without speculation.
+    threads: threads of each model; None: as many as cores are free.
+    servers: whether the servers of all γ run at once or in turn; None: the kind's default.
     """
 
     engine: str

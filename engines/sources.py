@@ -56,7 +56,7 @@ def between(
 ) -> Observation:
     """Returns what all sources counted together from one reading of each to the next.
 
-    Each is subtracted from its own, since a sum may rise though one of its servers began anew.
+    Each source is subtracted separately, since a sum may rise although one server restarted.
 
     Raises:
       ValueError: if a server was restarted, or the sources are of several engines or γ.
@@ -92,7 +92,7 @@ def _scrape(source: str, gamma: int | None, timeout_seconds: float) -> Observati
 
 
 def _version(base: str, kind: EngineKind, timeout_seconds: float) -> str | None:
-    """Returns what a server says of its version; proxies of its metrics say nothing."""
+    """Returns the version that a server reports; None from proxies of its metrics."""
     if kind.version_page is None:
         return None
     try:

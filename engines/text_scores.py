@@ -5,9 +5,9 @@ Along a text x that the target wrote at temperature 1, a drafted position is acc
     a_t = min(1, q(x_t) / p(x_t))   drafts drawn from q       (Leviathan et al. 2023, Algorithm 1)
     a_t = [x_t is q's likeliest]    drafts that are q's argmax
 
-so that two numbers for each token, which every server tells, replace two whole rows; the mean of
-a_t is α, since E over x ~ p of min(1, q(x)/p(x)) is Σ min(p, q). At temperature 0 both are the
-second.
+so that two numbers for each token, which every server reports, replace two whole rows; the mean of
+a_t is α, since E over x ~ p of min(1, q(x)/p(x)) is Σ min(p, q). At temperature 0 both formulas
+are the second.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What specplan knows of each kind of engine: one file each, which registers itself."""
+"""The kinds of engines that specplan knows: one file each, which registers itself."""

@@ -1,4 +1,4 @@
-"""SGLang: read and told γ, never started; what it prints is known from its source alone."""
+"""SGLang: read and given γ, never started; its output format is known only from its source."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _fixed(gamma: int, draft: Drafted, *_: object) -> str:
 
 def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
     # A batch takes the steps of the largest batch size named that is not above it. Given one number
-    # of steps for each it does not adapt to what was accepted; it drafts of its EAGLE kinds alone.
+    # of steps for each it does not adapt to acceptance; it schedules only its EAGLE kinds of draft.
     slots = {str(each.first_batch): {"candidate_steps": [each.gamma]} for each in ranges}
     steps = max(each.gamma for each in ranges)
     return "\n".join(

@@ -1,4 +1,4 @@
-"""TensorRT-LLM: told γ in its configuration file, neither started nor read."""
+"""TensorRT-LLM: given γ in its configuration file, neither started nor read."""
 
 from __future__ import annotations
 

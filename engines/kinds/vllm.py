@@ -94,7 +94,7 @@ def _suffix(gamma: int, depth: int, earlier: bool) -> str:
         "num_speculative_tokens": gamma,
         "suffix_decoding_max_tree_depth": depth,
     }
-    # Outputs of as many requests as vLLM keeps unless told otherwise.
+    # Outputs of as many requests as vLLM keeps by default.
     return _flag(settings if earlier else settings | {"suffix_decoding_max_cached_requests": 0})
 
 

@@ -1,8 +1,8 @@
 """The α that i.i.d. acceptances would have, from counts, and its bounds where blocks are cut short.
 
 A block that drafts fewer than γ tokens, as where a text ends or a lookup finds no more, and has all
-of them accepted was not rejected; counts do not tell it from one that was. So α lies between what
-it is if there are no such blocks, and if there are as many as the tokens left out allow.
+of them accepted was not rejected, but counts do not distinguish it from a rejected one. So α lies
+between its values for no such blocks and for as many as the tokens left out allow.
 """
 
 from collections.abc import Sequence

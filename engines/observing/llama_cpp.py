@@ -111,13 +111,13 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
 
     Tokens accepted and drafted are exact. Rates are printed with three digits, so that counts by
     position are right to one in two thousand drafts. A draft that was never judged, as where a text
-    ended, counts as drafted alone.
+    ended, counts as drafted and not as accepted.
 
     Args:
       blocks: the log in blocks of whole lines.
 
     Raises:
-      ValueError: if no line tells of drafts.
+      ValueError: if no line counts drafts.
     """
     last: dict[str, re.Match[str]] = {}
     timed: Timed | None = None

@@ -82,7 +82,7 @@ class Observation(Counts):
         """Returns what was counted after `earlier`, by the same server.
 
         Raises:
-          ValueError: if a counter fell or began anew, as they do where a server is restarted.
+          ValueError: if a counter fell or restarted, as after a restart of the server.
         """
         self._require_alike(earlier)
         if self.began != earlier.began:
@@ -90,7 +90,7 @@ class Observation(Counts):
         return replace(super().since(earlier), timed=subtracted(self.timed, earlier.timed))
 
     def __add__(self, other: Observation) -> Observation:
-        """Returns the counts of two servers of one kind and γ together; positions if both tell."""
+        """Returns the sum of two servers' counts (one kind and γ); by position if both have it."""
         self._require_alike(other)
         return replace(
             super().__add__(other),
@@ -115,7 +115,7 @@ class Observation(Counts):
 
     @property
     def gamma(self) -> int:
-        """Drafted tokens per block; where nothing tells it, the least that explains the counts."""
+        """Drafted tokens per block; if not reported, the least number that explains the counts."""
         if self.stated_gamma is not None:
             return self.stated_gamma
         listed = sum(hits > 0 for hits in self.by_position)

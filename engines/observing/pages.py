@@ -22,8 +22,8 @@ def observed_page(
 
     Args:
       gamma: drafted tokens per block, where the user says it; 0: nothing is drafted.
-      lists_all: whether every position is listed, so that they tell γ, or those that were accepted
-        once.
+      lists_all: whether the page lists every position, so that their number is γ, or only the
+        positions that were accepted once.
       timed: from the page's sums, by name without prefix and "_total", to the time of its tokens.
     """
     models, began = set(), []

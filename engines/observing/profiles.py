@@ -1,4 +1,4 @@
-"""A profile of what a deployment accepts: rates by position in place of traces."""
+"""A profile of a deployment's acceptance: rates by position instead of traces."""
 
 from datetime import date
 
@@ -13,19 +13,19 @@ from simulator.acceptance.conversions import position_acceptance
 from simulator.cost.curves import CostModel
 
 UNKNOWN = "unknown"
-# What flags name a draft that only the deployment knows.
+# The name in exported flags of a draft that only the deployment knows.
 PLACEHOLDER = "DRAFT"
 
 
 def counted_drafting(
     observation: Observation, *, tokens: int, prompts: int | None = None
 ) -> Drafting:
-    """Returns the acceptance of counts, under the way of drafting that they are of.
+    """Returns the acceptance of counts, for the way of drafting of their deployment.
 
-    Where positions are not counted, those of i.i.d. acceptances stand, without intervals.
+    Where positions are not counted, rates follow i.i.d. acceptance and have no intervals.
 
     Args:
-      tokens, prompts: what α is the mean of; None: not known.
+      tokens, prompts: numbers of tokens and prompts that α is the mean over; None: not known.
     """
     alpha = observation.alpha_iid
     if observation.hits:
@@ -56,8 +56,8 @@ def observed_profile(
     """Returns a profile to plan with.
 
     Args:
-      draft_sampling: how the deployment drafts, which its counters do not tell.
-      cost: of blocks, where the user states it in seconds.
+      draft_sampling: how the deployment drafts, which its counters do not show.
+      cost: times of blocks, where the user states them in seconds.
     """
     drafting = counted_drafting(observation, tokens=observation.drafted)
     profile = Profile(

@@ -9,7 +9,7 @@ def observed_run(observation: Observation, *, context: int) -> Run | None:
     """Returns the run that was observed; None where nothing was timed.
 
     Args:
-      context: tokens in each sequence's cache, which no source tells.
+      context: tokens in each sequence's cache, which no source reports.
     """
     timed = observation.timed
     if timed is None:

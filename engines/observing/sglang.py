@@ -21,10 +21,10 @@ def read_page(page: str, gamma: int | None) -> Observation:
     The first token of each request is the prompt's.
 
     Args:
-      gamma: drafted tokens per block, where the page does not tell it; 0: nothing is drafted.
+      gamma: drafted tokens per block, where the page does not have it; 0: nothing is drafted.
 
     Raises:
-      ValueError: if a metric is missing, or nothing tells γ.
+      ValueError: if a metric is missing, or γ is unknown.
     """
     totals: dict[str, float] = defaultdict(float)
     gauges: dict[str, float] = {}
@@ -42,7 +42,7 @@ def read_page(page: str, gamma: int | None) -> Observation:
     if CALLS not in totals:
         length = gauges.get(LENGTH, 0.0)
         hint = (
-            f"its last block efficiency alone is known: plan --block-efficiency {length:g} "
+            f"only its last block efficiency is known: plan --block-efficiency {length:g} "
             "--at-gamma G"
             if length > 0
             else f"speculation is off; {TURNS_ON} turns it on"
@@ -65,15 +65,15 @@ def read_page(page: str, gamma: int | None) -> Observation:
 
 
 def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
-    """Returns what a line of `sglang.bench_serving --output-file` tells.
+    """Returns the observation in a line of `sglang.bench_serving --output-file`.
 
     Counts follow from its tokens and its accepted length, which is the server's mean so far.
 
     Args:
-      gamma: drafted tokens per block, where the result does not tell it; 0: nothing was drafted.
+      gamma: drafted tokens per block, where the result does not have it; 0: nothing was drafted.
 
     Raises:
-      ValueError: if it tells no accepted length, or nothing tells γ.
+      ValueError: if the line has no accepted length, or γ is unknown.
     """
     timed, length = timed_bench(result), number(result, "accept_length")
     if gamma == 0 and length == 0:
@@ -87,7 +87,7 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     steps = server.get("speculative_num_steps") if isinstance(server, Mapping) else None
     steps = gamma if steps is None else steps
     if not isinstance(steps, int) or steps < 1:
-        raise ValueError(f"gamma must be given as at least 1 beside accept_length, got {steps}")
+        raise ValueError(f"gamma must be given as at least 1 with accept_length, got {steps}")
     if length > steps + 1:
         raise ValueError(f"accept_length must be at most {steps + 1}, gamma + 1, got {length:g}")
     tokens = whole_number(result, "total_output_tokens") - whole_number(result, "completed")

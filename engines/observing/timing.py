@@ -1,4 +1,4 @@
-"""What sources tell of time: how long the tokens after a sequence's first took."""
+"""Times that sources report: how long the tokens after a sequence's first took."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ class Timed:
     """Times between tokens of a sequence, summed over all sequences.
 
     seconds: above 0; tokens: those after each sequence's first, at least 1.
-    batch: sequences decoded together at most; None: not told.
+    batch: sequences decoded together at most; None: not reported.
     """
 
     seconds: float
@@ -27,7 +27,7 @@ class Timed:
 
 
 def added(first: Timed | None, other: Timed | None) -> Timed | None:
-    """Returns the times of both together; None where one of them tells none.
+    """Returns the times of both together; None if one of them is None.
 
     Raises:
       ValueError: if they are of several batch sizes.
@@ -40,7 +40,7 @@ def added(first: Timed | None, other: Timed | None) -> Timed | None:
 
 
 def subtracted(later: Timed | None, earlier: Timed | None) -> Timed | None:
-    """Returns what was timed in between; None where that is nothing, or not told."""
+    """Returns the time between two readings; None if it has no tokens or is not reported."""
     if later is None or earlier is None:
         return None
     seconds, tokens = later.seconds - earlier.seconds, later.tokens - earlier.tokens
@@ -55,7 +55,7 @@ def timed_page(seconds: float, tokens: float) -> Timed | None:
 def timed_bench(result: Mapping[str, Any]) -> Timed | None:
     """Returns what a bench of a server times; None where nothing was streamed.
 
-    The names are those of `vllm bench serve` and of SGLang's `bench_serving`: the mean over
+    It reads the names of `vllm bench serve` and of SGLang's `bench_serving`: the mean over
     requests, else their median.
     """
     for name in _TOKEN_TIMES:

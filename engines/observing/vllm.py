@@ -130,10 +130,10 @@ def _unread(block: str, before: int) -> ValueError:
     lines = enumerate(block.split("\n"), start=before + 1)
     number, line = next(each for each in lines if each[1].count(MARK) != len(LINE.findall(each[1])))
     return ValueError(
-        "a line of vLLM's log must tell accepted and drafted tokens and rates by position "
+        "a line of vLLM's log must have accepted and drafted tokens and rates by position "
         f"to its end, got line {number} ending in {line[line.index(MARK) :][-80:]!r}: "
-        "where it was cut short or wrapped, leave it out or save the log anew (rates "
-        "alone: 'specplan plan --acceptance-by-position')"
+        "where it was cut short or wrapped, leave it out or save the log again (with rates "
+        "only: 'specplan plan --acceptance-by-position')"
     )
 
 
@@ -141,7 +141,7 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns what a result of `vllm bench serve --save-result` counts and times.
 
     Args:
-      gamma: 0 where the user says that nothing was drafted; else the result tells it.
+      gamma: 0 where the user says that nothing was drafted; else the result has it.
 
     Raises:
       ValueError: if it lacks a count.
@@ -155,13 +155,13 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
         if gamma == 0:
             return Observation(kind="vllm", origin="bench", **told)
         raise ValueError(
-            "vllm bench serve must tell spec_decode_num_drafts, got none: speculation is off"
+            "vllm bench serve must report spec_decode_num_drafts, got none: speculation is off"
         )
     drafts = whole_number(result, "spec_decode_num_drafts")
     rates = result.get("spec_decode_per_position_acceptance_rates")
     if not isinstance(rates, list) or not rates:
         raise ValueError(
-            f"vllm bench serve must tell spec_decode_per_position_acceptance_rates, got {rates!r}"
+            f"vllm bench serve must report spec_decode_per_position_acceptance_rates, got {rates!r}"
         )
     return Observation(
         kind="vllm",

@@ -30,10 +30,10 @@ class LlamaCpp:
     """llama.cpp with a target and a draft model.
 
     target, draft: GGUF files.
-    positions: the longest prompt with its text, for one request.
-    unified: whether all requests share one cache, as in its own server unless told how many there
-      are; with one each, those whose slots are not next to each other are decoded in passes of
-      their own.
+    positions: tokens of the longest prompt with its text, for one request.
+    unified: whether all requests share one cache, as in its own server if the number of requests
+      is not set. With a cache for each, requests whose slots are not next to each other are decoded
+      in separate passes.
     """
 
     target: Path

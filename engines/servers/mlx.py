@@ -92,7 +92,7 @@ class MlxServer:
     def counts(self) -> Counts:
         """Returns the counters; see `engines.engine.Server`."""
         if self._draft is None:
-            raise ValueError("counters must be of a pair that speculates, got the target alone")
+            raise ValueError("counters must be of a pair that speculates, got no draft")
         return self._counts
 
     def _tokens(self, prompt: Any, room: int, temperature: float) -> Iterator[tuple[int, bool]]:

@@ -103,7 +103,7 @@ class TransformersServer:
     def counts(self) -> Counts:
         """Returns the counters; see `engines.engine.Server`."""
         if self._assistant is None:
-            raise ValueError("counters must be of a pair that speculates, got the target alone")
+            raise ValueError("counters must be of a pair that speculates, got no draft")
         return self._counts
 
     def _count(self, lengths: Sequence[int], room: int) -> None:

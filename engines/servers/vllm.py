@@ -33,8 +33,8 @@ class Vllm:
     """vLLM with a target and a draft model.
 
     target, draft: names or folders; a draft's folder needs the tokenizer's files, too.
-    command: what starts the OpenAI server, its own flags included, as in `vllm serve --dtype
-      float32`; the model and what speculation needs are appended.
+    command: command that starts the OpenAI server, its own flags included, as in `vllm serve
+      --dtype float32`; the model and the flags of speculation are appended.
     """
 
     target: str

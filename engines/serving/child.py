@@ -73,7 +73,7 @@ def serving(
 
 
 def thread_seconds(process: int | None) -> dict[str, float]:
-    """Returns how long each thread of a process has computed; nothing where no system tells."""
+    """Returns the CPU seconds of each thread of a process; empty where the system has no /proc."""
     tasks = Path(f"/proc/{process}/task")
     try:
         return {

@@ -26,7 +26,7 @@ def get_text(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
 def post_json(url: str, body: dict[str, Any]) -> dict[str, Any]:
     """Returns the JSON object that a server answers to one.
 
-    ValueError and OSError are those of `get_text`.
+    ValueError and OSError are raised as by `get_text`.
     """
     request = urllib.request.Request(
         url, json.dumps(body).encode(), {"Content-Type": "application/json"}

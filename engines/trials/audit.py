@@ -1,11 +1,11 @@
-"""The acceptance audit: what two models' laws allow under an engine's way of drafting, and counts.
+"""The acceptance audit: compares an engine's counts with the acceptance of two models' laws.
 
-Along a text that the target wrote, Algorithm 1 accepts drafted positions by chances a_t of their
-own, so that the number of blocks whose first, second, … token is accepted is a sum of independent
-draws along a chain of blocks. `predict` draws that chain many times; what the engine counted must
-lie among them. Of an engine that obeys, the counts are one draw more, and lie beyond all DRAWS
-others, to either side, in 2 of DRAWS + 1 cases (a Monte Carlo test; Dwass 1957), however few they
-are.
+Along a text that the target wrote, Algorithm 1 accepts each drafted position t with a probability
+a_t, so that the number of blocks whose first, second, … token is accepted is a sum of independent
+draws along a chain of blocks. `predict` draws that chain many times; the engine's counts must lie
+among the draws. For an engine that obeys the laws, the counts are one draw more. They lie beyond
+all DRAWS others, on either side, in 2 of DRAWS + 1 cases (a Monte Carlo test; Dwass 1957), for any
+number of blocks.
 """
 
 import math

@@ -46,7 +46,7 @@ class EngineMeasurement:
     """A profile, and what it rests on.
 
     counted: whether acceptance is what the engine counted, at the largest priced γ.
-    priced_gammas: at which whole steps were priced; empty: target and draft were, served alone.
+    priced_gammas: γ at which whole steps were timed; empty: target and draft were timed separately.
     line_error: how far a line through the outer γ is off at the third; None without it.
     """
 
@@ -57,13 +57,13 @@ class EngineMeasurement:
 
 
 def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasurement:
-    """Returns what an engine's own runs say of a pair; writes it where the request says."""
+    """Returns a pair's measurement from runs of an engine; writes it to the request's output."""
     output = request.output
     lasting = output is not None and (output.is_file() or not output.exists())
     kept = traces_path(output) if output is not None and lasting else None
     if kept is not None:
         require_place(kept)
-    # The target alone writes the texts, other prompts are priced.
+    # The target writes the texts without speculation; other prompts are timed.
     with prepared(
         request,
         longest=request.max_gamma,
@@ -118,8 +118,8 @@ def _priced(request: MeasureEngine) -> tuple[int, ...]:
 def traces(scores: Sequence[Pair], *, temperature: float) -> tuple[TracePair, ...]:
     """Returns the traces of texts that the target wrote at a temperature.
 
-    β at a position is Σ min(p, q), of which two log-probabilities tell no more than a_t; its mean
-    over the target's own texts is α all the same.
+    β at a position is Σ min(p, q), but two log-probabilities give only a_t. The mean of a_t over
+    the target's own texts is also α.
     """
 
     def one(pair: Pair, way: DraftSampling) -> Trace:
@@ -147,7 +147,7 @@ def _counted(trial: Trial, measured: Measured) -> Drafting:
 
 
 def _draft_alone(engine: Engine, trial: Trial, progress: Callable[[], object]) -> float:
-    """Returns the seconds of a token of the draft, served alone, on the priced prompts."""
+    """Returns the seconds of a token of the draft, served without the target, on timed prompts."""
     [(temperature, concurrency)] = trial.cases
     with engine.serve(Setting(0, model="draft")) as server:
         own = run(

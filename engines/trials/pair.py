@@ -35,7 +35,7 @@ def prepared(
 
     Args:
       request: which engine, models and prompts.
-      longest: the longest draft that is asked for.
+      longest: the longest draft that a run requests.
       gammas, priced_gammas, temperatures, synthetic: as the trial has them.
       server: a running server of the pair; None: there is none.
     """

@@ -114,7 +114,7 @@ class MeasureEngine(OnEngine):
     """Acceptance and prices of an engine, for a profile to plan with.
 
     max_gamma: the largest γ that is replayed.
-    output: the file for the profile, whose traces stand beside it; None: neither is kept.
+    output: file for the profile, with its traces in the same folder; None: neither is written.
     """
 
     temperature: float
@@ -134,6 +134,6 @@ class MeasureEngine(OnEngine):
 
     @property
     def counted(self) -> bool:
-        """Whether the engine's counters tell acceptance, and no scores: a target alone has none."""
+        """Whether acceptance comes from the engine's counters (a target without draft has none)."""
         running = self.engine.target_url is not None
         return self.kind.acceptance == "counts" and self.engine.laws is None and not running

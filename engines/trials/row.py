@@ -10,8 +10,8 @@ class EngineRow(ValidationRow, frozen=True, kw_only=True):
     """One prediction for an engine and its measurement; speed-ups are of decoding.
 
     draft_temperature: 0 where drafts are argmax, else the target's.
-    alpha: the mean of a_t along the texts that stand for the target's own.
-    c: what one more drafted token adds to a step, over a step of the target alone.
+    alpha: the mean of a_t along the texts that represent the target's own.
+    c: time that one more drafted token adds to a step, over a baseline step.
     acceptance_predicted, acceptance_counted: unconditional, by position.
     acceptance_explained: whether the models' laws explain the counts; audit: where not, a sentence.
     predicted_from: `replay` of the run's own texts, or `counts` where acceptance is unexplained
@@ -51,7 +51,7 @@ class EngineRow(ValidationRow, frozen=True, kw_only=True):
 
     @property
     def predicted_calibrated(self) -> float:
-        """The prediction by the name that it has among those of specplan's own decoder."""
+        """The prediction, by its name in validations of specplan's own decoder."""
         return self.predicted
 
     @property

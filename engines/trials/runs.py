@@ -17,8 +17,8 @@ Prompts = Sequence[tuple[int, ...]]
 class Run:
     """The texts that a server wrote for some prompts.
 
-    counts: of each prompt, where they ran one at a time; else of all together, in one. Of the
-      target alone, nothing.
+    counts: counts of each prompt if prompts ran one at a time, else the sum in one entry; empty
+      without speculation.
     """
 
     completions: tuple[Completion, ...]

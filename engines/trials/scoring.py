@@ -52,7 +52,7 @@ class EngineScorer:
 
 
 def require_scored_temperature(temperature: float) -> None:
-    """Refuses temperatures whose laws a server does not tell: it scores given texts at 1 alone.
+    """Refuses temperatures at which a server cannot score: it scores given texts only at 1.
 
     Raises:
       ValueError: if temperature is neither 0 nor 1.

@@ -1,13 +1,13 @@
 """The cost of an engine's step as a function of γ: from two γ, and a third where it bends.
 
-An engine tells how long its steps take, never how much of one is drafting. So a line
+An engine reports how long its steps take, never how much of a step is drafting. So a line
 
     s(γ) = s₀ + k γ
 
-is fitted through the smallest and the largest γ that were run, and a third between them says how
-far off it is. The slope k stands where other cost models have the draft step; what verifying one
-more token adds is in it. Where the line misses the third by more than LINE_TOLERANCE, that point
-becomes a corner.
+is fitted through the smallest and the largest γ that were run, and a third γ between them shows
+the error of the line. The slope k replaces the draft step of other cost models; it includes the
+verification of one more token. Where the line misses the third by more than LINE_TOLERANCE, that
+point becomes a corner.
 """
 
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ class Steps:
     def slope(self) -> float:
         """Seconds that one more drafted token adds, verification included; at least 0.
 
-        Between the smallest and the largest γ; of a single one, from the target alone.
+        The slope between the smallest and the largest γ; with a single γ, from the baseline to it.
         """
         gammas = list(self.seconds)
         low, high = (0, gammas[0]) if len(gammas) == 1 else (gammas[0], gammas[-1])
@@ -58,7 +58,7 @@ class Steps:
 
     @property
     def c(self) -> float:
-        """What one more drafted token adds, over a token of the target alone."""
+        """Time that one more drafted token adds, over the time of a baseline token."""
         return self.slope / self.baseline_seconds
 
     def _line(self, gamma: int) -> float:
@@ -69,9 +69,9 @@ class Steps:
 
     @property
     def cost(self) -> CostModel:
-        """The cost: what a block takes beside γ slopes stands as the target's pass over γ + 1.
+        """The cost: γ slopes are the draft; the rest of a block is the target's pass over γ + 1.
 
-        A pass takes some time, so that of steps that grow faster than γ the slope here is less.
+        A pass takes some time, so the slope is lower here if steps grow faster than γ.
         """
         gammas = list(self.seconds)
         kept = [gammas[0], gammas[-1]] if self.is_line else gammas

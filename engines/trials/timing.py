@@ -1,8 +1,8 @@
 """The times of target passes on an engine, the machine's changing speed divided out.
 
 Within a turn (`Trial.turns`) every γ runs, and prompts of both kinds, so that
-`estimator.timing.levels` tells what a pass takes from how fast the machine was. How sure that is, a
-bootstrap over prompts says (Efron 1979): leaving one out in turn, a jackknife, is inconsistent for
+`estimator.timing.levels` separates the time of a pass from the speed of the machine. A bootstrap
+over prompts gives its error (Efron 1979): leaving one out in turn, a jackknife, is inconsistent for
 medians, which jump from one turn to the next.
 """
 
@@ -23,14 +23,14 @@ from estimator.timing.levels import SWEEPS, levels
 
 # By cell; each value is of one shape for all cells.
 Table = dict[Cell, NDArray[np.float64]]
-# Of prompts; their spread is then known to 5 %, of which the later sweeps are no part.
+# Bootstrap samples of prompts: their spread is then known to 5 %, without the later sweeps.
 RESAMPLES = 200
 RESAMPLE_SWEEPS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """What a target pass takes at one temperature and concurrency, drafting included.
+    """Times of a target pass at one temperature and concurrency, drafting included.
 
     levels: seconds by cell.
     drawn: which prompts each resample is made of, or which repeats where prompts ran at once, shape
@@ -44,7 +44,7 @@ class Timed:
     resampled: Table
 
     def step_ratio(self, use: Use, shorter: int, longer: int) -> Interval:
-        """Returns the interval of what a step takes at one γ over another.
+        """Returns the interval of a step's time at γ `longer` over its time at γ `shorter`.
 
         (None, None) where there is nothing to draw from.
         """
@@ -62,9 +62,9 @@ class Timed:
 
     @property
     def precision_percent(self) -> float | None:
-        """How far 95 % of steps lie at most from what they take over the target's alone.
+        """Largest error, in percent, of 95 % of step times relative to a baseline step.
 
-        What acceptance adds to speed-ups is no part of it. None where nothing can be drawn from.
+        The error of acceptance is not included. None where nothing can be drawn from.
         """
         found = [
             self.step_ratio(use, 0, gamma)
@@ -133,7 +133,7 @@ def precision_percent(trial: Trial, measured: Measured) -> float | None:
 
 
 def unit_axis(case: Case) -> int:
-    """Returns which axis of (repeats, turns) is drawn anew: prompts, where each is a turn."""
+    """Returns the axis of (repeats, turns) to resample: the prompts if each has its own turn."""
     return 1 if case[1] == 1 else 0
 
 

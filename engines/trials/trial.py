@@ -25,7 +25,7 @@ WARM_UP_PROMPTS = 2
 class Trial:
     """The runs of a validation.
 
-    prompts: what is predicted; other_prompts: what prices are taken from.
+    prompts: prompts to predict; other_prompts: prompts for the timings.
     gammas: a row for each, at least 1.
     priced_gammas: the γ that prices are measured at.
     repeats: at most.
@@ -94,7 +94,7 @@ class Trial:
 
     @property
     def served_gammas(self) -> tuple[int, ...]:
-        """Every γ that a server is started for, the target alone first."""
+        """Every γ that a server is started for, 0 (no speculation) first."""
         return tuple(sorted({0, *self.gammas, *self.priced_gammas}))
 
     @property
@@ -133,7 +133,7 @@ class Trial:
         return LEAST_PROMPTS if max(self.concurrencies) == 1 else longest
 
     def of_prompts(self, count: int) -> Trial:
-        """Returns the trial of the first prompts of each kind alone."""
+        """Returns the trial of only the first prompts of each kind."""
         return replace(self, prompts=self.prompts[:count], other_prompts=self.other_prompts[:count])
 
     @property
@@ -173,7 +173,7 @@ def priced_gammas(gammas: tuple[int, ...]) -> tuple[int, ...]:
     """Returns at which of the γ prices are taken: the outer two, and one that checks their line.
 
     Args:
-      gammas: of the rows, at least one.
+      gammas: the γ of the rows, at least one.
     """
     ordered = sorted(set(gammas))
     return tuple(sorted({ordered[0], ordered[len(ordered) // 2], ordered[-1]}))

@@ -44,7 +44,7 @@ class Search:
         """Reads the runs of earlier calls.
 
         Args:
-          setup: what all runs must share, other than prompts and sampling.
+          setup: settings that all runs must share, other than prompts and sampling.
           draft: its name, for the server's flags.
 
         Raises:

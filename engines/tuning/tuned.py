@@ -72,11 +72,11 @@ class Advised(msgspec.Struct, frozen=True, kw_only=True):
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     """A tuning.
 
-    setup: what all runs share: engine, models, prompts, sampling.
+    setup: settings that all runs share: engine, models, prompts, sampling.
     context: tokens in a request's cache on average.
     together: whether the γ took turns.
     next_gamma: the γ to run next, where the search is not over.
-    flags: what sets the advised γ in the server.
+    flags: flags that set the advised γ in the server.
     """
 
     setup: dict[str, str | int | float]

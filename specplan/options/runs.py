@@ -119,7 +119,7 @@ def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Accepted | No
     for each in seen.contradictions:
         warn(f"{file}: {each}")
     if seen.timed is None:
-        raise ValueError(f"{file} must tell the time of a token, got none")
+        raise ValueError(f"{file} must have the time of a token, got none")
     told = {"tpot": repr(1e3 * seen.timed.seconds_per_token)}
     if seen.timed.batch is not None:
         told["batch"] = str(seen.timed.batch)

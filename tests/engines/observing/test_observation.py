@@ -200,14 +200,14 @@ def test_a_source_without_positions_leaves_totals_alone() -> None:
     [
         (
             lambda: observation(40, (20, 10)).since(observation(100, (60, 30))),
-            "counters must not fall or begin anew between two readings, got 100 drafts, then 40: "
+            "counters must not fall or restart between two readings, got 100 drafts, then 40: "
             "the server was restarted",
         ),
         (
             lambda: observation(100, (20, 10), began=2.0).since(
                 observation(40, (20, 10), began=1.0)
             ),
-            "counters must not fall or begin anew",
+            "counters must not fall or restart",
         ),
         (
             lambda: observation(100, (60, 30)) + observation(100, (60,)),

@@ -206,19 +206,19 @@ def test_several_files_are_summed(saved) -> None:
         ),
         (
             "# TYPE sglang:spec_accept_length gauge\nsglang:spec_accept_length 2.8\n",
-            "its last block efficiency alone is known: plan --block-efficiency 2.8 --at-gamma G",
+            "only its last block efficiency is known: plan --block-efficiency 2.8 --at-gamma G",
         ),
         (
             sglang_page(calls=9, generated=20, requests=1, steps=None),
             "gamma must be given where a page lacks sglang:spec_num_steps, got none",
         ),
         ("<html>not found</html>", "must be a metrics page of llama.cpp, SGLang or vLLM"),
-        ("SpecDecoding metrics: Mean", "a line of vLLM's log must tell accepted and drafted"),
+        ("SpecDecoding metrics: Mean", "a line of vLLM's log must have accepted and drafted"),
         (
             # A digit is left of the last rate.
             LOG[: LOG.rindex("0.000, Avg") + 1],
             r"rates by position to its end, got line 4 ending in '.*0\.100, 0': where it was cut "
-            "short or wrapped, leave it out or save the log anew",
+            "short or wrapped, leave it out or save the log again",
         ),
         (
             LOG + LOG.replace(", 0.100, Avg", ", Avg").replace(", 0.000, Avg", ", Avg"),
@@ -230,12 +230,12 @@ def test_several_files_are_summed(saved) -> None:
         ("[1]", "JSON of drafts must be objects, got int"),
         (
             BENCH.replace("spec_decode", "decode"),
-            "vllm bench serve must tell spec_decode_num_drafts, got none: speculation is off",
+            "vllm bench serve must report spec_decode_num_drafts, got none: speculation is off",
         ),
         (BENCH.replace("5.0", '"5"'), "mean_tpot_ms must be a number of at least 0, got '5'"),
         (
             SGLANG_BENCH,
-            "gamma must be given as at least 1 beside accept_length, got None",
+            "gamma must be given as at least 1 with accept_length, got None",
         ),
         (
             SGLANG_BENCH.replace("2.5", "null"),
@@ -251,7 +251,7 @@ def test_several_files_are_summed(saved) -> None:
         ),
         (
             BENCH.replace("[0.6, 0.3, 0.1]", "[]"),
-            "vllm bench serve must tell spec_decode_per_position_acceptance_rates, got",
+            "vllm bench serve must report spec_decode_per_position_acceptance_rates, got",
         ),
     ],
 )
