@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = (
     "simulator", "reference", "ngram", "estimator", "engines", "studies", "figures", "specplan",
 )  # fmt: skip
-MOST_LINES = 54_065
+MOST_LINES = 54_022
 MOST_IN_FILE, MOST_IN_TEST_FILE, MOST_PARAMETERS, MOST_IN_COMMAND = 250, 400, 8, 60
 MOST_FIELDS = 14
 # Folders that hold a small file for each kind, on purpose.
@@ -178,7 +178,7 @@ def slivers(packages: dict[str, str]) -> list[Finding]:
             allowed,
             tuple(path for path, size in sizes.items() if size < most),
         )
-        for most, allowed in ((40, 17), (60, 69))
+        for most, allowed in ((40, 13), (60, 53))
     ]
 
 

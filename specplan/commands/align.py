@@ -26,7 +26,7 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
     return writable(ctx, param, value)
 
 
-@click.command("align", cls=Command, ways={"": "specplan.commands.align_draft:align"})
+@click.command("align", cls=Command, ways={"": "specplan.commands.training_work:align"})
 @model_options(without=["draft-temperature", "device-map", "lattice-k", "rescoring-weight"])
 @command_option(
     "--loss",

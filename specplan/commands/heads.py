@@ -23,8 +23,8 @@ def heads_command() -> None:
     "train",
     cls=Command,
     ways={
-        "--kind eagle3": "specplan.commands.heads_work:train_eagle3_head",
-        "--kind blockwise": "specplan.commands.heads_work:train",
+        "--kind eagle3": "specplan.commands.training_work:train_eagle3_head",
+        "--kind blockwise": "specplan.commands.training_work:train",
     },
     short_help="Train heads on a frozen model, or with it.",
 )
@@ -97,7 +97,7 @@ def train_command(ctx: click.Context, /, **_: object) -> None:
 @heads_command.command(
     "analyse",
     cls=Command,
-    ways={"": "specplan.commands.heads_work:analyse"},
+    ways={"": "specplan.commands.training_work:analyse"},
     short_help="Analyse drafts of heads before and after rescoring.",
 )
 @model_options(without=["draft-temperature", "device-map", "rescoring-weight"])

@@ -13,8 +13,8 @@ from specplan.options.shared import (
     json_option,
     output_option,
 )
-from specplan.reports.ngrams import ngram_table
 from specplan.reports.output import Printed, answer
+from specplan.reports.table import Column, table
 
 
 @click.group("ngram")
@@ -150,3 +150,12 @@ def score_command(ctx: click.Context, /, **_: object) -> None:
       specplan ngram score model.arpa --corpus held-out.txt
     """
     run(ctx)
+
+
+def ngram_table(ngrams: tuple[int, ...]) -> str:
+    """Returns the number of n-grams of each order, in words."""
+    columns: list[Column[tuple[int, int]]] = [
+        Column("order", lambda each: str(each[0])),
+        Column("n-grams", lambda each: f"{each[1]:,}"),
+    ]
+    return table(enumerate(ngrams, start=1), columns)

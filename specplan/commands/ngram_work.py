@@ -3,8 +3,8 @@
 from dataclasses import asdict
 
 from estimator.training.ngrams import ScoreNgram, TrainNgram, score_ngram, train_ngram
+from specplan.commands.ngram import ngram_table
 from specplan.reports.bar import Bar
-from specplan.reports.ngrams import ngram_table
 from specplan.reports.output import Printed, answer
 from specplan.reports.table import Column, table
 

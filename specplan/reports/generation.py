@@ -3,22 +3,57 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-
-from specplan.reports.detokenizing import Decode, TextStream, piece
 
 if TYPE_CHECKING:
     from reference.records import Block, Generation
     from reference.rules.strict import Rule
 
+Decode = Callable[[Sequence[int]], str]
+
+# A character is at most 4 bytes, so as many tokens; a word's space is in the token before.
+CONTEXT = 8
+UNFINISHED = "\ufffd"
 _TOLD = (
     "target_calls", "drafted", "accepted", "accepted_fraction", "block_efficiency",
     "prefill_seconds", "draft_calls", "rollbacks", "discarded", "decode_seconds", "draft_seconds",
     "verify_seconds", "other_seconds", "ending",
 )  # fmt: skip
+
+
+def piece(decode: Decode, before: Sequence[int], tokens: Sequence[int]) -> str:
+    """Returns the text that ids add to those before them, of which the last CONTEXT count."""
+    context = list(before[-CONTEXT:])
+    head = decode(context).rstrip(UNFINISHED)
+    whole = decode([*context, *tokens])
+    return whole[len(head) :] if whole.startswith(head) else decode(tokens)
+
+
+class TextStream:
+    """Text as its tokens come: a character goes out when all of its bytes are there."""
+
+    def __init__(self, decode: Decode, before: Sequence[int]) -> None:
+        """Begins after the ids `before`, whose text is not the stream's to give."""
+        self._decode = decode
+        self._before = list(before)
+        self._waiting: list[int] = []
+
+    def add(self, tokens: Sequence[int]) -> str:
+        """Returns the text that these tokens and those still waiting make, or none yet."""
+        self._waiting += tokens
+        text = piece(self._decode, self._before, self._waiting)
+        if text.endswith(UNFINISHED):
+            return ""
+        self._before += self._waiting
+        self._waiting = []
+        return text
+
+    def rest(self) -> str:
+        """Returns the text of the tokens that still wait for others."""
+        return piece(self._decode, self._before, self._waiting)
 
 
 def print_blocks(

@@ -11,7 +11,7 @@ from specplan.reports.table import GAMMA, Column, shown, table
 
 if TYPE_CHECKING:
     from estimator.profiles.p_min import StopGain, Thresholds
-    from simulator.acceptance.stopping.stopped import Stopped
+    from simulator.acceptance.stopping.stopped_text import Stopped
     from simulator.choice.plan import Plan
 
 

@@ -1,28 +1,36 @@
-"""A plan as a reader sees it: the curve with its best row, and the advice."""
+"""Plans as a reader sees them: one curve with its best row and advice, or a line for each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from specplan.reports.advice import advice_lines
-from specplan.reports.deployment import does_not_fit, load_notes
+from specplan.reports.deployment import (
+    does_not_fit,
+    load_notes,
+    of_loads,
+    rows_notes,
+    schedules_text,
+)
 from specplan.reports.output import folded, warn
-from specplan.reports.plan_rows import BEYOND, beyond_graphs, rows_text
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, shown, table
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
+    from simulator.cost.wall import Wall
     from specplan.reports.plan_json import Basis
 
 # Rows shown past the best gamma, and at the least; --json has all of them.
 _ROWS_PAST = 3
 _ROWS_LEAST = 8
+_ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
+BEYOND = "+ beyond the observed gamma: extrapolated"
 
 
 def plans_text(rows: Sequence[Plan], basis: Basis) -> str:
     """Returns the readable form of the same."""
-    return plan_text(rows[0], basis) if len(rows) == 1 else rows_text(rows, basis)
+    return plan_text(rows[0], basis) if len(rows) == 1 else _rows_text(rows, basis)
 
 
 def warn_of_plans(rows: Sequence[Plan], basis: Basis, *, max_gamma: int) -> None:
@@ -62,7 +70,7 @@ def plan_text(plan: Plan, basis: Basis) -> str:
             note=lambda i: _row_note(plan, i),
         ),
         *([BEYOND] if curve.extrapolated[:last].any() else []),
-        *([beyond_graphs(wall)] if wall and curve.beyond_graphs[:last].any() else []),
+        *([_graphs_line(wall)] if wall and curve.beyond_graphs[:last].any() else []),
         *([] if last == len(curve.gamma) else [f"(--json has all up to {len(curve.gamma)})"]),
         "",
         *([does_not_fit(plan.price)] if load is not None and not load.fits else advice_lines(plan)),
@@ -106,3 +114,120 @@ def _row_note(plan: Plan, index: int) -> str:
     if gamma == plan.advice.test_gamma:
         notes.append("<- measure")
     return " ".join(notes)
+
+
+def _graphs_line(wall: Wall) -> str:
+    """Returns what marks rows beyond the captured graphs, and what moves that limit."""
+    return (
+        f"! more than {wall.most} {wall.unit} a step: no captured graph ({wall.flag}), "
+        "and its time is not known"
+    )
+
+
+def _rows_text(rows: Sequence[Plan], basis: Basis) -> str:
+    """Returns a table with one line per plan, on what it rests, and the schedule of a load."""
+    notes = [*rows_notes(rows[0].price), *basis.notes]
+    lines = [table(rows, _row_columns(rows), note=_rows_note)]
+    if any(_beyond_observed(row) for row in rows):
+        lines.append(BEYOND)
+    wall = rows[0].price.wall
+    if wall is not None and any(_beyond_graphs(row) for row in rows):
+        lines.append(folded(_graphs_line(wall)))
+    if any(row.advised_gamma == 0 and not row.advice.undecided for row in rows):
+        lines.append("Advised K (gamma) 0: do not speculate. Such a row shows the best K.")
+    if any(row.advice.undecided for row in rows):
+        lines.append("Advised K ?: undecided until the K of the row was measured.")
+    if of_loads(rows):
+        lines += ["", *map(folded, schedules_text(rows, basis.only))]
+    return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])
+
+
+def _row_columns(rows: Sequence[Plan]) -> list[Column[Plan]]:
+    """Returns what differs between these rows, and what each gains."""
+    loads = [row.price.load for row in rows if row.price.load is not None]
+    in_seconds = all(row.tokens_per_second is not None for row in rows)
+    in_doubt = any(row.curve.in_doubt for row in rows)
+    by_load = bool(loads) and of_loads(rows)
+    known: list[tuple[bool, str, Callable[[Plan], str]]] = [
+        (not by_load, "alpha", lambda row: f"{row.alpha:.4g}"),
+        (not by_load, "c", lambda row: f"{row.price.cost.c:.4g}"),
+        (len({load.context for load in loads}) > 1, "context", _context),
+        (any(row.price.batch > 1 for row in rows), "batch", lambda row: str(row.price.batch)),
+    ]
+    gained: list[tuple[bool, str, Callable[[Plan], str]]] = [
+        (True, "best K", lambda row: str(row.optimal_gamma)),
+        (True, "advised K", _advised),
+        (any(_shown(row) != row.advised_gamma for row in rows), GAMMA, lambda r: str(_shown(r))),
+        (True, "tokens/call", lambda row: shown(_value(row, "expected_tokens"))),
+        (True, "speed-up", lambda row: shown(_value(row, "improvement_factor"))),
+        (in_doubt, "90 %", lambda r: f"{_value(r, 'low'):.2f} to {_value(r, 'high'):.2f}"),
+        (in_doubt, "gain", _odds),
+        (
+            not in_seconds and not in_doubt,
+            "operations",
+            lambda row: shown(_value(row, "operations_factor")),
+        ),
+        (in_seconds, MS, lambda row: shown(1e3 * row.price.batch / _speed(row))),
+        (in_seconds, TOKENS, lambda row: shown(_speed(row), ".1f")),
+        (in_seconds, "without", lambda row: shown(row.baseline_tokens_per_second, ".1f")),
+    ]
+    return [
+        *(Column(header, cell) for needed, header, cell in known if needed),
+        *(Column(header, _where_it_fits(cell)) for needed, header, cell in gained if needed),
+    ]
+
+
+def _shown(row: Plan) -> int:
+    """Returns the γ whose numbers a row has: that of --gamma, else the one to draft with."""
+    return row.gamma if row.gamma != row.optimal_gamma else row.advice.named
+
+
+def _value(row: Plan, name: str) -> float:
+    gamma = _shown(row)
+    if 0 < gamma <= len(row.curve.gamma):
+        return float(getattr(row.curve, name)[gamma - 1])
+    return 1.0 if row.at is None else float(getattr(row.at, name)[0])
+
+
+def _speed(row: Plan) -> float:
+    """Returns the tokens per second of all sequences."""
+    baseline = row.baseline_tokens_per_second
+    assert baseline is not None
+    return baseline * _value(row, "improvement_factor")
+
+
+def _advised(row: Plan) -> str:
+    return "?" if row.advice.undecided else str(row.advised_gamma)
+
+
+def _odds(row: Plan) -> str:
+    chance = row.advice.gain_probability
+    return "-" if chance is None else f"{100 * chance:.0f} %"
+
+
+def _where_it_fits(cell: Callable[[Plan], str]) -> Callable[[Plan], str]:
+    return lambda row: cell(row) if row.price.load is None or row.price.load.fits else "-"
+
+
+def _context(row: Plan) -> str:
+    return "" if row.price.load is None else str(row.price.load.context)
+
+
+def _rows_note(row: Plan) -> str:
+    """Returns what stands after a row of a table: that it does not fit, or is extrapolated."""
+    load = row.price.load
+    if load is not None and not load.fits:
+        return f"does not fit: {load.needed_gb or 0:.0f} GB a GPU"
+    estimated = None if load is None else load.estimated
+    marks = [] if estimated is None else [_ESTIMATED[estimated]]
+    return " ".join([*["+"] * _beyond_observed(row), *["!"] * _beyond_graphs(row), *marks])
+
+
+def _beyond_graphs(row: Plan) -> bool:
+    wall = row.price.wall
+    return wall is not None and bool(wall.beyond(row.price.batch, _shown(row)))
+
+
+def _beyond_observed(row: Plan) -> bool:
+    """Returns whether a gamma that a row of a table shows is larger than any observed one."""
+    return any(map(row.extrapolated_at, {_shown(row), row.optimal_gamma, row.advised_gamma}))

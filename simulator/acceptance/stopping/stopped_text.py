@@ -1,4 +1,4 @@
-"""Replay of a recorded text under a stopping rule.
+"""Acceptance under a stopping rule: replay of recorded texts whose drafts it ends.
 
 Along the text the rule reads the same confidences in every run, so expected calls follow from
 `Replay` with drafts that are as long as the rule lets them be. A draft that has left the text goes
@@ -11,16 +11,54 @@ v(t) depends on the text before t only. So a path that is drawn once gives an un
 the path of an argmax draft, of which there is one, the exact value.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from simulator.acceptance.recorded import Recorded
 from simulator.acceptance.replay import Replay
 from simulator.acceptance.stopping.rule import StoppingRule
 from simulator.cost.cost import Cost
 from simulator.numerics.arguments import integer
+
+Rows = Mapping[int, tuple[float, ...]]
+
+
+class Stopped(Recorded):
+    """Recorded texts, replayed with drafts of at most γ tokens that a rule stops earlier.
+
+    `blocks` counts blocks by the tokens that they verify, and `paid` by the draft steps that they
+    pay: a dropped token's step is paid, but the token is not verified.
+
+    rule: the stopping rule.
+    p_min: the threshold, in [0, 1].
+    drafted_error: standard error of drafted over emitted tokens, at the largest γ; 0: exact.
+    """
+
+    def __init__(
+        self, verified: Recorded, paid: Rows, rule: StoppingRule, p_min: float, *, error: float
+    ) -> None:
+        """Takes what `Recorded` holds for verified tokens, and the same rows for draft steps."""
+        super().__init__(verified.rate, verified.blocks, verified.error)
+        own = {"paid": Recorded(self.rate, paid), "rule": rule, "p_min": p_min}
+        for name, value in {**own, "drafted_error": error}.items():
+            object.__setattr__(self, name, value)
+
+    paid: Recorded
+    rule: StoppingRule
+    p_min: float
+    drafted_error: float
+
+    @property
+    def most_gamma(self) -> int | None:
+        return len(self.blocks)
+
+    def seconds_per_token(self, gamma: ArrayLike, cost: Cost) -> NDArray[np.float64]:
+        drafting = self.paid.per_token(cost.drafting_seconds, gamma)
+        return np.asarray(drafting + self.per_token(cost.checking_seconds, gamma))[()]
 
 
 class StoppedBlocks(NamedTuple):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import bpe_tokenizer
 
-from specplan.reports.detokenizing import Decode, TextStream, piece
+from specplan.reports.generation import Decode, TextStream, piece
 
 TEXT = "naïve — 日本語 😀 text"
 

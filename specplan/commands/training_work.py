@@ -1,11 +1,20 @@
-"""Trains heads for `specplan heads`, and analyses their drafts."""
+"""Trains drafts and heads for `specplan align` and `specplan heads`, and analyses heads."""
 
 from estimator.training.heads import TrainEagle3, train_eagle3
 from specplan.reports.bar import Bar
-from specplan.reports.blockwise import eagle3_trained, report, trained
 from specplan.reports.output import Printed, answer
+from specplan.reports.training import aligned, eagle3_trained, report, trained
+from studies.bild.alignment import Align, align_draft
 from studies.blockwise.analysed_heads import AnalyseHeads, analyse_heads
 from studies.blockwise.trained import TrainHeads, train_heads
+
+
+def align(request: Align, form: Printed) -> None:
+    """Trains a small model, and prints what that changed."""
+    with Bar("align", "text") as bar:
+        found = align_draft(request, bar)
+    if found is not None:
+        answer(found, lambda: aligned(found), form=form)
 
 
 def train(request: TrainHeads, form: Printed) -> None:
