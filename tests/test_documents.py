@@ -55,7 +55,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         assert CliRunner().invoke(main, words.split()).exit_code == 0
     (folder / "model.arpa").write_text(ARPA)
-    for name, model in (("T", "llama-3.1-8b"), ("D", "llama-3.2-1b")):
+    pairs = {"T": "llama-3.1-8b", "D": "llama-3.2-1b", "smaller": "llama-3.2-1b"}
+    for name, model in pairs.items():
         (folder / name).mkdir()
         (folder / name / "config.json").symlink_to(ROOT / "docs" / "configs" / f"{model}.json")
     (folder / "day.csv").write_text("time,prompt_tokens,output_tokens\n0,300,50\n1,400,80\n")
