@@ -12,7 +12,7 @@ import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.declared import takes
-from specplan.options.draft_kind import law_of
+from specplan.options.draft_kind import COPIES, DRAFT_KINDS, law_of
 from specplan.options.kinds import cost_kinds
 from specplan.options.observing import (
     Asked,
@@ -26,6 +26,7 @@ from specplan.options.observing import (
 from specplan.options.planning import Longest
 from specplan.options.requests import Command
 from specplan.options.runs import Runs, counts_of
+from specplan.reports.flags import flags_of_plans
 from specplan.reports.observation import (
     observation_json,
     observation_line,
@@ -67,6 +68,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
       specplan observe http://localhost:8000 --interval 60
       specplan observe http://localhost:8000 --target-ms 19 --draft-ms 1.6
       specplan observe vllm.log --c 0.05 -o observed.json
+      specplan observe vllm.log --c 0.05 --export vllm --draft-kind eagle3
       specplan plan --profile observed.json --c 0.05
     """
     asking = asked(ctx)
@@ -89,17 +91,18 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     row = _planned(observation, asking, run)
     require_planned(ctx, planned=row is not None)
     if row is not None:
-        notes = row.acceptance.contradictions
-        basis = Basis(counted=True, c_hat_is_c=row.price.c_hat is None, notes=notes)
+        basis = _basis(row, reading)
         data["plan"] = plan_json(row, basis)
         text += "\n\n" + plan_text(row, basis)
+        if reading.server is not None:
+            data["export"] = flags_of_plans((row,), basis, server=reading.server)
     elif reading.output is None:
         text += "\n\nAdd --c C, or --target-ms MS --draft-ms MS, to plan every gamma with it."
     if run is not None:
         text += "\n" + folded(run_text(run, observation))
     if reading.output is not None:
         text += f"\n\n{_written(observation, reading, asking)}"
-    print_json(data) if reading.as_json else click.echo(text)
+    print_json(data) if reading.as_json else click.echo(data.get("export", text))
 
 
 def _planned(observation: Observation, asking: Asked, run: Run | None = None) -> Plan | None:
@@ -115,6 +118,17 @@ def _planned(observation: Observation, asking: Asked, run: Run | None = None) ->
         (acceptance,), (price,), gamma=observation.gamma, max_gamma=asking.max_gamma
     )
     return plans(request)[0]
+
+
+def _basis(row: Plan, reading: Observed) -> Basis:
+    return Basis(
+        counted=True,
+        c_hat_is_c=row.price.c_hat is None,
+        draft_sampling=reading.draft_sampling,
+        notes=row.acceptance.contradictions,
+        drafter=COPIES.get(reading.draft_kind or ""),
+        draft_kind=DRAFT_KINDS.get(reading.draft_kind or ""),
+    )
 
 
 def _timed(observation: Observation) -> Run | None:

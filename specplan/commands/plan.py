@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
-from engines.kind import Drafted
 from specplan.options.declared import takes
 from specplan.options.graphs import Graphs
 from specplan.options.kinds import acceptance_kinds, cost_kinds
 from specplan.options.planning import Answer, Choice, asked
 from specplan.options.requests import Command
 from specplan.options.stopping import StoppingOptions
-from specplan.reports.output import answer, warn
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from simulator.choice.plan import Plan
-    from simulator.choice.schedule import Range
-    from specplan.options.planning import Asked
+from specplan.reports.output import answer
 
 
 @click.command(name="plan", cls=Command)
@@ -77,69 +68,7 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
     if form.server is None:
         answer(data, text, form=form)
     else:
-        flags = _flags(rows, asking, form.server, p_min)
+        from specplan.reports.flags import flags_of_plans
+
+        flags = flags_of_plans(rows, asking.basis, server=form.server, p_min=p_min)
         answer({**data, "export": flags}, lambda: flags, form=form)
-
-
-def _flags(rows: Sequence[Plan], asking: Asked, server: str, p_min: float) -> str:
-    """Returns what makes a server draft as planned, for each context apart."""
-    by_context: dict[int | None, list[Plan]] = {}
-    for row in rows:
-        load = row.price.load
-        by_context.setdefault(None if load is None else load.context, []).append(row)
-    if len(by_context) == 1:
-        return _flags_of_context(rows, asking, server, p_min)
-    parts = ["# servers choose by batch, not by context: take what fits your prompts"]
-    for context, some in by_context.items():
-        parts += [f"# at context {context}:", _flags_of_context(some, asking, server, p_min)]
-    return "\n".join(parts)
-
-
-def _flags_of_context(rows: Sequence[Plan], asking: Asked, server: str, p_min: float) -> str:
-    """Returns what makes a server draft as planned: always alike, or by batch size."""
-    from specplan.reports.deployment import does_not_fit
-    from specplan.reports.export import export, export_schedule, marked
-
-    load = rows[0].price.load
-    kind = asking.kind or ("model" if load is None else load.draft_kind)
-    draft = Drafted("DRAFT", kind)
-    if load is None and not asking.drafter and not asking.kind and rows[0].advice.named > 0:
-        warn("--export is for a draft model: --draft-kind names another, such as eagle3 or mtp")
-    ranges = _ranges(rows, asking.request.gamma) if len(rows) > 1 else ()
-    if len({each.gamma for each in ranges}) > 1:
-        return marked(export_schedule(server, ranges, draft=draft), rows)
-    row = rows[0]
-    gamma = (
-        row.advice.test_gamma or row.advised_gamma if asking.request.gamma is None else row.gamma
-    )
-    if ranges:
-        gamma = ranges[0].gamma
-    if load is not None and not load.fits:
-        raise ValueError(f"--export: {does_not_fit(row.price)}")
-    flags = export(
-        server,
-        gamma=gamma,
-        draft=draft,
-        drafter=asking.drafter,
-        sampling=asking.stated.draft_sampling,
-        verification=asking.stated.verification,
-        p_min=p_min,
-    )
-    if row.extrapolated_at(gamma):
-        warn(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
-    return flags if gamma == 0 else marked(flags, rows)
-
-
-def _ranges(rows: Sequence[Plan], only: int | None) -> tuple[Range, ...]:
-    from simulator.choice.grid import schedules
-
-    found = schedules(rows, only)
-    if not found:
-        raise ValueError("none of these batch sizes fits into the memory of the GPUs")
-    (ranges,) = found.values()
-    unfit = [row.price.batch for row in rows if row.price.load and not row.price.load.fits]
-    if unfit:
-        warn(f"batches of {min(unfit)} and more do not fit: the schedule ends before")
-    if any(rows[0].extrapolated_at(each.gamma) for each in ranges):
-        warn("some of these gammas are beyond what was observed: their speed-ups are extrapolated")
-    return ranges

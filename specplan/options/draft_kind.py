@@ -20,6 +20,8 @@ DRAFT_KINDS = MappingProxyType(
         "draft-model": "model",
     }
 )
+# Drafters that copy, as --draft names them.
+COPIES = MappingProxyType({"suffix": "suffix", "ngram": "lookup"})
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from engines.registry import names_of
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option
 from specplan.options.draft_kind import DraftNamed
@@ -106,6 +107,11 @@ class Observed(Sources, Shown):
         metavar="FILE",
         help="Write a profile here, to plan with.",
     )
+    server: str | None = option(
+        "--export",
+        type=click.Choice(names_of(lambda kind: kind.exports)),
+        help="Print only what sets the advised gamma there.",
+    )
 
 
 @dataclass(frozen=True)
@@ -181,9 +187,10 @@ def asked(ctx: click.Context) -> Asked:
 
 
 def require_planned(ctx: click.Context, *, planned: bool) -> None:
-    """Raises a click.UsageError if --max-gamma is stated where nothing is planned."""
-    if not planned and is_stated(ctx, "max_gamma"):
-        raise click.UsageError("--max-gamma needs a cost, such as --c: nothing is planned")
+    """Raises a click.UsageError if --max-gamma or --export is given where nothing is planned."""
+    for name, flag in (("max_gamma", "--max-gamma"), ("server", "--export")):
+        if not planned and is_stated(ctx, name):
+            raise click.UsageError(f"{flag} needs a cost, such as --c: nothing is planned")
 
 
 def _require_fit(reading: Observed) -> None:

@@ -11,7 +11,7 @@ import click
 from engines.registry import engine_kinds, names_of
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.declared import option
-from specplan.options.draft_kind import DRAFT_KINDS, DraftNamed, law_of
+from specplan.options.draft_kind import COPIES, DRAFT_KINDS, DraftNamed, law_of
 from specplan.options.graphs import Graphs, replayed
 from specplan.options.kinds import (
     AcceptanceKind,
@@ -121,8 +121,6 @@ class Asked:
     request: acceptances, costs and the choice.
     stated: the acceptances with what belongs to them.
     basis: where the numbers come from.
-    drafter: as --draft names it; None: a model or head that is not known.
-    kind: the kind of draft as `engines.kind.Drafted` names it; None: not stated.
     answer: where the answer goes.
     thresholds: the texts at thresholds of a stopping rule; None: drafts have a fixed length.
     """
@@ -130,8 +128,6 @@ class Asked:
     request: PlanRequest
     stated: Stated
     basis: Basis
-    drafter: str | None
-    kind: str | None
     answer: Answer
     thresholds: Thresholds | None = None
 
@@ -215,9 +211,10 @@ def requested(
             quiet=None if profile is None else profile.quiet,
             notes=(*stated.notes, *([] if dense else [COARSE])),
             only=choice.gamma,
+            drafter=COPIES.get(choice.draft_kind or "")
+            or (profile.setup.draft if profile else None),
+            draft_kind=DRAFT_KINDS.get(choice.draft_kind or ""),
         ),
-        _drafter(profile, choice.draft_kind),
-        None if choice.draft_kind is None else DRAFT_KINDS[choice.draft_kind],
         answer,
         thresholds,
     )
@@ -226,14 +223,6 @@ def requested(
 def _with(costs: CostKind, **options: Any) -> CostKind:
     """Returns a cost with other options; it must have them."""
     return replace(costs, **options)
-
-
-def _drafter(profile: Profile | None, draft_kind: str | None) -> str | None:
-    """Returns what drafts, as --draft names it; None: a model or head that is not known."""
-    copies = {"suffix": "suffix", "ngram": "lookup"}
-    if draft_kind in copies:
-        return copies[draft_kind]
-    return None if profile is None else profile.setup.draft
 
 
 def read(path: Path | None) -> Profile | None:

@@ -24,6 +24,7 @@ from specplan.reports.possible import blocks_take_a_step, possible
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.advice import NextRun
     from simulator.choice.plan import Plan
 
@@ -39,15 +40,19 @@ class Basis:
     quiet: whether the machine was while the profile was measured; None: not known, or no profile.
     notes: sentences for the reader of the text.
     only: the single γ that a schedule drafts, where the user names one; None: any.
+    drafter: as --draft names it; None: a model or head that is not known.
+    draft_kind: as `engines.kind.Drafted` names it; None: not stated.
     """
 
     counted: bool
     c_hat_is_c: bool
-    draft_sampling: str | None = None
-    verification: str | None = None
+    draft_sampling: DraftSampling | None = None
+    verification: Verification | None = None
     quiet: bool | None = None
     notes: tuple[str, ...] = ()
     only: int | None = None
+    drafter: str | None = None
+    draft_kind: str | None = None
 
 
 def plans_json(rows: Sequence[Plan], basis: Basis) -> dict[str, Any]:

@@ -1,0 +1,85 @@
+"""The flags of plans: always one draft length, or a length by batch size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engines.kind import Drafted
+from specplan.reports.deployment import does_not_fit
+from specplan.reports.export import export, export_schedule, marked
+from specplan.reports.output import warn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simulator.choice.plan import Plan
+    from simulator.choice.schedule import Range
+    from specplan.reports.plan_json import Basis
+
+
+def flags_of_plans(rows: Sequence[Plan], basis: Basis, *, server: str, p_min: float = 0.0) -> str:
+    """Returns what makes a server draft as planned, ready to paste, for each context apart.
+
+    Args:
+      rows: plans of one acceptance, one for each load.
+      server: one of `exported_to`.
+      p_min: the threshold below which a draft ends; 0: drafts have a fixed length.
+
+    Raises:
+      ValueError: if the server has no such draft, or no load fits into the memory of the GPUs.
+    """
+    by_context: dict[int | None, list[Plan]] = {}
+    for row in rows:
+        load = row.price.load
+        by_context.setdefault(None if load is None else load.context, []).append(row)
+    if len(by_context) == 1:
+        return _of_context(rows, basis, server, p_min)
+    parts = ["# servers choose by batch, not by context: take what fits your prompts"]
+    for context, some in by_context.items():
+        parts += [f"# at context {context}:", _of_context(some, basis, server, p_min)]
+    return "\n".join(parts)
+
+
+def _of_context(rows: Sequence[Plan], basis: Basis, server: str, p_min: float) -> str:
+    """Returns the flags of one draft length, or of a length by batch size."""
+    load = rows[0].price.load
+    kind = basis.draft_kind or ("model" if load is None else load.draft_kind)
+    draft = Drafted("DRAFT", kind)
+    if load is None and not basis.drafter and not basis.draft_kind and rows[0].advice.named > 0:
+        warn("--export is for a draft model: --draft-kind names another, such as eagle3 or mtp")
+    ranges = _ranges(rows, basis.only) if len(rows) > 1 else ()
+    if len({each.gamma for each in ranges}) > 1:
+        return marked(export_schedule(server, ranges, draft=draft), rows)
+    row = rows[0]
+    gamma = row.advice.test_gamma or row.advised_gamma if basis.only is None else row.gamma
+    if ranges:
+        gamma = ranges[0].gamma
+    if load is not None and not load.fits:
+        raise ValueError(f"--export: {does_not_fit(row.price)}")
+    flags = export(
+        server,
+        gamma=gamma,
+        draft=draft,
+        drafter=basis.drafter,
+        sampling=basis.draft_sampling,
+        verification=basis.verification,
+        p_min=p_min,
+    )
+    if row.extrapolated_at(gamma):
+        warn(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
+    return flags if gamma == 0 else marked(flags, rows)
+
+
+def _ranges(rows: Sequence[Plan], only: int | None) -> tuple[Range, ...]:
+    from simulator.choice.grid import schedules
+
+    found = schedules(rows, only)
+    if not found:
+        raise ValueError("none of these batch sizes fits into the memory of the GPUs")
+    (ranges,) = found.values()
+    unfit = [row.price.batch for row in rows if row.price.load and not row.price.load.fits]
+    if unfit:
+        warn(f"batches of {min(unfit)} and more do not fit: the schedule ends before")
+    if any(rows[0].extrapolated_at(each.gamma) for each in ranges):
+        warn("some of these gammas are beyond what was observed: their speed-ups are extrapolated")
+    return ranges
