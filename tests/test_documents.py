@@ -54,6 +54,11 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
             f"--target-ms 10 --draft-ms 1 -o {folder / name}.json"
         )
         assert CliRunner().invoke(main, words.split()).exit_code == 0
+    tuning = (
+        "tune --num-prompts 2 --prompt-tokens 8 --max-new-tokens 12 --repeats 1 --max-gamma 2 "
+        f"--max-runs 1 -o {folder / 'tuned.json'}"
+    )
+    assert CliRunner().invoke(main, tuning.split()).exit_code == 0
     (folder / "model.arpa").write_text(ARPA)
     pairs = {"T": "llama-3.1-8b", "D": "llama-3.2-1b", "smaller": "llama-3.2-1b"}
     for name, model in pairs.items():
