@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from engines.observing.observation import Observation
+from specplan.door.stated import ObservedCounts, Runs
 from specplan.options.acceptances.profile import Recorded
 from specplan.options.acceptances.runs import Lengths
 from specplan.options.costs.profile import OfProfile, Profiled
@@ -17,6 +19,7 @@ from specplan.options.costs.runs import OfRuns
 from specplan.options.graphs import Graphs
 from specplan.options.kinds import AcceptanceKind, CostKind
 from specplan.options.planning import Answer, Choice, requested
+from specplan.options.runs import counts_of
 from specplan.options.stopping import StoppingOptions
 
 if TYPE_CHECKING:
@@ -131,7 +134,7 @@ class PlanResult:
 
 
 def plan(
-    acceptance: AcceptanceKind | OfRuns,
+    acceptance: AcceptanceKind | OfRuns | Observation,
     cost: CostKind | None = None,
     *,
     gamma: int | None = None,
@@ -143,9 +146,10 @@ def plan(
     """Returns the plan for an acceptance and a cost: what `specplan plan` computes.
 
     Args:
-      acceptance: Iid, ByPosition, AcceptedFraction, BlockEfficiency, Recorded, or Runs, which has a
-        cost as well.
-      cost: Ratio, Times, Roofline, Runs or Recorded; None: that of Runs or Recorded.
+      acceptance: Iid, ByPosition, AcceptedFraction, BlockEfficiency, what `observe` returned, or
+        Recorded or Runs, which have a cost as well.
+      cost: Ratio, Times, Roofline, Runs or Recorded; None: the cost of Runs or Recorded, or the
+        time of a token that was observed.
       gamma: draft length to evaluate; None: the best.
       max_gamma: largest draft length to consider, in 1..10,000.
       near: per cent that a smaller gamma may be slower than the best and still be advised.
@@ -172,18 +176,21 @@ def plan(
         )
         rows = plans(asked.request)
     if len(rows) > 1:
-        raise ValueError(f"plan takes one acceptance and one cost, got {len(rows)} pairs")
+        batches = sorted({row.price.batch for row in rows})
+        raise ValueError(f"Runs must be given the batch to plan for, one of {batches}, got none")
     return PlanResult(rows[0], asked.basis)
 
 
 def both(
-    acceptance: AcceptanceKind | OfRuns, cost: CostKind | None
+    acceptance: AcceptanceKind | OfRuns | Observation, cost: CostKind | None
 ) -> tuple[AcceptanceKind, CostKind]:
     """Returns acceptance and cost, each taken from the other where that holds both.
 
     Raises:
       ValueError: if either is missing.
     """
+    if isinstance(acceptance, Observation):
+        acceptance, cost = _observed(acceptance, cost)
     if isinstance(acceptance, OfRuns):
         cost = acceptance if cost is None else cost
         acceptance = Lengths(runs=acceptance.runs)
@@ -196,6 +203,19 @@ def both(
     if not isinstance(cost, CostKind):
         raise ValueError(f"cost must be Ratio, Times, Roofline, Runs or Recorded, got {cost!r}")
     return acceptance, cost
+
+
+def _observed(seen: Observation, cost: CostKind | None) -> tuple[AcceptanceKind, CostKind | None]:
+    """Returns the acceptance that was counted; the observed time joins a cost of runs."""
+    from engines.observing.runs import observed_run
+    from simulator.cost.pricing import DEFAULT_CONTEXT
+
+    runs = (cost.runs or ()) if isinstance(cost, OfRuns) else ()
+    if cost is None or isinstance(cost, OfRuns):
+        run = observed_run(seen, context=DEFAULT_CONTEXT)
+        if run is not None:
+            cost = Runs((*runs, run))
+    return ObservedCounts(seen, counts_of(runs)), cost
 
 
 def profiled(*given: object) -> Profiled:

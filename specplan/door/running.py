@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from specplan.door.planning import both, profiled, usage_as_value_error
 from specplan.options.costs.runs import OfRuns
 from specplan.options.kinds import AcceptanceKind, CostKind
+from specplan.reports.bar import Bar
 
 if TYPE_CHECKING:
     from engines.observing.observation import Observation
@@ -56,16 +57,17 @@ def measure(
     from estimator.profiles.measure import measure
     from estimator.profiles.request import Measure
 
-    with _source(prompts, max_new_tokens) as text:
+    with source_of(prompts, max_new_tokens) as text, Bar("measure", "run") as bar:
         return measure(
             Measure(
-                models=_models(target, draft),
+                models=models_of(target, draft),
                 text=text,
                 temperature=temperature,
                 max_gamma=max_gamma,
                 seed=seed,
                 output=None if output is None else Path(output),
-            )
+            ),
+            bar,
         )
 
 
@@ -94,15 +96,15 @@ def validate(
     """
     from estimator.validation.request import Validate, validations
 
-    with _source(prompts, max_new_tokens) as text:
+    with source_of(prompts, max_new_tokens) as text, Bar("validate", "run") as bar:
         request = Validate(
-            models=_models(target, draft),
+            models=models_of(target, draft),
             text=text,
             gammas=tuple(gammas),
             temperatures=tuple(temperatures),
             seed=seed,
         )
-        return list(validations(request))
+        return list(validations(request, bar))
 
 
 def observe(*sources: str, gamma: int | None = None) -> Observation:
@@ -169,14 +171,15 @@ def traffic(
         return answer(asked.request)
 
 
-def _models(target: str | None, draft: str | None) -> ModelSettings:
+def models_of(target: str | None, draft: str | None) -> ModelSettings:
+    """Returns the settings of a pair; None: the embedded model."""
     from estimator.settings import ModelSettings
 
     return ModelSettings(target=target, drafts=() if draft is None else (draft,))
 
 
 @contextmanager
-def _source(prompts: Prompts | None, max_new_tokens: int) -> Iterator[PromptSettings]:
+def source_of(prompts: Prompts | None, max_new_tokens: int) -> Iterator[PromptSettings]:
     """Yields the settings of prompts; a list of texts is a file while they are used."""
     from estimator.settings import PromptSettings
 

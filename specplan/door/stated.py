@@ -17,15 +17,29 @@ from specplan.options.costs.ratio import Ratios
 from specplan.options.costs.roofline import Roofline as _Roofline
 from specplan.options.costs.runs import OfRuns
 from specplan.options.costs.times import Times as _Times
+from specplan.options.kinds import AcceptanceKind, Background, Stated
 from specplan.options.runs import parse_run
 
 if TYPE_CHECKING:
+    from engines.observing.observation import Observation
+    from simulator.acceptance.accepted import Accepted
     from simulator.cost.runs import Run as _Run
 
 __all__ = [
     "AcceptedFraction", "BlockEfficiency", "ByPosition", "Iid", "Ratio", "Recorded", "Roofline",
     "Run", "Runs", "Times",
 ]  # fmt: skip
+
+
+class ObservedCounts(AcceptanceKind):
+    """The acceptance that a server's counts give, with further counts of the same draft."""
+
+    def __init__(self, seen: Observation, others: Sequence[Accepted]) -> None:
+        self._seen, self._others = seen, others
+
+    def make(self, background: Background) -> Stated:
+        found = self._seen.acceptance(background.draft_kind, self._others)
+        return Stated((found,), counted=True, notes=found.contradictions)
 
 
 def Iid(alpha: float) -> Alpha:
@@ -100,9 +114,20 @@ def Run(
     return parse_run(",".join(f"{key}={each}" for key, each in stated.items() if each is not None))
 
 
-def Runs(runs: Sequence[_Run]) -> OfRuns:
-    """Returns the cost of blocks, and their accepted lengths, by measurements of one server."""
-    return OfRuns(runs=tuple(runs))
+def Runs(runs: Sequence[_Run], *, batch: int | None = None) -> OfRuns:
+    """Returns the cost of blocks, and their accepted lengths, by measurements of one server.
+
+    Args:
+      runs: with and without speculation.
+      batch: the batch to plan for, where runs have several; None: their own.
+
+    Raises:
+      ValueError: if runs contradict each other beyond their noise.
+    """
+    from simulator.cost.runs import require_consistent
+
+    require_consistent(runs)
+    return OfRuns(runs=tuple(runs), batch=None if batch is None else (batch,))
 
 
 def Ratio(c: float) -> Ratios:

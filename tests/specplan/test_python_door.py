@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from metrics_pages import BENCH
 
 import specplan as sp
 from specplan.main import main
@@ -18,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 NAMES = [
     "AcceptedFraction", "Best", "BlockEfficiency", "ByPosition", "Iid", "PlanResult", "Ratio",
     "Recorded", "Roofline", "Run", "Runs", "Times", "measure", "observe", "plan", "traffic",
-    "validate",
+    "tune", "validate",
 ]  # fmt: skip
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text("utf-8"), re.S)
 RUNS = [(0, 7.1, None), (3, 4.1, 2.85)]
@@ -65,7 +66,7 @@ def test_the_import_loads_nothing_heavy_and_planning_no_torch(tmp_path: Path) ->
 
 def test_every_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert len(BLOCKS) == 8
+    assert len(BLOCKS) == 11
     names: dict[str, Any] = {}
     for block in BLOCKS:
         exec(block, names)
@@ -135,6 +136,53 @@ def test_observing_a_log_is_that_of_the_command(tmp_path: Path) -> None:
     assert data["accepted_fraction"] == pytest.approx(seen.accepted_fraction)
 
 
+def test_counts_of_a_server_are_planned_as_the_command_plans_them(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("draft acceptance rate = 0.57576 (  171 accepted /   297 generated)\n")
+    seen = sp.observe(str(log), gamma=4)
+    data = printed("observe", str(log), "--gamma", "4", "--c", "0.05")
+    assert plain(sp.plan(seen, sp.Ratio(0.05), gamma=4).json()) == data["plan"]
+
+
+def test_an_observed_time_joins_the_runs(tmp_path: Path) -> None:
+    bench = tmp_path / "bench.json"
+    bench.write_text(BENCH)
+    seen = sp.observe(str(bench), gamma=3)
+    data = printed("observe", str(bench), "--gamma", "3", "--run", "gamma=0,tpot=7.1,batch=4")
+    ours = sp.plan(seen, sp.Runs([sp.Run(gamma=0, tpot=7.1, batch=4)]), gamma=3)
+    assert plain(ours.json()) == data["plan"]
+    assert data["plan"]["cost"]["evidence"] == 2
+    assert sp.plan(seen).plan.price.posterior is not None
+
+
+def test_runs_of_several_batches_are_planned_for_one() -> None:
+    stated = [(0, 7.0, None, 1), (3, 4.0, 2.8, 1), (0, 11.0, None, 16), (3, 9.0, 2.8, 16)]
+    runs = [sp.Run(g, tpot=ms, length=length, batch=b) for g, ms, length, b in stated]
+    options = [
+        f"--run=gamma={g},tpot={ms},batch={b}" + (f",length={length}" if length else "")
+        for g, ms, length, b in stated
+    ]
+    with pytest.raises(ValueError, match=r"the batch to plan for, one of \[1, 16\], got none"):
+        sp.plan(sp.Runs(runs))
+    ours = plain(sp.plan(sp.Runs(runs, batch=16)).json())
+    assert ours == printed("plan", *options, "--batch", "16")
+
+
+def test_measured_validated_and_tuned_with_prompts_in_a_list(tmp_path: Path) -> None:
+    texts, file = ["def add(a, b):", "import os\n"], tmp_path / "profile.json"
+    profile = sp.measure(prompts=texts, max_new_tokens=6, max_gamma=2, output=file)
+    assert profile is not None
+    assert profile.alpha.prompts == 2
+    assert sp.plan(sp.Recorded(file)).json() == sp.plan(sp.Recorded(file), sp.Recorded(file)).json()
+    ours = plain(sp.plan(sp.Recorded(file), sp.Ratio(0.1)).json())
+    assert ours == printed("plan", "--profile", str(file), "--c", "0.1")
+    [found] = sp.validate(prompts=texts, gammas=[2], temperatures=[0], max_new_tokens=6)
+    assert [row.gamma for row in found.rows] == [2]
+    assert found.rows[0].identical_to_target
+    tuned = sp.tune(prompts=texts, max_new_tokens=6, max_gamma=2)
+    assert {row.gamma for row in tuned.rows} >= {0, tuned.advised[0].gamma}
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -145,6 +193,12 @@ def test_observing_a_log_is_that_of_the_command(tmp_path: Path) -> None:
         (lambda: sp.plan(sp.Runs([sp.Run(0, tpot=7.1)])), "give the acceptance: a --run beyond"),
         (lambda: sp.Run(3, tpot=4.1), "one of length, rates, accepted must be given"),
         (lambda: sp.Run(3, tpot=-1, length=2), "tpot must be above 0"),
+        (
+            lambda: sp.Runs([sp.Run(0, tpot=7.1), sp.Run(3, tpot=1.5, length=2.8)]),
+            r"of gamma 3 must take at least about",
+        ),
+        (lambda: sp.tune(draft="D", server="http://localhost:1"), "draft must not be given with"),
+        (lambda: sp.tune(server="nowhere"), "nowhere"),
         (lambda: sp.observe(), "observe needs at least one source, got none"),
     ],
 )

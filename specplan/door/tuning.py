@@ -1,0 +1,77 @@
+"""Tuning from Python: `specplan.tune`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from specplan.door.running import Prompts, models_of, source_of
+from specplan.reports.bar import Bar
+
+if TYPE_CHECKING:
+    from engines.tuning.request import TuneEngine, TuneOwn, TuneServer
+    from engines.tuning.tuned import Tuned
+
+__all__ = ["tune"]
+
+
+def tune(
+    target: str | None = None,
+    draft: str | None = None,
+    *,
+    server: str | None = None,
+    prompts: Prompts | None = None,
+    max_new_tokens: int = 64,
+    concurrency: Sequence[int] = (1,),
+    max_gamma: int = 16,
+    output: str | Path | None = None,
+) -> Tuned:
+    """Finds the best draft length on this machine, in few runs: what `specplan tune` does.
+
+    Args:
+      target, draft, prompts, max_new_tokens: see `measure`.
+      server: an engine to start, as `--engine` names it, or the URL of a running server; None: the
+        own decoder.
+      concurrency: requests at once; each has a search of its own.
+      max_gamma: the largest draft length to run.
+      output: file of runs, which a later call continues; None: no file.
+
+    Returns:
+      the runs in `rows`, the advice in `advised`, one for each concurrency, and the server's flags.
+
+    Raises:
+      OSError, ValueError: if a file, a server or a setting cannot be used.
+    """
+    from engines.kind import EngineSettings
+    from engines.sources import is_live
+    from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
+    from engines.tuning.tune import tune
+    from estimator.settings import SamplingSettings, TimingSettings
+
+    with source_of(prompts, max_new_tokens) as text, Bar("tune", "text") as bar:
+        how = Tuning(
+            text=text,
+            timing=TimingSettings(),
+            concurrencies=tuple(concurrency),
+            max_gamma=max_gamma,
+            output=None if output is None else Path(output),
+        )
+        request: TuneEngine | TuneOwn | TuneServer
+        if server is None:
+            request = TuneOwn(how=how, models=models_of(target, draft), sampling=SamplingSettings())
+        elif is_live(server):
+            if (target, draft) != (None, None):
+                raise ValueError(f"target and draft must not be given with the server {server}")
+            request = TuneServer(how=how, server=server)
+        else:
+            request = TuneEngine(
+                engine=EngineSettings(engine=server, concurrencies=how.concurrencies),
+                text=text,
+                timing=how.timing,
+                seed=how.seed,
+                target=target,
+                drafts=() if draft is None else (draft,),
+                how=how,
+            )
+        return tune(request, progress=bar)
