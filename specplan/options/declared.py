@@ -12,8 +12,8 @@ Decorator = Callable[[Any], Any]
 class Option(click.Option):
     """An option that says where help shows it.
 
-    advanced: whether --help-all alone shows it.
-    heading: what its part of the help is called; None: not said yet.
+    advanced: whether only --help-all shows it.
+    heading: heading of its part of the help; None: not set yet.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ def command_option(*names: str, **settings: Any) -> Decorator:
 def option(*names: str, default: Any = None, **settings: Any) -> Any:
     """Returns a field of a dataclass that an option of the command line fills.
 
-    Names and settings are as `click.option` takes them; default is that of both.
+    Names and settings are as `click.option` takes them; field and option have one default.
     """
     return field(default=default, metadata={"names": names, "settings": settings})
 
@@ -40,7 +40,7 @@ def option(*names: str, default: Any = None, **settings: Any) -> Any:
 def takes(*records: type[Any], heading: str | None = None, rare: Collection[str] = ()) -> Decorator:
     """Returns the decorator that gives a command the options of records, each of them once.
 
-    heading: what their part of the help is called; rare: fields that --help-all alone shows here.
+    heading: heading of their part of the help; rare: fields that only --help-all shows here.
     """
     options: dict[str, Decorator] = {}
     for each in (each for record in records for each in _own_first(record)):
@@ -58,7 +58,7 @@ def together(*options: Decorator, heading: str | None = None) -> Decorator:
     """Returns the decorator that adds options, in the order in which --help shows them, by a
     heading.
 
-    What a command has already, by a decorator below, is not added again.
+    Options that the command already has from a decorator below are not added again.
     """
 
     def decorate(command: Any) -> Any:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _FORMATS = (
     "bfloat16", "float16", "float32", "fp8", "int8", "int4", "mxfp4", "nvfp4", "q8_0", "q4_0",
 )  # fmt: skip
-# Fields of `Deployed` that must be stated, and those that stand in place of one of them.
+# Fields of `Deployed` that must be stated, and fields that replace one of them.
 NEEDS = ("target_config", "draft_config", "gpu")
 INSTEAD = {"gpu": ("gpu_flops", "gpu_bandwidth", "gpu_memory")}
 
@@ -44,8 +44,8 @@ class Deployed:
     draft_config: Path | None = option(
         "--draft-config",
         type=click.Path(path_type=Path),
-        help="The draft's: a model, or a head (EAGLE, Medusa, DFlash and kin, the speculators "
-        "format, too); the target's own again for its multi-token prediction.",
+        help="The draft's config: a model, or a head (EAGLE, Medusa, DFlash and kin, the "
+        "speculators format, too); the target's own again for its multi-token prediction.",
     )
     gpu: str | None = option(
         "--gpu",
@@ -61,10 +61,10 @@ class Deployed:
         help="16-bit teraFLOP/s, in place of --gpu.",
     )
     gpu_bandwidth: float | None = option(
-        "--gpu-bandwidth", type=float, metavar="GB/S", advanced=True, help="Likewise, of memory."
+        "--gpu-bandwidth", type=float, metavar="GB/S", advanced=True, help="GPU memory bandwidth."
     )
     gpu_memory: float | None = option(
-        "--gpu-memory", type=float, metavar="GB", advanced=True, help="Likewise, its size."
+        "--gpu-memory", type=float, metavar="GB", advanced=True, help="Memory size of the GPU."
     )
     tp: int = option("--tp", type=int, default=1, metavar="N", help="GPUs that share each layer.")
     draft_tp: int | None = option(
@@ -84,7 +84,7 @@ class Deployed:
         "--draft-dtype",
         type=click.Choice(_FORMATS),
         advanced=True,
-        help="The draft's.  [default: --dtype]",
+        help="Number format of the draft's weights.  [default: --dtype]",
     )
     activations: str | None = option(
         "--activations",
@@ -119,7 +119,7 @@ class Deployed:
         is_flag=True,
         default=False,
         advanced=True,
-        help="Count both configs' models anew, and keep no count.",
+        help="Count both configs' models again, and save no count.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What --help shows: in a line each, what most people need; with --help-all, everything."""
+"""Help pages: --help shows the usual options, a line each; --help-all shows everything."""
 
 import inspect
 import re
@@ -32,7 +32,7 @@ def write_text(command: click.Command, ctx: click.Context, formatter: click.Help
 def write_options(
     params: Sequence[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter
 ) -> None:
-    """Writes options under their headings, a line for each unless all are asked for."""
+    """Writes options under their headings, a line for each unless --help-all is given."""
     everything = bool(ctx.meta.get(SHOWS_ALL))
     parts: dict[str, list[tuple[str, str]]] = {}
     for param in params:
@@ -58,7 +58,7 @@ def _first_of(examples: str) -> str:
 def _line(name: str, text: str, *, width: int) -> tuple[str, str]:
     """Returns an option's name and the first sentence of its help, cut to a line; lists are whole.
 
-    width: of the line.
+    width: length of the line.
     """
     default = _DEFAULT.search(text)
     after = "" if default is None else f"  [{default[1].partition(';')[0]}]"

@@ -30,8 +30,8 @@ class Kind:
     """One way of several; its fields are the options that it reads (`specplan.options.declared`).
 
     order: among the others, in help and in messages.
-    needs: those fields that must be stated; the first of them selects this way.
-    instead: fields that stand together in place of one that is needed.
+    needs: fields that must be stated; the first of them selects this way.
+    instead: for a needed field, the fields that replace it together.
     """
 
     order: ClassVar[int]
@@ -49,10 +49,10 @@ AnyKind = TypeVar("AnyKind", bound=Kind)
 
 @dataclass(frozen=True)
 class Background:
-    """What acceptances and costs are made from beside their own options.
+    """Inputs that acceptances and costs share, in addition to their own options.
 
-    profile: the file that is planned from; None: none is.
-    server: what is exported for, which drafts and judges in its own way; None: nothing is.
+    profile: the profile to plan from; None: no profile is given.
+    server: kind of server to export for, with its own way to draft and judge; None: no export.
     max_gamma: the largest γ to price.
     draft_kind: whose law of acceptance holds beyond what was counted (`rate_prior`); None: not
       known.
@@ -71,8 +71,8 @@ class Stated:
     acceptances: one for each row of a table.
     counted: whether alpha is inferred from counts, as if acceptances were i.i.d.
     draft_sampling, verification: how drafts are made and judged; None: not known.
-    notes: what a reader must know of them.
-    doubt: of the speed-ups at the costs that were measured with them; None: not known.
+    notes: warnings for a reader of the acceptances.
+    doubt: doubt of the speed-ups at the costs that were measured with them; None: not known.
     """
 
     acceptances: tuple[Acceptance, ...]
@@ -85,7 +85,7 @@ class Stated:
 
 @dataclass(frozen=True)
 class AcceptanceKind(Kind, ABC):
-    """A way to state how often drafts stand."""
+    """A way to state how often drafts are accepted."""
 
     @abstractmethod
     def make(self, background: Background) -> Stated:
@@ -138,7 +138,7 @@ def chosen(
     """Returns the way that the stated options select, to state `what`.
 
     Refuses options that no way reads together, or that lack what their way needs.
-    beside: options that do not select a way alone, and may be stated beside another's.
+    beside: options that do not select a way and may be stated with the options of another way.
     """
     every = {name for kind in kinds for name in kind.reads()}
     given = {name for name in every if is_stated(ctx, name)}

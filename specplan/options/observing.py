@@ -46,14 +46,14 @@ def addresses(
 
 @dataclass(frozen=True)
 class Sources(DraftNamed):
-    """What is read; see each option's help."""
+    """Sources that are read; see each option's help."""
 
     sources: tuple[str, ...] = ()
     gamma: int | None = option(
         "--gamma",
         type=click.IntRange(min=1),
         metavar="G",
-        help="The deployment's, where the source does not tell it.",
+        help="Drafted tokens per block, where the source does not have it.",
     )
     interval: float | None = option(
         "--interval",
@@ -73,7 +73,7 @@ class Sources(DraftNamed):
 
 @dataclass(frozen=True)
 class Followed(Sources):
-    """What is read again and again."""
+    """Sources that are read repeatedly."""
 
     follow: bool = option(
         "--follow", is_flag=True, default=False, help="Print a line every --interval until Ctrl-C."
@@ -82,7 +82,7 @@ class Followed(Sources):
 
 @dataclass(frozen=True)
 class Observed(Sources, Shown):
-    """What is read once, and where the answer goes; see each option's help."""
+    """Sources that are read once, and where the answer goes; see each option's help."""
 
     since: tuple[str, ...] = option(
         "--since",
@@ -96,7 +96,7 @@ class Observed(Sources, Shown):
         "--draft-sampling",
         type=click.Choice(["argmax", "sampled"]),
         advanced=True,
-        help="How the deployment drafts, for the profile; its counters do not tell.  "
+        help="How the deployment drafts, for the profile; counters do not show it.  "
         "[default: argmax]",
     )
     output: Path | None = option(

@@ -1,4 +1,4 @@
-"""What `specplan plan` is asked: acceptances, costs, the choice of γ, where the answer goes."""
+"""Arguments of `specplan plan`: acceptances, costs, the choice of γ, where the answer goes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from specplan.reports.plan_json import Basis
 
 
-COARSE = "Many batch sizes: those between two that are shown advise the same K as both of them."
+COARSE = "Not all batch sizes are shown: between two that advise one K, all advise this K."
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class Longest:
 
 @dataclass(frozen=True)
 class Choice(DraftNamed, Longest):
-    """What is chosen among and by; see each option's help."""
+    """Candidates and criteria of the choice; see each option's help."""
 
     c_hat: float | None = option(
         "--c-hat",
         type=float,
         advanced=True,
-        help="Operations of a draft step over those of a target step.  [default: c]",
+        help="Operations of a draft step over operations of a target step.  [default: c]",
     )
     gamma: int | None = option(
         "--gamma", type=int, metavar="G", help="Evaluate this gamma.  [default: the best]"
@@ -116,7 +116,7 @@ class Answer(Given):
 
 @dataclass(frozen=True)
 class Asked:
-    """What `specplan plan` is asked, and how it is to answer.
+    """Arguments of `specplan plan`, and the form of its answer.
 
     request: acceptances, costs and the choice.
     stated: the acceptances with what belongs to them.

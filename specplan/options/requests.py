@@ -1,8 +1,8 @@
 """From the options of a command to the records that it asks with: each option is read or refused.
 
 A command can be run in several ways, such as `validate` by its own decoder, by BiLD, or on an
-engine. Each way is one function that takes records: what is asked, and how the answer is shown.
-The records name all that this way reads, by the names of the command's options.
+engine. Each way is one function that takes records: its arguments, and how the answer is shown.
+The records name all options that this way reads, by the names of the command's options.
 """
 
 import importlib

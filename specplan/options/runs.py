@@ -125,7 +125,7 @@ def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Accepted | No
         told["batch"] = str(seen.timed.batch)
     if seen.drafts > 0:
         if seen.stated_gamma is None:
-            raise ValueError(f"gamma must be given beside {file}, which does not tell it")
+            raise ValueError(f"gamma must be given with {file}, which does not state it")
         if gamma not in (None, seen.stated_gamma):
             raise ValueError(f"gamma must be the {seen.stated_gamma} of {file}, got {gamma}")
         return told | {"gamma": str(seen.stated_gamma)} | beside, seen.counted, seen.model
@@ -210,15 +210,15 @@ def _integer(stated: Mapping[str, str], key: str, default: int | None) -> int:
 class Runs:
     """Measurements of a server; see the option's help."""
 
-    # Of simulator.cost.runs.Run, which help must not wait for.
+    # Each one is a simulator.cost.runs.Run; help must not wait for that import.
     runs: tuple[Any, ...] | None = option(
         "--run",
         "--runs",
         multiple=True,
         callback=parse_runs,
         metavar="KEY=VALUE,...|FILE",
-        help="What your server did, repeatable: gamma (0: no speculation), tpot (ms a token), tps "
+        help="A run of your server, repeatable: gamma (0: no speculation), tpot (ms a token), tps "
         "or total_tps with batch, and length (mean acceptance length), rates (R/R/...) or "
-        "accepted; error of the time in % (2); or file, its bench's JSON, with what that does not "
-        "tell. --runs FILE: the runs of specplan tune.",
+        "accepted; error of the time in % (2); or file, its bench's JSON, with the keys that it "
+        "lacks. --runs FILE: the runs of specplan tune.",
     )

@@ -188,7 +188,7 @@ def _iid(plan: Plan) -> list[str]:
             "Positions are not accepted equally, and the plan counts that."
         ]
     if abs(even / plan.curve.improvement_factor[gamma - 1] - 1) <= _SAME:
-        return [f"{would}: the choice stands."]
+        return [f"{would}: the choice does not change."]
     return [f"{would}: as many tokens per call, but every block would draft all it may."]
 
 

@@ -109,6 +109,6 @@ class Kept(Progress):
         if self._path is None:
             return "Nothing is kept: with -o FILE the traces of finished prompts would be."
         return (
-            f"Kept beside {self._path}: the traces of {self._finished} of {self._prompts} prompts, "
+            f"Saved with {self._path}: the traces of {self._finished} of {self._prompts} prompts, "
             "no times. The same command goes on from there."
         )

@@ -33,7 +33,7 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def compare_text(comparison: Comparison) -> str:
-    """Returns the readable form: what A and B are, and a line for each number."""
+    """Returns the readable form: the names of A and B, and a line for each number."""
     return "\n".join(
         [
             _said("A", comparison.a),

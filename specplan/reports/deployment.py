@@ -44,13 +44,13 @@ def load_notes(row: Plan) -> list[str]:
 
 
 def rows_notes(price: Pricing) -> list[str]:
-    """Returns what a reader of a table must know of the load of its rows, told by the first's."""
+    """Returns the notes on the load of a table's rows, taken from the first row."""
     load = price.load
     if load is None:
         return []
     draft = "" if load.draft_kind == "model" else f", drafted by {load.draft_kind}"
     sure = not load.modelled or price.posterior is not None
-    doubt = "" if sure else "; what a server spends beside the models is left out"
+    doubt = "" if sure else "; a server's time outside the models is left out"
     return [f"Costs {load.origin}{draft}{doubt}.", *load.notes, *_overhead_notes(load)]
 
 
@@ -61,7 +61,7 @@ def _published(row: Plan) -> str:
     low, high = speeds
     return (
         f"Eight of ten published speeds lie between {low:.0f} and {high:.0f} tokens per second "
-        f"where this says {row.tokens_per_second:.0f}. What a server spends beside the models "
+        f"where this plan has {row.tokens_per_second:.0f}. A server's time outside the models "
         "is left out: --cost-model public adds it, and speed-ups fall."
     )
 
@@ -88,7 +88,7 @@ def does_not_fit(price: Pricing) -> str:
 
 
 def of_loads(rows: Sequence[Plan]) -> bool:
-    """Returns whether rows differ in their load alone, so that a schedule tells of them."""
+    """Returns whether rows differ only in their load, so that a schedule can show them."""
     return rows[0].price.load is not None and len({row.alpha for row in rows}) == 1
 
 

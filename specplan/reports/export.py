@@ -44,10 +44,10 @@ def export(
       server: one of `exported_to`.
       gamma: drafted tokens per block; 0 gives a comment that says to draft nothing.
       draft: the drafter.
-      drafter: as `--draft` names it, whose name then counts; None: `draft` alone is known.
+      drafter: the drafter as named by `--draft`, which has priority; None: only `draft` is known.
       sampling: the way of drafting that was planned with; None: not known, the engine's default.
       p_min: the threshold below which a draft ends; 0: drafts have a fixed length.
-      verification: how drafts are judged; "block" for those that judge blocks alone.
+      verification: how drafts are judged; "block" for servers that judge only whole blocks.
 
     Raises:
       ValueError: if the engine has no such drafter, loads no such draft, or cannot draft so many

@@ -86,7 +86,7 @@ def coloured(block: Block, decode: Decode, before: Sequence[int]) -> str:
     """Returns one line for a block, coloured as Figure 1 of Leviathan et al. 2023.
 
     Accepted draft tokens green, rejected ones red and in brackets, the target's own token blue;
-    brackets and a bar tell them apart where there is no colour. before: the ids before the block.
+    brackets and a bar mark them where there is no colour. before: the ids before the block.
     """
 
     def shown(tokens: tuple[int, ...], context: Sequence[int]) -> str:

@@ -121,8 +121,8 @@ def observation_text(
         lines.append(
             f"Blocks drafted {100 * observation.cut_short:.0f} % fewer tokens than gamma "
             f"{observation.gamma}, so that rates of late positions and alpha_iid are lower bounds; "
-            "the interval of alpha_iid reaches as high as such blocks allow. Whether positions "
-            "differ by more than chance cannot be told."
+            "the interval of alpha_iid reaches as high as such blocks allow. Counts cannot show "
+            "whether positions differ by more than chance."
         )
     spread = alpha_spread(observation.requests)
     if spread is not None:
@@ -157,7 +157,7 @@ def _drafts_notes(observation: Observation) -> list[str]:
 
 
 def _draft_milliseconds(observation: Observation) -> float | None:
-    """Returns the time of a block's draft; None: not told."""
+    """Returns the milliseconds of a block's draft; None: not reported."""
     seconds = observation.draft_seconds
     return None if seconds is None else 1e3 * seconds / observation.drafts
 

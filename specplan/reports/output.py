@@ -1,4 +1,4 @@
-"""What a command writes: one JSON object, a warning, a file."""
+"""Output of a command: one JSON object, a warning, a file."""
 
 import os
 import textwrap
@@ -65,7 +65,7 @@ class Written(Printed):
 
 
 def answer(data: object, text: Callable[[], str], *, form: Printed) -> None:
-    """Gives a command's result in the form asked for: printed first, so that no write loses it."""
+    """Prints a command's result in the requested form, then writes it; no failed write loses it."""
     output = form.output if isinstance(form, Written) else None
     if form.as_json or output == STDOUT:
         print_json(data)

@@ -44,7 +44,7 @@ def warn_of_plans(rows: Sequence[Plan], basis: Basis, *, max_gamma: int) -> None
 
 
 def plan_text(plan: Plan, basis: Basis) -> str:
-    """Returns the readable form of one plan: what was assumed, the curve, the advice."""
+    """Returns the readable form of one plan: assumptions, curve, advice."""
     curve, load, wall = plan.curve, plan.price.load, plan.price.wall
     last = max(_ROWS_LEAST, plan.gamma, plan.optimal_gamma + _ROWS_PAST, plan.advice.named)
     last = min(len(curve.gamma), last)
@@ -105,7 +105,7 @@ def _assumptions(plan: Plan, basis: Basis) -> str:
 
 
 def _row_note(plan: Plan, index: int) -> str:
-    """Returns what stands after a row: beyond the observed, and the advised gamma."""
+    """Returns the note after a row: extrapolated (+), or the advised gamma."""
     gamma = int(plan.curve.gamma[index])
     notes = ["+"] if plan.curve.extrapolated[index] else []
     notes += ["!"] if plan.curve.beyond_graphs[index] else []
@@ -178,7 +178,7 @@ def _row_columns(rows: Sequence[Plan]) -> list[Column[Plan]]:
 
 
 def _shown(row: Plan) -> int:
-    """Returns the γ whose numbers a row has: that of --gamma, else the one to draft with."""
+    """Returns the γ whose numbers a row shows: --gamma if given, else the advised γ."""
     return row.gamma if row.gamma != row.optimal_gamma else row.advice.named
 
 
@@ -214,7 +214,7 @@ def _context(row: Plan) -> str:
 
 
 def _rows_note(row: Plan) -> str:
-    """Returns what stands after a row of a table: that it does not fit, or is extrapolated."""
+    """Returns the note after a table's row: it does not fit the memory, or is extrapolated."""
     load = row.price.load
     if load is not None and not load.fits:
         return f"does not fit: {load.needed_gb or 0:.0f} GB a GPU"

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """Where the numbers of a plan come from, as far as the numbers do not tell.
+    """Origin of the numbers of a plan, as far as the numbers do not show it.
 
     counted: alpha was inferred from counts, under the i.i.d. assumption.
-    c_hat_is_c: nobody stated c_hat, so c stands in for it.
-    draft_sampling: how drafts are made, where a profile tells; None: not known.
+    c_hat_is_c: c_hat was not stated, so c replaces it.
+    draft_sampling: how drafts are made, from a profile; None: not known.
     verification: how drafts are judged; None: not known.
     quiet: whether the machine was while the profile was measured; None: not known, or no profile.
     notes: sentences for the reader of the text.
@@ -151,7 +151,7 @@ def _accepted_fraction(plan: Plan) -> float | None:
 
 
 def _doubt_fields(plan: Plan) -> dict[str, Any]:
-    """Returns the keys of what is in doubt; none where nothing is."""
+    """Returns the keys of uncertain numbers with their intervals; none if all are exact."""
     at, posterior, following = plan.at, plan.price.posterior, plan.advice.next_run
     interval: dict[str, Any] = {}
     if plan.curve.in_doubt:

@@ -40,8 +40,8 @@ def possible(
         (`blocks_take_a_step`).
       ends: whether the bound holds for the ends of intervals, too: no measured run may exceed it,
         and the acceptance is exact.
-      prompts_per_second: what a server could read if it decoded nothing, an upper bound of its
-        capacity.
+      prompts_per_second: prompts that a server could read if it decoded nothing, an upper bound of
+        its capacity.
 
     Raises:
       ArithmeticError: if a number is impossible, with its name and value.

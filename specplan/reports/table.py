@@ -29,7 +29,7 @@ def table(
 
     Args:
       rows: records of any kind, one a line.
-      columns: what to show of them.
+      columns: what to show in each column.
       best: whether a row is to be pointed at as the best.
       note: text printed after a row; empty: nothing.
     """
@@ -49,7 +49,7 @@ def table(
 
 
 def fastest(rows: Iterable[Row], speed: Callable[[Row], float]) -> Callable[[Row], bool]:
-    """Returns what tells the row of the greatest speed-up, the first of equal ones, if it gains."""
+    """Returns the test for the row of the greatest speed-up, the first of equals, if it gains."""
     best = max(rows, key=speed, default=None)
     return lambda row: row is best and speed(row) > 1
 

@@ -108,10 +108,10 @@ def _fastest(rows: Sequence[SpeculativeRow]) -> list[str]:
         return []
     best = max(sure, key=lambda row: row.measured)
     predicted = "" if best.predicted is None else f", {best.predicted:.2f} times was predicted"
-    what = "Fastest" if best.measured > 1 else "Nothing was faster than the target alone"
+    what = "Fastest" if best.measured > 1 else "Nothing was faster than the baseline"
     return [
         f"{what}: {_short(best.draft)}, {_policy(best)}, ran at {best.measured:.2f} times the "
-        f"speed of the target alone{predicted}."
+        f"speed of the baseline{predicted}."
     ]
 
 

@@ -28,7 +28,7 @@ class Positions(AcceptanceKind):
         is_flag=True,
         default=False,
         advanced=True,
-        help="Those rates count only the drafts whose earlier positions were accepted.",
+        help="The rates count only the drafts whose earlier positions were accepted.",
     )
 
     def make(self, background: Background) -> Stated:

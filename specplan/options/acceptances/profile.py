@@ -27,8 +27,8 @@ class Recorded(Profiled, AcceptanceKind):
         "--draft-sampling",
         type=click.Choice(["sampled", "argmax"]),
         advanced=True,
-        help="How the server drafts; with --profile.  [default: what the profile was asked for, or "
-        "what --export's server does]",
+        help="How the server drafts; with --profile.  [default: as the profile was measured, or as "
+        "--export's server drafts]",
     )
     lenience: float | None = option(
         "--lenience",
@@ -103,8 +103,8 @@ def _sampling(stated: Recorded, background: Background) -> DraftSampling:
         return profile.draft_sampling
     if served not in profile.draftings:
         warn(
-            f"{server.name} drafts by {served}; the profile has {profile.draft_sampling} drafts "
-            "alone"
+            f"{server.name} drafts by {served}; the profile has only {profile.draft_sampling} "
+            "drafts"
         )
         return profile.draft_sampling
     tell(f"Planned with {served} drafts, as {server.name} makes them.")

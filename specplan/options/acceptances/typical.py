@@ -13,13 +13,13 @@ from specplan.options.declared import option
 from specplan.options.help import listing
 from specplan.options.kinds import AcceptanceKind, Background, Stated
 
-# From the table's kinds of draft to those of laws of acceptance.
+# From the table's kinds of draft to the kinds that laws of acceptance know.
 DRAFT_CLASSES = {"EAGLE-3": "EAGLE", "MTP": "MTP", "DSpark": "block"}
 
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """What one source published of a draft, its target and a workload.
+    """Acceptance that one source published for a draft, its target and a workload.
 
     lengths: tokens per target call, by gamma.
     """

@@ -89,7 +89,7 @@ def _speed_up(drafts: Sequence[DraftSection]) -> Chart:
         "Replay of the recorded texts at measured costs, 95 % intervals over prompts; dashed: what "
         "independent acceptances of the same α would give.",
         "γ (K), drafted tokens",
-        "times the target alone",
+        "times the baseline",
         tuple(series),
     )
 

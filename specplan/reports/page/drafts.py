@@ -15,7 +15,7 @@ from specplan.reports.profile import clock_lines
 
 @dataclass(frozen=True, slots=True)
 class DraftSection(Named):
-    """One line of the ranking: a profile, and what it says of its best γ; None without costs."""
+    """One line of the ranking: a profile and the gain at its best γ; None without costs."""
 
     best: Best | None
 

@@ -41,7 +41,7 @@ function explore() {
   const points = Array.from({ length: DATA.max_gamma }, (_, i) => ({ x: i + 1, y: speedUp(settings, i + 1), low: null, high: null }));
   drawChart(field("explored"), {
     x: "γ, drafted tokens",
-    y: "times the target alone",
+    y: "times the baseline",
     series: [
       { name: "speed-up", colour: 0, mark: "line", points },
       { name: "this γ", colour: 1, mark: "dots", points: [points[settings.gamma - 1]] },

@@ -1,4 +1,4 @@
-"""The files of a page: profiles, validations, tunings, answers of `traffic`, told by content."""
+"""The files of a page (profiles, validations, tunings, traffic), recognized by their content."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -210,7 +210,7 @@ def test_ctrl_c_keeps_finished_traces_and_the_next_run_goes_on_from_them(
     assert stopped.exit_code == 130
     assert stopped.stdout == ""
     assert " ".join(stopped.stderr.split()) == (
-        f"Kept beside {path}: the traces of 1 of 2 prompts, no times. The same command goes "
+        f"Saved with {path}: the traces of 1 of 2 prompts, no times. The same command goes "
         "on from there. Interrupted."
     )
     assert [file.name for file in tmp_path.iterdir()] == ["p.json.traces.npz.part"]

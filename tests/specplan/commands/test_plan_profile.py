@@ -129,7 +129,7 @@ def test_how_a_server_drafts_is_said_or_told_to_it(stated: str) -> None:
 def test_a_profile_without_the_drafts_that_a_server_makes_is_said(tmp_path: Path) -> None:
     asked = written(tmp_path, draftings={"sampled": PROFILE.draftings["sampled"]})
     result = run(f"{asked} --export sglang")
-    assert "sglang drafts by argmax; the profile has sampled drafts alone" in result.stderr
+    assert "sglang drafts by argmax; the profile has only sampled drafts" in result.stderr
     refused = run(f"{asked} --draft-sampling argmax")
     assert_refused(refused, "must hold drafts that are argmax, got sampled")
 

@@ -18,7 +18,7 @@ def interrupted(path: Path | None, finished: int) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        (Path("p.json"), "Kept beside p.json: the traces of 3 of 8 prompts, no times. The same "
+        (Path("p.json"), "Saved with p.json: the traces of 3 of 8 prompts, no times. The same "
          "command goes on from there."),
         (None, "Nothing is kept: with -o FILE the traces of finished prompts would be."),
     ],

@@ -203,8 +203,8 @@ def test_the_summary_says_how_precise_the_clock_was_on_how_many_prompts() -> Non
 @pytest.mark.parametrize(
     ("measured", "sentence"),
     [
-        (1.6, "Fastest: small, K=4, ran at 1.60 times the speed of the target alone, 1.52 times"),
-        (0.9, "Nothing was faster than the target alone: small, K=4, ran at 0.90 times"),
+        (1.6, "Fastest: small, K=4, ran at 1.60 times the speed of the baseline, 1.52 times"),
+        (0.9, "Nothing was faster than the baseline: small, K=4, ran at 0.90 times"),
     ],
 )
 def test_the_last_sentence_says_what_was_seen(measured: float, sentence: str) -> None:
