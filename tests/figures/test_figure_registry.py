@@ -24,6 +24,7 @@ NAMES = {
     "predicted": ["measured"],
     "public": ["measurements"],
     "draft": ["hierarchy"],
+    "confidence": ["map"],
 }
 
 

@@ -108,3 +108,35 @@ def made_validation(draft: str) -> dict[str, Any]:
         for gamma in (2, 4)
     ]  # fmt: skip
     return {"rows": rows, "summary": {}}
+
+
+def made_tuning() -> dict[str, object]:
+    """Returns the content of a tuning's file, at two concurrencies, one run not obeyed."""
+    expected = {
+        "expected_ms_per_token": 5.0,
+        "expected_ms_per_token_low": 4.0,
+        "expected_ms_per_token_high": 6.25,
+    }
+    timed = {"concurrency": 1, "gamma": 3, "ms_per_token": 4.0, "error_percent": 1.5}
+    refused = {"concurrency": 8, "gamma": 5, "measured": False, "note": "it drafted <4>"}
+    gain = {"improvement_factor": 1.5, "improvement_factor_low": 1.25}
+    advised = {"concurrency": 1, "gamma": 3, **gain, "improvement_factor_high": 1.75}
+    lost = {**advised, "concurrency": 8, "gamma": 0, "gain_probability": 0.125}
+    return {
+        "format": "specplan tune 1",
+        "setup": {"engine": "own", "temperature": 0.0},
+        "context": 80,
+        "together": True,
+        "rows": [
+            {"concurrency": 1, "gamma": 0, "ms_per_token": 6.0},
+            {**timed, "block_efficiency": 2.5, **expected},
+            {**refused, **expected},
+        ],
+        "advised": [
+            {**advised, "gain_probability": 0.96, "ms_per_token": 4.0},
+            {**lost, "ms_per_token": None},
+        ],
+        "next_gamma": 6,
+        "flags": "--draft-max 3",
+        "notes": ["drift 3 %"],
+    }

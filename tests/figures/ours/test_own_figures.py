@@ -13,6 +13,7 @@ from figures.drawing.load import ALPHA, load_of
 from figures.ours import (
     batch_size,
     block_verification,
+    confidence_map,
     draft_hierarchy,
     speedup_map,
     tree_size,
@@ -199,3 +200,19 @@ def test_a_deployment_that_cannot_be_drawn_is_refused(
     draft = replace(given.draft, longest=longest)
     with pytest.raises(ValueError, match=message):
         batch_size.compute(load_of(replace(given, hardware=hardware, draft=draft)))
+
+
+def test_the_map_of_thresholds_says_what_the_plan_of_its_files_says() -> None:
+    data = confidence_map.compute()
+    for draft in confidence_map.DRAFTS:
+        file = Path(confidence_map.__file__).parents[1] / "results" / "p_min" / f"{draft}.json"
+        plan = json.loads(file.read_text(encoding="utf-8"))
+        gain, factors = plan["p_min_gain"], confidence_map.grid(data, draft)
+        assert factors.size == len(plan["curve"])
+        best = factors[data.x.index(gain["p_min"]), gain["gamma"] - 1]
+        assert best == factors.max() == plan["improvement_factor"]
+        assert confidence_map.change(data, draft) == pytest.approx(gain["value"] - 1)
+        assert confidence_map.change(data, draft, 0.0) == 0
+        # The drawing says below that the intervals include no gain.
+        assert gain["low"] < 1 < gain["high"]
+        assert confidence_map.change(data, draft, confidence_map.FORMER_DEFAULT) < 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from made_profiles import made_profile
+from made_profiles import made_profile, made_tuning
 
 from estimator.profiles.best import best_of
 from estimator.profiles.drafting import Alpha, Drafting, Estimate
@@ -115,43 +115,12 @@ def test_of_several_servers_under_traffic_the_page_names_the_quickest_at_each_ra
     assert best == [("idle.json", "600"), ("busy.json", "1200")]
 
 
-def tuning(file: Path, **changed: object) -> dict[str, object]:
-    """Returns a tuning at two concurrencies, and writes it."""
-    known = {
-        "expected_ms_per_token": 5.0,
-        "expected_ms_per_token_low": 4.0,
-        "expected_ms_per_token_high": 6.25,
-    }
-    timed = {"concurrency": 1, "gamma": 3, "ms_per_token": 4.0, "error_percent": 1.5}
-    refused = {"concurrency": 8, "gamma": 5, "measured": False, "note": "it drafted <4>"}
-    gain = {"improvement_factor": 1.5, "improvement_factor_low": 1.25}
-    advised = {"concurrency": 1, "gamma": 3, **gain, "improvement_factor_high": 1.75}
-    lost = {**advised, "concurrency": 8, "gamma": 0, "gain_probability": 0.125}
-    found = {
-        "format": "specplan tune 1",
-        "setup": {"engine": "own", "temperature": 0.0},
-        "context": 80,
-        "together": True,
-        "rows": [{"concurrency": 1, "gamma": 0}, {**timed, **known}, {**refused, **known}],
-        "advised": [
-            {**advised, "gain_probability": 0.96, "ms_per_token": 4.0},
-            {**lost, "ms_per_token": None},
-        ],
-        "next_gamma": 6,
-        "flags": "--draft-max 3",
-        "notes": ["drift 3 %"],
-        **changed,
-    }
-    file.write_text(json.dumps(found), encoding="utf-8")
-    return found
-
-
 def test_a_tuning_is_shown_with_its_advice_and_each_run_expected_and_measured(
     tmp_path: Path,
 ) -> None:
     profile, tuned, page_file = (tmp_path / name for name in ("p.json", "t.json", "page.html"))
     write_profile(made_profile("d", alpha=0.8, c=0.1), profile)
-    found = tuning(tuned)
+    tuned.write_text(json.dumps(found := made_tuning()), encoding="utf-8")
     told = run(str(tuned), str(profile), "-o", str(page_file), "--json")
     assert told.exit_code == 0, told.output
     assert json.loads(told.stdout)["tunings"] == [{"file": "t.json", "advised": found["advised"]}]
@@ -162,8 +131,8 @@ def test_a_tuning_is_shown_with_its_advice_and_each_run_expected_and_measured(
     assert [(at, re.findall(r"<td>(.*?)</td>", cells)) for at, cells in rows] == [
         ("1", ["3", "1.50 [1.25, 1.75]", "96 %", "4.00"]),
         ("8", ["none", "1.50", "12 %", "–"]),
-        ("1", ["none", "–", "–", "–", "–", "–"]),
-        ("1", ["3", "5.00 [4.00, 6.25]", "4.00", "1.5", "-20 %", "–"]),
+        ("1", ["none", "–", "6.00", "–", "–", "–"]),
+        ("1", ["3", "5.00 [4.00, 6.25]", "4.00", "1.5", "-20 %", "2.50"]),
         ("8", ["5", "5.00 [4.00, 6.25]", "it drafted &lt;4&gt;", "–", "–", "–"]),
     ]
     for said in ("γ = 6 is worth a run", "<p>drift 3 %</p>", "<pre>--draft-max 3</pre>"):
@@ -183,7 +152,7 @@ def test_a_tuning_is_shown_with_its_advice_and_each_run_expected_and_measured(
 def test_a_tuning_that_is_none_is_refused(
     changed: dict[str, object], said: str, tmp_path: Path
 ) -> None:
-    tuning(tmp_path / "t.json", **changed)
+    (tmp_path / "t.json").write_text(json.dumps(made_tuning() | changed), encoding="utf-8")
     refused = run(str(tmp_path / "t.json"), "-o", str(tmp_path / "page.html"))
     assert refused.exit_code == 2
     assert said in refused.stderr
