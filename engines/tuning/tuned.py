@@ -127,7 +127,9 @@ def read_tuned(path: Path) -> Tuned:
     try:
         found = msgspec.convert(read_json(path), Tuned)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{path} must be a file of specplan tune, got: {error}") from None
+        raise ValueError(
+            f"{path} must be a file of specplan tune (a bench's result: file={path}), got: {error}"
+        ) from None
     if found.format != FORMAT:
         raise ValueError(f"{path} must have the format {FORMAT!r}, got {found.format!r}")
     return found

@@ -148,11 +148,14 @@ class Posterior:
             return self._beside(alone, load, draftings, lengths)
         works = self._works(load, draftings, lengths)
         slopes = works.slopes(self.logs)
+        drafted = np.array([each is not None for each in draftings])
+        # What measured speed-ups at one load are off by, in a time with drafts.
+        own = np.hypot(self.prior.ratio_error, self.prior.load_error) * drafted
         least = self.machine.least_seconds(load)
         lowest = np.log(np.full(len(lengths), least) / np.asarray(lengths)) if least > 0 else None
         return Forecast(
             works.log_seconds(self.logs),
-            slopes @ self.covariance @ slopes.T,
+            slopes @ self.covariance @ slopes.T + np.outer(own, own),
             self.prior.level_error,
             lowest=None if self.runs else lowest,
         )

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
-from simulator.cost.evidence import Works
 from simulator.cost.machine import Drafting
-from simulator.cost.parameters import COUNT
 from simulator.cost.pricing import Pricing
 from simulator.traffic.server import Server, by_batch
 
@@ -53,16 +51,12 @@ def doubt_of(prices: Sequence[Pricing], acceptance: Acceptance, server: Server) 
     """
     # numpy's takes a tenth of the whole answer to import.
     gauss = Random(_SEED).gauss
-    lots = np.array([[gauss(0.0, 1.0) for _ in range(COUNT + 4)] for _ in range(DRAWS)])
-    covariance = acceptance.logit_covariance
-    # Its symmetric root, which no library's choice of signs alters; Cholesky's needs every
-    # variance above 0.
-    values, vectors = np.linalg.eigh(covariance)
-    logits = lots[:, :2] @ (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    slots, columns = server.seconds.shape
+    lots = np.array([[gauss(0.0, 1.0) for _ in range(columns + 3)] for _ in range(DRAWS)])
+    logits = lots[:, :2] @ _root(acceptance.logit_covariance)
     doubtful = [price for price in prices if price.posterior is not None]
     if not doubtful and not logits.any():
         return None
-    slots, columns = server.seconds.shape
     seconds = np.ones((DRAWS, slots, columns))
     if doubtful:
         machines = lots[:, 2:]
@@ -78,13 +72,17 @@ def _factors(price: Pricing, longest: int, lots: NDArray[np.float64]) -> NDArray
     Their logarithms are normal together, as Posterior.seconds_per_token has them: with parameters
     that few runs bound, the times of drawn parameters would mostly be above the most probable.
     """
-    posterior, point = price.posterior, price.point
-    assert posterior is not None
-    assert point is not None
-    machine, prior = posterior.machine, posterior.prior
-    blocks = [machine.block_work(point, Drafting(gamma)) for gamma in range(1, longest + 1)]
-    slopes = Works.of([machine.plain_work(point), *blocks]).slopes(posterior.logs)
-    logs = lots[:, :-2] @ (slopes @ np.linalg.cholesky(posterior.covariance)).T
-    logs += prior.level_error * lots[:, -2:-1]
-    logs[:, 1:] += prior.ratio_error * lots[:, -1:]
-    return np.exp(logs)
+    assert price.posterior is not None
+    assert price.point is not None
+    blocks = [None, *map(Drafting, range(1, longest + 1))]
+    law = price.posterior.seconds_per_token(price.point, blocks, [1.0] * len(blocks))
+    return np.asarray(np.exp(lots[:, :-1] @ _root(law.covariance) + law.error * lots[:, -1:]))
+
+
+def _root(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the symmetric root of a covariance, which no library's choice of signs alters.
+
+    Cholesky's root needs every variance above 0.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

@@ -40,7 +40,7 @@ def parse_runs(values: tuple[str, ...]) -> tuple[Run, ...] | None:
 
 def _runs_of(value: str) -> tuple[Run, ...]:
     path = Path(value)
-    if "=" in value and not path.is_file():
+    if not path.is_file():
         return (parse_run(value),)
     from engines.tuning.tuned import read_tuned
 

@@ -23,8 +23,7 @@ def test_draws_are_as_far_apart_as_the_posterior_says() -> None:
     assert found is not None
     draftings = [None, *map(Drafting, range(1, 5))]
     forecast = posterior.seconds_per_token(POINT, draftings, [1.0] * 5)
-    own = np.diag(forecast.covariance) + posterior.prior.level_error**2
-    own[1:] += posterior.prior.ratio_error**2
+    own = forecast.deviation**2
     logs = np.log(found.seconds[:, 0])
     # The deviation of 400 normal draws is further off than 0.17 of it about once in a million.
     assert len(logs) == DRAWS

@@ -59,6 +59,6 @@ def test_a_block_drafters_length_is_the_one_published_at_its_gamma() -> None:
 
 
 def test_an_unknown_name_lists_those_that_are_known() -> None:
-    refused = run("--typical list --c 0.05")
+    refused = run("--typical none --c 0.05")
     assert_refused(refused, "must be one of eagle3-llama-3.1-8b-chat, ")
     assert all(name in refused.stderr for name in typical())
