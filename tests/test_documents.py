@@ -19,9 +19,9 @@ from metrics_pages import BENCH, vllm_page
 from plan_inputs import PROFILE
 
 from engines.tuning.tuned import Tuned, TunedRun
-from estimator.writing import write_json
 from estimator.profiles.profile import LoadCosts, Profile
 from estimator.profiles.profile_file import write_profile
+from estimator.writing import write_json
 from specplan.main import main
 from specplan.options import requests
 
