@@ -18,10 +18,8 @@ from made_profiles import made_profile, made_tuning, made_validation
 from metrics_pages import BENCH, vllm_page
 from plan_inputs import PROFILE
 
-from engines.tuning.tuned import Tuned, TunedRun
 from estimator.profiles.profile import LoadCosts, Profile
 from estimator.profiles.profile_file import write_profile
-from estimator.writing import write_json
 from specplan.main import main
 from specplan.options import requests
 
@@ -67,14 +65,6 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, model in pairs.items():
         (folder / name).mkdir()
         (folder / name / "config.json").symlink_to(ROOT / "docs" / "configs" / f"{model}.json")
-    for name in ("larger", "smaller"):
-        (folder / name).symlink_to(folder / "T")
-    runs = (
-        TunedRun(concurrency=1, gamma=0, ms_per_token=10.0, error_percent=0.5),
-        TunedRun(concurrency=1, gamma=3, ms_per_token=6.0, error_percent=0.5, block_efficiency=2.5),
-    )
-    setup: dict[str, str | int | float] = {"engine": "llama.cpp", "temperature": 0.0}
-    write_json(Tuned(setup=setup, context=128, together=True, rows=runs), folder / "tuned.json")
     (folder / "day.csv").write_text("time,prompt_tokens,output_tokens\n0,300,50\n1,400,80\n")
     (folder / "vllm.log").write_text(LOG)
     (folder / "k3.json").write_text(BENCH)

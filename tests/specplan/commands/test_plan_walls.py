@@ -15,7 +15,7 @@ HEAD = (
     f"--target-config {CONFIGS}/llama-3.1-8b.json --draft-config {CONFIGS}/llama-3.1-8b-eagle3.json"
 )
 MODEL = f"--target-config {CONFIGS}/llama-3.1-8b.json --draft-config {CONFIGS}/llama-3.2-1b.json"
-VLLM = f"{HEAD} --gpu h100 --engine vllm --alpha 0.9"
+VLLM = f"{HEAD} --gpu h100 --engine vllm --alpha 0.95"
 RUNS = "--run gamma=0,tpot=7.1,batch=128 --run gamma=3,tpot=3.9,length=2.6,batch=128"
 
 
