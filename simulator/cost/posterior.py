@@ -149,7 +149,7 @@ class Posterior:
         works = self._works(load, draftings, lengths)
         slopes = works.slopes(self.logs)
         drafted = np.array([each is not None for each in draftings])
-        # What measured speed-ups at one load are off by, in a time with drafts.
+        # The error of measured speed-ups at one load counts in a time with drafts.
         own = np.hypot(self.prior.ratio_error, self.prior.load_error) * drafted
         least = self.machine.least_seconds(load)
         lowest = np.log(np.full(len(lengths), least) / np.asarray(lengths)) if least > 0 else None
