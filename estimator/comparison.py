@@ -139,7 +139,7 @@ def _hash(measured: Measured, path: Path) -> str:
     else:
         found = measured.rows[0].prompts_hash
     if not found:
-        raise ValueError(f"{path} must say of which prompts it is, got no prompts_hash")
+        raise ValueError(f"{path} must identify its prompts, got no prompts_hash")
     return found
 
 

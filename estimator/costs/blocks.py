@@ -49,7 +49,7 @@ def block_means(
 def _kept(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns the blocks of one draft length that were not delayed."""
     whole = seconds.sum(axis=1)
-    # Of two blocks the faster one counts: the other may have been delayed.
+    # With two blocks the faster one counts, because the other may have been delayed.
     kept: NDArray[np.float64] = seconds[whole <= HOLD_UP * np.quantile(whole, 0.5, method="lower")]
     return kept
 

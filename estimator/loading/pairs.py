@@ -35,7 +35,7 @@ class LoadedPair:
 
     drafters: by name, a function that makes the drafter for given sampling settings.
     prompts: ids, at least one prompt.
-    categories, references: of each prompt; None if its file has none.
+    categories, references: category and reference of each prompt; None if its file has none.
     stopping: max_new_tokens and the target's end-of-text ids.
     origins: identity of the models' content: files, device, precision.
     """

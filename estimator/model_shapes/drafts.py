@@ -61,7 +61,7 @@ def read_pair(
     dtype: str | None = None,
     draft_dtype: str | None = None,
     activations: str | None = None,
-    anew: bool = False,
+    uncached: bool = False,
 ) -> tuple[ModelShape, DraftShape]:
     """Returns the shapes of both models.
 
@@ -69,14 +69,14 @@ def read_pair(
       dtype: format of the weights; None: each configuration's own.
       draft_dtype: format of the draft's weights; None: dtype.
       activations: format of activations; None: each configuration's own.
-      anew: whether to count both models without reading or writing cached counts.
+      uncached: whether to count both models without reading or writing the cache of counts.
 
     Raises:
       ValueError: if a file is no usable config.json; the message names it.
     """
     from estimator.model_shapes.kept_counts import count_once
 
-    counts = count if anew else count_once
+    counts = count if uncached else count_once
     target_config, draft_config = read_config(target_file), read_config(draft_file)
     try:
         target = shape_of(target_config, dtype=dtype, activations=activations, count=counts)

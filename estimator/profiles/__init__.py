@@ -1,1 +1,1 @@
-"""Profiles: what was measured of a pair, made and read."""
+"""Profiles: the measurements of a pair of models, made and read."""

@@ -1,4 +1,4 @@
-"""What a profile says of its best γ: the gain, where the time goes, and the same at each batch."""
+"""The best γ of a profile: its gain, the parts of its time, and the best γ at each batch."""
 
 from dataclasses import dataclass
 
@@ -21,8 +21,8 @@ class Best:
     gamma: that γ, 0: do not speculate.
     plan: the plan by the profile's acceptance and costs, whose advice every reader shows.
     gain: the speed-up at `gamma`, with its interval; 1 at γ = 0.
-    seconds: of a block at max(gamma, 1): drafting, verifying, other.
-    slope: what verifying one token more adds, in target steps, on the way to that γ.
+    seconds: seconds of a block at max(gamma, 1): drafting, verifying, other.
+    slope: mean time, in target steps, that each token up to that γ adds to verification.
     """
 
     gamma: int
@@ -43,7 +43,7 @@ class BestAtBatch:
 
 
 def best_of(profile: Profile) -> Best | None:
-    """Returns what the profile says of its best γ; None where it holds no costs."""
+    """Returns the profile's best γ with its gain and times; None where it holds no costs."""
     cost, gamma = profile.cost, profile.optimal_gamma
     if cost is None:
         return None

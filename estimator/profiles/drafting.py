@@ -72,7 +72,7 @@ class Drafting:
       these rates and α are bounds from below.
     alpha_by_lenience: α(l) by lenience l.
     acceptance_by_rank: how often the text's token is the draft's first, second, … choice: what
-      trees are planned with. Empty where the draft makes one choice alone.
+      trees are planned with. Empty where the draft makes only one choice.
     """
 
     alpha: Alpha
@@ -95,7 +95,7 @@ class Drafting:
           kind: the draft's, whose law holds beyond counted positions (`rate_prior`).
 
         Raises:
-          ValueError: if the profile does not tell, or the numbers contradict each other.
+          ValueError: if the profile does not hold it, or its numbers contradict each other.
         """
         if verification == "token" and not self.blocks:
             if not self.accepted_by_position:
@@ -106,8 +106,8 @@ class Drafting:
         if not self.blocks_jointly:
             raise ValueError(
                 "the profile must hold blocks_jointly to plan block verification, got none: "
-                "measure anew with specplan's own decoder (an engine tells how likely a text's own "
-                "tokens are, not the whole laws that block verification compares)"
+                "measure again with specplan's own decoder (an engine reports the probabilities of "
+                "a text's own tokens, not the distributions that block verification compares)"
             )
         return Recorded(self.alpha.value, self.blocks_jointly, self.alpha.logit_error)
 

@@ -1,4 +1,4 @@
-"""A measurement by this project's own decoder, from what is asked to the profile."""
+"""A measurement by this project's own decoder, from the request to the profile."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -45,7 +45,7 @@ Refusing = Callable[[Processes], AbstractContextManager[object]]
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """What is measured; draft_under_load: whose passes over batches are timed."""
+    """Inputs of a measurement; draft_under_load: the draft whose passes over batches are timed."""
 
     loaded: LoadedPair
     draft: str
@@ -60,10 +60,10 @@ def measure(
     traced: Progress = SILENT,
     refusing: Refusing = lambda _: nullcontext(),
 ) -> Profile | None:
-    """Returns the profile, written where it is to be; None in processes beside the first.
+    """Returns the profile and writes it to the request's output; None except in the first process.
 
     Args:
-      request: what is asked.
+      request: the user's arguments.
       progress: counts runs.
       traced: counts prompts whose traces are kept.
       refusing: in which processes refuse their input together.

@@ -1,4 +1,4 @@
-"""A profile of what was measured: alpha from target-generated text, c and the costs from probes."""
+"""A profile from measurements: alpha from texts of the target, c and the costs from probes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -48,18 +48,18 @@ from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.gain import speed_up
 
 POSITIONS_PER_BIN = 16
-# Choices told apart: a tree's children are seldom more.
+# Ranks that are counted separately: a tree's node seldom has more children.
 RANKS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """What was measured of a pair.
+    """The measurements of a pair.
 
-    tracing: of which pair and prompts; its longest draft is replayed.
+    tracing: the pair, its prompts and settings; its longest draft is replayed.
     max_gamma: the longest draft that was timed.
-    pairs: traces of `measure_traces`; those of the draft's own sampling are reported.
-    runs: of `measure_costs`.
+    pairs: traces of `measure_traces`; the profile reports the traces of the draft's own sampling.
+    runs: timed runs of `measure_costs`.
     """
 
     tracing: Tracing
@@ -71,10 +71,10 @@ class Measurements:
 
 
 def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profile:
-    """Returns the profile of what was measured.
+    """Returns the profile of a pair's measurements.
 
     Args:
-      measured: of the pair.
+      measured: measurements of the pair.
       c_hat: draft over target arithmetic operations per token.
       setup: models, dtype and sampling, as the caller names them; the rest is filled in.
     """

@@ -1,4 +1,4 @@
-"""Profiles: what was measured of a pair, one typed record."""
+"""Profiles: the measurements of a pair of models in one typed record."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class Improvement:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What some of the prompts gave, by their own texts and times.
+    """Results of some of the prompts, from the texts and times of these prompts.
 
-    tokens_per_call: by γ, replayed.
-    improvement_factor: by γ, likewise, at the prices of these prompts' runs.
-    optimal_gamma: the best of these, 0: do not speculate.
-    accepted_by_position: of the longest draft that was timed, as `Drafting` has it.
+    tokens_per_call: tokens per call by γ, replayed.
+    improvement_factor: speed-up by γ, replayed at the times of these prompts' runs.
+    optimal_gamma: the γ of the largest speed-up, 0: do not speculate.
+    accepted_by_position: rates for the longest draft that was timed, as `Drafting` has them.
     """
 
     alpha: Alpha
@@ -80,7 +80,7 @@ class Workload:
 class LeftOut:
     """Numbers of a profile with each prompt left out, in the order of the prompts.
 
-    What tells how far two profiles of the same prompts differ (`estimator.comparison`). Of a
+    They show how far two profiles of the same prompts differ (`estimator.comparison`). With a
     single prompt they are empty.
 
     alpha, c, improvement_factor: as the profile's own, the last by γ and of the replay.
@@ -95,9 +95,9 @@ class LeftOut:
 class LoadCosts:
     """Costs of several sequences together.
 
-    context: tokens in the cache of each.
-    target_ms: of a target pass over n tokens in each, by n.
-    draft_ms, drafting_ms: of a steady draft step and of γ steps, by γ, of a token in each.
+    context: tokens in the cache of each sequence.
+    target_ms: milliseconds of a target pass over n tokens of each, by n.
+    draft_ms, drafting_ms: milliseconds of a steady draft step of all, and of γ steps, by γ.
     spread_percent: how far the middle half of a pass's repeats lies around its median, at most.
     """
 
@@ -111,27 +111,27 @@ class LoadCosts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What was measured of a pair; written and read by this one schema.
+    """The measurements of a pair; written and read by this one schema.
 
-    alpha, draft_sampling: of the way of drafting that was asked for.
-    draftings: acceptance by way of drafting, that one at least.
+    alpha, draft_sampling: α and name of the way of drafting that the user chose.
+    draftings: acceptance by way of drafting; it has at least the chosen way.
     verification: how drafts were judged where times and speed-ups were measured.
     target_ms: t_p(n) by n, milliseconds; this and the next four are CostModel's
       (`simulator.cost.curves`). Empty where only acceptance was observed.
     draft_ms, drafting_ms, overhead_ms, baseline_overhead_ms: t_q, t_d by γ, t_o, t_b.
     c: draft step over target step; None where nothing was drafted.
     c_hat: draft over target arithmetic operations per token; None where unknown.
-    by_category: of the prompts of each category, in the order they come in.
-    by_context: of the prompts of each length in tokens, an octave each ("64-127"), ascending.
+    by_category: results of the prompts of each category, in the order of the prompts.
+    by_context: results by prompt length in tokens, an octave each ("64-127"), ascending.
     optimal_gamma: the best γ by replay, 0: do not speculate; None without costs.
     recommended_gamma: the advised γ (`best.plan_of`).
     noise_percent: the baseline against its own second run, as far as the two differ.
     noise_within_percent: how far 95 % of such differences reach.
-    quiet: whether the machine was; None: not known.
-    doubts: what in the times cannot be, so that none of them is to be trusted; a sentence each.
+    quiet: whether no other program used the machine; None: not known.
+    doubts: impossible times, a sentence each; if there are any, trust none of the times.
     repeats: how often each run was timed, at least.
-    left_out: what a comparison pairs by prompt; None where it was not kept.
-    load: costs by batch; what is outside the passes was measured at batch 1 alone.
+    left_out: numbers that a comparison pairs by prompt; None where they were not saved.
+    load: costs by batch; time outside the passes was measured only at batch 1.
     """
 
     schema: Literal["specplan-profile"] = SCHEMA
@@ -217,7 +217,7 @@ class Profile:
         return 1 if self.optimal_gamma is None else max(self.optimal_gamma, 1)
 
     def drafting(self, sampling: DraftSampling | None = None) -> Drafting:
-        """Returns the acceptance under a way of drafting; without one, the one asked for.
+        """Returns the acceptance under a way of drafting; by default, the way the user chose.
 
         Raises:
           ValueError: if the profile does not hold it.

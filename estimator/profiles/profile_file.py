@@ -21,7 +21,7 @@ def read_profile(path: Path) -> Profile:
         raise ValueError(f"profile {path} must be written by 'specplan measure', got another JSON")
     if head.get("version") != VERSION:
         raise ValueError(
-            f"profile {path} must have version {VERSION}, got {head.get('version')}: measure anew"
+            f"profile {path} must have version {VERSION}, got {head.get('version')}: measure again"
         )
     try:
         profile = msgspec.convert(head, type=Profile, strict=True, str_keys=True)

@@ -1,4 +1,4 @@
-"""What a user asks of a measurement by this project's own decoder."""
+"""Arguments of a measurement by this project's own decoder."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +14,13 @@ CONTEXT = 128
 class Measure(TimedPair):
     """Acceptance and prices of a pair, for a profile to plan with.
 
-    draft_temperature: of the draft; None: the target's.
+    draft_temperature: temperature of the draft; None: the target's.
     compiling: off, on or try.
     max_gamma: the longest draft that is priced.
     batch_size: texts that the target writes at once for acceptance.
     batches: sequences over which passes are timed together, too; none: none.
     context: tokens in the cache of each of these; None: 128.
-    output: the file for the profile, beside which the traces are kept; None: nothing is kept.
+    output: file for the profile, with its traces in the same folder; None: no file is written.
     """
 
     draft_temperature: float | None = None
@@ -44,12 +44,12 @@ class Measure(TimedPair):
 
     @property
     def tokens_in_cache(self) -> int:
-        """Of each sequence of a batch."""
+        """Tokens in the cache of each sequence of a batch."""
         return CONTEXT if self.context is None else self.context
 
     @property
     def kept(self) -> Path | None:
-        """Where traces are kept; None: nowhere, as a device has nothing beside it."""
+        """Path of the saved traces; None: not saved, as for a device such as /dev/null."""
         if self.output is None or (self.output.exists() and not self.output.is_file()):
             return None
         return traces_path(self.output)

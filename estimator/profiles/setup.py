@@ -1,4 +1,4 @@
-"""What a profile was measured of: which models, on what machine, with what, when."""
+"""The setup of a measurement: models, machine, software, settings, date."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What was measured, on what, with what."""
+    """Models, machine, software and settings of a measurement."""
 
     target: str
     draft: str

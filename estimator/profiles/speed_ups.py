@@ -14,14 +14,14 @@ from estimator.traces.traces import Trace
 
 @dataclass(frozen=True, slots=True)
 class SpeedUps:
-    """What each gamma gains on the recorded texts at measured costs.
+    """The speed-up of each gamma on the recorded texts at measured costs.
 
     factors: baseline seconds over replayed ones, by gamma, ascending from 1.
     best: the gamma of the largest factor, the smallest of equals; 0: do not speculate, whose factor
       is 1.
-    c: time of a steady draft step over that of a target step.
-    factors_without, c_without: the same with each prompt left out, shapes (prompts,); empty of a
-      single prompt.
+    c: time of a steady draft step over the time of a target step.
+    factors_without, c_without: factors and c with each prompt left out, shapes (prompts,); empty
+      for a single prompt.
     """
 
     factors: dict[int, Estimate]

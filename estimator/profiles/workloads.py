@@ -1,4 +1,4 @@
-"""What texts accept and gain, with intervals: all of them, or those of one kind of prompt."""
+"""Acceptance and speed-up of texts, with intervals: of all texts, or of one kind of prompt."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from estimator.profiles.speed_ups import speed_ups
 from estimator.timing.rates import Timed, of_prompts
 from estimator.traces.traces import Trace, alpha, replayed_calls
 
-TINY = 1e-9  # blocks: what rounding leaves of none
+TINY = 1e-9  # blocks: fewer are a rounding error of none
 
 
 def measured_alpha(traces: Sequence[Trace]) -> Alpha:
@@ -36,7 +36,7 @@ def measured_alpha(traces: Sequence[Trace]) -> Alpha:
 
 
 def alpha_left_out(traces: Sequence[Trace]) -> tuple[float, ...]:
-    """Returns the acceptance rate without each text in turn; nothing of a single one."""
+    """Returns the acceptance rate without each text in turn; empty for a single text."""
     if len(traces) < 2:
         return ()
     betas = np.array([float(trace.beta.sum()) for trace in traces])
@@ -72,7 +72,7 @@ def by_category(categories: Sequence[str | None]) -> dict[str, list[int]]:
     """Returns the indices of the prompts of each category, in the order they come in.
 
     Args:
-      categories: of each prompt; those of None are in none.
+      categories: category of each prompt; prompts with None are left out.
     """
     found: dict[str, list[int]] = {}
     for prompt, category in enumerate(categories):
@@ -85,7 +85,7 @@ def by_context(lengths: Sequence[int]) -> dict[str, list[int]]:
     """Returns the indices of the prompts of each octave of lengths, ascending: "64-127", ….
 
     Args:
-      lengths: of each prompt, in tokens, at least 1: the context that its text begins with.
+      lengths: tokens of each prompt, at least 1: the context that its text begins with.
     """
     found: dict[int, list[int]] = {}
     for prompt, length in enumerate(lengths):
@@ -100,12 +100,12 @@ def workload(
     *,
     gammas: Sequence[int],
 ) -> Workload:
-    """Returns what some of the prompts gave, each number with its interval over them.
+    """Returns the results of some of the prompts, each number with its interval over them.
 
     Args:
-      traces: one for each prompt of all, as drafts are judged.
-      texts: of the baseline and the probes, on all prompts.
-      prompts: indices of those meant, at least one.
+      traces: one for each of all prompts, as drafts are judged.
+      texts: timed texts of the baseline and the probes, on all prompts.
+      prompts: indices of the prompts to use, at least one.
       gammas: at least 1 each, ascending.
     """
     chosen = [traces[prompt] for prompt in prompts]

@@ -17,7 +17,7 @@ class RuleKind(ABC):
     """A way to judge drafts, in a file of its own.
 
     name: its name as a value of `--verification`.
-    judges: what it does, for help texts.
+    judges: the way it judges drafts, for help texts.
     lenient: whether it accepts a lenience other than 1.
 
     CONTRIBUTING.md shows a complete example, `AcceptNothing`.

@@ -37,7 +37,7 @@ def polish(
       sweeps: number of alternations between turns and things; the first few do most of the work.
 
     Returns:
-      seconds: of each thing, shape (..., things); NaN for a thing that no turn has.
+      seconds: seconds of each thing, shape (..., things); NaN for a thing that no turn has.
       speeds: duration in each turn relative to the median speed, shape (..., turns); NaN for a turn
         without things.
     """

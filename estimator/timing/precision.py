@@ -65,18 +65,18 @@ class Until:
         *,
         percent: float = 0.0,
         seconds: float = float("inf"),
-        tell: Callable[[str], object] = lambda _: None,
+        report: Callable[[str], object] = lambda _: None,
     ) -> None:
         """Starts to count the time.
 
         Args:
           percent: requested precision (`precision_percent`).
           seconds: time limit.
-          tell: called with the precision that has been reached.
+          report: called with the precision that has been reached.
         """
         self._percent = percent
         self._end = time.monotonic() + seconds
-        self._tell = tell
+        self._report = report
 
     def late(self) -> bool:
         """Returns whether the time is up."""
@@ -87,7 +87,7 @@ class Until:
         reached = precision_percent(timed(runs))
         if reached is None:
             return False
-        self._tell(f"precise to {reached:.1f} %")
+        self._report(f"precise to {reached:.1f} %")
         return reached <= self._percent
 
 
@@ -106,6 +106,6 @@ def timings(
     for left in range(count, 0, -1):
         counted = CountedProgress(progress)
         seconds = (end - time.monotonic()) / left
-        until = Until(percent=request.timing.percent, seconds=seconds, tell=progress.note)
+        until = Until(percent=request.timing.percent, seconds=seconds, report=progress.note)
         yield Timing(request.timing.repeats, request.seed, counted.step, until)
         progress.expect(counted.steps - planned)

@@ -49,25 +49,25 @@ def free_threads(*, most: int) -> Threads:
     return Threads(max(1, min(most, round(free) - 1)), cores, free)
 
 
-def chosen_threads(asked: int | None) -> int:
+def chosen_threads(requested: int | None) -> int:
     """Returns the number of threads: the requested one, else the number of free cores less one."""
-    return free_threads(most=os.cpu_count() or 1).count if asked is None else asked
+    return free_threads(most=os.cpu_count() or 1).count if requested is None else requested
 
 
 @contextmanager
-def computing(device: str, asked: int | None) -> Iterator[Threads]:
+def computing(device: str, requested: int | None) -> Iterator[Threads]:
     """Sets PyTorch's number of threads inside the block.
 
     Args:
       device: auto, cpu or cuda, as a user names it; on a GPU the number hardly matters.
-      asked: requested number, at least 1; None: as many as there are free cores, less one.
+      requested: requested number, at least 1; None: as many as there are free cores, less one.
     """
     import torch
 
     before = torch.get_num_threads()
     on_gpu = device == "cuda" or (device == "auto" and torch.cuda.is_available())
-    if asked is not None or on_gpu:
-        threads = Threads(before if asked is None else asked, len(_own_cores()))
+    if requested is not None or on_gpu:
+        threads = Threads(before if requested is None else requested, len(_own_cores()))
     else:
         threads = free_threads(most=before)
     torch.set_num_threads(threads.count)

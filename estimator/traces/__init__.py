@@ -1,1 +1,1 @@
-"""Acceptance along texts of the target, kept on disk, and what replaying it foretells."""
+"""Acceptance along texts of the target, saved on disk, and predictions by replaying it."""

@@ -12,7 +12,7 @@ from estimator.traces.measured_traces import Tracing
 from reference.drafters.hierarchical import draft_model
 from reference.models.fitted_model import transformers_module
 
-# Of each weight, evenly spaced: a model that was trained on has others in all of its weights.
+# Values compared of each weight, evenly spaced: further training changes all weights of a model.
 VALUES = 256
 
 

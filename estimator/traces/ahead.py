@@ -1,4 +1,4 @@
-"""What one knows before a run: the speed-up expected from other texts, and how far luck reaches."""
+"""Prediction before a run: the speed-up expected from other texts, and its random deviation."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ REPLICATES = 2000
 
 
 def baseline_seconds(trace: Trace, cost: Cost) -> float:
-    """Returns what decoding the text one token at a time takes."""
+    """Returns the seconds of decoding the text one token at a time."""
     return trace.tokens * cost.baseline_seconds
 
 
@@ -69,24 +69,24 @@ def ahead_interval(
 
     Independent deviations, whose variances add up on the logarithmic scale:
 
-        of the run's text, and of the two whose mean predicts it: Σ e_i² (1 + 1/2), where e_i is
-          what one text of a prompt takes beside the mean over its texts, seen in that two differ
-        of the run's acceptances: drawn along the first text of each prompt
-        of the clock: twice the baseline's against itself, as a measurement over a prediction is
+        texts (the run's, and the two whose mean predicts it): Σ e_i² (1 + 1/2), where e_i is the
+          deviation of a text's time from its prompt's mean, estimated from two texts' difference
+        acceptances of the run: drawn along the first text of each prompt
+        clock: twice the baseline's against itself, as a measurement over a prediction is
           (baseline / run) / (baseline again / probe)
 
-    The interval is Student's t, with Welch's degrees of freedom, as the first and the last are
-    estimates. At temperature 0 a prompt has one text and one outcome, and the clock alone remains.
+    The interval is Student's t, with Welch's degrees of freedom, because the first and the last are
+    estimates. At temperature 0 a prompt has one text and one outcome: only the clock deviates.
 
     Args:
       texts: two independent texts of the target for each prompt.
       gamma: drafted tokens per block.
       cost: measured costs.
-      noise: of the clock.
+      noise: noise of the clock.
       generator: draws acceptances.
 
     Returns:
-      (None, None) of a single prompt.
+      the interval; (None, None) for a single prompt.
     """
     if len(texts) < 2:
         return None, None
@@ -94,7 +94,7 @@ def ahead_interval(
     base = np.array([[baseline_seconds(trace, cost) for trace in pair] for pair in texts])
     factor = float(base.sum() / seconds.sum())
     expected = float(seconds[:, 0].sum())
-    # Of two texts of a prompt, in seconds of the first's length, each deviates by 1/√2 of this.
+    # Difference of a prompt's two texts, in seconds of the first's length; each deviates by 1/√2.
     apart = seconds[:, 0] - seconds[:, 1] * base[:, 0] / base[:, 1]
     text_luck = (1 + 1 / 2) * float((apart**2 / 2).sum()) / expected**2
     drawn = sum(simulated_seconds(first, gamma, cost, generator) for first, _ in texts)

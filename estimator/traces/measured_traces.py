@@ -25,16 +25,16 @@ LIBRARIES = ("numpy", "torch", "transformers")
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """What texts and traces depend on.
+    """The settings that texts and traces depend on.
 
     subject: the pair and its settings.
     prompts: ids.
     max_gamma: the longest draft that replay will be able to answer.
     ahead: tokens of the draft's own path that are recorded at block starts; 0: none, and no
       confidence.
-    batch_size: how many texts are sampled at once; each is scored alone.
-    origins: what tells models of one name apart (files, precision): kept traces of others are not
-      used.
+    batch_size: how many texts are sampled at once; each is scored separately.
+    origins: identity of models with one name (files, precision); saved traces of other models are
+      not used.
     """
 
     subject: Subject

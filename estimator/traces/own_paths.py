@@ -90,7 +90,7 @@ def _shared(
     length: int,
     seconds: float,
 ) -> NDArray[np.float32] | None:
-    """Returns the paths of all starts, built from those of wrong tokens; None if time is short."""
+    """Returns the paths of all starts, built from paths of wrong tokens; None if time is short."""
     count = len(right)
     wrong = [*np.flatnonzero(~right).tolist(), count]
     starts, found = _within(path, np.array(wrong), seconds)

@@ -81,7 +81,7 @@ def trace(
       subject: the pair and its settings.
       prompt: ids.
       tokens: ids sampled from the target under these settings, at least 1.
-      max_gamma: the longest draft that replay will be asked about.
+      max_gamma: the longest draft to replay.
       leniences: the l whose alpha(l) is wanted, each in (0, 1].
       ahead: tokens of the draft's own path at each block start (`own_paths`); 0 records none, and
         no confidence.

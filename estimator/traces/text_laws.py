@@ -1,4 +1,4 @@
-"""What models think of given texts, in one parallel pass each."""
+"""Probabilities of given texts by models, in one parallel pass each."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The file of traces beside a profile, read without torch, and the journal that it is made from.
+"""The file of traces of a profile, read without torch, and the journal that it is made from.
 
 The journal takes each finished prompt's traces at its end, so that keeping them costs a prompt the
 same however many went before, and an interrupted measurement resumes.
@@ -32,7 +32,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def traces_path(profile: Path) -> Path:
-    """Returns where the traces of a profile are kept: beside it, under its whole name."""
+    """Returns the path of a profile's traces: in its folder, `.traces.npz` after its whole name."""
     return profile.with_name(f"{profile.name}.traces.npz")
 
 
@@ -63,7 +63,7 @@ def write_traces(path: Path, traces: Mapping[int, TracePair], key: str) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Refuses to keep traces where something else stands."""
+    """Refuses a path for traces where there is another file."""
     if path.exists():
         read_traces(path)
     _journal(journal_path(path))
@@ -72,15 +72,15 @@ def require_place(path: Path) -> None:
 class KeptTraces:
     """The traces of a measurement's finished prompts, as far as it has come.
 
-    known: by the prompt's index; those of an earlier run with the same key to begin with. Traces
-      of another key are another measurement's, and are replaced.
+    known: traces by the prompt's index; at first the traces of an earlier run with the same key.
+      Traces of another key belong to another measurement and are replaced.
     """
 
     def __init__(self, path: Path, key: str) -> None:
-        """Takes up what is there.
+        """Loads the traces that an earlier run saved.
 
         Args:
-          path: of the traces' file.
+          path: path of the traces' file.
           key: identifies models, settings and prompts.
         """
         self.known: dict[int, TracePair] = {}
@@ -105,7 +105,7 @@ class KeptTraces:
     def _write(self, prompt: int, traces: TracePair) -> None:
         path = journal_path(self._path)
         if not self._begun:
-            # Anew, so that nothing torn or another's stands before what is to come.
+            # Rewrites the journal, so that no torn or foreign record precedes the new ones.
             known = [self._record(self.known)] if self.known else []
             write_whole(path, b"".join([JOURNAL, *known]))
             self._begun = True

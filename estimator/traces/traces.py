@@ -101,11 +101,11 @@ class Trace:
         )
 
     def judged(self, verification: Verification, max_gamma: int) -> "Trace":
-        """Returns the trace whose tokens stand one by one as they do under a verification.
+        """Returns the trace with the acceptance that each token has under a verification.
 
         Args:
           verification: "token" changes nothing.
-          max_gamma: the longest draft that replay will be asked about, at least 1.
+          max_gamma: the longest draft to replay, at least 1.
         """
         if verification == "token":
             return self
@@ -151,7 +151,7 @@ def acceptance_by_rank(traces: Sequence[Trace], choices: int) -> tuple[float, ..
 
     Args:
       traces: at least one.
-      choices: how many are told apart.
+      choices: number of choices that are counted separately.
     """
     known = [trace.rank for trace in traces if trace.rank is not None]
     if len(known) < len(traces):

@@ -159,7 +159,7 @@ def deployment_of(options: Deployed) -> Deployment:
         dtype=options.dtype,
         draft_dtype=options.draft_dtype,
         activations=options.activations,
-        anew=options.no_cache,
+        uncached=options.no_cache,
     )
     if draft.kind == "model" and draft.step.vocabulary != target.vocabulary:
         warn(

@@ -69,7 +69,7 @@ def test_runs_are_precise_enough_as_asked_and_say_so() -> None:
     assert reached is not None
     runs = {arm: [[text] for text in rows] for arm, rows in texts.items()}
     told: list[str] = []
-    assert Until(percent=1.01 * reached, tell=told.append).precise(runs)
+    assert Until(percent=1.01 * reached, report=told.append).precise(runs)
     assert not Until(percent=0.99 * reached).precise(runs)
     assert told == [f"precise to {reached:.1f} %"]
 

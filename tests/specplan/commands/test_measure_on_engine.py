@@ -103,7 +103,7 @@ def test_block_verification_cannot_be_planned_with_what_an_engine_tells(
     asked = ["plan", "--profile", str(on_transformers), "--verification", "block"]
     result = CliRunner().invoke(main, asked)
     assert result.exit_code == 2, result.output
-    assert "an engine tells how likely a text's own tokens are, not the whole laws" in result.stderr
+    assert "an engine reports the probabilities of a text's own tokens, not the" in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
