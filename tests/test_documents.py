@@ -14,7 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from documented import ELLIPSIS, ROOT, Example, examples, pages
-from made_profiles import made_profile, made_tuning, made_validation
+from made_profiles import made_profile, made_validation
 from metrics_pages import BENCH, vllm_page
 from plan_inputs import PROFILE
 
@@ -48,7 +48,6 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_profile(made_profile(draft, alpha=0.7, c=0.1), folder / f"{name}.json")
     write_profile(complete(), folder / "profile.json")
     (folder / "validation.json").write_text(json.dumps(made_validation("D")))
-    (folder / "tuned.json").write_text(json.dumps(made_tuning()))
     for name in ("traffic", "small-traffic", "eagle-traffic"):
         words = (
             "traffic --rate 1 --prompt-tokens 9 --output-tokens 50 --prompt-ms 20 --alpha 0.7 "
