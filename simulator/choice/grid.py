@@ -117,7 +117,11 @@ def schedules(rows: Sequence[Plan], only: int | None = None) -> dict[int, tuple[
     return {
         context: schedule(
             {batch: _scheduled(row, only) for batch, row in plans.items()},
-            {batch: row.within(row.near) for batch, row in plans.items() if only is None},
+            {
+                batch: row.within(row.near)
+                for batch, row in plans.items()
+                if only is None and not row.advice.measured
+            },
         )
         for context, plans in fitting.items()
     }

@@ -13,7 +13,7 @@ from simulator.choice.curve import Curve, Doubt, curve_of
 from simulator.choice.gain import draftable, first_best
 from simulator.choice.walltime import TIE
 from simulator.cost.pricing import Pricing
-from simulator.cost.runs import USUAL_ERROR, Run, pooled
+from simulator.cost.runs import USUAL_ERROR, Run, log_gains
 from simulator.numerics.arguments import integer, non_negative
 
 DEFAULT_MAX_GAMMA = 32
@@ -180,7 +180,7 @@ def plan(
             repeat=_repeat(runs),
             calibrated=posterior is None or posterior.calibrated,
             tried=None if posterior is None else {run.gamma for run in runs},
-            measured=_measured(price),
+            measured=_measured(price, curve),
         ),
         cap_binds=_binds(acceptance, price, curve, allowed, best),
     )
@@ -222,18 +222,18 @@ def _binds(
     return bool(further.improvement_factor[0] > curve.improvement_factor[best - 1])
 
 
-def _measured(price: Pricing) -> Mapping[int, tuple[float, float]]:
-    """Returns the logarithm of the gain in the runs of each γ at this load, and its error."""
+def _measured(price: Pricing, curve: Curve) -> Mapping[int, tuple[float, float]]:
+    """Returns the logarithm of the gain of each γ that was run at this load, and its error.
+
+    A load that is estimated from others has those that were run at each of them.
+    """
     runs = () if price.posterior is None else price.posterior.runs
-    means = {run.gamma: run for run in pooled([run for run in runs if run.load == price.point])}
-    plain = means.get(0)
-    if plain is None:
-        return {}
+    if price.load is None or price.load.estimated is None:
+        return log_gains([run for run in runs if run.load == price.point])
+    each = [log_gains([run for run in runs if run.load == load]) for load in {r.load for r in runs}]
+    law = curve.gains
     return {
-        gamma: (
-            float(np.log(plain.seconds_per_token / run.seconds_per_token)),
-            float(np.hypot(plain.error, run.error)),
-        )
-        for gamma, run in means.items()
-        if gamma > 0
+        gamma: (float(law.mean[gamma - 1]), float(law.deviation[gamma - 1]))
+        for gamma in set.intersection(*map(set, each))
+        if gamma <= len(law.mean)
     }

@@ -106,3 +106,19 @@ def require_consistent(runs: Sequence[Run]) -> None:
                         f"least about the time of gamma {first.gamma}, "
                         f"{1e3 * first.step_seconds:.3g} ms, got {1e3 * second.step_seconds:.3g} ms"
                     )
+
+
+def log_gains(runs: Sequence[Run]) -> dict[int, tuple[float, float]]:
+    """Returns the logarithm of the gain of each γ in the runs of one load, and its error."""
+    means = {run.gamma: run for run in pooled(runs)}
+    plain = means.get(0)
+    if plain is None:
+        return {}
+    return {
+        gamma: (
+            math.log(plain.seconds_per_token / run.seconds_per_token),
+            math.hypot(plain.error, run.error),
+        )
+        for gamma, run in means.items()
+        if gamma > 0
+    }

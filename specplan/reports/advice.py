@@ -71,9 +71,11 @@ def decision_lines(plan: Plan) -> list[str]:
     if advice.gamma > 0:
         tokens = "1 token" if named == 1 else f"{named} tokens"
         lines = [f"Draft {tokens} per block (K = {named}): {gain}{_near(plan)}.", *doubt]
-        return [*lines, "Its own runs gained; no other K is surely better."] * advice.measured or (
-            [*lines, *_tolerance(plan)]
-        )
+        if not advice.measured:
+            return [*lines, *_tolerance(plan)]
+        estimated = plan.price.load is not None and plan.price.load.estimated
+        runs = "Its runs at other batches" if estimated else "Its own runs"
+        return [*lines, f"{runs} gained; no other K is surely better."]
     if named == 0:
         return ["Do not speculate: no K is possible here."]
     if plan.optimal_gamma == 0:

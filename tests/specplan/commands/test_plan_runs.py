@@ -175,6 +175,40 @@ def test_a_batch_that_lacks_a_run_is_named_and_has_no_speed_up() -> None:
     assert "no batch was run both with and without speculation" in refused.stderr
 
 
+ALIKE = (
+    "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85 "
+    "--run gamma=3,tpot=8.2,length=2.85,batch=32"
+)
+COMPLETE = f"{ALIKE} --run gamma=0,tpot=11,batch=32 --batch 1:64:1"
+
+
+def test_batches_between_runs_of_one_gamma_keep_it_as_the_runs_do() -> None:
+    plan = planned(COMPLETE)
+    assert {row["advised_gamma"] for row in plan["rows"]} == {3}
+    assert [each["gamma"] for each in plan["schedule"]] == [3]
+    assert "mixture" not in run(COMPLETE).stdout
+    between = " ".join(run(COMPLETE.replace("1:64:1", "8")).stdout.split())
+    assert "Its runs at other batches gained" in between
+
+
+def test_a_row_whose_gamma_was_run_is_not_marked_as_extrapolated() -> None:
+    rows = [
+        line.split() for line in run(COMPLETE).stdout.splitlines() if line[:5].strip().isdigit()
+    ]
+    assert rows[0][:3] == ["1", "4+", "3"]
+    assert all("+" not in row[3:] for row in rows)
+    assert "+ beyond the observed gamma" in run(COMPLETE).stdout
+
+
+def test_an_export_names_the_gap_in_the_runs_and_odds_once() -> None:
+    gap = run(f"{ALIKE} --batch 1:64:1 --draft-kind eagle3 --export vllm")
+    warned = " ".join(gap.stderr.split())
+    assert "Batch 32 has no run without speculation" in warned
+    assert "63 batch sizes from 2 to 64 lie beyond your runs" in warned
+    sure = run(f"{COMPLETE.replace('1:64:1', '1,32')} --draft-kind eagle3 --export vllm").stdout
+    assert "# The probability of a gain is 100 %." in sure
+
+
 MODELS = (
     "--target-config docs/configs/llama-3.1-8b.json --gpu h100 --engine vllm "
     "--draft-config docs/configs/llama-3.1-8b-eagle3.json "
