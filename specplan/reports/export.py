@@ -115,7 +115,8 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     if len(rows) == 1:
         return f"# K = {rows[0].advice.named}: {odds_text(rows[0])}\n{flags}"
     chances = [100 * (row.advice.gain_probability or 0) for row in doubtful if row.advised_gamma]
-    lines = [f"# The probability of a gain is {min(chances):.0f} to {max(chances):.0f} %."]
+    ends = dict.fromkeys(f"{each:.0f}" for each in (min(chances), max(chances)))
+    lines = [f"# The probability of a gain is {' to '.join(ends)} %."]
     wall, batches = rows[0].price.wall, [row.price.batch for row in rows]
     crossed = [batch for batch in batches if wall is not None and wall.crossed(batch, 1)]
     if wall is not None and crossed:

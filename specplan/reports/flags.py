@@ -82,4 +82,11 @@ def _ranges(rows: Sequence[Plan], only: int | None) -> tuple[Range, ...]:
         warn(f"batches of {min(unfit)} and more do not fit: the schedule ends before")
     if any(rows[0].extrapolated_at(each.gamma) for each in ranges):
         warn("some of these gammas are beyond what was observed: their speed-ups are extrapolated")
+    loads = {row.price.batch: row.price.load for row in rows if row.price.load}
+    notes = [note for each in loads.values() if not each.modelled for note in each.notes]
+    for note in dict.fromkeys(notes):
+        warn(note)
+    beyond = [batch for batch, each in loads.items() if each.estimated == "beyond"]
+    if beyond:
+        warn(f"{len(beyond)} batch sizes from {min(beyond)} to {max(beyond)} lie beyond your runs")
     return ranges
