@@ -128,7 +128,7 @@ def _rows_text(rows: Sequence[Plan], basis: Basis) -> str:
     """Returns a table with one line per plan, on what it rests, and the schedule of a load."""
     notes = [*rows_notes(rows[0].price), *basis.notes]
     lines = [table(rows, _row_columns(rows), note=_rows_note)]
-    if any(_beyond_observed(row) for row in rows):
+    if any(_beyond_observed(row) or "+" in _best(row) for row in rows):
         lines.append(BEYOND)
     wall = rows[0].price.wall
     if wall is not None and any(_beyond_graphs(row) for row in rows):
@@ -155,7 +155,7 @@ def _row_columns(rows: Sequence[Plan]) -> list[Column[Plan]]:
         (any(row.price.batch > 1 for row in rows), "batch", lambda row: str(row.price.batch)),
     ]
     gained: list[tuple[bool, str, Callable[[Plan], str]]] = [
-        (True, "best K", lambda row: str(row.optimal_gamma)),
+        (True, "best K", _best),
         (True, "advised K", _advised),
         (any(_shown(row) != row.advised_gamma for row in rows), GAMMA, lambda r: str(_shown(r))),
         (True, "tokens/call", lambda row: shown(_value(row, "expected_tokens"))),
@@ -196,6 +196,11 @@ def _speed(row: Plan) -> float:
     return baseline * _value(row, "improvement_factor")
 
 
+def _best(row: Plan) -> str:
+    best = row.optimal_gamma
+    return f"{best}+" if row.extrapolated_at(best) and _shown(row) != best else str(best)
+
+
 def _advised(row: Plan) -> str:
     return "?" if row.advice.undecided else str(row.advised_gamma)
 
@@ -229,5 +234,5 @@ def _beyond_graphs(row: Plan) -> bool:
 
 
 def _beyond_observed(row: Plan) -> bool:
-    """Returns whether a gamma that a row of a table shows is larger than any observed one."""
-    return any(map(row.extrapolated_at, {_shown(row), row.optimal_gamma, row.advised_gamma}))
+    """Returns whether the gamma whose numbers a row has is larger than any observed one."""
+    return row.extrapolated_at(_shown(row))
