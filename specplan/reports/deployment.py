@@ -125,11 +125,10 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
     for context, ranges in schedules(rows, only).items():
         parts = ", ".join(f"K = {each.gamma} {_batches(each)}" for each in ranges)
         lines.append(f"Schedule at context {context}: {parts}.")
-        if any(later.gamma > each.gamma > 0 for each, later in pairwise(ranges)):
-            lines.append(
-                "K rises with the batch where a further token costs less: the weights, of a "
-                "mixture the experts, are then read for the whole batch anyway."
-            )
+        some = {row.price.batch: row for row in rows if _context(row) == context}
+        rises = any(later.gamma > each.gamma > 0 for each, later in pairwise(ranges))
+        if rises and not any(row.advice.measured for row in some.values()):
+            lines.append("K rises with the batch where a further token adds less to a step.")
         last = last_paying_batch(ranges)
         if is_undecided(rows):
             lines.append("Undecided: measure K = 0 and this K before you use the schedule.")
@@ -141,12 +140,29 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
                 f"{wall.unit} a step: {wall.flag} moves the limit."
             )
         elif last < ranges[-1].last_batch:
-            lines.append(f"Speculation stops paying beyond batch {last}.")
+            stops = f"Speculation stops paying beyond batch {last}."
+            beyond = some[min(batch for batch in some if batch > last)]
+            lines.append(_surely(beyond, "a loss is likelier", stops))
         else:
-            lines.append(f"Speculation still pays at batch {last}, the largest planned that fits.")
+            where = f"at batch {last}, the largest planned that fits."
+            lines.append(_surely(some[last], "almost certain", f"Speculation still pays {where}"))
         if len(ranges) > 1:
             lines.append("K changes only where keeping it would lose more than 1 %.")
     return lines
+
+
+def _surely(row: Plan, words: str, sentence: str) -> str:
+    """Returns a sentence where these words hold of a gain, else how sure one is."""
+    chance = row.advice.gain_probability
+    found = words if chance is None else certainty(chance)
+    if found == words:
+        return sentence
+    gain = "a gain is unlikely" if found == "a loss is likelier" else f"a gain is {found}"
+    return f"At batch {row.price.batch} {gain} ({100 * (chance or 0):.0f} %)."
+
+
+def _context(row: Plan) -> int | None:
+    return None if row.price.load is None else row.price.load.context
 
 
 def _nowhere(rows: Sequence[Plan]) -> str:

@@ -220,6 +220,15 @@ def test_public_measurements_count_by_default_and_a_named_engine_has_its_own(gpu
     assert unnamed not in words(f"{gpu} --run gamma=0,tpot=7.5")
 
 
+def test_a_schedule_ends_as_surely_as_its_last_row() -> None:
+    models = "--target-config docs/configs/llama-3.1-8b.json --gpu h100 --cost-model public "
+    head = f"{models}--draft-config docs/configs/llama-3.1-8b-eagle3.json --engine vllm --alpha 0.7"
+    text = words(f"{head} --batch 1,256")
+    assert "At batch 256 a gain is undecided (71 %)." in text
+    assert "still pays" not in text
+    assert "still pays at batch 8," in words(f"{head} --batch 1,8")
+
+
 def test_of_a_head_an_engine_can_be_in_more_doubt_than_none() -> None:
     models = "--target-config docs/configs/llama-3.1-8b.json --draft-config docs/configs/"
     head = f"{models}llama-3.1-8b-eagle3.json --gpu h100 --cost-model public --alpha 0.7"
