@@ -231,11 +231,11 @@ def _crossing(found: Traffic) -> str:
         if edge == (np.inf if short else 0):
             advice = "" if short else ": do not speculate"
             return f"Speculation {verb} requests at every rate{advice}."
+        opening = f"Speculation most probably {verb} requests at every rate; "
+        if edge in (0, np.inf):
+            return f"{opening}at none is that sure."
         where = f"{'above' if short else 'up to'} {edge:.3g} requests/s"
-        where = "at any rate" if edge in (0, np.inf) else where
-        return (
-            f"Speculation most probably {verb} requests at every rate; it may {other} them {where}."
-        )
+        return f"{opening}{where} it may {other} them."
     ends = "" if found.break_even_interval is None else f" {_bounds(low, high, '.3g', 'never')}"
     return f"Above {crossing:.3g}{ends} requests/s speculation lengthens requests."
 

@@ -259,3 +259,11 @@ def test_a_burst_is_done_when_its_last_token_is(gpu: str, tmp_path: Path) -> Non
     long = run_json(f"--burst 2 --trace {path} {gpu}", "traffic")["rows"][0]["seconds"]
     short = run_json(f"--burst 1 --trace {path} {gpu}", "traffic")["rows"][0]["seconds"]
     assert long > 5 * short
+
+
+def test_a_gain_in_doubt_at_every_rate_is_named_once() -> None:
+    models = "--target-config docs/configs/llama-3.1-8b.json --gpu h100 --cost-model public "
+    head = f"{models}--draft-config docs/configs/llama-3.1-8b-eagle3.json --alpha 0.7"
+    text = run(f"--rate 1 --prompt-tokens 2000 --output-tokens 300 {head}", "traffic").stdout
+    doubtful = "Speculation most probably shortens requests at every rate; at none is that sure."
+    assert doubtful in " ".join(text.split())
