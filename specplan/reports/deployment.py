@@ -144,7 +144,8 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
             beyond = some[min(batch for batch in some if batch > last)]
             lines.append(_surely(beyond, "a loss is likelier", stops))
         else:
-            where = f"at batch {last}, the largest planned that fits."
+            fits = " that fits" if getattr(some[last].price.load, "needed_gb", None) else ""
+            where = f"at batch {last}, the largest planned{fits}."
             lines.append(_surely(some[last], "almost certain", f"Speculation still pays {where}"))
         if len(ranges) > 1:
             lines.append("K changes only where keeping it would lose more than 1 %.")

@@ -186,7 +186,9 @@ def test_batches_between_runs_of_one_gamma_keep_it_as_the_runs_do() -> None:
     plan = planned(COMPLETE)
     assert {row["advised_gamma"] for row in plan["rows"]} == {3}
     assert [each["gamma"] for each in plan["schedule"]] == [3]
-    assert "mixture" not in run(COMPLETE).stdout
+    text = run(COMPLETE).stdout
+    assert "mixture" not in text
+    assert "still pays at batch 64, the largest planned.\n" in text
     between = " ".join(run(COMPLETE.replace("1:64:1", "8")).stdout.split())
     assert "Its runs at other batches gained" in between
 
