@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from engines.observing.observation import Observation
-from specplan.door.stated import ObservedCounts, Runs
+from specplan.door.stated import ObservedCounts, Runs, require_ranges
 from specplan.options.acceptances.profile import Recorded
 from specplan.options.acceptances.runs import Lengths
 from specplan.options.costs.profile import OfProfile, Profiled
@@ -165,10 +165,14 @@ def plan(
 
     with usage_as_value_error():
         accepted, costs = both(acceptance, cost)
+        choice = Choice(
+            draft_kind=draft_kind, max_gamma=max_gamma, c_hat=c_hat, gamma=gamma, near=near
+        )
+        require_ranges(choice)
         asked = requested(
             accepted,
             costs,
-            Choice(draft_kind=draft_kind, max_gamma=max_gamma, c_hat=c_hat, gamma=gamma, near=near),
+            choice,
             Answer(),
             profiled(accepted, costs),
             StoppingOptions(),
@@ -202,6 +206,7 @@ def both(
         raise ValueError(f"acceptance must be Iid, ByPosition, ... or Runs, got {acceptance!r}")
     if not isinstance(cost, CostKind):
         raise ValueError(f"cost must be Ratio, Times, Roofline, Runs or Recorded, got {cost!r}")
+    require_ranges(acceptance, cost)
     return acceptance, cost
 
 

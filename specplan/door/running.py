@@ -56,7 +56,9 @@ def measure(
     """
     from estimator.profiles.measure import measure
     from estimator.profiles.request import Measure
+    from simulator.numerics.arguments import integer
 
+    integer("max_gamma", max_gamma, at_least=1)
     with source_of(prompts, max_new_tokens) as text, Bar("measure", "run") as bar:
         return measure(
             Measure(
@@ -128,7 +130,7 @@ def traffic(
     acceptance: AcceptanceKind | OfRuns,
     cost: CostKind | None = None,
     *,
-    rate: Sequence[float],
+    rate: float | Sequence[float],
     prompt_tokens: float,
     output_tokens: float,
     prompt_ms: float | None = None,
@@ -139,7 +141,7 @@ def traffic(
 
     Args:
       acceptance, cost: see `plan`.
-      rate: requests per second.
+      rate: requests per second, one number or several.
       prompt_tokens, output_tokens: mean lengths of a request.
       prompt_ms: time of reading one prompt; None: by the roofline.
       targets: latency targets in milliseconds, by name: ttft, tpot.
@@ -149,23 +151,24 @@ def traffic(
       OSError, ValueError: if a file or a number cannot be used.
     """
     from simulator.traffic.answer import answer
-    from specplan.options.traffic_options import Answer, Batching, Load, Simulation
+    from specplan.options import traffic_options as options
     from specplan.options.traffic_request import requested
 
     with usage_as_value_error():
         accepted, costs = both(acceptance, cost)
+        stated = targets and ",".join(f"{name}={ms}" for name, ms in targets.items())
         asked = requested(
             accepted,
             costs,
-            Load(
-                rate=tuple(rate),
+            options.Load(
+                rate=(rate,) if isinstance(rate, int | float) else tuple(rate),
                 prompt_tokens=prompt_tokens,
                 output_tokens=output_tokens,
-                slo=None if targets is None else dict(targets),
+                slo=options.latency_targets(None, None, stated or None),
             ),
-            Batching(prompt_ms=prompt_ms),
-            Simulation(simulate=simulate),
-            Answer(),
+            options.Batching(prompt_ms=prompt_ms),
+            options.Simulation(simulate=simulate),
+            options.Answer(),
             profiled(accepted, costs),
         )
         return answer(asked.request)
@@ -182,7 +185,9 @@ def models_of(target: str | None, draft: str | None) -> ModelSettings:
 def source_of(prompts: Prompts | None, max_new_tokens: int) -> Iterator[PromptSettings]:
     """Yields the settings of prompts; a list of texts is a file while they are used."""
     from estimator.settings import PromptSettings
+    from simulator.numerics.arguments import integer
 
+    integer("max_new_tokens", max_new_tokens, at_least=1)
     if prompts is None:
         yield PromptSettings(max_new_tokens=max_new_tokens)
     elif isinstance(prompts, str | Path):

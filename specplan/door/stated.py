@@ -5,8 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from specplan.options.acceptances.accepted_fraction import AcceptedFraction as _Fraction
 from specplan.options.acceptances.alpha import Alpha
@@ -17,6 +20,7 @@ from specplan.options.costs.ratio import Ratios
 from specplan.options.costs.roofline import Roofline as _Roofline
 from specplan.options.costs.runs import OfRuns
 from specplan.options.costs.times import Times as _Times
+from specplan.options.costs.times import verify_points
 from specplan.options.kinds import AcceptanceKind, Background, Stated
 from specplan.options.runs import parse_run
 
@@ -40,6 +44,24 @@ class ObservedCounts(AcceptanceKind):
     def make(self, background: Background) -> Stated:
         found = self._seen.acceptance(background.draft_kind, self._others)
         return Stated((found,), counted=True, notes=found.contradictions)
+
+
+def require_ranges(*records: Any) -> None:
+    """Refuses values outside the choices and ranges that the command's options state.
+
+    Raises:
+      click.UsageError: with the option's name.
+    """
+    for record in records:
+        for each in fields(record):
+            kind, value = each.metadata.get("settings", {}).get("type"), getattr(record, each.name)
+            stated = isinstance(kind, click.Choice | click.IntRange | click.FloatRange)
+            if stated and value is not None:
+                try:
+                    kind.convert(value, None, None)
+                except click.BadParameter as error:
+                    name = each.metadata["names"][0]
+                    raise click.UsageError(f"{name}: {error.message}") from None
 
 
 def Iid(alpha: float) -> Alpha:
@@ -126,6 +148,8 @@ def Runs(runs: Sequence[_Run], *, batch: int | None = None) -> OfRuns:
     """
     from simulator.cost.runs import require_consistent
 
+    if not runs:
+        raise ValueError("Runs must have at least one run, got none")
     require_consistent(runs)
     return OfRuns(runs=tuple(runs), batch=None if batch is None else (batch,))
 
@@ -149,10 +173,20 @@ def Times(
       draft_ms: a draft step.
       verify_ms: target passes over several tokens, by their number; None: target_ms for any number.
       overhead_ms: everything else in a block.
+
+    Raises:
+      ValueError: if a number of tokens or a time cannot be.
     """
-    return _Times(
-        target_ms=target_ms, draft_ms=draft_ms, verify_ms=verify_ms, overhead_ms=overhead_ms
-    )
+    points = tuple(f"{tokens}={ms}" for tokens, ms in (verify_ms or {}).items())
+    try:
+        return _Times(
+            target_ms=target_ms,
+            draft_ms=draft_ms,
+            verify_ms=verify_points(None, None, points),
+            overhead_ms=overhead_ms,
+        )
+    except click.BadParameter as error:
+        raise ValueError(f"verify_ms {error.message}") from None
 
 
 def Roofline(

@@ -48,7 +48,9 @@ def tune(
     from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
     from engines.tuning.tune import tune
     from estimator.settings import SamplingSettings, TimingSettings
+    from simulator.numerics.arguments import integer
 
+    integer("max_gamma", max_gamma, at_least=1)
     with source_of(prompts, max_new_tokens) as text, Bar("tune", "text") as bar:
         how = Tuning(
             text=text,

@@ -12,13 +12,15 @@ MOST_VALUES = 10_000
 
 Typed = TypeVar("Typed")
 Value = TypeVar("Value")
-Callback = Callable[[click.Context, click.Parameter, Typed | None], Value | None]
+Callback = Callable[[click.Context | None, click.Parameter | None, Typed | None], Value | None]
 
 
 def callback(parse: Callable[[Typed], Value]) -> Callback[Typed, Value]:
     """Returns the callback of an option: its value parsed, or refused with the parser's reason."""
 
-    def parsed(_ctx: click.Context, _param: click.Parameter, value: Typed | None) -> Value | None:
+    def parsed(
+        _ctx: click.Context | None, _param: click.Parameter | None, value: Typed | None
+    ) -> Value | None:
         if value is None:
             return None
         try:

@@ -46,6 +46,20 @@ def plain(value: Any) -> Any:
     return json.loads(json_text(value))
 
 
+def on_gpu(**stated: Any) -> Any:
+    """Returns a cost on a GPU."""
+    names = ("llama-3.1-8b", "llama-3.2-1b")
+    return sp.Roofline(
+        *(ROOT / f"docs/configs/{name}.json" for name in names), **{"gpu": "h100", **stated}
+    )
+
+
+def under_load(**stated: Any) -> Any:
+    """Returns what a server under load does."""
+    load = {"rate": 1, "prompt_tokens": 200, "output_tokens": 100, "prompt_ms": 40}
+    return sp.traffic(sp.Iid(0.7), sp.Times(20, 2), **{**load, **stated})
+
+
 def test_the_names_are_these() -> None:
     assert sp.__all__ == NAMES
     assert set(NAMES) <= set(dir(sp))
@@ -195,10 +209,26 @@ def test_measured_validated_and_tuned_with_prompts_in_a_list(tmp_path: Path) -> 
         (lambda: sp.Run(3, tpot=-1, length=2), "tpot must be above 0"),
         (
             lambda: sp.Runs([sp.Run(0, tpot=7.1), sp.Run(3, tpot=1.5, length=2.8)]),
-            r"of gamma 3 must take at least about",
+            r"of gamma 3 must be at least about",
         ),
         (lambda: sp.tune(draft="D", server="http://localhost:1"), "draft must not be given with"),
         (lambda: sp.tune(server="nowhere"), "nowhere"),
+        (lambda: sp.Runs([]), "Runs must have at least one run, got none"),
+        (lambda: sp.plan(sp.Iid(0.8), on_gpu(engine="vlm")), "--engine: 'vlm' is not one of"),
+        (lambda: sp.plan(sp.Iid(0.8), on_gpu(gpu="h1000")), "gpu must be one of .* got h1000"),
+        (lambda: sp.plan(sp.Iid(0.8), sp.Ratio(0.1), near=200), "--near: 200.* is not in the"),
+        (lambda: sp.plan(sp.Iid(0.8), sp.Ratio(0.1), draft_kind="E"), "--draft-kind: 'E' is not"),
+        (lambda: sp.plan(sp.BlockEfficiency(1, 0), sp.Ratio(0.1)), "--at-gamma: 0 is not in the"),
+        (lambda: sp.Times(20, 2, verify_ms={1: 30}), r"verify_ms N must be at least 2 \(1 is"),
+        (
+            lambda: under_load(targets={"tptt": 9}),
+            "ttft=MS, tpot=MS or both, above 0, got 'tptt=9'",
+        ),
+        (lambda: under_load(rate=-1), "rate must lie between 0 and"),
+        (lambda: sp.measure(prompts=[]), "prompts must hold at least one prompt, got none"),
+        (lambda: sp.measure(max_gamma=0), "max_gamma must be at least 1, got 0"),
+        (lambda: sp.validate(max_new_tokens=0), "max_new_tokens must be at least 1, got 0"),
+        (lambda: sp.tune(max_gamma=0), "max_gamma must be at least 1, got 0"),
         (lambda: sp.observe(), "observe needs at least one source, got none"),
     ],
 )
