@@ -16,11 +16,7 @@ KEY = "speculative_decoding"
 
 
 def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
-    """Returns the counts of one answer of vLLM, as one request.
-
-    Raises:
-      ValueError: if they are absent or contradict each other.
-    """
+    """Returns the counts of one answer of vLLM, as one request; refuses contradictions."""
     metrics = answer.get("metrics")
     found = metrics.get(KEY) if isinstance(metrics, dict) else None
     if not isinstance(found, dict):

@@ -19,12 +19,7 @@ BYTES_PER_VALUE = 2
 def count_caches(cache: Any, config: PreTrainedConfig) -> tuple[CacheLayers, ...]:
     """Returns the caches of the model's layers; equal caches are counted together.
 
-    Args:
-      cache: the result of a pass on the meta device (estimator.model_shapes.meta_pass).
-      config: the model's configuration, for facts that the shapes do not show.
-
-    Raises:
-      ValueError: if the cache is empty, or of an unknown kind.
+    Refuses the cache of a pass that is empty, or of an unknown kind.
     """
     alike: dict[CacheLayers, int] = {}
     for layer in layer_caches(cache, config):

@@ -41,8 +41,6 @@ def count_weights(
     A matrix that a pass uses several times is repeated for each further use, marked as not held.
 
     Args:
-      model: on any device; only sizes are used.
-      config: its configuration, for the number of experts per token.
       kept: regular expressions for names of modules that quantisation leaves plain.
       within: prefix of the names to count.
       uses: uses of each matrix per pass, if not one (estimator.model_shapes.meta_pass).

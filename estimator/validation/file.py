@@ -39,11 +39,7 @@ def read_validation(path: Path) -> Validated:
 
 
 def parse_validation(document: Any, *, name: str) -> Validated:
-    """Returns a validation from the object that `validation_json` made.
-
-    Raises:
-      ValueError: if it has no rows, or if a row lacks a field or has an invalid one.
-    """
+    """Returns a validation from the object that `validation_json` made; refuses other ones."""
     rows = document.get("rows") if isinstance(document, Mapping) else None
     if not isinstance(rows, list) or not rows:
         raise ValueError(f"{name} has no rows: it is not the output of validate --json")
@@ -52,14 +48,7 @@ def parse_validation(document: Any, *, name: str) -> Validated:
 
 
 def parse_rows(rows: Sequence[Any], kind: type[RowKind], *, name: str) -> tuple[RowKind, ...]:
-    """Returns rows from their JSON.
-
-    Args:
-      rows: objects with the fields of a row's `data`.
-
-    Raises:
-      ValueError: if a row lacks a field or has an invalid one.
-    """
+    """Returns rows from objects with the fields of a row's `data`; refuses invalid ones."""
     parsed = []
     for number, row in enumerate(rows):
         try:

@@ -47,7 +47,6 @@ def validate(
     """Returns predicted and measured speed-ups of one pair under each policy.
 
     Args:
-      subject: the pair and its settings.
       prompts: ids, at least one prompt.
       policies: by the name of their arm. None is the adaptive policy, which plans with costs that
         are measured before all runs.

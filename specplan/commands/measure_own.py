@@ -28,10 +28,8 @@ def measure_own(request: Measure, form: Written) -> None:
 def refusing_together(processes: Processes) -> Iterator[None]:
     """Ends all processes where one refuses its input, and prints the reason in one line.
 
-    Only the first process prints warnings. With a single process errors pass unchanged.
-
-    Args:
-      processes: all of them must call this, and must not communicate inside.
+    Only the first process prints warnings. With a single process errors pass unchanged. All
+    processes must call this, and must not communicate inside.
     """
     if processes.count == 1:
         yield

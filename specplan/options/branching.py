@@ -65,7 +65,6 @@ class Trees(Shown):
 class TreeArguments:
     """The arguments of `specplan tree`.
 
-    trees: limits of the trees to consider, and the form of the answer.
     rates: acceptance by rank.
     costs: for each batch size a pricing and the costs of the passes of trees.
     """

@@ -142,11 +142,7 @@ class Loads:
 
 
 def deployment_of(options: Deployed) -> Deployment:
-    """Returns both models on their machine; warns where their vocabularies differ.
-
-    Args:
-      options: with all that NEEDS has, or INSTEAD.
-    """
+    """Returns both models on their machine; warns where their vocabularies differ."""
     from estimator.model_shapes.drafts import read_pair
     from simulator.cost.roofline import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS, Conditions
     from simulator.cost.roofline_cost import Deployment

@@ -68,10 +68,8 @@ class Background:
 class Stated:
     """Acceptances, and what belongs to them.
 
-    acceptances: one for each row of a table.
     counted: whether alpha is inferred from counts, as if acceptances were i.i.d.
     draft_sampling, verification: how drafts are made and judged; None: not known.
-    notes: warnings for a reader of the acceptances.
     doubt: doubt of the speed-ups at the costs that were measured with them; None: not known.
     """
 

@@ -118,10 +118,6 @@ class Answer(Given):
 class Asked:
     """Arguments of `specplan plan`, and the form of its answer.
 
-    request: acceptances, costs and the choice.
-    stated: the acceptances with what belongs to them.
-    basis: where the numbers come from.
-    answer: where the answer goes.
     thresholds: the texts at thresholds of a stopping rule; None: drafts have a fixed length.
     """
 

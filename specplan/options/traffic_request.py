@@ -41,11 +41,7 @@ _WIDEST = 0.9
 
 @dataclass(frozen=True)
 class TrafficArguments:
-    """A request of `specplan traffic`, and the form of its answer.
-
-    request: server, load and latency targets.
-    notes: lines for readers of the numbers.
-    """
+    """A request of `specplan traffic`, the form of its answer, and notes for its readers."""
 
     request: TrafficRequest
     answer: Answer

@@ -43,7 +43,6 @@ def export(
     Args:
       server: one of `exported_to`.
       gamma: drafted tokens per block; 0 gives a comment that says to draft nothing.
-      draft: the drafter.
       drafter: the drafter as named by `--draft`, which has priority; None: only `draft` is known.
       sampling: the way of drafting that was planned with; None: not known, the engine's default.
       p_min: the threshold below which a draft ends; 0: drafts have a fixed length.
@@ -82,13 +81,7 @@ def export(
 
 
 def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> str:
-    """Returns what makes an engine draft by a schedule, ready to paste.
-
-    Args:
-      server: one of `exported_to`.
-      ranges: γ by batch size.
-      draft: the drafter.
-    """
+    """Returns what makes an engine draft by a schedule, ready to paste; see `export`."""
     exports = exports_of(server)
     schedule = _offered(server, "several batch sizes", lambda exports: exports.schedule)
     if all(each.gamma == 0 for each in ranges):
@@ -100,12 +93,7 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
 
 
 def marked(flags: str, rows: Sequence[Plan]) -> str:
-    """Returns flags under the probability of a gain, commented out where it is undecided.
-
-    Args:
-      flags: as `export` gives them.
-      rows: the plans that they follow from, one or several of a schedule.
-    """
+    """Returns flags of plans under their probability of a gain, as comments where undecided."""
     doubtful = [row for row in rows if row.advice.gain_probability is not None]
     if not doubtful:
         return flags

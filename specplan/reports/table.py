@@ -25,13 +25,9 @@ def table(
     best: Callable[[Row], bool] | None = None,
     note: Callable[[Row], str] | None = None,
 ) -> str:
-    """Returns aligned columns, their cells to the right.
+    """Returns aligned columns, their cells to the right, a line for each record.
 
-    Args:
-      rows: records of any kind, one a line.
-      columns: what to show in each column.
-      best: whether a row is to be pointed at as the best.
-      note: text printed after a row; empty: nothing.
+    best: whether a row is to be pointed at as the best; note: text printed after it, if any.
     """
     records = list(rows)
     cells = [[column.header for column in columns]]

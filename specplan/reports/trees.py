@@ -158,9 +158,6 @@ def tree_export(best: TreePlan, program: str) -> str:
     An engine grows its tree by the draft's own probabilities within these bounds, so that its shape
     varies from call to call. Our own generate and validate ("specplan") draft that very tree, of
     the draft's likeliest tokens, which acceptance by rank counts.
-
-    Raises:
-      ValueError: if the engine drafts none.
     """
     if not best.parents:
         return "# no tree pays: run the target without a draft"
