@@ -28,16 +28,13 @@ def read_page(page: str, gamma: int | None) -> Observation:
 
 
 def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
-    """Returns the counts and times of one answer.
+    """Returns the counts and times of one answer; refuses one that counts no drafts.
 
     Every target pass but the prompt's emits what stood of its draft, and one token more. The last
     pass of a text may draft nothing, and is taken for a draft all the same.
 
     Args:
       gamma: drafted tokens per block, where the user says it; 0: nothing is drafted.
-
-    Raises:
-      ValueError: if it counts no drafts.
     """
     timings = answer.get("timings", answer)
     if not isinstance(timings, dict):
@@ -111,13 +108,10 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
 
     Tokens accepted and drafted are exact. Rates are printed with three digits, so that counts by
     position are right to one in two thousand drafts. A draft that was never judged, as where a text
-    ended, counts as drafted and not as accepted.
+    ended, counts as drafted and not as accepted. Refuses a log that counts no drafts.
 
     Args:
       blocks: the log in blocks of whole lines.
-
-    Raises:
-      ValueError: if no line counts drafts.
     """
     last: dict[str, re.Match[str]] = {}
     timed: Timed | None = None

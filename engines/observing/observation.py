@@ -79,11 +79,7 @@ class Observation(Counts):
             )
 
     def since(self, earlier: Observation) -> Observation:
-        """Returns what was counted after `earlier`, by the same server.
-
-        Raises:
-          ValueError: if a counter fell or restarted, as after a restart of the server.
-        """
+        """Returns what was counted after `earlier`; refuses counters that a restart set back."""
         self._require_alike(earlier)
         if self.began != earlier.began:
             raise restarted(earlier, self)

@@ -10,7 +10,9 @@ from estimator.profiles.profile import Profile
 from estimator.profiles.setup import Setup
 from estimator.traces.traces import DraftSampling
 from simulator.acceptance.conversions import position_acceptance
+from simulator.cost import machine
 from simulator.cost.curves import CostModel
+from simulator.cost.runs import USUAL_ERROR, Run
 
 UNKNOWN = "unknown"
 # The name in exported flags of a draft that only the deployment knows.
@@ -74,3 +76,26 @@ def observed_profile(
         ),
     )
     return profile if cost is None else profile.at(cost)
+
+
+def observed_run(observation: Observation, *, context: int) -> Run | None:
+    """Returns the run that was observed; None where nothing was timed.
+
+    Args:
+      context: tokens in each sequence's cache, which no source reports.
+    """
+    timed = observation.timed
+    if timed is None:
+        return None
+    load = machine.LoadPoint(context, 1 if timed.batch is None else timed.batch)
+    counted = observation.counted
+    return Run(
+        load,
+        timed.seconds_per_token,
+        machine.Drafting(observation.gamma),
+        counted.length,
+        USUAL_ERROR,
+        counted.rates,
+        counted.drafts,
+        observation.model,
+    )

@@ -18,13 +18,10 @@ STEPS, LENGTH = "spec_num_steps", "spec_accept_length"
 def read_page(page: str, gamma: int | None) -> Observation:
     """Returns what a metrics page counts since its server started.
 
-    The first token of each request is the prompt's.
+    The first token of each request is the prompt's. Refuses pages without a metric or γ.
 
     Args:
       gamma: drafted tokens per block, where the page does not have it; 0: nothing is drafted.
-
-    Raises:
-      ValueError: if a metric is missing, or γ is unknown.
     """
     totals: dict[str, float] = defaultdict(float)
     gauges: dict[str, float] = {}
@@ -67,13 +64,11 @@ def read_page(page: str, gamma: int | None) -> Observation:
 def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns the observation in a line of `sglang.bench_serving --output-file`.
 
-    Counts follow from its tokens and its accepted length, which is the server's mean so far.
+    Counts follow from its tokens and its accepted length, the server's mean so far, without which
+    it is refused.
 
     Args:
       gamma: drafted tokens per block, where the result does not have it; 0: nothing was drafted.
-
-    Raises:
-      ValueError: if the line has no accepted length, or γ is unknown.
     """
     timed, length = timed_bench(result), number(result, "accept_length")
     if gamma == 0 and length == 0:

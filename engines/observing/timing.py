@@ -27,11 +27,7 @@ class Timed:
 
 
 def added(first: Timed | None, other: Timed | None) -> Timed | None:
-    """Returns the times of both together; None if one of them is None.
-
-    Raises:
-      ValueError: if they are of several batch sizes.
-    """
+    """Returns the times of both together; None if one of them is None."""
     if first is None or other is None:
         return None
     if first.batch != other.batch:

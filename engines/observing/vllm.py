@@ -46,7 +46,7 @@ def _timed(totals: Mapping[str, float]) -> Timed | None:
 
 
 def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
-    """Returns what a log's lines count together.
+    """Returns what a log's lines count together; refuses several γ, and lines that are cut.
 
     Tokens accepted and drafted are exact. Rates are printed with three digits, of some versions
     two, so that counts by position are right to one in two thousand drafts of a line (one in two
@@ -55,9 +55,6 @@ def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
 
     Args:
       blocks: the log in blocks of whole lines.
-
-    Raises:
-      ValueError: if a line cannot be read, or lines are of several γ, or there is none.
     """
     version: re.Match[str] | None = None
     before = 0
@@ -138,13 +135,10 @@ def _unread(block: str, before: int) -> ValueError:
 
 
 def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
-    """Returns what a result of `vllm bench serve --save-result` counts and times.
+    """Returns what `vllm bench serve --save-result` counts and times; refuses missing counts.
 
     Args:
       gamma: 0 where the user says that nothing was drafted; else the result has it.
-
-    Raises:
-      ValueError: if it lacks a count.
     """
     model = result.get("model_id")
     told: dict[str, Any] = {

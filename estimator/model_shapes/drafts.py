@@ -63,16 +63,13 @@ def read_pair(
     activations: str | None = None,
     uncached: bool = False,
 ) -> tuple[ModelShape, DraftShape]:
-    """Returns the shapes of both models.
+    """Returns the shapes of both models; refuses files that are no usable config.json.
 
     Args:
       dtype: format of the weights; None: each configuration's own.
       draft_dtype: format of the draft's weights; None: dtype.
       activations: format of activations; None: each configuration's own.
       uncached: whether to count both models without reading or writing the cache of counts.
-
-    Raises:
-      ValueError: if a file is no usable config.json; the message names it.
     """
     from estimator.model_shapes.kept_counts import count_once
 
@@ -106,10 +103,7 @@ def flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns a configuration in one object: sizes of layers and settings of drafting.
 
     `speculative_tokens` is taken from its proposal method. Configurations in other formats are
-    returned unchanged.
-
-    Raises:
-      ValueError: if its type is unknown, or the description of its layers is missing.
+    returned unchanged. Refuses unknown types, and missing layers.
     """
     if MARK not in config:
         return config

@@ -39,13 +39,10 @@ class Head:
         return storage(self.config, dtype=self.dtype, activations=self.activations)
 
     def integer(self, name: str, *, within: str | None = None) -> int:
-        """Returns a size that this kind must have.
+        """Returns a size that this kind must have, a positive integer.
 
         Args:
           within: object that has it if the configuration itself does not.
-
-        Raises:
-          ValueError: if it is missing or not a positive integer; with the kind and the key.
         """
         value = self.get(name, within=within)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:

@@ -108,11 +108,7 @@ class MetaPass:
 
 
 def meta_pass(model: PreTrainedModel) -> MetaPass:
-    """Returns the result of a pass over a few tokens of one sequence.
-
-    Raises:
-      ValueError: if the model cannot run without weights, or if its cache is of an unknown kind.
-    """
+    """Returns the result of a pass over a few tokens; refuses caches of an unknown kind."""
     import torch
 
     name = type(model).__name__

@@ -133,7 +133,7 @@ def _basis(row: Plan, reading: Observed) -> Basis:
 
 def _timed(observation: Observation) -> Run | None:
     """Returns what was observed as a run; None without a time, or with an impossible one."""
-    from engines.observing.runs import observed_run
+    from engines.observing.profiles import observed_run
 
     try:
         return observed_run(observation, context=DEFAULT_CONTEXT)

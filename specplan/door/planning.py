@@ -212,7 +212,7 @@ def both(
 
 def _observed(seen: Observation, cost: CostKind | None) -> tuple[AcceptanceKind, CostKind | None]:
     """Returns the acceptance that was counted; the observed time joins a cost of runs."""
-    from engines.observing.runs import observed_run
+    from engines.observing.profiles import observed_run
     from simulator.cost.pricing import DEFAULT_CONTEXT
 
     runs = (cost.runs or ()) if isinstance(cost, OfRuns) else ()

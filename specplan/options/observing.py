@@ -135,13 +135,10 @@ class Asked:
         return (self.costs.runs or ()) if isinstance(self.costs, Runs) else ()
 
     def price(self, run: Run | None = None) -> Pricing | None:
-        """Returns the cost of blocks; None where nothing is known of it.
+        """Returns the one cost of blocks; None where nothing is known of it.
 
         Args:
           run: the observation as a run; it joins the runs that a user states.
-
-        Raises:
-          click.UsageError, OSError, ValueError: as the cost does; if there are several costs.
         """
         if self.costs is None:
             if run is None:

@@ -35,10 +35,7 @@ def parse_numbers(text: str) -> tuple[float, ...]:
     """Returns the numbers that a list or range stands for, in the order written.
 
     Ranges are counted in decimal, so that 0.1:0.9:0.1 has exactly nine values and each is the float
-    nearest to its decimal form (0.3, not 0.30000000000000004).
-
-    Raises:
-      ValueError: if a part is no number, or a range is empty, endless or too long.
+    nearest to its decimal form (0.3, not 0.30000000000000004). Refuses empty and endless ranges.
     """
     values: list[float] = []
     for part in _listed(text).split(","):

@@ -72,13 +72,10 @@ def run(ctx: click.Context) -> None:
 
 
 def fill(ctx: click.Context, records: Sequence[type[Any]], *, way: str = "") -> list[Any]:
-    """Returns records filled from a command's options, each field by the option of its name.
+    """Returns records filled from a command's options by name; refuses an option that none has.
 
     A field that is a record itself is filled from the options of its fields. What is not stated is
     left to the record's own default, where it has one. way: the option that selects these records.
-
-    Raises:
-      click.UsageError: if an option is stated that none of them has.
     """
     read = {name for record in records for name in names_of(record)}
     selecting = selector(way)

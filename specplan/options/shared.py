@@ -49,11 +49,7 @@ OWNERLESS = ("gpt2", "distilgpt2", "openai-gpt", "t5-")
 def drafters(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Returns the drafters as named; `list` prints their forms and ends.
-
-    Raises:
-      click.BadParameter: if a name is no kind of drafter, no folder and no OWNER/NAME.
-    """
+    """Returns the drafters as named, refusing unknown ones; `list` prints their forms and ends."""
     from estimator.draft_names.hf import HuggingFace
     from estimator.draft_names.kind import walk
     from estimator.draft_names.registry import drafter_forms, drafter_kinds, parse_drafter

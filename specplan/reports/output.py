@@ -21,9 +21,6 @@ def writable(_ctx: click.Context, _param: click.Parameter, value: Path | None) -
     The callback of every option that names an output file, `type=click.Path(path_type=Path)`. The
     file itself is not touched: an earlier one stays until it is replaced. A link stands for what
     it leads to; a device or a pipe is written into and needs no writable folder. "-" is stdout.
-
-    Raises:
-      click.BadParameter: if the path is a folder, or its folder does not exist or is not writable.
     """
     if value is None:
         return None

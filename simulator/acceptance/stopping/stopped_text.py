@@ -102,9 +102,6 @@ class StoppedText:
           starts: block starts whose own path is known, ascending, shape (M,).
           own: confidences along these paths, shape (M, L).
           drawn: whether the draft's tokens are drawn, so that a path is one of many.
-
-        Raises:
-          ValueError: if a confidence lies outside [0, 1].
         """
         for name, values in (("along the text", along), ("along own paths", own)):
             if not ((values >= 0) & (values <= 1)).all():
@@ -127,9 +124,6 @@ class StoppedText:
 
         Args:
           gamma: most tokens that a block drafts, from 0 to the length of the own paths.
-
-        Raises:
-          ValueError: if gamma or the threshold is out of range.
         """
         if integer("gamma", gamma) > self.longest:
             raise ValueError(

@@ -125,11 +125,7 @@ def _is_tuning(path: Path) -> bool:
 
 
 def read_inputs(paths: Sequence[Path]) -> Inputs:
-    """Returns what the files hold.
-
-    Raises:
-      ValueError: if a file is none of these, is of another schema version, or none is a profile.
-    """
+    """Returns what the files hold; refuses other files, and files without a profile."""
     profiles: list[tuple[Path, Profile]] = []
     validations: list[Validated] = []
     traffic: list[TrafficFile] = []
