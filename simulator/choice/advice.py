@@ -211,7 +211,13 @@ def _next_run(
     top = int(mean.argmax())
     chosen = top if promised[top] >= worth else int(promised.argmax())
     if promised[chosen] < worth:
-        return None
+        # Where the longest candidate is best, longer ones may be better: the advised γ is run
+        # first, for its run would allow them.
+        known = max(np.flatnonzero(np.isin(every, list(tried))).tolist(), key=mean.__getitem__)
+        ahead = float(mean[advised] - mean[known])
+        if top < len(gammas) or not longest < every[advised] <= reach or ahead < worth:
+            return None
+        return NextRun(int(every[advised]), ahead, int(every[known]))
     rival = advised
     if chosen == advised:
         # The γ that would be run in its place after a bad outcome.

@@ -166,6 +166,21 @@ def test_a_run_that_is_expected_to_bring_nothing_is_not_proposed() -> None:
     assert advise(GAMMAS, law(1.2, 1.5, 1.5, deviation=0.5)).next_run is None
 
 
+def test_an_advised_gamma_at_the_end_of_the_candidates_is_run_before_longer_ones_are() -> None:
+    gammas = np.arange(1, 6)
+    rising = law(1.5, 2.0, 2.4, 2.7, 2.9, deviation=1e-4)
+    advice = advise(gammas, rising, tried=[0, 3])
+    assert advice.gamma == 5
+    assert advice.next_run is not None
+    assert (advice.next_run.gamma, advice.next_run.rival) == (5, 3)
+    assert advice.next_run.gain == pytest.approx(np.log(2.9 / 2.4))
+    # Not once it was run, nor where a shorter one is best, nor for a gain that is worth nothing.
+    assert advise(gammas, rising, tried=[0, 3, 5]).next_run is None
+    falling = law(1.5, 2.0, 2.4, 2.7, 2.6, deviation=1e-4)
+    assert advise(gammas, falling, tried=[0, 3]).next_run is None
+    assert advise(gammas, rising, tried=[0, 3], worth=0.2).next_run is None
+
+
 def test_a_gamma_that_cannot_be_better_is_not_run_to_learn_of_others() -> None:
     """A run of γ 1 informs more about γ 5 than its own, but γ 1 is far behind γ 3."""
     loading = np.array([0.06, 0.0, 0.015])

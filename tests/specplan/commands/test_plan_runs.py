@@ -67,6 +67,14 @@ def test_where_a_gain_is_certain_it_is_advised() -> None:
     assert int(str(plan["advised_gamma"])) > 0
 
 
+def test_an_advised_gamma_beyond_what_was_observed_is_the_next_run() -> None:
+    head = "--run gamma=0,tpot=10 --run gamma=3,tpot=3,length=3.85 --draft-kind eagle3"
+    for also, most in (("", 5), (" --run gamma=5,tpot=2.4,length=5.5", 7)):
+        found = planned(head + also)
+        assert found["advised_gamma"] == most  # Two beyond the observed ones.
+        assert found["next_run"]["gamma"] == most  # type: ignore[index]
+
+
 def test_a_run_without_baseline_is_relative_to_the_fitted_one() -> None:
     plan = planned("--run gamma=3,tpot=4.1,length=2.85 --max-gamma 5")
     assert 3 < float(str(plan["baseline_ms_per_token"])) < 4.1 * 2.85
