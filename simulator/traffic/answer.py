@@ -173,9 +173,6 @@ def answer_burst(request: TrafficRequest) -> tuple[Simulated, ...]:
     """Returns simulations of a burst: none, the fixed γ that ends it first, and γ by batch.
 
     The batch falls as requests end, so that a schedule drafts more and more.
-
-    Raises:
-      ValueError: if the cache does not hold a request.
     """
     from simulator.traffic.events import serve
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,7 +17,6 @@ from specplan.options.kinds import (
     AcceptanceKind,
     Background,
     CostKind,
-    Stated,
     acceptance_kinds,
     chosen,
     cost_kinds,
@@ -122,7 +121,6 @@ class Asked:
     """
 
     request: PlanRequest
-    stated: Stated
     basis: Basis
     answer: Answer
     thresholds: Thresholds | None = None
@@ -163,10 +161,10 @@ def requested(
     background = Background(profile, server, choice.max_gamma)
     wall = graphs.wall(engine_kinds().get(getattr(costs, "engine_family", None) or "", server))
     if isinstance(costs, Runs) and costs.runs:
-        costs = _with(costs, runs=replayed(costs.runs, wall))
+        costs = replace(costs, runs=replayed(costs.runs, wall))  # type: ignore[call-arg]
 
     def price(batches: tuple[int, ...] | None) -> tuple[Pricing, ...]:
-        stating = costs if batches is None else _with(costs, batch=batches)
+        stating = costs if batches is None else replace(costs, batch=batches)  # type: ignore[call-arg]
         return tuple(replace(each, wall=wall) for each in prices(stating, background))
 
     many = getattr(costs, "batch", None) or ()
@@ -198,7 +196,6 @@ def requested(
             batches=many,
             finer=None if dense else price,
         ),
-        stated,
         Basis(
             counted=stated.counted,
             c_hat_is_c=choice.c_hat is None and priced[0].c_hat is None,
@@ -214,11 +211,6 @@ def requested(
         answer,
         thresholds,
     )
-
-
-def _with(costs: CostKind, **options: Any) -> CostKind:
-    """Returns a cost with other options; it must have them."""
-    return replace(costs, **options)
 
 
 def read(path: Path | None) -> Profile | None:
