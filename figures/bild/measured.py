@@ -1,4 +1,4 @@
-"""Our own BiLD sweeps: what `specplan validate --decoder bild --json` printed (docs/bild.md)."""
+"""Our own BiLD sweeps, as `specplan validate --decoder bild --json` printed them (docs/bild.md)."""
 
 from dataclasses import dataclass
 from functools import cache

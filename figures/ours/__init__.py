@@ -1,1 +1,1 @@
-"""Figures that no paper has: what this project plans and measures."""
+"""Figures that no paper has: plans and measurements of this project."""

@@ -1,1 +1,1 @@
-"""Where drafts that copy would stand along recorded texts, for all positions at once."""
+"""How much of copied drafts is accepted along recorded texts, for all positions at once."""

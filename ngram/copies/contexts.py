@@ -7,7 +7,7 @@ import numpy as np
 
 from ngram.copies.texts import Integers, Texts
 
-# Of what one sorted number holds: a context, a token and a place.
+# Bits of a sorted number, which holds a context, a token and a place.
 _BITS = 63
 
 
@@ -15,7 +15,7 @@ _BITS = 63
 class Contexts:
     """The places whose last n tokens occur more than once in their text.
 
-    places: those of one context together, ascending in it, shape (M,).
+    places: places grouped by context, ascending in each group, shape (M,).
     first: where in `places` the context of each begins, shape (M,).
     index: where in `places` each place of the texts is, -1 where it is not, shape (N,).
     """
@@ -50,7 +50,7 @@ def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Co
     Args:
       texts: to look into.
       longest: how many tokens, at least 1.
-      shared: those of several texts are one; else each text has its own.
+      shared: whether equal contexts of several texts are one; if not, each text has its own.
 
     Raises:
       ValueError: if so many and so different tokens are too many for one pass.

@@ -12,8 +12,8 @@ from ngram.rows.rows import Rows
 def lookups(texts: Texts, *, longest: int, max_gamma: int) -> Copied:
     """Returns what `ngram.drafters.copying.PromptLookupDrafter` would draft before each token.
 
-    A copy that reaches the end of what is written goes on with itself, which is the text as long as
-    it is accepted: a draft is accepted as far as the text after the match and the text agree.
+    A copy that reaches the end of the written text goes on with itself, which is the text as long
+    as it is accepted: a draft is accepted as far as the text after the match and the text agree.
     longest: tokens that a match has, at most; max_gamma: the longest draft, at least 1.
     """
     sources = _sources(texts, range(1, longest + 1), Contexts.before)
@@ -58,12 +58,12 @@ def _copied(texts: Texts, sources: Integers, drafted: Integers) -> Copied:
 def ngrams(texts: Texts, rows: Rows, *, max_gamma: int) -> Copied:
     """Returns what `ngram.drafters.ngram_drafter.NgramDrafter` drafts at temperature 0.
 
-    A token depends on the text before it alone, so that a draft stands as far as the model's
+    A token depends only on the text before it, so that a draft is accepted as far as the model's
     likeliest tokens along the text are the text.
 
     Args:
       texts: recorded, in ids of the rows.
-      rows: of the model.
+      rows: rows of the model.
       max_gamma: the length of every draft, at least 1.
     """
     likeliest: dict[tuple[int, ...], int] = {}

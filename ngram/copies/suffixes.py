@@ -1,8 +1,8 @@
 """Suffix decoding along recorded texts, for all places at once.
 
-What `ngram.drafters.suffixes.Suffixes` finds place by place. A node of its tree is a context, as it
-is when a place is reached: the occurrences before that place. The occurrences of all contexts
-stand sorted in one array, and such a node is an index there, that of its last occurrence so far.
+`ngram.drafters.suffixes.Suffixes` finds the same drafts place by place. A node of its tree is a
+context at a place: the occurrences before that place. The occurrences of all contexts are sorted
+in one array. A node is the index in this array of its last occurrence so far.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _PLACE_BITS = 32
 class Nodes:
     """The occurrences of all contexts of 1 to `depth` - 1 tokens, shape (M,) each.
 
-    depth: of the tree.
-    places: where its last token is; those of a context together, ascending.
+    depth: depth of the tree.
+    places: place of an occurrence's last token; grouped by context, ascending.
     first: index of its context's first.
     followed: how many occurrences up to this one were followed by their likeliest token so far.
     likeliest: index of an occurrence that this token follows.
     child: index of the occurrence of the context with the token that follows; -1 where that
-      context stands nowhere else.
+      context occurs nowhere else.
     keys: first and place in one number, ascending.
     at: by length - 1, the index of each place's occurrence, -1 where it is none.
     """
@@ -55,11 +55,11 @@ class Nodes:
 class _Drafts:
     """The best draft before each of some places so far.
 
-    expected: tokens that are expected to stand.
-    drafted: its length.
-    stood: of the tokens before `tail`, those that are the text's up to the first that is not.
-    tail: where the rest of it is copied from, as long as all before it stood; -1: nowhere.
-    rest: how long that is.
+    expected: expected number of accepted tokens.
+    drafted: length of the draft.
+    stood: accepted tokens before `tail`: the text's own tokens up to the first that is not.
+    tail: place that the rest is copied from if all earlier tokens are accepted; -1: nowhere.
+    rest: length of the rest.
     """
 
     expected: Numbers
@@ -89,8 +89,8 @@ def suffixes(
     Args:
       texts: recorded.
       max_gamma: the longest draft, at least 1.
-      depth: of the tree, at least 2.
-      earlier: outputs written before, without prompts; None: each text has itself alone.
+      depth: depth of the tree, at least 2.
+      earlier: outputs written before, without prompts; None: each text has only itself.
     """
     places = texts.written
     inside = places > np.repeat(texts.starts, texts.lengths)
@@ -116,8 +116,8 @@ def _best(
 ) -> _Drafts:
     """Returns the best draft before each place.
 
-    inside: whether a token of its text stands before it.
-    until: what its last tokens are sought before.
+    inside: whether a token of its text comes before it.
+    until: place before which its last tokens are sought.
     """
     best = _Drafts.none(len(places))
     for length in range(min(nodes.depth - 1, len(nodes.at)), 0, -1):
@@ -144,7 +144,7 @@ def _drafts(
         now = node[rows]
         seen = now - nodes.first[now] + 1
         chance[rows] *= nodes.followed[now] / seen
-        # What was seen once goes on as it did then.
+        # A context that was seen once continues as it did then.
         rows, now, seen = (each[chance[rows] >= LEAST_CHANCE - TIE] for each in (rows, now, seen))
         if not len(rows):
             break
@@ -184,7 +184,7 @@ def _end(
 
 
 def _nodes(texts: Texts, depth: int, *, shared: bool = False) -> Nodes:
-    """Returns the contexts that stand more than once in a text; shared: in all of them."""
+    """Returns the contexts that occur more than once in a text or, if shared, in all texts."""
     parts: list[tuple[Integers, Integers, Integers]] = []
     at, total = [], 0
     for alike in contexts(texts, depth, shared=shared):

@@ -18,7 +18,7 @@ class Texts:
 
     tokens: ids, shape (N,).
     ends: where each text ends, shape (texts,), ascending.
-    outputs: where the output of each begins, shape (texts,); before it stands its prompt.
+    outputs: where the output of each text begins, after its prompt, shape (texts,).
     """
 
     tokens: Integers
@@ -67,11 +67,11 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a drafter that copies would draft before each token of the outputs.
+    """Lengths of the drafts that a copying drafter would make before each token of the outputs.
 
-    drafted: how many tokens, at most the longest draft that is asked about, shape (tokens,).
-    stood: how many of these are the text's own, up to the first that is not; those beyond the
-      text's end do not count, shape (tokens,).
+    drafted: drafted tokens, at most the longest draft that is considered, shape (tokens,).
+    stood: accepted tokens: the text's own, up to the first that is not; tokens beyond the end of
+      the text do not count, shape (tokens,).
     """
 
     drafted: Integers

@@ -87,7 +87,7 @@ ADVICE = "name a folder that save_pretrained wrote, or a model of the Hugging Fa
 
 
 def unloadable(kind: str, name: str, error: Exception) -> ValueError:
-    """Returns an error that tells the user why something could not be loaded."""
+    """Returns an error that says why something could not be loaded."""
     reason = _missing(kind, Path(name))
     if reason is None:
         reason = _first_line(error)

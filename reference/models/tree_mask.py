@@ -60,7 +60,7 @@ def require_branching(model: Model) -> None:
 
 
 def _stray(model: Model) -> tuple[float, float]:
-    """Returns the largest difference between tree and path logits, and the range of the latter."""
+    """Returns the largest difference between tree and path logits, and the path logits' range."""
     ids = torch.arange(1, 6, device=model.device) % model.vocabulary
     _, second, third, fourth, fifth = ids.split(1)
     model.start(ids[:2].tolist())

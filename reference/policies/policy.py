@@ -3,7 +3,7 @@
 Whether position i is drafted may depend on the text before i and on the law q_i, never on an
 acceptance draw, and a token once drawn is submitted. So no policy changes the output law.
 
-A policy is asked twice about each position: whether the law before the draw is worth drawing from
+A policy decides twice at each position: whether the law before the draw is worth drawing from
 (Kim et al. 2023, section 3.3), and whether to go on after the token drawn.
 """
 
@@ -22,7 +22,7 @@ class Policy(Protocol):
 
     @property
     def name(self) -> str:
-        """What reports call this policy."""
+        """The policy's name in reports."""
 
     def gamma(self, blocks: Sequence[Block]) -> int:
         """Returns the most tokens that the next block drafts, given the text's blocks so far."""
@@ -35,7 +35,7 @@ class Policy(Protocol):
 
 
 class Whole:
-    """What policies share that settle a block's length before it: nothing stops it early."""
+    """The methods of policies that fix a block's length before it: nothing stops it early."""
 
     __slots__ = ()
 
@@ -155,7 +155,7 @@ class Heuristic(Whole):
 
 @dataclass(frozen=True, slots=True)
 class Adaptive(Whole):
-    """Plans each block's gamma anew from a running estimate of alpha.
+    """Plans the gamma of each block from a running estimate of alpha.
 
     The estimate is accepted / (accepted + rejected) over the last blocks, each of which rejects
     at most one token: the maximum-likelihood estimate of a geometric law cut off at gamma. A

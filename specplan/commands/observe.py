@@ -47,7 +47,7 @@ FOLLOWED_SECONDS = 10.0
 
 @click.command("observe", cls=Command)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, callback=addresses)
-@takes(Followed, heading="What is read")
+@takes(Followed, heading="Sources")
 @takes(*cost_kinds(), heading="Cost")
 @takes(Longest, Observed, heading="Answer")
 @click.pass_context
@@ -59,9 +59,9 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     answers: llama.cpp's with their timings, vLLM's with --per-request-spec-decode-metrics. Several
     of one kind are summed.
 
-    With a cost, as `specplan plan` takes it, every gamma is planned; those beyond the observed one
-    are marked. Without one it is planned from the time of a token, where a source tells it, as from
-    a --run of `specplan plan`.
+    With a cost, as `specplan plan` takes it, every gamma is planned; a larger gamma than observed
+    is marked. Without a cost, gamma is planned from the time of a token, where a source has it, as
+    from a --run of `specplan plan`.
 
     \b
     Examples:
@@ -106,7 +106,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
 
 
 def _planned(observation: Observation, asking: Asked, run: Run | None = None) -> Plan | None:
-    """Returns the plan of what was observed, by a run of it at its time; None without a cost."""
+    """Returns the plan of an observation, from its own run if it was timed; None without a cost."""
     from simulator.choice.grid import PlanRequest, plans
 
     price = asking.price(run)

@@ -153,7 +153,7 @@ def plan(
       gamma: draft length to evaluate; None: the best.
       max_gamma: largest draft length to consider, in 1..10,000.
       near: per cent that a smaller gamma may be slower than the best and still be advised.
-      c_hat: operations of a draft step over those of a target step; None: c.
+      c_hat: operations of a draft step over operations of a target step; None: c.
       draft_kind: eagle3, mtp, suffix, ngram, ...: how its acceptance continues beyond what was
         counted; None: unknown.
 

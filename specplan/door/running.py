@@ -36,7 +36,7 @@ def measure(
     seed: int = 0,
     output: str | Path | None = None,
 ) -> Profile | None:
-    """Measures acceptance and costs of a pair: what `specplan measure` does.
+    """Measures acceptance and costs of a pair, as `specplan measure` does.
 
     Args:
       target: a Hugging Face name or folder; None: the embedded pair.

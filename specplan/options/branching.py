@@ -76,7 +76,7 @@ class TreeArguments:
 
 def asked(ctx: click.Context) -> TreeArguments:
     """Returns what the options of the command ask."""
-    costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
+    costing = chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
     trees, costs, file = fill(ctx, [Trees, costing, Profiled])
     if None not in (trees.by_rank, file.profile_path) and "profile_path" not in costing.reads():
         raise click.UsageError(

@@ -131,16 +131,16 @@ def prices(stated: CostKind, background: Background) -> tuple[Pricing, ...]:
 
 
 def chosen(
-    kinds: Sequence[type[AnyKind]], ctx: click.Context, *, beside: Sequence[str] = (), what: str
+    kinds: Sequence[type[AnyKind]], ctx: click.Context, *, shared: Sequence[str] = (), what: str
 ) -> type[AnyKind]:
     """Returns the way that the stated options select, to state `what`.
 
     Refuses options that no way reads together, or that lack what their way needs.
-    beside: options that do not select a way and may be stated with the options of another way.
+    shared: options that do not select a way and may be stated with the options of another way.
     """
     every = {name for kind in kinds for name in kind.reads()}
     given = {name for name in every if is_stated(ctx, name)}
-    selecting = [name for name in _declared(ctx, given) if name not in beside]
+    selecting = [name for name in _declared(ctx, given) if name not in shared]
     able = [kind for kind in kinds if kind.reads() >= set(selecting)]
     if not able:
         raise click.UsageError(_conflict(kinds, ctx, selecting), ctx)

@@ -172,7 +172,7 @@ def asked(ctx: click.Context) -> Asked:
         if follows:
             require_planned(ctx, planned=False)
     else:
-        costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
+        costing = chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
         records.append(costing)
     reading, longest, file, *costs = fill(ctx, records, way="--follow" if follows else "")
     if not follows:

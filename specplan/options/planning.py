@@ -128,8 +128,8 @@ class Asked:
 
 def asked(ctx: click.Context) -> Asked:
     """Returns what the options of a command ask."""
-    accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
-    costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
+    accepting = chosen(acceptance_kinds(), ctx, shared=("runs",), what="acceptance")
+    costing = chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
     return requested(
         *fill(ctx, [accepting, costing, Choice, Answer, Profiled, StoppingOptions, Graphs])
     )

@@ -50,8 +50,8 @@ class TrafficArguments:
 
 def asked(ctx: click.Context) -> TrafficArguments:
     """Returns the request that the options state."""
-    accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
-    costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
+    accepting = chosen(acceptance_kinds(), ctx, shared=("runs",), what="acceptance")
+    costing = chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
     return requested(*fill(ctx, [accepting, costing, Load, Batching, Simulation, Answer, Profiled]))
 
 

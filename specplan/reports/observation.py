@@ -28,7 +28,7 @@ SINCE = {
 def observation_json(observation: Observation, *, seconds: float | None) -> dict[str, Any]:
     """Returns an observation with drafts as JSON knows it.
 
-    seconds: over how long; None: since the counters began.
+    seconds: duration of the counting; None: since the counters started.
     """
     return {
         "source": {
@@ -67,7 +67,7 @@ def observation_json(observation: Observation, *, seconds: float | None) -> dict
 def observation_text(
     observation: Observation, *, seconds: float | None, since: bool = False
 ) -> str:
-    """Returns the readable form of the same; since: whether an earlier reading was subtracted."""
+    """Returns the readable form of counts; since: whether an earlier reading was subtracted."""
     about = [engine_kinds()[observation.kind].title]
     if observation.version is not None:
         about.append(observation.version)

@@ -27,7 +27,7 @@ def table(
 ) -> str:
     """Returns aligned columns, their cells to the right, a line for each record.
 
-    best: whether a row is to be pointed at as the best; note: text printed after it, if any.
+    best: whether a row is marked as the best; note: text after a row, if any.
     """
     records = list(rows)
     cells = [[column.header for column in columns]]
