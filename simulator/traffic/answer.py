@@ -159,7 +159,7 @@ def answer(request: TrafficRequest) -> Traffic:
         max_rate_without=without,
         break_even=None if np.isinf(crossing) else crossing,
         within_targets=None if targets is None else pair.rates_within(targets),
-        schedule=schedule.ranges,
+        schedule=schedule.ranges(pair.drafting.max_batch(pair.demand)),
         simulated=tuple(
             each
             for rate, advice in zip(request.rates, found, strict=True)

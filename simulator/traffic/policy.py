@@ -55,10 +55,9 @@ class Policy:
         """γ by batch, of requests of the first kind, shape (slots,)."""
         return self.gammas[:, 0]
 
-    @property
-    def ranges(self) -> tuple[Range, ...]:
-        """γ by batch as ranges that servers take."""
-        return schedule(dict(enumerate(self.by_batch.tolist(), start=1)))
+    def ranges(self, most: int) -> tuple[Range, ...]:
+        """Returns γ by batch, from 1 to `most`, as ranges that servers take."""
+        return schedule(dict(enumerate(self.by_batch[:most].tolist(), start=1)))
 
 
 def _gains(pair: Pair) -> Floats:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # Batches at which steps are priced unless --batch is given; between them times are linear.
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _REQUESTS = 20_000
+_GRAPHS = "Advised without the limits of captured graphs: see plan --batch 1:256:1 --engine NAME."
 # Largest spread, as a share of the spread if each request had an α of 0 or 1.
 _WIDEST = 0.9
 
@@ -110,7 +111,7 @@ def requested(
             burst,
         ),
         answer,
-        stated.notes,
+        (*stated.notes, *([_GRAPHS] if isinstance(costs, Roofline) and burst is None else [])),
     )
 
 

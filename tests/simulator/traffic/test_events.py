@@ -94,8 +94,8 @@ def test_a_request_that_no_cache_holds_is_refused() -> None:
 def test_a_schedule_is_no_slower_than_the_best_fixed_gamma() -> None:
     kept, demand = server(growing=1e-3), Demand(1, 200)
     schedule = Policy.scheduled(pair(kept, demand))
-    assert [each.gamma for each in schedule.ranges] == sorted(
-        (each.gamma for each in schedule.ranges), reverse=True
+    assert [each.gamma for each in schedule.ranges(kept.slots)] == sorted(
+        (each.gamma for each in schedule.ranges(kept.slots)), reverse=True
     )
     arrived = demand.arrivals(0.6 * max_rate(kept, demand, 0), 3000, seed=3)
 

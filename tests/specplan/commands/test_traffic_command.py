@@ -267,3 +267,10 @@ def test_a_gain_in_doubt_at_every_rate_is_named_once() -> None:
     text = run(f"--rate 1 --prompt-tokens 2000 --output-tokens 300 {head}", "traffic").stdout
     doubtful = "Speculation most probably shortens requests at every rate; at none is that sure."
     assert doubtful in " ".join(text.split())
+
+
+def test_a_schedule_ends_where_the_memory_does_and_names_what_it_leaves_out(sheet: str) -> None:
+    long = f"--rate 1 --prompt-tokens 16000 --output-tokens 300 {sheet}"
+    found = run_json(long, "traffic")
+    assert found["schedule"][-1]["last_batch"] == found["most_sequences"] < 256
+    assert "without the limits of captured graphs" in run(long, "traffic").stdout
