@@ -29,7 +29,7 @@ RESULTS = parse_validation(
                 "gamma": gamma,
                 "alpha": 0.6,
                 "tokens": 100,
-                "predicted_calibrated": 1 + gamma / 10,
+                "predicted": 1 + gamma / 10,
                 "measured": 1 + gamma / 11,
                 "measured_low": 1.0,
                 "measured_high": 1.9,

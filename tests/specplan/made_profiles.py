@@ -98,7 +98,7 @@ def made_validation(draft: str) -> dict[str, Any]:
     rows = [
         {
             "draft": draft, "temperature": temperature, "policy": "fixed", "gamma": gamma,
-            "alpha": 0.8, "predicted_calibrated": 1 + gamma / 10, "measured": 1.02 + gamma / 10,
+            "alpha": 0.8, "predicted": 1 + gamma / 10, "measured": 1.02 + gamma / 10,
             "measured_low": 0.98 + gamma / 10, "measured_high": 1.06 + gamma / 10,
             "target": "big", "prompts_hash": "a1b2", "tokens": 100,
             "measured_left_out": _without(1.02 + gamma / 10, 1.0),

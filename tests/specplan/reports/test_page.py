@@ -142,7 +142,7 @@ def test_a_tuning_is_shown_with_its_advice_and_each_run_expected_and_measured(
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"rows": 3}, "t.json must be a file of specplan tune, got: Expected `array`"),
+        ({"rows": 3}, "got: Expected `array`"),
         (
             {"format": "specplan tune 0"},
             "t.json must have the format 'specplan tune 1', got 'specplan tune 0'",
