@@ -136,12 +136,12 @@ class Observation(Counts):
 
     @property
     def unconditional(self) -> tuple[Rate, ...]:
-        """How often each position stood, counting all blocks."""
+        """How often each position was accepted, counting all blocks."""
         return tuple(rate_interval(hits, self.drafts) for hits in self.hits)
 
     @property
     def conditional(self) -> tuple[Rate | None, ...]:
-        """How often each position stood once those before it did; None where they never did."""
+        """Share of each position accepted once all earlier were; None where they never were."""
         return tuple(
             rate_interval(hits, trials) if trials > 0 else None
             for trials, hits in pairwise((self.drafts, *self.hits))
@@ -167,7 +167,7 @@ class Observation(Counts):
 
     @property
     def iid_p_value(self) -> float | None:
-        """How likely i.i.d. acceptances would make positions differ so much; None: not known.
+        """Probability that i.i.d. acceptances make positions differ this much; None: not known.
 
         Blocks cut short make i.i.d. acceptances differ, too.
         """
@@ -223,7 +223,7 @@ class Observation(Counts):
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether so many were that `alpha_iid` is a bound, and i.i.d. cannot be judged."""
+        """Whether so many blocks were cut short that `alpha_iid` is only a lower bound."""
         return self.rejected is None and self.cut_short > CUT_SHORT
 
 

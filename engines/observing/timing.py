@@ -12,7 +12,7 @@ _TOKEN_TIMES = ("mean_tpot_ms", "median_tpot_ms")
 class Timed:
     """Times between tokens of a sequence, summed over all sequences.
 
-    seconds: above 0; tokens: those after each sequence's first, at least 1.
+    seconds: above 0; tokens: number of tokens after each sequence's first, at least 1.
     batch: sequences decoded together at most; None: not reported.
     """
 
@@ -44,12 +44,12 @@ def subtracted(later: Timed | None, earlier: Timed | None) -> Timed | None:
 
 
 def timed_page(seconds: float, tokens: float) -> Timed | None:
-    """Returns what sums of a metrics page time; None where they are of nothing."""
+    """Returns the times in the sums of a metrics page; None where no token was timed."""
     return Timed(seconds, round(tokens)) if seconds > 0 and round(tokens) > 0 else None
 
 
 def timed_bench(result: Mapping[str, Any]) -> Timed | None:
-    """Returns what a bench of a server times; None where nothing was streamed.
+    """Returns the times in the result of a server's bench; None where nothing was streamed.
 
     It reads the names of `vllm bench serve` and of SGLang's `bench_serving`: the mean over
     requests, else their median.

@@ -43,7 +43,7 @@ class Audit:
     """Predicted and counted acceptance, by position.
 
     explained: whether the laws explain the counts, and the texts are the target's.
-    sentence: where they do not, what is wrong; else empty.
+    sentence: the reason if they do not explain the counts; else empty.
     """
 
     predicted: tuple[Rate, ...]

@@ -29,7 +29,7 @@ Scores = dict[tuple[int, Case], list[list[Pair]]]
 class Along:
     """Acceptance along a text.
 
-    which: the same for texts that the same blocks wrote: greedy decoding repeats itself.
+    which: equal for texts that the same blocks wrote, because greedy decoding repeats itself.
     chances: a_t of its tokens, shape (N,).
     start: where in the text the first draft begins.
     """

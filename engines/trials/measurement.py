@@ -43,11 +43,11 @@ FEW_PRICED = (1, 2, 4)
 
 @dataclass(frozen=True, slots=True)
 class EngineMeasurement:
-    """A profile, and what it rests on.
+    """A profile, and how its acceptance and prices were measured.
 
     counted: whether acceptance is what the engine counted, at the largest priced γ.
     priced_gammas: γ at which whole steps were timed; empty: target and draft were timed separately.
-    line_error: how far a line through the outer γ is off at the third; None without it.
+    line_error: relative error of the line through the outer γ at the third; None without a third.
     """
 
     profile: Profile

@@ -13,7 +13,7 @@ class EngineRow(ValidationRow, frozen=True, kw_only=True):
     alpha: the mean of a_t along the texts that represent the target's own.
     c: time that one more drafted token adds to a step, over a baseline step.
     acceptance_predicted, acceptance_counted: unconditional, by position.
-    acceptance_explained: whether the models' laws explain the counts; audit: where not, a sentence.
+    acceptance_explained: whether the models' laws explain the counts; audit: if not, the reason.
     predicted_from: `replay` of the run's own texts, or `counts` where acceptance is unexplained
       or simulated.
     predicted_theorem8: the speed-up if verifying were free and acceptances i.i.d.

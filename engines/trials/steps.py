@@ -33,7 +33,7 @@ class Steps:
 
     @property
     def line_error(self) -> float | None:
-        """How far the line through the outer γ is off at the third, relative; None without it."""
+        """Relative error of the line through the outer γ at the third; None without a third."""
         if len(self.seconds) < 3:
             return None
         between = list(self.seconds)[1]
@@ -41,7 +41,7 @@ class Steps:
 
     @property
     def is_line(self) -> bool:
-        """Whether a line says it, as far as is known."""
+        """Whether a line fits the steps, as far as is known."""
         error = self.line_error
         return error is None or abs(error) <= LINE_TOLERANCE
 

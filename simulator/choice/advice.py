@@ -113,8 +113,8 @@ def advise(
       worth: share of speed that a further run must promise.
       repeat: standard deviation of a run's outcome, a logarithm.
       calibrated: whether a stated probability comes true as often as it says.
-      tried: every γ that was run, 0 for the baseline. None: no runs can be had, since all numbers
-        are stated.
+      tried: every γ that was run, 0 for the baseline. None: runs are impossible, because all
+        numbers are stated.
       measured: by γ, the logarithm of the gain in its own runs, and its standard deviation.
 
     Raises:

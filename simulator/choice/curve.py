@@ -68,7 +68,7 @@ def curve_of(
     c_hat: float,
     doubt: Doubt | None = None,
 ) -> Curve:
-    """Returns what each γ gives.
+    """Returns tokens and speed-up of each γ.
 
     A cost that is not in doubt has one draw: the doubt is then the acceptance's.
 

@@ -87,7 +87,7 @@ def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:
 
 
 def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float:
-    """Returns the c from which on no γ up to max_gamma gains, all else being as it is.
+    """Returns the smallest c at which no γ up to max_gamma gains, other times unchanged.
 
     Args:
       acceptance: how often drafts are accepted.

@@ -21,7 +21,7 @@ DENSE, SMALL, STEP = 256, 32, 1.06
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """The plans that are wanted.
+    """Arguments of `plans`.
 
     acceptances, prices: every acceptance is planned with every price; at least one of each.
     c_hat, gamma, max_gamma, near: as `simulator.choice.plan.plan` takes them. A pricing's own c_hat

@@ -30,7 +30,7 @@ class Plan:
     near: largest loss of a smaller γ against the best, a logarithm.
     curve: every γ from 1 to the largest considered.
     allowed: which of them the draft can draft and the server replays, shape (n,).
-    gamma: the γ that `at` is of: what the caller wants, else optimal_gamma.
+    gamma: the γ of `at`: the caller's, else optimal_gamma.
     at: the curve at that one γ; None at γ = 0, where speed-up and tokens are 1.
     optimal_gamma: the γ of the largest speed-up; 0: no γ gains.
     advice: the decision.
@@ -129,7 +129,7 @@ def plan(
     doubt: Doubt | None = None,
     worth: float = WORTH,
 ) -> Plan:
-    """Returns what acceptance and cost lead to (Leviathan et al. 2023, §3).
+    """Returns the plan of an acceptance and a cost (Leviathan et al. 2023, §3).
 
     Args:
       c_hat: operations of one draft step over the operations of one target step; without it, c.

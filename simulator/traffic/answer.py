@@ -122,7 +122,7 @@ class Traffic:
 
 
 def answer(request: TrafficRequest) -> Traffic:
-    """Returns what requests meet at each rate, and what the server sustains.
+    """Returns the times of requests at each rate, and the rates that the server sustains.
 
     Raises:
       ValueError: if a rate is no positive number or the server sustains none of them either way, if

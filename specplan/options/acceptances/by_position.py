@@ -11,7 +11,7 @@ from specplan.options.ranges import shares
 
 @dataclass(frozen=True)
 class Positions(AcceptanceKind):
-    """The rates, and what they count."""
+    """The rates, and the drafts that they count."""
 
     order = 4
     needs = ("by_position",)

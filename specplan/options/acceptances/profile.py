@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recorded(Profiled, AcceptanceKind):
-    """The file, and which of its acceptances is meant; see each option's help."""
+    """The profile, and which of its acceptances to use; see each option's help."""
 
     order = 5
     needs = ("profile_path",)
