@@ -108,6 +108,12 @@ def test_every_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monkey
             "--block-efficiency 2.5 --at-gamma 3 --c 0.05",
         ),
         (
+            lambda: sp.ByPosition([0.82, 0.61, 0.42]),
+            lambda: sp.Runs([sp.Run(g, tpot=tpot, length=length) for g, tpot, length in RUNS]),
+            "--acceptance-by-position 0.82,0.61,0.42 --run gamma=0,tpot=7.1 "
+            "--run gamma=3,tpot=4.1,length=2.85",
+        ),
+        (
             lambda: sp.Runs([sp.Run(g, tpot=tpot, length=length) for g, tpot, length in RUNS]),
             lambda: None,
             "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85",
