@@ -27,19 +27,19 @@ class Wall:
     flag: str
     read_in: str
 
-    def size(self, batch: int, gamma: Any) -> Any:
+    def size(self, batch: Any, gamma: Any) -> Any:
         """Returns the size of a step in the limit's unit.
 
         Args:
-          batch: sequences decoded together.
+          batch: sequences decoded together, a number or an array.
           gamma: drafted tokens per block, 0 for the baseline, a number or an array.
         """
         return batch * (gamma + 1) if self.unit == "tokens" else batch * (gamma * 0 + 1)
 
-    def beyond(self, batch: int, gamma: Any) -> Any:
+    def beyond(self, batch: Any, gamma: Any) -> Any:
         """Returns whether a step is larger than the captured ones."""
         return self.size(batch, gamma) > self.most
 
-    def crossed(self, batch: int, gamma: Any) -> Any:
+    def crossed(self, batch: Any, gamma: Any) -> Any:
         """Returns whether a step lies beyond while the baseline's does not."""
-        return self.beyond(batch, gamma) & (not self.beyond(batch, 0))
+        return self.beyond(batch, gamma) > self.beyond(batch, 0)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simulator.choice.advice import Advice, advise
 from simulator.cost.forecast import Forecast
+from simulator.cost.wall import Wall
 from simulator.traffic.demand import Demand
 from simulator.traffic.population import Floats
 from simulator.traffic.server import Server
@@ -56,6 +57,7 @@ class Pair:
     baseline: Server
     demand: Demand
     gammas: tuple[int, ...]
+    wall: Wall | None = None
 
     def without(self, rate: ArrayLike) -> Steady:
         """Returns the steady states without speculation."""
@@ -75,7 +77,16 @@ class Pair:
         """
         gains = self._gains(np.atleast_1d(rate))
         spread = None if drawn is None else drawn._gains(np.atleast_1d(rate))
-        return advised(np.array(self.gammas), gains, spread)
+        state = self.under(self.gammas, np.atleast_1d(rate))
+        batch = np.where(state.stable, state.batch, self.drafting.slots)
+        return advised(np.array(self.gammas), self.captured(gains, batch), spread)
+
+    def captured(self, gains: Floats, batch: ArrayLike) -> Floats:
+        """Returns gains, the least where a step is beyond the captured graphs, shape (γ, n)."""
+        if self.wall is None:
+            return gains
+        crossed = self.wall.crossed(np.asarray(batch), np.array(self.gammas)[:, None])
+        return np.where(crossed, -_CLEAR, gains)
 
     def best(self, rate: ArrayLike) -> NDArray[np.int64]:
         """Returns the advised γ if anything is to be drafted, by rate."""

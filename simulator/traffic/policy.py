@@ -38,7 +38,8 @@ class Policy:
         """
         gammas = np.array(pair.gammas)
         spread = None if drawn is None else _gains(drawn)
-        best = [each.gamma for each in advised(gammas, _gains(pair), spread)]
+        gains = pair.captured(_gains(pair), np.arange(1, pair.drafting.slots + 1))
+        best = [each.gamma for each in advised(gammas, gains, spread)]
         return cls(np.repeat(np.array(best)[:, None], pair.drafting.blocks.kinds, axis=1))
 
     @classmethod

@@ -3,6 +3,7 @@
 import click
 
 from specplan.options.declared import takes
+from specplan.options.graphs import Graphs
 from specplan.options.kinds import acceptance_kinds, cost_kinds
 from specplan.options.requests import Command
 from specplan.options.traffic_options import Answer, Batching, Load, Simulation
@@ -21,7 +22,7 @@ _RARE = (
 @takes(Load, heading="Requests")
 @takes(*acceptance_kinds(), heading="Acceptance (one of)", rare=_RARE)
 @takes(*cost_kinds(), heading="Cost (one of)", rare=_RARE)
-@takes(Batching, heading="Server")
+@takes(Batching, Graphs, heading="Server")
 @takes(Simulation, Answer, heading="Answer")
 @click.pass_context
 def traffic_command(ctx: click.Context, /, **_: object) -> None:

@@ -152,6 +152,7 @@ def traffic(
     """
     from simulator.traffic.answer import answer
     from specplan.options import traffic_options as options
+    from specplan.options.graphs import Graphs
     from specplan.options.traffic_request import requested
 
     with usage_as_value_error():
@@ -170,6 +171,7 @@ def traffic(
             options.Simulation(simulate=simulate),
             options.Answer(),
             profiled(accepted, costs),
+            Graphs(),
         )
         return answer(asked.request)
 

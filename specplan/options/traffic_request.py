@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engines.registry import engine_kinds
 from specplan.options.costs.measured_loads import MeasuredLoads
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.costs.roofline import Roofline
 from specplan.options.draft_kind import law_of
+from specplan.options.graphs import Graphs
 from specplan.options.kinds import (
     AcceptanceKind,
     Background,
@@ -53,7 +55,9 @@ def asked(ctx: click.Context) -> TrafficArguments:
     """Returns the request that the options state."""
     accepting = chosen(acceptance_kinds(), ctx, shared=("runs",), what="acceptance")
     costing = chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
-    return requested(*fill(ctx, [accepting, costing, Load, Batching, Simulation, Answer, Profiled]))
+    return requested(
+        *fill(ctx, [accepting, costing, Load, Batching, Simulation, Answer, Profiled, Graphs])
+    )
 
 
 def requested(
@@ -64,6 +68,7 @@ def requested(
     simulation: Simulation,
     answer: Answer,
     file: Profiled,
+    graphs: Graphs,
 ) -> TrafficArguments:
     """Returns the request of filled records of options, for the command and for Python.
 
@@ -99,7 +104,8 @@ def requested(
     if len(stated.acceptances) > 1:
         raise click.UsageError(f"traffic needs a single acceptance, got {len(stated.acceptances)}")
     accepted_here = stated.acceptances[0].at_context(round(demand.context))
-    pair = pair_of(priced, accepted_here, demand, batching)
+    wall = graphs.wall(engine_kinds().get(getattr(costs, "engine_family", None) or ""))
+    pair = replace(pair_of(priced, accepted_here, demand, batching), wall=wall)
     return TrafficArguments(
         TrafficRequest(
             pair,
