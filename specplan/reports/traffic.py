@@ -191,7 +191,7 @@ def _simulated_columns(request: TrafficRequest) -> list[Column[Simulated]]:
         def cell(each: Simulated) -> str:
             seconds = getattr(each.result, f"{name}_seconds")
             found = _percentiles("ms", seconds)[f"ms_p{share}"]
-            return "-" if found is None else f"{found:.4g}"
+            return "-" if found is None else f"{found:.0f}" if found >= 1e4 else f"{found:.4g}"
 
         return cell
 

@@ -274,3 +274,10 @@ def test_a_schedule_ends_where_the_memory_does_and_names_what_it_leaves_out(shee
     found = run_json(long, "traffic")
     assert found["schedule"][-1]["last_batch"] == found["most_sequences"] < 256
     assert "without the limits of captured graphs" in run(long, "traffic").stdout
+
+
+def test_long_simulated_times_have_no_exponent() -> None:
+    slow = f"--rate 0.01 {LENGTHS} {TIMES}000 --simulate --requests 20"
+    text = run(slow, "traffic").stdout
+    assert "e+0" not in text
+    assert " 20000" in text
