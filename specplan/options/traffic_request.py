@@ -105,6 +105,7 @@ def requested(
         raise click.UsageError(f"traffic needs a single acceptance, got {len(stated.acceptances)}")
     accepted_here = stated.acceptances[0].at_context(round(demand.context))
     wall = graphs.wall(engine_kinds().get(getattr(costs, "engine_family", None) or ""))
+    no_limit = wall is None and isinstance(costs, Roofline)
     pair = replace(pair_of(priced, accepted_here, demand, batching), wall=wall)
     return TrafficArguments(
         TrafficRequest(
@@ -117,7 +118,7 @@ def requested(
             burst,
         ),
         answer,
-        (*stated.notes, *([_GRAPHS] if isinstance(costs, Roofline) and burst is None else [])),
+        (*stated.notes, *([_GRAPHS] if no_limit and burst is None else [])),
     )
 
 
