@@ -159,7 +159,6 @@ def plan(
     most = acceptance.most_gamma
     candidates = allowed if most is None else allowed & (gammas <= most)
     posterior = price.posterior
-    runs = [] if posterior is None else [r for r in posterior.runs if r.load == price.point]
     return Plan(
         acceptance=acceptance,
         price=price,
@@ -177,9 +176,9 @@ def plan(
             curve.gains.only(candidates),
             near=share,
             worth=worth,
-            repeat=_repeat(runs),
+            repeat=_repeat(price.own_runs),
             calibrated=posterior is None or posterior.calibrated,
-            tried=None if posterior is None else {run.gamma for run in runs},
+            tried=None if posterior is None else {run.gamma for run in price.own_runs},
             measured=_measured(price, curve),
         ),
         cap_binds=_binds(acceptance, price, curve, allowed, best),
@@ -229,7 +228,7 @@ def _measured(price: Pricing, curve: Curve) -> Mapping[int, tuple[float, float]]
     """
     runs = () if price.posterior is None else price.posterior.runs
     if price.load is None or price.load.estimated is None:
-        return log_gains([run for run in runs if run.load == price.point])
+        return price.own_gains
     each = [log_gains([run for run in runs if run.load == load]) for load in {r.load for r in runs}]
     law = curve.gains
     return {

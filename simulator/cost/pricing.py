@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from simulator.cost.cost import Cost
     from simulator.cost.machine import LoadPoint
     from simulator.cost.posterior import Posterior
+    from simulator.cost.runs import Run
     from simulator.cost.wall import Wall
 
 # Tokens in each sequence's cache, where nobody states them.
@@ -111,6 +112,19 @@ class Pricing:
             and partial(_passes_in_doubt, self.draft_passes, posterior, point),
             prompt_seconds=self.prompt_seconds and partial(self._prompts_in_doubt, posterior),
         )
+
+    @property
+    def own_runs(self) -> list[Run]:
+        """The runs of this very load."""
+        runs = () if self.posterior is None else self.posterior.runs
+        return [run for run in runs if run.load == self.point]
+
+    @property
+    def own_gains(self) -> dict[int, tuple[float, float]]:
+        """The logarithm of the gain of each γ in the runs of this very load, and its error."""
+        from simulator.cost.runs import log_gains
+
+        return log_gains(self.own_runs)
 
     def _prompts_in_doubt(self, posterior: Posterior, tokens: int) -> tuple[float, float]:
         """Returns prompt_seconds, the target's arithmetic on prompts corrected by the posterior.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -27,20 +27,27 @@ _NEVER, _CLEAR = 1e9, 3.0
 _COARSE = np.array([*range(0, len(_SHARES), _STRIDE), len(_SHARES) - 1])
 
 
-def advised(gammas: NDArray[np.int64], gains: Floats, drawn: Floats | None = None) -> list[Advice]:
+def advised(
+    pair: Pair, slots: NDArray[np.int64], gains: Floats, drawn: Floats | None = None
+) -> list[Advice]:
     """Returns the advice of `simulator.choice.advice.advise` for each column.
 
     Args:
-      gammas: candidates, ascending, shape (γ,).
+      pair: its γ are the candidates.
+      slots: sequences decoded together, by which the pair's own runs are chosen, shape (columns,).
       gains: logarithms of speed-ups, shape (γ, columns).
       drawn: the same in draws, shape (γ, draws, columns); None: nothing is in doubt.
     """
+    gammas = np.array(pair.gammas)
     none = np.zeros((len(gammas), len(gammas)))
     spread = [none] * gains.shape[1]
     if drawn is not None:
         spread = [np.atleast_2d(np.cov(each)) for each in np.moveaxis(drawn, -1, 0)]
     laws = map(Forecast, gains.T, spread, [0.0] * gains.shape[1])
-    return [advise(gammas, law) for law in laws]
+    return [
+        advise(gammas, law, calibrated=pair.calibrated, measured=pair.measured_at(slot))
+        for law, slot in zip(laws, slots.tolist(), strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +58,26 @@ class Pair:
     baseline: the same server without speculation.
     demand: mean prompt and output of the requests.
     gammas: draft lengths to consider, each at least 1, ascending.
+    measured: by batch, ascending, what was measured there, as `advise` takes it; may be empty.
+    calibrated: whether a stated probability of a gain comes true as often as it says.
     """
 
     drafting: Server
     baseline: Server
     demand: Demand
     gammas: tuple[int, ...]
+    measured: Mapping[int, Mapping[int, tuple[float, float]]] = field(default_factory=dict)
+    calibrated: bool = True
     wall: Wall | None = None
+
+    def measured_at(self, slot: int) -> Mapping[int, tuple[float, float]]:
+        """Returns what was measured at a batch; between two, the smaller gain of both."""
+        if not self.measured:
+            return {}
+        low = max((each for each in self.measured if each <= slot), default=min(self.measured))
+        high = min((each for each in self.measured if each >= slot), default=max(self.measured))
+        below, above = self.measured[low], self.measured[high]
+        return {gamma: min(below[gamma], above[gamma]) for gamma in below.keys() & above.keys()}
 
     def without(self, rate: ArrayLike) -> Steady:
         """Returns the steady states without speculation."""
@@ -75,11 +95,13 @@ class Pair:
           rate: requests a second, shape (rates,).
           drawn: draws of the pair; None: nothing is in doubt.
         """
-        gains = self._gains(np.atleast_1d(rate))
-        spread = None if drawn is None else drawn._gains(np.atleast_1d(rate))
-        state = self.under(self.gammas, np.atleast_1d(rate))
+        rates = np.atleast_1d(rate)
+        alone, state = self.without(rates), self.under(self.gammas, rates)
+        slots = np.where(alone.stable, np.maximum(alone.batch, 1), self.baseline.slots)
         batch = np.where(state.stable, state.batch, self.drafting.slots)
-        return advised(np.array(self.gammas), self.captured(gains, batch), spread)
+        gains = self.captured(self._gains(rates), batch)
+        spread = None if drawn is None else drawn._gains(rates)
+        return advised(self, slots.round().astype(np.int64), gains, spread)
 
     def captured(self, gains: Floats, batch: ArrayLike) -> Floats:
         """Returns gains, the least where a step is beyond the captured graphs, shape (γ, n)."""

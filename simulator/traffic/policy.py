@@ -36,10 +36,10 @@ class Policy:
           pair: the server with and without speculation.
           drawn: draws of it; None: nothing is in doubt.
         """
-        gammas = np.array(pair.gammas)
+        slots = np.arange(1, pair.drafting.slots + 1)
         spread = None if drawn is None else _gains(drawn)
-        gains = pair.captured(_gains(pair), np.arange(1, pair.drafting.slots + 1))
-        best = [each.gamma for each in advised(gammas, gains, spread)]
+        gains = pair.captured(_gains(pair), slots)
+        best = [each.test_gamma or each.gamma for each in advised(pair, slots, gains, spread)]
         return cls(np.repeat(np.array(best)[:, None], pair.drafting.blocks.kinds, axis=1))
 
     @classmethod

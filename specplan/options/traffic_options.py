@@ -204,8 +204,10 @@ def pair_of(
         with_draft,
         _cache_tokens(priced) if batching.cache_tokens is None else batching.cache_tokens,
     )
-    only = gammas if batching.gamma is None else (batching.gamma,)
-    return Pair(server, server.without(alone), demand, tuple(map(int, only)))
+    only = gammas[: accepting.most_gamma] if batching.gamma is None else (batching.gamma,)
+    measured = {price.batch: price.own_gains for price in priced}
+    known = all(price.posterior is None or price.posterior.calibrated for price in priced)
+    return Pair(server, server.without(alone), demand, tuple(map(int, only)), measured, known)
 
 
 def _longest(priced: Sequence[Pricing], batching: Batching) -> int:

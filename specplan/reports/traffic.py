@@ -169,7 +169,8 @@ def _risk(row: TrafficRow) -> str:
 
 def _note(row: TrafficRow) -> str:
     notes = ["misses the targets"] if row.on_target is False and row.stable else []
-    notes += ["not advised"] if row.advice is not None and row.advice.gamma == 0 else []
+    if row.advice is not None and row.advice.gamma == 0:
+        notes.append("undecided: run it first" if row.advice.undecided else "not advised")
     return ", ".join(notes)
 
 

@@ -53,6 +53,28 @@ def test_a_gpu_has_a_row_with_and_one_without_for_each_rate(sheet: str) -> None:
     assert f"Capacity: {found['most_requests_per_second']:.3g} requests/s with speculation" in text
 
 
+def test_traffic_keeps_what_gained_in_its_own_runs_and_stays_within_what_was_observed() -> None:
+    light = "--rate 1 --prompt-tokens 100 --output-tokens 300 --prompt-ms 20"
+    measured = "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85"
+    found = run_json(f"{measured} {light}", "traffic")
+    assert run_json(measured)["advised_gamma"] == found["rows"][1]["advised_gamma"] == 3
+    assert [each["gamma"] for each in found["schedule"]] == [3]
+    # Longer drafts promise more, but positions beyond 3 were never counted.
+    rising = (
+        "--run gamma=0,tpot=6.74 --run gamma=3,tpot=5.11,length=2.33 "
+        "--run gamma=2,tpot=5.67,length=1.87"
+    )
+    found = run_json(f"{rising} {light}", "traffic")
+    assert run_json(rising)["gamma"] > 5
+    assert max(each["gamma"] for each in [*found["schedule"], *found["rows"]]) <= 5
+
+
+def test_a_draft_model_that_never_ran_is_as_undecided_as_in_plan(gpu: str) -> None:
+    priced = f"{gpu} --batch 1"
+    assert run_json(priced)["test_gamma"] is not None
+    assert "undecided: run it first" in run(f"--rate 1 {LENGTHS} {priced}", "traffic").stdout
+
+
 def test_a_draft_too_long_for_the_load_loses_above_the_break_even_rate(sheet: str) -> None:
     found = run_json(f"--rate 1 {LENGTHS} {sheet} --gamma 8", "traffic")
     edge = found["break_even_rate"]
