@@ -101,7 +101,14 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
         lines = ["Undecided: measure this number and 0 first, then take the # away.", flags]
         return "\n".join(f"# {line}" for line in "\n".join(lines).split("\n"))
     if len(rows) == 1:
-        return f"# K = {rows[0].advice.named}: {odds_text(rows[0])}\n{flags}"
+        named, limit, batch = rows[0].advice.named, rows[0].price.wall, rows[0].price.batch
+        reason = ""
+        if limit is not None and limit.crossed(batch, named + 1):
+            reason = (
+                f"# K = {named + 1} would need {limit.size(batch, named + 1)} {limit.unit} a step, "
+                f"and graphs are captured up to {limit.most}\n"
+            )
+        return f"# K = {named}: {odds_text(rows[0])}\n{reason}{flags}"
     chances = [100 * (row.advice.gain_probability or 0) for row in doubtful if row.advised_gamma]
     ends = dict.fromkeys(f"{each:.0f}" for each in (min(chances), max(chances)))
     lines = [f"# The probability of a gain is {' to '.join(ends)} %."]
