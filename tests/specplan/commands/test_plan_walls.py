@@ -39,6 +39,18 @@ def test_engines_state_their_limit_with_unit_flag_and_source(
     assert engine_kinds()["llama.cpp"].wall is engine_kinds()["transformers"].wall is None
 
 
+def test_flags_say_that_captured_graphs_keep_a_draft_short() -> None:
+    flags = run(f"{VLLM} --batch 200 --export vllm").stdout
+    assert "# K = 2 would need 600 tokens a step, and graphs are captured up to 512" in flags
+    assert "captured" not in run(f"{VLLM} --batch 1 --export vllm").stdout
+
+
+def test_swapped_configurations_are_told() -> None:
+    swapped = MODEL.replace("target", "other").replace("draft", "target").replace("other", "draft")
+    assert "is larger than the target" in run(f"{swapped} --gpu h100 --alpha 0.7").stderr
+    assert "is larger than the target" not in run(f"{MODEL} --gpu h100 --alpha 0.7").stderr
+
+
 def test_no_advised_step_is_beyond_the_captured_graphs() -> None:
     plan = run_json(f"{VLLM} --batch 128")
     assert [row["beyond_graphs"] for row in plan["curve"]] == [g > 3 for g in range(1, 33)]
