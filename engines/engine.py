@@ -83,4 +83,4 @@ class Engine(Protocol):
         """How it is set, for the record."""
 
     def serve(self, setting: Setting) -> AbstractContextManager[Server]:
-        """Serves the pair until the context ends, whichever way it does."""
+        """Serves the pair until the context ends, normally or by an error."""

@@ -29,7 +29,7 @@ class Transformers:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """How it is set, for the record."""
+        """Settings of the engine as flags, for the record of a measurement."""
         return (
             f"threads={self.threads}",
             "num_assistant_tokens_schedule=constant",

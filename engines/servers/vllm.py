@@ -49,7 +49,7 @@ class Vllm:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """How it is set, for the record."""
+        """The command that starts the server, for the record of a measurement."""
         return self.command
 
     @contextmanager

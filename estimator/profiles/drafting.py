@@ -92,7 +92,7 @@ class Drafting:
         """Returns the acceptance where drafts are judged token by token, or as a whole.
 
         Args:
-          kind: the draft's, whose law holds beyond counted positions (`rate_prior`).
+          kind: kind of draft; its law (`rate_prior`) holds beyond the counted positions.
 
         Raises:
           ValueError: if the profile does not hold it, or its numbers contradict each other.

@@ -66,7 +66,7 @@ def measure(
       request: the user's arguments.
       progress: counts runs.
       traced: counts prompts whose traces are kept.
-      refusing: in which processes refuse their input together.
+      refusing: context in which all processes stop together when one refuses its input.
     """
     processes = these_processes()
     with ExitStack() as stack:

@@ -67,7 +67,7 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
 
 
 def _estimate(values: NDArray[np.float64], tokens: NDArray[np.float64]) -> Estimate:
-    """Returns the first value, which is of all prompts, with its interval from those after it."""
+    """Returns the value over all prompts (the first) with its jackknife interval (the others)."""
     value = float(values[0])
     interval = jackknife_interval(value, values[1:], scale=ratio, sizes=tokens)
     return Estimate(value, *interval)

@@ -19,9 +19,9 @@ SWEEPS = 20
 
 
 def levels(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> NDArray[np.float64]:
-    """Returns the seconds of each thing at the turns' median speed, shape (..., things).
+    """Returns the seconds of each arm at the median speed of the turns, shape (..., arms).
 
-    For the arguments and NaN see `polish`.
+    `polish` describes the arguments, and NaN.
     """
     return polish(seconds, sweeps=sweeps)[0]
 

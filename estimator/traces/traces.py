@@ -76,7 +76,7 @@ class Trace:
         return Replay(self.acceptance, limit=self.limit, drafted=self.drafted)
 
     def stopped(self, rule: StoppingRule, *, drawn: bool) -> StoppedText:
-        """Returns the text, to be decoded with drafts that a rule stops.
+        """Returns the replay of the text with drafts that a stopping rule ends.
 
         Args:
           drawn: whether the draft's tokens are drawn; false for argmax drafts.

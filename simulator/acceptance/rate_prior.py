@@ -36,7 +36,7 @@ class RatePrior:
     own: float
 
     def law(self, longest: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Returns mean and covariance of the first logits, shapes (longest,) and twice that."""
+        """Returns mean and covariance of the first logits: (longest,) and (longest, longest)."""
         place = np.log(np.arange(1, longest + 1))
         line = np.stack([np.ones(longest), place], axis=1)
         walked = self.walk**2 * np.minimum(place[:, None], place)

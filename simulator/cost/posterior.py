@@ -105,7 +105,7 @@ class Posterior:
 
     @property
     def calibrated(self) -> bool:
-        """Whether the probability of a gain can be trusted: a run with drafts makes it so."""
+        """Whether the probability of a gain can be trusted; true after a run with drafts."""
         return self.prior.calibrated or any(run.gamma > 0 for run in self.runs)
 
     def speed_ups(

@@ -26,7 +26,7 @@ class ReadAgain(WrappedCost):
         t(γ) = t_0(γ) + Σ_{a<γ} P(rejected behind a accepted tokens) · t_p(a + 1)
 
     inner: prices blocks of a target that is cut back at no cost, t_0, and its passes, t_p.
-    rejected: how often blocks are.
+    rejected: the probability that a block is rejected after each number of accepted tokens.
     """
 
     rejected: Rejected

@@ -20,8 +20,8 @@ _REACHED = 0.9
 class RooflineMachine(Machine):
     """A deployment priced by the roofline of its GPU.
 
-    deployment: target, draft and GPU. Of its conditions only the number of GPUs counts: efficiency
-      and time a layer are parameters. A draft without layers looks its tokens up.
+    deployment: target, draft and GPU. Only the number of GPUs is read from its conditions, since
+      efficiency and time per layer are parameters. A draft without layers is a lookup.
     """
 
     deployment: Deployment

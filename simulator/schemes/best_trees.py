@@ -98,5 +98,5 @@ def _own(rate: float, subtree: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _gains(own: NDArray[np.float64], rest: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Returns what `size` nodes yield where this child's subtree has 1, …, size of them."""
+    """Returns the tokens of `size` nodes, by how many of them (1, …, size) this child's subtree has."""
     return own[:size] + rest[size - 1 :: -1]

@@ -20,7 +20,7 @@ class GenerateForm(Printed):
 
 
 def speculative(request: Generate, form: GenerateForm) -> None:
-    """Prints a text of a pair."""
+    """Prints a text that the pair decodes speculatively."""
     _print(generate(request), form)
 
 
@@ -30,7 +30,7 @@ def alone(request: GenerateAlone, form: GenerateForm) -> None:
 
 
 def bild(request: GenerateBild, form: GenerateForm) -> None:
-    """Prints a text of BiLD."""
+    """Prints a text that BiLD decodes."""
     _print(generate_bild(request), form, bild=True)
 
 

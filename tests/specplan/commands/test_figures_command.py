@@ -70,7 +70,7 @@ def test_results_reach_the_figures_that_take_them(tmp_path: Path) -> None:
         "draft": "mine",
         "temperature": 1,
         "alpha": 0.5,
-        "predicted_calibrated": 1.2,
+        "predicted": 1.2,
         "measured": 1.1,
         "gamma": 3,
         "tokens": 100,
