@@ -134,7 +134,7 @@ class Search:
         self._advise()
 
     def _measure(self, concurrency: int, *gammas: int) -> None:
-        """Measures some γ in shared turns; turns of a γ measured before are saved with the new γ."""
+        """Measures γ in shared turns; turns of a γ that ran before are saved with the new γ."""
         ran = {row.gamma for row in self.tuned.at(concurrency) if row.measured}
         found = self.bench.measure(gammas, concurrency, self.next_turn)
         if len(found) > 1 and gammas[0] in ran:

@@ -98,5 +98,5 @@ def _own(rate: float, subtree: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _gains(own: NDArray[np.float64], rest: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Returns the tokens of `size` nodes, by how many of them (1, …, size) this child's subtree has."""
+    """Returns the tokens of `size` nodes by the number (1, …, size) in this child's subtree."""
     return own[:size] + rest[size - 1 :: -1]

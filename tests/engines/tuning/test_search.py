@@ -133,7 +133,7 @@ def test_a_file_of_another_setting_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_file_of_a_tuning_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "other.json"
     path.write_text(content)
-    with pytest.raises(ValueError, match="must be a file of specplan tune .*, got"):
+    with pytest.raises(ValueError, match=r"must be a file of specplan tune .*, got"):
         read_tuned(path)
 
 
