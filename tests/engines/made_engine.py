@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 
 import numpy as np
 
@@ -72,11 +73,13 @@ class MadeServer:
 
     def __init__(self, engine: MadeEngine, gamma: int) -> None:
         self.engine, self.gamma, self.counted = engine, gamma, NOTHING
+        # Texts that are decoded at once are counted by several threads.
+        self._counting = Lock()
 
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        engine, room, steps = self.engine, max_new_tokens - 1, 0
+        engine, room, steps, counted = self.engine, max_new_tokens - 1, 0, NOTHING
         draws = np.random.default_rng((seed if temperature > 0 else 0, *prompt))
         while room > 0:
             drafted = min(self.gamma, room - 1)
@@ -85,12 +88,14 @@ class MadeServer:
                 stood += 1
             if drafted:
                 hits = (1,) * stood + (0,) * (self.gamma - stood)
-                self.counted += Counts.of(1, drafted, hits)
+                counted += Counts.of(1, drafted, hits)
             room -= stood + 1
             steps += 1
         step = engine.plain + (engine.block + self.gamma * engine.draft if self.gamma else 0.0)
-        seconds = 1e-3 * steps * step * engine.speed(engine.texts)
-        engine.texts += 1
+        with self._counting:
+            self.counted += counted
+            seconds = 1e-3 * steps * step * engine.speed(engine.texts)
+            engine.texts += 1
         return Completion((0,) * max_new_tokens, 1, seconds)
 
     def counts(self) -> Counts:
