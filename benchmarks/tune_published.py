@@ -34,11 +34,12 @@ def session(sweep: dict[int, Row], effects: dict[str, Any]) -> Choice:
     tried: list[int] = []
     while len(tried) < len(sweep):
         now = Outlook(runs, first.run.load, longest=longest, worth=0.002, costs=costs)
-        if now.next_gamma is None:
+        wanted = now.next_gamma
+        if wanted is None:
             break
         # Where nobody ran a gamma, the nearest one that was published and not yet run.
         left = [each for each in sweep if each not in tried]
-        tried.append(min(left, key=lambda each: abs(each - (now.next_gamma or 0))))
+        tried.append(min((abs(each - wanted), each) for each in left)[1])
         runs = runs_of([sweep[each] for each in tried])
     now = Outlook(runs, first.run.load, longest=longest, worth=0.002, costs=costs)
     ran = [0, *tried]
