@@ -24,7 +24,7 @@ _PLACES = {
     "tuning": ("tune",),
     "stated": (
         "AcceptedFraction", "BlockEfficiency", "ByPosition", "Iid", "Ratio", "Recorded",
-        "Roofline", "Run", "Runs", "Times",
+        "Roofline", "Run", "Runs", "Times", "Typical",
     ),
 }  # fmt: skip
 _NAMES = {name: f"specplan.door.{place}" for place, names in _PLACES.items() for name in names}

@@ -46,10 +46,12 @@ class PlanResult:
     """A plan; printed it is the text of `specplan plan`, in a notebook a table.
 
     plan: the plan in full (`simulator.choice.plan.Plan`).
+    server: the engine that the plan is for; None: any.
     """
 
     plan: Plan
     basis: Basis = field(repr=False)
+    server: str | None = None
 
     @property
     def best(self) -> Best:
@@ -69,6 +71,19 @@ class PlanResult:
     def curve(self) -> Curve:
         """Arrays by γ = 1, 2, ...: gamma, speed_up, low, high (90 %), expected_tokens."""
         return self.plan.curve
+
+    def flags(self) -> str:
+        """Returns what sets the advised γ in the server that `plan` was given.
+
+        Raises:
+          ValueError: if no server was given, or it cannot run such a draft.
+        """
+        from specplan.reports.flags import flags_of_plans
+
+        if self.server is None:
+            raise ValueError("plan must be given a server to print its flags, got none")
+        with usage_as_value_error():
+            return flags_of_plans((self.plan,), self.basis, server=self.server)
 
     def json(self) -> Mapping[str, Any]:
         """Returns the JSON object of `specplan plan --json`."""
@@ -142,12 +157,13 @@ def plan(
     near: float = 1.0,
     c_hat: float | None = None,
     draft_kind: str | None = None,
+    server: str | None = None,
 ) -> PlanResult:
     """Returns the plan for an acceptance and a cost: what `specplan plan` computes.
 
     Args:
-      acceptance: Iid, ByPosition, AcceptedFraction, BlockEfficiency, what `observe` returned, or
-        Recorded or Runs, which have a cost as well.
+      acceptance: Iid, ByPosition, AcceptedFraction, BlockEfficiency, Typical, what `observe`
+        returned, or Recorded or Runs, which have a cost as well.
       cost: Ratio, Times, Roofline, Runs or Recorded; None: the cost of Runs or Recorded, or the
         time of a token that was observed.
       gamma: draft length to evaluate; None: the best.
@@ -156,6 +172,8 @@ def plan(
       c_hat: operations of a draft step over operations of a target step; None: c.
       draft_kind: eagle3, mtp, suffix, ngram, ...: how its acceptance continues beyond what was
         counted; None: unknown.
+      server: vllm, sglang, llama.cpp, ...: plans for drafts as it makes them; `flags` then has its
+        flags. None: any server.
 
     Raises:
       OSError: if a file cannot be read.
@@ -168,12 +186,13 @@ def plan(
         choice = Choice(
             draft_kind=draft_kind, max_gamma=max_gamma, c_hat=c_hat, gamma=gamma, near=near
         )
-        require_ranges(choice)
+        form = Answer(server=server)
+        require_ranges(choice, form)
         asked = requested(
             accepted,
             costs,
             choice,
-            Answer(),
+            form,
             profiled(accepted, costs),
             StoppingOptions(),
             Graphs(),
@@ -182,7 +201,7 @@ def plan(
     if len(rows) > 1:
         batches = sorted({row.price.batch for row in rows})
         raise ValueError(f"Runs must be given the batch to plan for, one of {batches}, got none")
-    return PlanResult(rows[0], asked.basis)
+    return PlanResult(rows[0], asked.basis, server)
 
 
 def both(

@@ -16,6 +16,7 @@ from specplan.options.acceptances.alpha import Alpha
 from specplan.options.acceptances.block_efficiency import BlockEfficiency as _Efficiency
 from specplan.options.acceptances.by_position import Positions
 from specplan.options.acceptances.profile import Recorded as _Recorded
+from specplan.options.acceptances.typical import Published
 from specplan.options.costs.ratio import Ratios
 from specplan.options.costs.roofline import Roofline as _Roofline
 from specplan.options.costs.runs import OfRuns
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AcceptedFraction", "BlockEfficiency", "ByPosition", "Iid", "Ratio", "Recorded", "Roofline",
-    "Run", "Runs", "Times",
+    "Run", "Runs", "Times", "Typical",
 ]  # fmt: skip
 
 
@@ -93,6 +94,11 @@ def AcceptedFraction(fraction: float, gamma: int, *, drafted: float | None = Non
 def BlockEfficiency(tokens_per_call: float, gamma: int) -> _Efficiency:
     """Returns tokens per target call at one gamma, which servers call mean acceptance length."""
     return _Efficiency(block_efficiency=tokens_per_call, at_gamma=gamma)
+
+
+def Typical(name: str) -> Published:
+    """Returns accepted lengths that others published, by the name that `--typical list` prints."""
+    return Published(typical=name)
 
 
 def Recorded(profile: str | Path) -> _Recorded:

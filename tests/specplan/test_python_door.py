@@ -18,8 +18,8 @@ from specplan.main import main
 ROOT = Path(__file__).parents[2]
 NAMES = [
     "AcceptedFraction", "Best", "BlockEfficiency", "ByPosition", "Iid", "PlanResult", "Ratio",
-    "Recorded", "Roofline", "Run", "Runs", "Times", "measure", "observe", "plan", "traffic",
-    "tune", "validate",
+    "Recorded", "Roofline", "Run", "Runs", "Times", "Typical", "measure", "observe", "plan",
+    "traffic", "tune", "validate",
 ]  # fmt: skip
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text("utf-8"), re.S)
 RUNS = [(0, 7.1, None), (3, 4.1, 2.85)]
@@ -80,7 +80,7 @@ def test_the_import_loads_nothing_heavy_and_planning_no_torch(tmp_path: Path) ->
 
 def test_every_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert len(BLOCKS) == 11
+    assert len(BLOCKS) == 12
     names: dict[str, Any] = {}
     for block in BLOCKS:
         exec(block, names)
@@ -106,6 +106,11 @@ def test_every_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monkey
             lambda: sp.BlockEfficiency(2.5, 3),
             lambda: sp.Ratio(0.05),
             "--block-efficiency 2.5 --at-gamma 3 --c 0.05",
+        ),
+        (
+            lambda: sp.Typical("eagle3-llama-3.1-8b-chat"),
+            lambda: sp.Ratio(0.05),
+            "--typical eagle3-llama-3.1-8b-chat --c 0.05",
         ),
         (
             lambda: sp.ByPosition([0.82, 0.61, 0.42]),
@@ -224,6 +229,9 @@ def test_measured_validated_and_tuned_with_prompts_in_a_list(tmp_path: Path) -> 
         (lambda: sp.plan(sp.Iid(0.8), on_gpu(gpu="h1000")), "gpu must be one of .* got h1000"),
         (lambda: sp.plan(sp.Iid(0.8), sp.Ratio(0.1), near=200), "--near: 200.* is not in the"),
         (lambda: sp.plan(sp.Iid(0.8), sp.Ratio(0.1), draft_kind="E"), "--draft-kind: 'E' is not"),
+        (lambda: sp.plan(sp.Typical("no-such"), sp.Ratio(0.1)), "--typical must be one of eagle3-"),
+        (lambda: sp.plan(sp.Iid(0.8), sp.Ratio(0.1), server="v"), "--export: 'v' is not one of"),
+        (lambda: sp.plan(sp.Iid(0.8), sp.Ratio(0.1)).flags(), "must be given a server .* got none"),
         (lambda: sp.plan(sp.BlockEfficiency(1, 0), sp.Ratio(0.1)), "--at-gamma: 0 is not in the"),
         (lambda: sp.Times(20, 2, verify_ms={1: 30}), r"verify_ms N must be at least 2 \(1 is"),
         (
@@ -241,6 +249,13 @@ def test_measured_validated_and_tuned_with_prompts_in_a_list(tmp_path: Path) -> 
 def test_what_cannot_be_planned_is_a_value_error(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_flags_are_those_of_the_command() -> None:
+    asked = ["--alpha", "0.7", "--c", "0.05", "--draft-kind", "eagle3", "--export", "vllm"]
+    found = sp.plan(sp.Iid(0.7), sp.Ratio(0.05), draft_kind="eagle3", server="vllm")
+    assert found.flags() == printed("plan", *asked)["export"]
+    assert '"method": "eagle3"' in found.flags()
 
 
 def test_a_notebook_shows_a_table_with_the_best_row() -> None:
