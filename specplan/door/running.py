@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specplan.door.planning import both, profiled, usage_as_value_error
+from specplan.door.pairing import both, profiled, usage_as_value_error
 from specplan.options.costs.runs import OfRuns
 from specplan.options.kinds import AcceptanceKind, CostKind
 from specplan.reports.bar import Bar

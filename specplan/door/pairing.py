@@ -1,0 +1,70 @@
+"""The acceptance and the cost of a plan from Python, each taken from the other if it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from engines.observing.observation import Observation
+from specplan.door.stated import ObservedCounts, Runs, require_ranges
+from specplan.options.acceptances.profile import Recorded
+from specplan.options.acceptances.runs import Lengths
+from specplan.options.costs.profile import OfProfile, Profiled
+from specplan.options.costs.runs import OfRuns
+from specplan.options.kinds import AcceptanceKind, CostKind
+from specplan.options.runs import counts_of
+
+
+def both(
+    acceptance: AcceptanceKind | OfRuns | Observation, cost: CostKind | None
+) -> tuple[AcceptanceKind, CostKind]:
+    """Returns acceptance and cost, each taken from the other where that holds both.
+
+    Raises:
+      ValueError: if either is missing.
+    """
+    if isinstance(acceptance, Observation):
+        acceptance, cost = _observed(acceptance, cost)
+    if isinstance(acceptance, OfRuns):
+        cost = acceptance if cost is None else cost
+        acceptance = Lengths(runs=acceptance.runs)
+    if cost is None and isinstance(acceptance, Recorded):
+        cost = OfProfile(profile_path=acceptance.profile_path)
+    if isinstance(cost, Recorded):
+        cost = OfProfile(profile_path=cost.profile_path)
+    if not isinstance(acceptance, AcceptanceKind):
+        raise ValueError(f"acceptance must be Iid, ByPosition, ... or Runs, got {acceptance!r}")
+    if not isinstance(cost, CostKind):
+        raise ValueError(f"cost must be Ratio, Times, Roofline, Runs or Recorded, got {cost!r}")
+    require_ranges(acceptance, cost)
+    return acceptance, cost
+
+
+def _observed(seen: Observation, cost: CostKind | None) -> tuple[AcceptanceKind, CostKind | None]:
+    """Returns the acceptance that was counted; the observed time joins a cost of runs."""
+    from engines.observing.profiles import observed_run
+    from simulator.cost.pricing import DEFAULT_CONTEXT
+
+    runs = (cost.runs or ()) if isinstance(cost, OfRuns) else ()
+    if cost is None or isinstance(cost, OfRuns):
+        run = observed_run(seen, context=DEFAULT_CONTEXT)
+        if run is not None:
+            cost = Runs((*runs, run))
+    return ObservedCounts(seen, counts_of(runs)), cost
+
+
+def profiled(*given: object) -> Profiled:
+    """Returns the profile that an acceptance or a cost names, if any."""
+    paths = (each.profile_path for each in given if isinstance(each, Profiled))
+    return Profiled(profile_path=next(paths, None))
+
+
+@contextmanager
+def usage_as_value_error() -> Iterator[None]:
+    """Turns an error of the command line's options into a ValueError."""
+    try:
+        yield
+    except click.UsageError as error:
+        raise ValueError(error.format_message()) from None
