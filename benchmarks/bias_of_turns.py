@@ -18,8 +18,9 @@ import numpy as np
 import torch
 from embedded_pair import embedded_pair
 
-from estimator.timing.arms import BASELINE, Speculative, alone
+from estimator.timing.arms import Speculative, alone
 from estimator.timing.duplicate_arms import duplicates
+from estimator.timing.rates import BASELINE
 from estimator.timing.turns import decode_in_turns, processor_clock
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling, seeded

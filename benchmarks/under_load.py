@@ -22,19 +22,9 @@ import torch
 from embedded_pair import embedded_pair
 from numpy.typing import NDArray
 
-from estimator.timing.arms import (
-    AGAIN,
-    BASELINE,
-    Decoder,
-    Runs,
-    Speculative,
-    Timing,
-    alone,
-    probing,
-    run_arms,
-)
-from estimator.timing.precision import precision_percent
-from estimator.timing.rates import Timed, decode_rate, priced, timed
+from estimator.timing.arms import Decoder, Speculative, alone, probing, run_arms
+from estimator.timing.precision import Timing, precision_percent
+from estimator.timing.rates import AGAIN, BASELINE, Runs, Timed, decode_rate, priced, timed
 from estimator.traces.ahead import replay_factor
 from estimator.traces.text_traces import TextTraces
 from reference.drafters.early_exit import early_exit

@@ -15,7 +15,7 @@ DEVIATIONS = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class RateInterval:
     """A rate and its 95 % interval."""
 
     value: float
@@ -26,14 +26,14 @@ class Rate:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
-def rate_interval(hits: float, trials: float) -> Rate:
+def rate_interval(hits: float, trials: float) -> RateInterval:
     """Returns a binomial rate with Wilson's interval; of no trials, 0 within [0, 1].
 
     Trials need not be whole where they are only expected. The interval is of independent trials;
     blocks of one text are nearly so.
     """
     if trials == 0:
-        return Rate(0.0, 0.0, 1.0)
+        return RateInterval(0.0, 0.0, 1.0)
     rate, square = hits / trials, DEVIATIONS**2
     centre = (rate + square / (2 * trials)) / (1 + square / trials)
     half = (
@@ -41,7 +41,9 @@ def rate_interval(hits: float, trials: float) -> Rate:
         / (1 + square / trials)
         * math.sqrt(rate * (1 - rate) / trials + square / (4 * trials**2))
     )
-    return Rate(rate, max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half)))
+    return RateInterval(
+        rate, max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half))
+    )
 
 
 @dataclass(frozen=True)

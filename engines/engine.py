@@ -47,7 +47,7 @@ class Completion:
     seconds: float
 
 
-class Server(Protocol):
+class EngineServer(Protocol):
     """A pair that is served."""
 
     @property
@@ -68,7 +68,7 @@ class Server(Protocol):
 
 
 @runtime_checkable
-class ScoringServer(Server, Protocol):
+class ScoringServer(EngineServer, Protocol):
     """A server that scores given texts."""
 
     def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
@@ -82,5 +82,5 @@ class Engine(Protocol):
     def flags(self) -> tuple[str, ...]:
         """How it is set, for the record."""
 
-    def serve(self, setting: Setting) -> AbstractContextManager[Server]:
+    def serve(self, setting: Setting) -> AbstractContextManager[EngineServer]:
         """Serves the pair until the context ends, normally or by an error."""

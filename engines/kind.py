@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from engines.engine import Engine, Server
+    from engines.engine import Engine, EngineServer
     from engines.observing.observation import Observation
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
@@ -100,7 +100,7 @@ class Exports:
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class PrintedCounts:
     """A text in which an engine prints how many of its drafts it accepted.
 
     form: a page of metrics, a log, or a JSON object.
@@ -138,7 +138,7 @@ class EngineKind:
     name: str
     title: str
     start: Callable[[Models, EngineSettings], Engine] | None = None
-    connect: Callable[[str], Server] | None = None
+    connect: Callable[[str], EngineServer] | None = None
     takes: frozenset[str] = frozenset()
     draft_samplings: tuple[DraftSampling, ...] = ("argmax", "sampled")
     drafts_past_end: bool = False
@@ -146,7 +146,7 @@ class EngineKind:
     acceptance: Literal["engine", "local", "counts"] = "local"
     in_turn: bool = False
     version_page: str | None = None
-    prints: tuple[Printed, ...] = ()
+    prints: tuple[PrintedCounts, ...] = ()
     exports: Exports | None = None
     wall: Wall | None = None
 

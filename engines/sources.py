@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from engines.kind import EngineKind, Printed
+from engines.kind import EngineKind, PrintedCounts
 from engines.observing.observation import Observation
 from engines.registry import engine_kinds, listed
 from engines.serving.http import get_text
@@ -166,10 +166,10 @@ def _objects(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def _printing(form: str) -> list[tuple[EngineKind, Printed]]:
+def _printing(form: str) -> list[tuple[EngineKind, PrintedCounts]]:
     kinds = engine_kinds().values()
     return [(kind, each) for kind in kinds for each in kind.prints if each.form == form]
 
 
-def _is_page(text: str, metrics: Printed) -> bool:
+def _is_page(text: str, metrics: PrintedCounts) -> bool:
     return any(f"\n{mark}:" in f"\n{text}" or f" {mark}:" in text for mark in metrics.marks)

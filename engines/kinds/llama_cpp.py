@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from engines.kind import Drafted, EngineKind, Exports, Printed, later
+from engines.kind import Drafted, EngineKind, Exports, PrintedCounts, later
 
 if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling
@@ -45,11 +45,11 @@ KIND = EngineKind(
     takes=frozenset({"synthetic", "threads"}),
     acceptance="counts",
     prints=(
-        Printed("metrics", ("llamacpp",), later("engines.observing.llama_cpp:read_page")),
-        Printed(
+        PrintedCounts("metrics", ("llamacpp",), later("engines.observing.llama_cpp:read_page")),
+        PrintedCounts(
             "log", ("draft acceptance", "#calls"), later("engines.observing.llama_cpp:read_log")
         ),
-        Printed(
+        PrintedCounts(
             "JSON",
             ("timings", "predicted_n"),
             later("engines.observing.llama_cpp:read_timings"),

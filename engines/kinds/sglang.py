@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engines.kind import Drafted, EngineKind, Exports, Printed, later
+from engines.kind import Drafted, EngineKind, Exports, PrintedCounts, later
 from simulator.cost.wall import Wall
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ KIND = EngineKind(
     name="sglang",
     title="SGLang",
     prints=(
-        Printed("metrics", ("sglang",), later("engines.observing.sglang:read_page")),
-        Printed(
+        PrintedCounts("metrics", ("sglang",), later("engines.observing.sglang:read_page")),
+        PrintedCounts(
             "JSON",
             ("accept_length",),
             later("engines.observing.sglang:read_bench"),

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from engines.kind import EARLIEST, Drafted, EngineKind, Exports, Printed, later, never_zero
+from engines.kind import EARLIEST, Drafted, EngineKind, Exports, PrintedCounts, later, never_zero
 from simulator.cost.wall import Wall
 
 if TYPE_CHECKING:
@@ -109,15 +109,15 @@ KIND = EngineKind(
     in_turn=True,
     version_page="/version",
     prints=(
-        Printed("metrics", ("vllm",), later("engines.observing.vllm:read_page")),
-        Printed("log", ("SpecDecoding metrics:",), later("engines.observing.vllm:read_log")),
-        Printed(
+        PrintedCounts("metrics", ("vllm",), later("engines.observing.vllm:read_page")),
+        PrintedCounts("log", ("SpecDecoding metrics:",), later("engines.observing.vllm:read_log")),
+        PrintedCounts(
             "JSON",
             ("spec_decode_num_drafts", "model_id"),
             later("engines.observing.vllm:read_bench"),
             "vllm bench serve",
         ),
-        Printed(
+        PrintedCounts(
             "JSON", ("metrics",), later("engines.observing.requests:read_answer"), "vLLM's answers"
         ),
     ),

@@ -10,11 +10,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from engines.counting import DEVIATIONS, Rate, rate_interval
+from engines.counting import DEVIATIONS, RateInterval, rate_interval
 from simulator.acceptance.conversions import alpha_from_accepted_fraction, position_acceptance
 
 
-def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> Rate:
+def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> RateInterval:
     """Returns the α of largest likelihood: accepted / (accepted + rejected blocks).
 
     Args:
@@ -33,10 +33,10 @@ def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> Ra
         whole = min(ended_here, left_out // (gamma - position))
         fewest, left_out = fewest - whole, left_out - whole * (gamma - position)
     found = rate_interval(accepted, accepted + most)
-    return Rate(found.value, found.low, rate_interval(accepted, accepted + fewest).high)
+    return RateInterval(found.value, found.low, rate_interval(accepted, accepted + fewest).high)
 
 
-def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> Rate:
+def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> RateInterval:
     """Returns the α that explains how many tokens were accepted, positions being unknown.
 
         accepted = Σ_{i≤γ} d_i α^i            (Leviathan et al. 2023, §3.1)
@@ -56,7 +56,7 @@ def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> 
     lower = _of_whole_blocks(accepted, max(float(drafts), fewest), gamma)
     if drafts <= fewest:
         return lower
-    return Rate(lower.value, lower.low, _of_whole_blocks(accepted, fewest, gamma).high)
+    return RateInterval(lower.value, lower.low, _of_whole_blocks(accepted, fewest, gamma).high)
 
 
 def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
@@ -82,7 +82,7 @@ def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
     return float(chdtrc(len(pairs) - 1, max(0.0, ratio)))
 
 
-def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> Rate:
+def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> RateInterval:
     """Returns the α of blocks of γ tokens, with the wider of two intervals."""
     # By the spread of a block's accepted tokens, and Wilson's for as many rejected blocks as
     # expected, which holds where none or all were accepted.
@@ -95,4 +95,4 @@ def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> Rate:
     wilson = rate_interval(accepted, accepted + blocks * (1 - value**gamma))
     ends = np.clip([fraction - reach, fraction + reach], 0, 1)
     low, high = alpha_from_accepted_fraction(ends, gamma).tolist()
-    return Rate(value, min(wilson.low, low), max(wilson.high, high))
+    return RateInterval(value, min(wilson.low, low), max(wilson.high, high))

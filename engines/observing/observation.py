@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from engines.counting import Counts, Rate, rate_interval, restarted
+from engines.counting import Counts, RateInterval, rate_interval, restarted
 from engines.observing.alphas import alpha_of_positions, alpha_of_totals, iid_p_value
 from engines.observing.timing import Timed, added, subtracted
 from simulator.acceptance.accepted import Accepted
@@ -135,12 +135,12 @@ class Observation(Counts):
         return self.accepted / self.drafted
 
     @property
-    def unconditional(self) -> tuple[Rate, ...]:
+    def unconditional(self) -> tuple[RateInterval, ...]:
         """How often each position was accepted, counting all blocks."""
         return tuple(rate_interval(hits, self.drafts) for hits in self.hits)
 
     @property
-    def conditional(self) -> tuple[Rate | None, ...]:
+    def conditional(self) -> tuple[RateInterval | None, ...]:
         """Share of each position accepted once all earlier were; None where they never were."""
         return tuple(
             rate_interval(hits, trials) if trials > 0 else None
@@ -148,7 +148,7 @@ class Observation(Counts):
         )
 
     @property
-    def alpha_iid(self) -> Rate:
+    def alpha_iid(self) -> RateInterval:
         """The α that i.i.d. acceptances would have, with its interval.
 
         By position known, of largest likelihood: accepted / (accepted + rejected blocks). Else

@@ -125,7 +125,7 @@ class LlamaCppServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of ids, with no sampler but temperature; see `engines.engine.Server`."""
+        """Returns a text of ids, with no sampler but temperature; see `EngineServer`."""
         before = thread_seconds(self._process)
         answer = post_json(
             f"{self.url}/completion",
@@ -157,7 +157,7 @@ class LlamaCppServer:
         return Completion(tokens, 1, seconds)
 
     def counts(self) -> Counts:
-        """Returns its counters; see `engines.engine.Server`.
+        """Returns its counters; see `EngineServer`.
 
         Without --metrics they are counted from the answers on this connection.
         """

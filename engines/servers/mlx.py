@@ -70,7 +70,7 @@ class MlxServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of ids; see `engines.engine.Server`.
+        """Returns a text of ids; see `EngineServer`.
 
         The pass over the prompt's last token verifies the first draft already.
         """
@@ -90,7 +90,7 @@ class MlxServer:
         return Completion(tuple(tokens), lengths[0], times[-1] - times[0])
 
     def counts(self) -> Counts:
-        """Returns the counters; see `engines.engine.Server`."""
+        """Returns the counters; see `EngineServer`."""
         if self._draft is None:
             raise ValueError("counters must be of a pair that speculates, got no draft")
         return self._counts

@@ -43,7 +43,7 @@ class OwnServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text; see `engines.engine.Server`. Its length and temperature are the pair's.
+        """Returns a text; see `EngineServer`. Its length and temperature are the pair's.
 
         The first block counts as the pass over the prompt.
         """
@@ -56,5 +56,5 @@ class OwnServer:
         return Completion(tokens, len(blocks[0].tokens), times[-1] - times[0])
 
     def counts(self) -> Counts:
-        """Returns the counters; see `engines.engine.Server`."""
+        """Returns the counters; see `EngineServer`."""
         return self._counts

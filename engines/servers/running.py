@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from engines.engine import Server, Setting
+from engines.engine import EngineServer, Setting
 from engines.serving.child import healthy
 
 
@@ -18,7 +18,7 @@ class RunningPair:
     draft: a server of the draft; None: not given.
     """
 
-    connect: Callable[[str], Server]
+    connect: Callable[[str], EngineServer]
     target: str
     server: str | None = None
     draft: str | None = None
@@ -29,7 +29,7 @@ class RunningPair:
         return ()
 
     @contextmanager
-    def serve(self, setting: Setting) -> Iterator[Server]:
+    def serve(self, setting: Setting) -> Iterator[EngineServer]:
         """Gives the server of the setting's kind; see `engines.engine.Engine`.
 
         Raises:
@@ -55,7 +55,7 @@ class RunningPair:
             return "draft-url", self.draft
         return "target-url", self.target
 
-    def _reached(self, option: str, url: str | None) -> Server:
+    def _reached(self, option: str, url: str | None) -> EngineServer:
         if url is None:
             raise ValueError(f"{option} must be given, got none")
         if not healthy(url.rstrip("/").removesuffix("/v1")):

@@ -72,7 +72,7 @@ class TransformersServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of ids; see `engines.engine.Server`.
+        """Returns a text of ids; see `EngineServer`.
 
         The pass over the prompt verifies the first draft already, and gives all that was accepted.
         """
@@ -101,7 +101,7 @@ class TransformersServer:
         return Completion(tokens, blocks.lengths[0], blocks.times[-1] - blocks.times[0])
 
     def counts(self) -> Counts:
-        """Returns the counters; see `engines.engine.Server`."""
+        """Returns the counters; see `EngineServer`."""
         if self._assistant is None:
             raise ValueError("counters must be of a pair that speculates, got no draft")
         return self._counts

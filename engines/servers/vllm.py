@@ -117,7 +117,7 @@ class VllmServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of ids; see `engines.engine.Server`.
+        """Returns a text of ids; see `EngineServer`.
 
         The seed is not sent: vLLM would then draw by a generator for each request, a slower path
         than the one that deployments take.
@@ -149,7 +149,7 @@ class VllmServer:
         return Completion(tuple(tokens), first, ended - began)
 
     def counts(self) -> Counts:
-        """Returns its counters, all engines summed; see `engines.engine.Server`."""
+        """Returns its counters, all engines summed; see `EngineServer`."""
         return counters(get_text(f"{self.url}/metrics"), prefix="vllm", turns_on=TURNS_ON)
 
     def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.counting import DEVIATIONS, Counts, Rate, rate_interval
+from engines.counting import DEVIATIONS, Counts, RateInterval, rate_interval
 
 DRAWS = 19_999
 # False alarms, of rates.
@@ -34,7 +34,7 @@ class Predicted:
     limits: the least and the largest rate that is not named, by position.
     """
 
-    rates: tuple[Rate, ...]
+    rates: tuple[RateInterval, ...]
     limits: tuple[tuple[float, float], ...]
 
 
@@ -46,8 +46,8 @@ class Audit:
     sentence: the reason if they do not explain the counts; else empty.
     """
 
-    predicted: tuple[Rate, ...]
-    counted: tuple[Rate, ...]
+    predicted: tuple[RateInterval, ...]
+    counted: tuple[RateInterval, ...]
     explained: bool
     sentence: str
 
@@ -95,7 +95,7 @@ def predict(
         np.maximum(rates.max(axis=0), means + tipped),
     )
     return Predicted(
-        tuple(Rate(*map(float, row)) for row in zip(means, low, high, strict=True)),
+        tuple(RateInterval(*map(float, row)) for row in zip(means, low, high, strict=True)),
         tuple((float(least), float(most)) for least, most in zip(*limits, strict=True)),
     )
 
@@ -111,7 +111,7 @@ def simulated(rates: Sequence[float], *, drafts: int) -> Predicted:
     ]
     return Predicted(
         tuple(
-            Rate(rate, max(0.0, rate - DEVIATIONS * s), min(1.0, rate + DEVIATIONS * s))
+            RateInterval(rate, max(0.0, rate - DEVIATIONS * s), min(1.0, rate + DEVIATIONS * s))
             for rate, s in zip(rates, spread, strict=True)
         ),
         tuple((float(least) / drafts, float(most) / drafts) for least, most in limits),

@@ -12,9 +12,9 @@ from engines.counting import NOTHING
 from engines.text_scores import acceptance, greedy_text_gap, text_gap
 from engines.trials.audit import Predicted, audit, predict, simulated
 from engines.trials.row import EngineRow
-from engines.trials.runs import Run
+from engines.trials.runs import EngineRun
 from engines.trials.scoring import Pair
-from engines.trials.timing import Timed, speed_up_interval
+from engines.trials.timing import PassTimes, speed_up_interval
 from engines.trials.trial import Case, Measured, Trial
 from estimator.prompts.prompts import prompts_hash
 from estimator.validation.row import row_doubts
@@ -45,7 +45,7 @@ class Along:
 
 
 def judge(
-    trial: Trial, measured: Measured, scores: Scores, timed: Timed, gamma: int, case: Case
+    trial: Trial, measured: Measured, scores: Scores, timed: PassTimes, gamma: int, case: Case
 ) -> EngineRow:
     """Returns the row of one γ, temperature and concurrency."""
     temperature, concurrency = case
@@ -106,7 +106,7 @@ def judge(
     return replace(row, doubts=_doubts(timed, row))
 
 
-def _doubts(timed: Timed, row: EngineRow) -> tuple[str, ...]:
+def _doubts(timed: PassTimes, row: EngineRow) -> tuple[str, ...]:
     found = dict.fromkeys(row_doubts(row, tokens_a_call=row.block_efficiency))
     # A line through prices is no better than any of them.
     found |= dict.fromkeys(timed.shrinking("priced").values())
@@ -165,7 +165,7 @@ def _calls(trial: Trial, texts: Sequence[Along], gamma: int) -> float:
     )
 
 
-def _identical(own: Sequence[Run], alone: Sequence[Run]) -> bool:
+def _identical(own: Sequence[EngineRun], alone: Sequence[EngineRun]) -> bool:
     """Returns whether every id of every text is the target's own."""
     return all(
         text.tokens == other.tokens

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from engines.counting import Rate
+from engines.counting import RateInterval
 from estimator.validation.row import ValidationRow
 
 
@@ -35,8 +35,8 @@ class EngineRow(ValidationRow, frozen=True, kw_only=True):
     engine_version: str
     concurrency: int
     c: float
-    acceptance_predicted: tuple[Rate, ...]
-    acceptance_counted: tuple[Rate, ...]
+    acceptance_predicted: tuple[RateInterval, ...]
+    acceptance_counted: tuple[RateInterval, ...]
     acceptance_explained: bool
     audit: str
     predicted_from: str

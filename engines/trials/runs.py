@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from engines.counting import NOTHING, Counts
-from engines.engine import Completion, Server
+from engines.engine import Completion, EngineServer
 
 Prompts = Sequence[tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EngineRun:
     """The texts that a server wrote for some prompts.
 
     counts: counts of each prompt if prompts ran one at a time, else the sum in one entry; empty
@@ -59,17 +59,17 @@ class Run:
             )
 
     @property
-    def parts(self) -> tuple[Run, ...]:
+    def parts(self) -> tuple[EngineRun, ...]:
         """The texts one by one, where they are counted so; else all of them together."""
         if len(self.counts) != len(self.completions):
             return (self,)
         return tuple(
-            Run((text,), (counted,))
+            EngineRun((text,), (counted,))
             for text, counted in zip(self.completions, self.counts, strict=True)
         )
 
-    def __add__(self, other: Run) -> Run:
-        return Run(self.completions + other.completions, self.counts + other.counts)
+    def __add__(self, other: EngineRun) -> EngineRun:
+        return EngineRun(self.completions + other.completions, self.counts + other.counts)
 
     @property
     def decoded(self) -> int:
@@ -83,7 +83,7 @@ class Run:
 
 
 def run(
-    server: Server,
+    server: EngineServer,
     prompts: Prompts,
     *,
     speculative: bool,
@@ -92,7 +92,7 @@ def run(
     concurrency: int,
     seed: int,
     progress: Callable[[], object],
-) -> Run:
+) -> EngineRun:
     """Returns the texts of prompts, `concurrency` of them at once, and the engine's counts.
 
     Args:
@@ -126,4 +126,4 @@ def run(
             texts.append(one(number))
             readings.append(read())
     counts = [after.since(before) for before, after in pairwise(readings)]
-    return Run(tuple(texts), tuple(counts))
+    return EngineRun(tuple(texts), tuple(counts))

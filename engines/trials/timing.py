@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.kind import EngineKind
-from engines.trials.runs import Run
+from engines.trials.runs import EngineRun
 from engines.trials.steps import Steps
 from engines.trials.trial import Case, Cell, Measured, Trial, Use
 from estimator.intervals import Interval, ratio, steps_out_of_order, student
@@ -29,7 +29,7 @@ RESAMPLE_SWEEPS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class PassTimes:
     """Times of a target pass at one temperature and concurrency, drafting included.
 
     levels: seconds by cell.
@@ -95,7 +95,7 @@ def resampled_interval(value: float, resampled: NDArray[np.float64], *, units: i
     return ratio(value, error * value, student(units - 1))
 
 
-def timed_steps(trial: Trial, measured: Measured, case: Case) -> Timed:
+def timed_steps(trial: Trial, measured: Measured, case: Case) -> PassTimes:
     """Returns what target passes took.
 
     Servers that ran together share the turns; of others each γ has turns of its own.
@@ -116,13 +116,13 @@ def timed_steps(trial: Trial, measured: Measured, case: Case) -> Timed:
     present = np.array([~np.isnan(row).all(axis=1 - axis) for row in table.values()])
     units = present.shape[1]
     if present.sum(axis=1).min() < 2:
-        return Timed(found, np.zeros((0, units), dtype=np.int64), {})
+        return PassTimes(found, np.zeros((0, units), dtype=np.int64), {})
     drawn = np.random.default_rng(trial.seed).integers(0, units, (RESAMPLES, units))
     resamples = {
         cell: np.moveaxis(np.take(row, drawn, axis=axis), axis, 0).reshape(RESAMPLES, -1)
         for cell, row in table.items()
     }
-    return Timed(found, drawn, _levels(trial, resamples, RESAMPLE_SWEEPS))
+    return PassTimes(found, drawn, _levels(trial, resamples, RESAMPLE_SWEEPS))
 
 
 def precision_percent(trial: Trial, measured: Measured) -> float | None:
@@ -137,7 +137,7 @@ def unit_axis(case: Case) -> int:
     return 1 if case[1] == 1 else 0
 
 
-def block_seconds(kind: EngineKind, runs: Sequence[Run]) -> NDArray[np.float64]:
+def block_seconds(kind: EngineKind, runs: Sequence[EngineRun]) -> NDArray[np.float64]:
     """Returns the seconds of a target pass, drafting included, shape (repeats, turns of each).
 
     A turn is a text, or all that ran at once; NaN where the pass over the prompt gave it whole.
@@ -185,7 +185,12 @@ def _levels(trial: Trial, table: Table, sweeps: int) -> Table:
 
 
 def speed_up_interval(
-    speed_up: float, kind: EngineKind, timed: Timed, own: Sequence[Run], gamma: int, case: Case
+    speed_up: float,
+    kind: EngineKind,
+    timed: PassTimes,
+    own: Sequence[EngineRun],
+    gamma: int,
+    case: Case,
 ) -> Interval:
     """Returns the 95 % interval of a measured speed-up, symmetric in its logarithm.
 

@@ -9,8 +9,8 @@ from typing import Literal
 
 from engines.engine import Setting
 from engines.kind import EngineKind
-from engines.trials.runs import Prompts, Run
-from estimator.timing.arms import LEAST_PROMPTS
+from engines.trials.runs import EngineRun, Prompts
+from estimator.timing.rates import LEAST_PROMPTS
 from estimator.traces.traces import DraftSampling
 
 # Temperature and concurrency.
@@ -29,7 +29,7 @@ class Trial:
     gammas: a row for each, at least 1.
     priced_gammas: the γ that prices are measured at.
     repeats: at most.
-    precision_percent: that is enough, of `Timed.precision_percent`.
+    precision_percent: that is enough, of `PassTimes.precision_percent`.
     seconds: after which no more turns begin.
     synthetic: acceptance rates by position to simulate, for the largest gamma.
     together: whether the servers of all γ run at once, all but one of them idle, or in turn.
@@ -152,14 +152,14 @@ class Measured:
     """Runs by γ and case (temperature, concurrency), one for each repeat."""
 
     version: str = ""
-    rows: dict[tuple[int, Case], list[Run]] = field(default_factory=dict)
-    priced: dict[tuple[int, Case], list[Run]] = field(default_factory=dict)
+    rows: dict[tuple[int, Case], list[EngineRun]] = field(default_factory=dict)
+    priced: dict[tuple[int, Case], list[EngineRun]] = field(default_factory=dict)
 
-    def of(self, use: Use) -> dict[tuple[int, Case], list[Run]]:
+    def of(self, use: Use) -> dict[tuple[int, Case], list[EngineRun]]:
         """Returns the runs of a use of prompts."""
         return self.rows if use == "rows" else self.priced
 
-    def add(self, cell: Cell, case: Case, repeat: int, run: Run) -> None:
+    def add(self, cell: Cell, case: Case, repeat: int, run: EngineRun) -> None:
         """Adds some prompts of a repeat."""
         use, gamma = cell
         runs = self.of(use).setdefault((gamma, case), [])

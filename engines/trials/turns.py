@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.engine import Engine, Server
-from engines.trials.runs import Prompts, Run, run
+from engines.engine import Engine, EngineServer
+from engines.trials.runs import EngineRun, Prompts, run
 from engines.trials.timing import precision_percent
 from engines.trials.trial import WARM_UP_PROMPTS, Case, Measured, Trial
 from estimator.progress import CountedProgress, Progress
@@ -52,7 +52,7 @@ class _Turns:
 
     def __init__(
         self,
-        servers: Mapping[int, Server],
+        servers: Mapping[int, EngineServer],
         trial: Trial,
         measured: Measured,
         order: np.random.Generator,
@@ -109,7 +109,7 @@ class _Turns:
         progress.note(f"precise to {reached:.1f} %")
         return reached <= ran.precision_percent
 
-    def _texts(self, gamma: int, case: Case, prompts: Prompts, first: int) -> Run:
+    def _texts(self, gamma: int, case: Case, prompts: Prompts, first: int) -> EngineRun:
         temperature, concurrency = case
         return run(
             self.servers[gamma],

@@ -9,9 +9,9 @@ from contextlib import ExitStack
 import numpy as np
 
 from engines.counting import NOTHING
-from engines.engine import Engine, Server, Setting
+from engines.engine import Engine, EngineServer, Setting
 from engines.kind import EngineKind
-from engines.trials.runs import Prompts, Run, run
+from engines.trials.runs import EngineRun, Prompts, run
 from engines.tuning.request import Tuning
 from engines.tuning.tuned import TunedRun
 from estimator.progress import SILENT, Progress
@@ -31,7 +31,7 @@ class Bench:
         self.engine, self.kind, self.prompts, self.how = engine, kind, prompts, how
         self.progress: Progress = SILENT
         self._order = np.random.default_rng(how.seed)
-        self._stack, self._up = ExitStack(), dict[int, Server]()
+        self._stack, self._up = ExitStack(), dict[int, EngineServer]()
 
     def __enter__(self) -> Bench:
         return self
@@ -76,7 +76,7 @@ class Bench:
         size = 1 if concurrency == 1 else len(self.prompts)
         starts = list(range(0, len(self.prompts), size)) * repeats
         self.progress.expect(repeats * len(self.prompts) * len(gammas))
-        runs: dict[int, list[tuple[int, Run]]] = {gamma: [] for gamma in gammas}
+        runs: dict[int, list[tuple[int, EngineRun]]] = {gamma: [] for gamma in gammas}
         for turn, start in enumerate(starts, first_turn):
             prompts = self.prompts[start : start + size]
             for gamma in self._order.permutation(gammas).tolist():
@@ -85,7 +85,7 @@ class Bench:
         return [self._tuned(gamma, concurrency, began, of) for gamma, of in runs.items()]
 
     def _tuned(
-        self, gamma: int, concurrency: int, began: float, runs: Sequence[tuple[int, Run]]
+        self, gamma: int, concurrency: int, began: float, runs: Sequence[tuple[int, EngineRun]]
     ) -> TunedRun:
         total = sum((own.total for _, own in runs), NOTHING)
         steps = [own.steps(drafts_past_end=self.kind.drafts_past_end) for _, own in runs]
@@ -106,8 +106,8 @@ class Bench:
         )
 
     def _run(
-        self, server: Server, gamma: int, prompts: Prompts, concurrency: int, seed: int
-    ) -> Run:
+        self, server: EngineServer, gamma: int, prompts: Prompts, concurrency: int, seed: int
+    ) -> EngineRun:
         """Returns texts of prompts; equal seeds draw from equal streams at every γ."""
         return run(
             server,
@@ -121,7 +121,7 @@ class Bench:
         )
 
 
-def require_obeyed(found: Run, gamma: int, kind: EngineKind) -> None:
+def require_obeyed(found: EngineRun, gamma: int, kind: EngineKind) -> None:
     """Refuses a server that drafts another number of tokens a block than γ.
 
     Raises:

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from engines.engine import Server, Setting
+from engines.engine import EngineServer, Setting
 from engines.kind import EngineKind
 from engines.registry import engine_kinds, listed, names_of
 from engines.servers.llama_cpp import LlamaCppServer
 from engines.serving.child import healthy
 from engines.serving.http import get_text
-from engines.trials.runs import Prompts, Run, run
+from engines.trials.runs import EngineRun, Prompts, run
 from engines.tuning.bench import Bench, NotObeyedError, require_obeyed
 from engines.tuning.request import TuneServer, Tuning
 from engines.tuning.search import Search, Shown, flags_of
@@ -36,12 +36,12 @@ class Reached:
 
     flags = ()
 
-    def __init__(self, server: Server, *, by_request: bool) -> None:
+    def __init__(self, server: EngineServer, *, by_request: bool) -> None:
         """Keeps the server; by_request: whether it drafts the γ that a request names."""
         self._server, self._by_request = server, by_request
 
     @contextmanager
-    def serve(self, setting: Setting) -> Iterator[Server]:
+    def serve(self, setting: Setting) -> Iterator[EngineServer]:
         """Gives the server; see `engines.engine.Engine`."""
         if self._by_request and isinstance(self._server, LlamaCppServer):
             yield LlamaCppServer(self._server.url, gamma=setting.gamma)
@@ -105,10 +105,12 @@ def _kind(url: str, name: str | None) -> EngineKind:
     raise ValueError(f"server must be {listed(reached)}, got none of their pages at {url}")
 
 
-def _drafting(kind: EngineKind, server: Server, prompts: Prompts, how: Tuning) -> tuple[int, bool]:
+def _drafting(
+    kind: EngineKind, server: EngineServer, prompts: Prompts, how: Tuning
+) -> tuple[int, bool]:
     """Returns how many tokens a server drafts a block, and whether requests can change that."""
 
-    def probe(of: Server) -> Run:
+    def probe(of: EngineServer) -> EngineRun:
         return run(
             of,
             prompts,

@@ -19,8 +19,9 @@ from estimator.settings import (
     draft_sampling,
     require_read_lengths,
 )
-from estimator.timing.arms import Speculative, Timing
+from estimator.timing.arms import Speculative
 from estimator.timing.planner import adaptive
+from estimator.timing.precision import Timing
 from estimator.timing.processes import require_one_process
 from reference.generation import Session, opening_text, plain_session
 from reference.laws.sampling import seeded

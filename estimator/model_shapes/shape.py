@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from estimator.model_shapes.caches import count_caches, layer_caches
 from estimator.model_shapes.meta_pass import architecture
 from estimator.model_shapes.storage import Storage, storage
+from estimator.model_shapes.weights import CountedWeights, count_weights, last_layer
 from simulator.cost.model_shape import CacheLayers, ModelShape, WeightKind, Weights
 from simulator.cost.number_formats import NumberFormat
 
@@ -21,22 +23,6 @@ if TYPE_CHECKING:
 
 Part = Literal["whole", "last layer"]
 _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
-
-
-@dataclass(frozen=True, slots=True)
-class CountedWeights:
-    """Weights of one kind that are stored alike, in any format.
-
-    kind, values, experts, active, held: see simulator.cost.model_shape.Weights.
-    quantised: whether a format that quantises only linear layers applies to them.
-    """
-
-    kind: WeightKind
-    values: int
-    quantised: bool
-    experts: int
-    active: int
-    held: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +59,6 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
       kept: regular expressions for names of modules that quantisation leaves plain.
       part: "whole", or only the weights and caches of the last decoder layer.
     """
-    from estimator.model_shapes.caches import count_caches, layer_caches
-    from estimator.model_shapes.weights import count_weights, last_layer
-
     # The storage format of weights changes no module.
     text, model, passed = _built(json.dumps(without_storage(config), default=dict))
     if part == "whole":

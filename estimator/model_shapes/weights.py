@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from estimator.model_shapes.shape import CountedWeights
 from simulator.cost.model_shape import WeightKind
 
 if TYPE_CHECKING:
@@ -26,6 +26,22 @@ _MIXING = (
 )  # fmt: skip
 _ROUTERS = ("gate", "router", "shared_expert_gate")
 _ONCE: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class CountedWeights:
+    """Weights of one kind that are stored alike, in any format.
+
+    kind, values, experts, active, held: see simulator.cost.model_shape.Weights.
+    quantised: whether a format that quantises only linear layers applies to them.
+    """
+
+    kind: WeightKind
+    values: int
+    quantised: bool
+    experts: int
+    active: int
+    held: bool
 
 
 def count_weights(

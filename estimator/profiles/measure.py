@@ -24,8 +24,8 @@ from estimator.profiles.setup import Setup
 from estimator.progress import SILENT, Progress
 from estimator.rule_names.kind import acceptance_rule
 from estimator.settings import draft_sampling
+from estimator.timing.arms import require_positions
 from estimator.timing.batched import batch_module
-from estimator.timing.position_limits import require_positions
 from estimator.timing.precision import timings
 from estimator.timing.processes import Processes, these_processes
 from estimator.timing.threads import computing

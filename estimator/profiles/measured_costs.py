@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from estimator.profiles.profile import LoadCosts, milliseconds
-from estimator.timing.arms import Runs, Timing, probed, probing, run_arms
+from estimator.timing.arms import probed, probing, run_arms
+from estimator.timing.precision import Timing
+from estimator.timing.rates import Runs
 from estimator.timing.under_load import LoadTimes
 from reference.speculative import Subject
 from simulator.choice.plan import DEFAULT_MAX_GAMMA

@@ -29,8 +29,7 @@ from estimator.profiles.workloads import (
     workload,
 )
 from estimator.prompts.prompts import prompts_hash
-from estimator.timing.arms import AGAIN, BASELINE, Runs
-from estimator.timing.rates import noise, priced, probes, shrinking, timed
+from estimator.timing.rates import AGAIN, BASELINE, Runs, noise, priced, probes, shrinking, timed
 from estimator.traces.measured_traces import LIBRARIES, Tracing
 from estimator.traces.scoring import LENIENCES, draft_sampling, known_verification
 from estimator.traces.traces import (

@@ -21,9 +21,8 @@ from estimator.profiles.profile_file import write_profile
 from estimator.profiles.setup import Setup
 from estimator.progress import SILENT, Progress
 from estimator.prompts.logs import Part, parts
-from estimator.texts.counting import Counter, Totals, nothing
+from estimator.texts.counting import Counter, MeasureTexts, Totals, nothing
 from estimator.texts.journal import Journal, journal_path
-from estimator.texts.request import MeasureTexts
 from reference.atomic import held
 
 # Number of waiting parts per process, so that no process waits for the log.

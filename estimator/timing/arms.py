@@ -6,50 +6,26 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from estimator.timing.duplicate_arms import duplicates
+from estimator.timing.precision import Timing
+from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs
 from estimator.timing.speeds import at_one_speed
 from estimator.timing.turns import InTurns, decode_in_turns, processor_clock, turn_tokens
-from reference.generation import Session, plain_session, speculative_session
+from reference.drafters.hierarchical import draft_model
+from reference.generation import Session, opening_text, plain_session, speculative_session, start
 from reference.laws.sampling import seeded
+from reference.models.model import positions_of, text_limit
 from reference.policies.policy import Fixed, Policy
-from reference.records import Block, Generation
+from reference.records import Block
 from reference.speculative import Subject as Subject
 from reference.stopping import Stopping
 
-if TYPE_CHECKING:
-    from estimator.timing.precision import Until
-
-# Fewer prompts give no interval.
-LEAST_PROMPTS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """How runs are timed.
-
-    repeats: greatest number of repeats of each run, at least 1.
-    seed: seed of texts and order.
-    progress: called after each generation.
-    until: says before each prompt (after the minimum) whether the time is up, and after each repeat
-      of all prompts whether the timing is precise enough; None: all repeats run.
-    """
-
-    repeats: int = 1
-    seed: int = 0
-    progress: Callable[[], object] = lambda: None
-    until: Until | None = None
-
-
-BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
 WARM_UP_TOKENS = 8
 
-
-Runs = dict[str, list[list[Generation]]]  # arm -> prompt -> repeat
 
 Decoder = Callable[[Subject, Sequence[int], torch.Generator], Session]
 """Starts a session: from the pair, a prompt's ids and a generator of random numbers. Equal decoders
@@ -139,6 +115,34 @@ def _at_one_speed(arms: Sequence[str], ran: Sequence[tuple[str, int, InTurns]]) 
     for (arm, prompt, _), text in zip(ran, texts, strict=True):
         runs[arm][prompt].append(text)
     return runs
+
+
+def require_positions(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:
+    """Refuses prompts that exceed the positions of either model after max_new_tokens tokens.
+
+    Every prompt is checked, because a shorter one may cross the RoPE switch length while a longer
+    one lies beyond it. The longest prompt is read, so that a pair that does not fit together is
+    found. The draft scores the target's texts in one pass and needs positions for that, too.
+
+    Args:
+      subject: the pair and its settings.
+      prompts: ids, at least one prompt.
+    """
+    for prompt in prompts:
+        opening_text(subject.target, prompt, subject.stopping)
+    start(subject.target, subject.drafter, max(prompts, key=len), subject.stopping)
+    draft = draft_model(subject.drafter)
+    if draft is None:
+        return
+    new_tokens = subject.stopping.max_new_tokens
+    for given in (len(draft.beginning(prompt)) for prompt in prompts):
+        limit = text_limit(draft, given)
+        # The last token of a text is never read.
+        if limit is not None and given + new_tokens - 1 > limit:
+            raise ValueError(
+                f"prompt and new tokens must fit the {positions_of(draft, limit, 'the draft ')}, "
+                f"got {given} + {new_tokens} tokens"
+            )
 
 
 def alone(subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Session:

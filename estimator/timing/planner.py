@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from estimator.timing.arms import Timing, probed, probing, run_arms
+from estimator.timing.arms import probed, probing, run_arms
+from estimator.timing.precision import Timing
 from estimator.timing.rates import priced, timed
 from reference.policies.policy import Adaptive
 from reference.speculative import Subject

@@ -8,13 +8,13 @@ spread of that ratio between prompts gives the error of the sum over all prompts
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from math import expm1, hypot, log
 
 from estimator.intervals import ratio_interval
 from estimator.progress import CountedProgress, Progress
 from estimator.settings import TimedPair
-from estimator.timing.arms import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs, Timing
-from estimator.timing.rates import Timed, timed
+from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs, Timed, timed
 from reference.records import Generation
 
 
@@ -89,6 +89,23 @@ class Until:
             return False
         self._report(f"precise to {reached:.1f} %")
         return reached <= self._percent
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How runs are timed.
+
+    repeats: greatest number of repeats of each run, at least 1.
+    seed: seed of texts and order.
+    progress: called after each generation.
+    until: says before each prompt (after the minimum) whether the time is up, and after each repeat
+      of all prompts whether the timing is precise enough; None: all repeats run.
+    """
+
+    repeats: int = 1
+    seed: int = 0
+    progress: Callable[[], object] = lambda: None
+    until: Until | None = None
 
 
 def timings(

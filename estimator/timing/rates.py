@@ -18,10 +18,14 @@ from estimator.intervals import (
     steps_out_of_order,
     student,
 )
-from estimator.timing.arms import AGAIN, BASELINE, PROBE, Runs
 from reference.records import Generation
 from simulator.cost.curves import CostModel
 
+BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
+# Fewer prompts give no interval.
+LEAST_PROMPTS = 2
+
+Runs = dict[str, list[list[Generation]]]  # arm -> prompt -> repeat
 Timed = dict[str, list[Generation]]  # arm -> prompt
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from estimator.timing.arms import BASELINE, Runs
+from estimator.timing.rates import BASELINE, Runs
 from estimator.traces.scoring import trace, verification_of
 from estimator.traces.text_laws import tie_gap
 from estimator.traces.traces import Trace, alpha, lenient_alpha

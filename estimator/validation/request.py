@@ -14,7 +14,7 @@ from estimator.settings import (
     draft_sampling,
     require_read_lengths,
 )
-from estimator.timing.position_limits import require_positions
+from estimator.timing.arms import require_positions
 from estimator.timing.precision import timings
 from estimator.timing.processes import require_one_process
 from estimator.timing.threads import computing

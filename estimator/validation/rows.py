@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from estimator.costs.blocks import priced_ratio
 from estimator.intervals import Interval, jackknife_interval, left_out, ratio
 from estimator.prompts.prompts import prompts_hash
-from estimator.timing.arms import AGAIN, BASELINE, Runs
 from estimator.timing.rates import (
+    AGAIN,
+    BASELINE,
     Noise,
+    Runs,
     Timed,
     decode_rate,
     measured_interval,

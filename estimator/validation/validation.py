@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimator.timing.arms import BASELINE, Speculative, Timing, probed, probing, run_arms
+from estimator.timing.arms import Speculative, probed, probing, run_arms
 from estimator.timing.planner import adaptive, planning_generations
-from estimator.timing.precision import precision_percent
-from estimator.timing.rates import Noise, noise, priced, shrinking, timed
+from estimator.timing.precision import Timing, precision_percent
+from estimator.timing.rates import BASELINE, Noise, noise, priced, shrinking, timed
 from estimator.timing.threads import Threads
 from estimator.traces.text_traces import TextTraces
 from estimator.validation.row import SpeculativeRow, max_abs, mean_abs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from estimator.texts.counting import MeasureTexts
 from estimator.texts.measure import measure
-from estimator.texts.request import MeasureTexts
 from specplan.reports.bar import Bar
 from specplan.reports.output import Written, warn
 from specplan.reports.profile import print_profile

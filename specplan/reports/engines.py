@@ -9,7 +9,7 @@ from specplan.reports.table import MS, TOKENS, Column, bounds, fastest, ranged, 
 from specplan.reports.validation import MEASURED, TIMES_IN_DOUBT, doubt_mark, precision_lines
 
 if TYPE_CHECKING:
-    from engines.counting import Rate
+    from engines.counting import RateInterval
     from engines.trials.measurement import EngineMeasurement
     from engines.trials.row import EngineRow
     from engines.trials.steps import Steps
@@ -136,7 +136,7 @@ def _expected(row: EngineRow) -> str:
     return ranged(rate.value, rate.low, rate.high, ".3f")
 
 
-def _interval(rate: Rate) -> str:
+def _interval(rate: RateInterval) -> str:
     return bounds(rate.low, rate.high, ".3f")
 
 

@@ -9,7 +9,7 @@ from engines.registry import engine_kinds
 from specplan.reports.table import GAMMA, Column, table
 
 if TYPE_CHECKING:
-    from engines.counting import Rate
+    from engines.counting import RateInterval
     from engines.observing.observation import Observation
     from simulator.cost.runs import Run
 
@@ -195,5 +195,5 @@ def _iid(observation: Observation) -> str:
     return f"; positions differ by more than chance (p = {p_value:.1g}): not i.i.d."
 
 
-def _short(rate: Rate) -> str:
+def _short(rate: RateInterval) -> str:
     return f"{rate.value:.2f} [{rate.low:.2f}, {rate.high:.2f}]"

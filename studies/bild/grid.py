@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from estimator.timing.arms import PROBE, Speculative
+from estimator.timing.arms import Speculative
+from estimator.timing.rates import PROBE
 from reference.generation import Session
 from reference.policies.policy import Fixed
 from reference.rules.lenience import Lenient

@@ -6,7 +6,7 @@ from estimator.loading.pairs import LoadedPair, load
 from estimator.progress import SILENT, Progress, notice
 from estimator.prompts.files import whole_references
 from estimator.settings import TimedPair
-from estimator.timing.position_limits import require_positions
+from estimator.timing.arms import require_positions
 from estimator.timing.precision import timings
 from estimator.timing.processes import require_one_process
 from estimator.timing.threads import Threads, computing

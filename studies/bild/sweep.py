@@ -8,9 +8,18 @@ from msgspec import structs
 
 from estimator.costs.blocks import fit_costs
 from estimator.prompts.prompts import prompts_hash
-from estimator.timing.arms import AGAIN, BASELINE, Timing, alone, run_arms
-from estimator.timing.precision import precision_percent
-from estimator.timing.rates import Timed, decode_rate, measured_interval, noise, probes, timed
+from estimator.timing.arms import alone, run_arms
+from estimator.timing.precision import Timing, precision_percent
+from estimator.timing.rates import (
+    AGAIN,
+    BASELINE,
+    Timed,
+    decode_rate,
+    measured_interval,
+    noise,
+    probes,
+    timed,
+)
 from estimator.validation.row import row_doubts
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter

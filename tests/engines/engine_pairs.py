@@ -6,10 +6,10 @@ import torch
 from programs import TEXT, bpe_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from engines.engine import Server
+from engines.engine import EngineServer
 from engines.kind import EngineSettings, Models
 from engines.servers.llama_cpp import LlamaCpp
-from engines.trials.runs import Prompts, Run, run
+from engines.trials.runs import EngineRun, Prompts, run
 from estimator.prompts.prompts import embedded_prompts
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer
@@ -65,14 +65,14 @@ def embedded_llama_cpp(folder: Path) -> LlamaCpp:
 
 
 def run_of(
-    server: Server,
+    server: EngineServer,
     prompts: Prompts,
     *,
     tokens: int,
     speculative: bool = True,
     temperature: float = 0.0,
     concurrency: int = 1,
-) -> Run:
+) -> EngineRun:
     """Returns what a server makes of prompts."""
     return run(
         server,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from engines.counting import NOTHING, Counts
 from engines.engine import Completion
 from engines.kind import EngineKind
-from engines.trials.runs import Run
+from engines.trials.runs import EngineRun
 from engines.trials.trial import Measured, Trial
 
 ENGINE = EngineKind(name="made", title="made")
@@ -45,13 +45,17 @@ def made_trial(
     )
 
 
-def made_run(trial: Trial, seconds: Sequence[float], *, drafts: bool, at_once: bool = False) -> Run:
+def made_run(
+    trial: Trial, seconds: Sequence[float], *, drafts: bool, at_once: bool = False
+) -> EngineRun:
     """Returns a run of texts of zeros, in which every draft stands; seconds of each text."""
     [gamma], tokens = trial.gammas, trial.max_new_tokens
     blocks = (tokens - 1) // (gamma + 1)
     each = Counts.of(blocks, blocks * gamma, (blocks,) * gamma) if drafts else NOTHING
     texts = tuple(Completion((0,) * tokens, 1, float(time)) for time in seconds)
-    return Run(texts, (sum([each] * len(texts), NOTHING),) if at_once else (each,) * len(texts))
+    return EngineRun(
+        texts, (sum([each] * len(texts), NOTHING),) if at_once else (each,) * len(texts)
+    )
 
 
 def made_measured(

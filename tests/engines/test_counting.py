@@ -8,7 +8,7 @@ from metrics_pages import llama_cpp_page, vllm_page
 
 from engines.counting import Counts, counters
 from engines.engine import Completion
-from engines.trials.runs import Run
+from engines.trials.runs import EngineRun
 
 
 class Counting:
@@ -26,7 +26,7 @@ class Counting:
         return next(self._readings)
 
 
-def decoded(*readings: Counts) -> Run:
+def decoded(*readings: Counts) -> EngineRun:
     server = Counting(*readings)
     return run_of(server, [(1,)] * (len(readings) - 1), tokens=3)  # type: ignore[arg-type]
 

@@ -17,7 +17,7 @@ from engines.servers.transformers import Transformers
 from engines.serving.http import post_json
 from engines.sources import observe
 from engines.text_scores import acceptance
-from engines.trials.runs import Run, run
+from engines.trials.runs import EngineRun, run
 from engines.trials.scoring import LocalScorer
 from simulator.acceptance.replay import Replay
 
@@ -39,7 +39,7 @@ def live(request: pytest.FixtureRequest, llama_cpp: LlamaCpp) -> SimpleNamespace
     return SimpleNamespace(kind=kind, greedy=greedy)
 
 
-def replayed_steps(kind: EngineKind, own: Run, gamma: int, temperature: float) -> float:
+def replayed_steps(kind: EngineKind, own: EngineRun, gamma: int, temperature: float) -> float:
     """Returns the target passes that replay expects of a run's own texts."""
     texts = [(prompt, text.tokens) for prompt, text in zip(PROMPTS, own.completions, strict=True)]
     start = 0 if kind.drafts_with_prompt else 1
@@ -50,7 +50,7 @@ def replayed_steps(kind: EngineKind, own: Run, gamma: int, temperature: float) -
     return sum(float(Replay(a).calls(gamma)) - kind.drafts_with_prompt for a in chances)
 
 
-def tokens(own: Run) -> list[tuple[int, ...]]:
+def tokens(own: EngineRun) -> list[tuple[int, ...]]:
     return [text.tokens for text in own.completions]
 
 

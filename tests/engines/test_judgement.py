@@ -14,7 +14,7 @@ from engines.kind import EngineKind
 from engines.text_scores import TextScores
 from engines.trials.judgement import judge
 from engines.trials.row import EngineRow
-from engines.trials.runs import Run
+from engines.trials.runs import EngineRun
 from engines.trials.steps import Steps
 from engines.trials.timing import timed_steps
 from engines.trials.trial import Measured
@@ -89,8 +89,8 @@ def greedy_row(
     own = tuple(Completion(tuple((row > 0).astype(int).tolist()), 1, blocks * STEP) for row in gaps)
     alone = (Completion((0,) * tokens, 1, ALONE * (tokens - 1)),) * texts
     runs = {
-        (4, case): [Run(own, (counts,) * texts)] * repeats,
-        (0, case): [Run(alone, (NOTHING,) * texts)] * repeats,
+        (4, case): [EngineRun(own, (counts,) * texts)] * repeats,
+        (0, case): [EngineRun(alone, (NOTHING,) * texts)] * repeats,
     }
     measured = Measured("1", rows=runs, priced=runs)
     sure, ranks = np.zeros(tokens), np.ones(tokens, dtype=int)

@@ -6,7 +6,7 @@ import scipy.stats
 from made_trials import ENGINE, made_measured, made_run, made_trial
 from numpy.typing import NDArray
 
-from engines.trials.timing import Timed, speed_up_interval, timed_steps
+from engines.trials.timing import PassTimes, speed_up_interval, timed_steps
 
 GAMMA, ALONE, STEP = 3, 2e-3, 5e-3
 # A first token, and two blocks in which every draft stands.
@@ -83,7 +83,7 @@ def test_one_prompt_or_repeat_has_no_interval(repeats: int, prompts: int, at_onc
 def test_the_interval_is_student_s_on_the_spread_of_resamples(prompts: int) -> None:
     quotients = np.exp(np.random.default_rng(0).normal(0.3, 0.1, 200))
     resampled = {("rows", 0): quotients, ("rows", GAMMA): np.ones(200)}
-    timed = Timed({}, np.zeros((200, prompts), dtype=np.int64), resampled)
+    timed = PassTimes({}, np.zeros((200, prompts), dtype=np.int64), resampled)
     trial = made_trial(gamma=GAMMA, prompts=prompts, tokens=TOKENS, repeats=1)
     own = [made_run(trial, np.ones(prompts), drafts=True)]
     low, high = speed_up_interval(1.5, ENGINE, timed, own, GAMMA, (0.0, 1))

@@ -22,7 +22,7 @@ from engines.observing.vllm import TURNS_ON
 from engines.servers.vllm import Vllm, VllmServer
 from engines.sources import observe
 from engines.text_scores import acceptance
-from engines.trials.runs import Run
+from engines.trials.runs import EngineRun
 from engines.trials.scoring import EngineScorer, LocalScorer
 from reference.drafters.state_head import StateHeadDrafter
 from reference.laws.sampling import Sampling
@@ -62,7 +62,7 @@ def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vllm]:
         yield Vllm(TARGET, str(draft), (*SERVER, *flags))
 
 
-def texts(server: VllmServer, *, speculative: bool) -> Run:
+def texts(server: VllmServer, *, speculative: bool) -> EngineRun:
     return run_of(server, PROMPTS, tokens=TOKENS, speculative=speculative)
 
 

@@ -15,8 +15,7 @@ from estimator.profiles.profile import AlphaBin
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.profiles.request import Measure
 from estimator.profiles.setup import Setup
-from estimator.timing.arms import Timing
-from estimator.timing.precision import Until
+from estimator.timing.precision import Timing, Until
 from estimator.traces.ahead import replay_factor
 from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.traces.traces import (

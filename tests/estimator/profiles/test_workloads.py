@@ -13,8 +13,7 @@ from estimator.profiles.workloads import (
     measured_alpha,
     workload,
 )
-from estimator.timing.arms import AGAIN, BASELINE, PROBE
-from estimator.timing.rates import Timed, of_prompts
+from estimator.timing.rates import AGAIN, BASELINE, PROBE, Timed, of_prompts
 from estimator.traces.traces import Trace, block_efficiency
 from reference.records import Block, Generation
 

@@ -18,10 +18,9 @@ from estimator.profiles.workloads import measured_alpha
 from estimator.prompts import logs as log
 from estimator.prompts.logs import earlier_outputs
 from estimator.settings import ModelSettings
-from estimator.texts.counting import MOST_GROUPS, Totals
+from estimator.texts.counting import MOST_GROUPS, MeasureTexts, Totals
 from estimator.texts.journal import journal_path
 from estimator.texts.measure import TextsMeasurement, measure
-from estimator.texts.request import MeasureTexts
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_blocks
 from ngram.drafters.copying import CopyingDrafter, EarliestLookupDrafter, PromptLookupDrafter

@@ -8,18 +8,9 @@ import torch
 from pairs import PROMPTS, tiny_pair
 
 import estimator.timing.arms
-from estimator.timing.arms import (
-    BASELINE,
-    WARM_UP_TOKENS,
-    Decoder,
-    Runs,
-    Speculative,
-    Timing,
-    probed,
-    probing,
-    run_arms,
-)
-from estimator.timing.rates import probes, timed, without
+from estimator.timing.arms import WARM_UP_TOKENS, Decoder, Speculative, probed, probing, run_arms
+from estimator.timing.precision import Timing
+from estimator.timing.rates import BASELINE, Runs, probes, timed, without
 from reference.generation import Session
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed

@@ -4,8 +4,8 @@ import pytest
 import torch
 from transformers import Phi3Config, Phi3ForCausalLM
 
+from estimator.timing.arms import require_positions
 from estimator.timing.batched import decode_batch
-from estimator.timing.position_limits import require_positions
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, speculative_session
 from reference.laws.sampling import Sampling

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from pairs import PROMPTS, tiny_pair
 
-from estimator.timing.arms import Timing
 from estimator.timing.planner import adaptive, planner, planning_generations, probed_gammas
+from estimator.timing.precision import Timing
 from reference.laws.sampling import Sampling
 from reference.speculative import Subject
 from reference.stopping import Stopping

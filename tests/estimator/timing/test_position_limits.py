@@ -3,7 +3,7 @@
 import pytest
 from pairs import tiny_llama, tiny_pair
 
-from estimator.timing.position_limits import require_positions
+from estimator.timing.arms import require_positions
 from ngram.drafters.copying import PromptLookupDrafter
 from reference.drafters.hierarchical import HierarchicalDrafter, draft_model
 from reference.drafters.model_drafter import ModelDrafter

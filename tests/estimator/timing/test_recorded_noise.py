@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from estimator.timing.arms import AGAIN, BASELINE
 from estimator.timing.precision import precision_percent
-from estimator.timing.rates import Timed, decode_rate, measured_interval, noise
+from estimator.timing.rates import AGAIN, BASELINE, Timed, decode_rate, measured_interval, noise
 from estimator.timing.speeds import at_one_speed
 from estimator.timing.turns import decode_in_turns
 from reference.generation import Session

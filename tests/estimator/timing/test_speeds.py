@@ -9,8 +9,9 @@ import torch
 from numpy.typing import NDArray
 from tabular import TabularModel
 
-from estimator.timing.arms import AGAIN, BASELINE, Speculative, Timing, probing, run_arms
-from estimator.timing.rates import Timed, timed
+from estimator.timing.arms import Speculative, probing, run_arms
+from estimator.timing.precision import Timing
+from estimator.timing.rates import AGAIN, BASELINE, Timed, timed
 from estimator.timing.speeds import at_one_speed
 from estimator.timing.turns import InTurns
 from reference.drafters.model_drafter import ModelDrafter

@@ -7,7 +7,9 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_subject
 
-from estimator.timing.arms import AGAIN, BASELINE, Speculative, Timing, probing, run_arms
+from estimator.timing.arms import Speculative, probing, run_arms
+from estimator.timing.precision import Timing
+from estimator.timing.rates import AGAIN, BASELINE
 from estimator.validation.row import SpeculativeRow
 from estimator.validation.validation import Validation, generations, validate
 from ngram.drafters.copying import PromptLookupDrafter

@@ -10,7 +10,7 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_pair
 
-from estimator.timing.arms import Timing
+from estimator.timing.precision import Timing
 from estimator.validation.file import parse_rows
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
