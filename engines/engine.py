@@ -1,4 +1,4 @@
-"""The protocols of an engine: it serves a pair at one γ, and its server decodes ids and counts."""
+"""The protocols of an engine, which serves a pair, and of its server, which decodes and counts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from estimator.traces.traces import DraftSampling
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How a server is to decode.
+    """The settings of one server.
 
     gamma: drafted tokens per block; 0: no speculation.
-    draft_sampling: whether drafts are drawn from the draft's law or are its argmax.
-    concurrency: requests that run at once, at most.
-    model: which model of the pair is served; a draft without its target, to score texts.
-    synthetic: acceptance rates by position, unconditional, one for each drafted token, that the
-      server simulates in place of verifying; None: it verifies.
+    draft_sampling: whether drafts are drawn from the draft's distribution or are its argmax.
+    concurrency: most simultaneous requests.
+    model: "target" serves the pair; "draft" serves the draft without its target.
+    synthetic: unconditional acceptance rates of the γ positions, which the server simulates; None:
+      it verifies drafts.
     p_min: confidence below which a draft ends, by the engine's own rule; 0: never.
     """
 
@@ -37,9 +37,9 @@ class Setting:
 class Completion:
     """A text that an engine wrote.
 
-    tokens: its ids, as the engine sent them.
-    first: how many of them the pass over the prompt gave, at least 1; what follows is decoding.
-    seconds: decoding time, from the first tokens to the last.
+    tokens: ids.
+    first: number of tokens from the pass over the prompt, at least 1.
+    seconds: time from those first tokens to the last token.
     """
 
     tokens: tuple[int, ...]
@@ -48,7 +48,7 @@ class Completion:
 
 
 class EngineServer(Protocol):
-    """A pair that is served."""
+    """A running server of a pair."""
 
     @property
     def version(self) -> str:
@@ -56,15 +56,15 @@ class EngineServer(Protocol):
 
     @property
     def model(self) -> str | None:
-        """The served model's name at the server; None: the server does not report it."""
+        """The served model's name; None if the server does not report it."""
 
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of exactly max_new_tokens ids; ends of text are written on past."""
+        """Returns a text of exactly max_new_tokens ids; it continues after an end of text."""
 
     def counts(self) -> Counts:
-        """Returns the engine's own counters of drafts and acceptances since it started."""
+        """Returns the server's counters of drafts and acceptances since its start."""
 
 
 @runtime_checkable
@@ -72,7 +72,7 @@ class ScoringServer(EngineServer, Protocol):
     """A server that scores given texts."""
 
     def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
-        """Returns how likely the served model finds a text, at temperature 1."""
+        """Returns the served model's scores of a text at temperature 1."""
 
 
 class Engine(Protocol):
@@ -80,7 +80,7 @@ class Engine(Protocol):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """How it is set, for the record."""
+        """Its command-line flags or settings, for reports."""
 
     def serve(self, setting: Setting) -> AbstractContextManager[EngineServer]:
-        """Serves the pair until the context ends, normally or by an error."""
+        """Serves the pair until the context exits, normally or by an exception."""

@@ -1,11 +1,9 @@
-"""The acceptance audit: compares an engine's counts with the acceptance of two models' laws.
+"""The acceptance audit: compares an engine's counts with the acceptance that its models allow.
 
-Along a text that the target wrote, Algorithm 1 accepts each drafted position t with a probability
-a_t, so that the number of blocks whose first, second, … token is accepted is a sum of independent
-draws along a chain of blocks. `predict` draws that chain many times; the engine's counts must lie
-among the draws. For an engine that obeys the laws, the counts are one draw more. They lie beyond
-all DRAWS others, on either side, in 2 of DRAWS + 1 cases (a Monte Carlo test; Dwass 1957), for any
-number of blocks.
+Along a text that the target wrote, Algorithm 1 accepts the drafted token at position t with
+probability a_t. `predict` draws the chain of blocks along each text many times. If the engine
+verifies correctly, its counts are one more such draw. They then lie below or above all DRAWS others
+in 2 of DRAWS + 1 cases, for any number of blocks (a Monte Carlo test; Dwass 1957).
 """
 
 import math
@@ -18,20 +16,20 @@ from numpy.typing import NDArray
 from engines.counting import DEVIATIONS, Counts, RateInterval, rate_interval
 
 DRAWS = 19_999
-# False alarms, of rates.
+# Probability that a correct engine is reported at one position.
 FALSE_ALARM = 2 / (DRAWS + 1)
-# Least number of runs through each text; draws combine runs of different texts.
+# Least number of simulated runs along each text; a draw combines runs of several texts.
 REPLICATES = 1000
-# Blocks that a near tie may move where rounding tips it: its own, and a few until both texts meet.
+# Blocks that change if rounding decides a near tie: its own, and a few until both texts agree.
 TIPPED_BLOCKS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """Acceptance by position over drawn runs of the same texts.
+    """Predicted acceptance, by position.
 
-    rates: unconditional, by position: the mean over draws, and where 95 % of them lie.
-    limits: the least and the largest rate that is not named, by position.
+    rates: unconditional rates: mean over draws, and the range of 95 % of draws.
+    limits: smallest and largest rate that the audit does not report.
     """
 
     rates: tuple[RateInterval, ...]
@@ -42,8 +40,8 @@ class Predicted:
 class Audit:
     """Predicted and counted acceptance, by position.
 
-    explained: whether the laws explain the counts, and the texts are the target's.
-    sentence: the reason if they do not explain the counts; else empty.
+    explained: whether the models explain the counts, and the texts are the target's.
+    sentence: the reason if not; else empty.
     """
 
     predicted: tuple[RateInterval, ...]
@@ -61,18 +59,17 @@ def predict(
     resample: bool,
     generator: np.random.Generator,
 ) -> Predicted:
-    """Returns how often each drafted position would be accepted.
+    """Returns the acceptance rate of each drafted position, with its limits.
 
     Args:
-      acceptances: a_t along each text, from the first position that a block may begin at; shapes
-        (N,).
-      times: how often each was written by the same blocks, those past its end included: greedy
-        decoding repeats itself, so that what it accepts there is drawn once.
-      gamma: drafted tokens, at least 1.
-      drafts_past_end: whether blocks draft γ tokens to the last; what is beyond a text's end is not
-        seen, and taken as accepted as often as the text's mean position.
-      resample: whether other texts of the kind are meant, and not these.
-      generator: draws.
+      acceptances: a_t along each text, from the first position where a block may begin; each of
+        shape (N,).
+      times: number of repeats of each text. Greedy decoding repeats the same blocks, so all repeats
+        of a text share one simulated run.
+      gamma: drafted tokens per block, at least 1.
+      drafts_past_end: whether blocks draft γ tokens even at a text's end. Acceptance beyond the end
+        is unknown; the text's mean is used.
+      resample: whether to predict other texts of this kind, not exactly these.
     """
     replicates = max(REPLICATES, -(-DRAWS // len(acceptances)))
     runs = [
@@ -101,7 +98,11 @@ def predict(
 
 
 def simulated(rates: Sequence[float], *, drafts: int) -> Predicted:
-    """Returns the counts expected of a server that simulates these unconditional rates."""
+    """Returns the prediction for a server that simulates these unconditional rates.
+
+    Args:
+      drafts: number of blocks that the server counts.
+    """
     from scipy.stats import binom
 
     spread = [math.sqrt(rate * (1 - rate) / drafts) for rate in rates]
@@ -125,7 +126,12 @@ def _chains(
     generator: np.random.Generator,
     replicates: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns blocks accepted up to each position, a row for each run, and the drafts of each."""
+    """Returns simulated runs along a text with acceptances `chances`, shape (N,).
+
+    Returns:
+      blocks accepted up to each position, shape (replicates, gamma), and blocks that drafted, shape
+      (replicates,).
+    """
     length = len(chances)
     beyond = float(chances.mean()) if drafts_past_end else 0.0
     extended = np.concatenate([chances, np.full(gamma, beyond)])
@@ -146,7 +152,11 @@ def _chains(
 
 
 def audit(predicted: Predicted, counts: Counts, *, text_gap: str | None = None) -> Audit:
-    """Returns whether an engine accepted what its models' laws allow."""
+    """Returns the comparison of an engine's counts with the prediction.
+
+    Args:
+      text_gap: how the engine's texts differ from the target's; None: they do not.
+    """
     gamma = len(predicted.rates)
     counted = tuple(rate_interval(hits, counts.drafts) for hits in counts.up_to(gamma))
     off = [

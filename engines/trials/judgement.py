@@ -1,4 +1,4 @@
-"""From the runs of an engine to a row: predicted from its models' laws and prices, and measured."""
+"""Judges the runs of one γ: predicts them from acceptance and prices, and compares."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,17 +21,17 @@ from estimator.validation.row import row_doubts
 from simulator.acceptance.replay import Replay
 from simulator.choice.walltime import improvement_factor
 
-# The scores of all rows' texts, by γ and case, then repeat and prompt.
+# Target and draft scores of each text, by γ and case, then by repeat and prompt.
 Scores = dict[tuple[int, Case], list[list[Pair]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Along:
-    """Acceptance along a text.
+    """The acceptance along a text.
 
-    which: equal for texts that the same blocks wrote, because greedy decoding repeats itself.
+    which: identity of the text; repeats of a greedy text share it.
     chances: a_t of its tokens, shape (N,).
-    start: where in the text the first draft begins.
+    start: position of the first draft.
     """
 
     which: tuple[int, ...]
@@ -40,7 +40,7 @@ class Along:
 
     @property
     def drafted(self) -> NDArray[np.float64]:
-        """a_t from where the first draft begins."""
+        """a_t from the first draft on."""
         return self.chances[self.start :]
 
 
@@ -50,13 +50,13 @@ def judge(
     """Returns the row of one γ, temperature and concurrency."""
     temperature, concurrency = case
     own, alone = measured.rows[gamma, case], measured.rows[0, case]
-    gap = None if trial.synthetic is not None else _gap(measured, scores, gamma, case)
-    # Where the engine's texts are not the target's, acceptance is taken along the target's texts.
-    replays = gap is None and trial.synthetic is None
+    gap = None if trial.request.synthetic is not None else _gap(measured, scores, gamma, case)
+    # If the engine's texts are not the target's, acceptance along the target's own texts is used.
+    replays = gap is None and trial.request.synthetic is None
     texts = along(trial, measured, scores, gamma if replays else 0, case)
     counts = sum((one.total for one in own), NOTHING)
-    if trial.synthetic is not None:
-        allowed = simulated(trial.synthetic[:gamma], drafts=counts.drafts)
+    if trial.request.synthetic is not None:
+        allowed = simulated(trial.request.synthetic[:gamma], drafts=counts.drafts)
     else:
         allowed = _allowed(trial, texts, gamma, resample=not replays)
     found = audit(allowed, counts, text_gap=gap)
@@ -64,7 +64,7 @@ def judge(
     replayed = _calls(trial, texts, gamma) if replays else None
     tokens = sum(one.decoded for one in own)
     seconds = timed.levels["rows", gamma] * calls / tokens
-    steps = timed.steps(trial.priced_gammas)
+    steps = timed.steps(trial.request.priced_gammas)
     foretold = calls if replayed is None or not found.explained else replayed
     predicted = foretold * float(steps.cost.block_seconds(gamma)) / tokens
     alpha = float(np.concatenate([text.chances for text in texts]).mean())
@@ -77,7 +77,7 @@ def judge(
         draft=trial.draft,
         prompts_hash=prompts_hash(trial.prompts),
         temperature=temperature,
-        draft_temperature=0.0 if trial.draft_sampling == "argmax" else temperature,
+        draft_temperature=0.0 if trial.request.draft_sampling == "argmax" else temperature,
         gamma=gamma,
         concurrency=concurrency,
         alpha=alpha,
@@ -108,27 +108,27 @@ def judge(
 
 def _doubts(timed: PassTimes, row: EngineRow) -> tuple[str, ...]:
     found = dict.fromkeys(row_doubts(row, tokens_a_call=row.block_efficiency))
-    # A line through prices is no better than any of them.
+    # The line through all prices inherits the doubt of each.
     found |= dict.fromkeys(timed.shrinking("priced").values())
     found |= dict.fromkeys(filter(None, [timed.shrinking("rows").get(row.gamma)]))
     return tuple(found)
 
 
 def along(trial: Trial, measured: Measured, scores: Scores, gamma: int, case: Case) -> list[Along]:
-    """Returns the acceptance along every text that was written at a γ."""
-    found = []
+    """Returns the acceptance along every text of a γ."""
+    found, way = [], trial.request.draft_sampling
     runs = zip(measured.rows[gamma, case], scores[gamma, case], strict=True)
     for repeat, (one, pairs) in enumerate(runs):
         for prompt, (text, pair) in enumerate(zip(one.completions, pairs, strict=True)):
             which = (prompt, *text.tokens) if case[0] == 0 else (prompt, repeat)
-            chances = acceptance(*pair, draft_sampling=trial.draft_sampling, temperature=case[0])
+            chances = acceptance(*pair, draft_sampling=way, temperature=case[0])
             start = 0 if trial.kind.drafts_with_prompt else text.first
             found.append(Along(which, chances, start))
     return found
 
 
 def _gap(measured: Measured, scores: Scores, gamma: int, case: Case) -> str | None:
-    """Returns how an engine's texts differ from the target's own; None where they do not."""
+    """Returns how an engine's texts differ from the target's own; None if they do not."""
     if case[0] > 0:
         return text_gap(
             *([[target for target, _ in pairs] for pairs in scores[each, case]]
@@ -146,7 +146,7 @@ def _gap(measured: Measured, scores: Scores, gamma: int, case: Case) -> str | No
 
 
 def _allowed(trial: Trial, texts: Sequence[Along], gamma: int, *, resample: bool) -> Predicted:
-    """Returns what the laws allow by position."""
+    """Returns the acceptance that the models allow, by position."""
     drafted = {text.which: text.drafted for text in texts}
     times = Counter(text.which for text in texts)
     return predict(
@@ -155,7 +155,7 @@ def _allowed(trial: Trial, texts: Sequence[Along], gamma: int, *, resample: bool
         gamma=gamma,
         drafts_past_end=trial.kind.drafts_past_end,
         resample=resample,
-        generator=np.random.default_rng((trial.seed, gamma)),
+        generator=np.random.default_rng((trial.request.seed, gamma)),
     )
 
 
@@ -166,7 +166,7 @@ def _calls(trial: Trial, texts: Sequence[Along], gamma: int) -> float:
 
 
 def _identical(own: Sequence[EngineRun], alone: Sequence[EngineRun]) -> bool:
-    """Returns whether every id of every text is the target's own."""
+    """Returns whether all texts are the target's own, id for id."""
     return all(
         text.tokens == other.tokens
         for one, before in zip(own, alone, strict=True)

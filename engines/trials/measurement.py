@@ -1,4 +1,4 @@
-"""A profile measured on an engine: acceptance along the target's own texts, prices of its steps."""
+"""Measures a profile on an engine: acceptance along the target's texts, and step times."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from engines.trials.request import MeasureEngine
 from engines.trials.runs import run
 from engines.trials.scoring import Pair
 from engines.trials.timing import block_seconds, timed_steps
-from engines.trials.trial import Measured, Trial, priced_gammas
+from engines.trials.trial import Measured, Trial
 from engines.trials.turns import run_trial
 from estimator.profiles.drafting import Drafting, Estimate
 from estimator.profiles.profile import Improvement, Profile
@@ -36,16 +36,12 @@ from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.curves import CostModel
 
-# Prices are taken at the smallest and the largest, and one between says how far a line is off.
-MOST_PRICED = 8
-FEW_PRICED = (1, 2, 4)
-
 
 @dataclass(frozen=True, slots=True)
 class EngineMeasurement:
     """A profile, and how its acceptance and prices were measured.
 
-    counted: whether acceptance is what the engine counted, at the largest priced γ.
+    counted: whether acceptance comes from the engine's counters, at the largest timed γ.
     priced_gammas: γ at which whole steps were timed; empty: target and draft were timed separately.
     line_error: relative error of the line through the outer γ at the third; None without a third.
     """
@@ -57,25 +53,19 @@ class EngineMeasurement:
 
 
 def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasurement:
-    """Returns a pair's measurement from runs of an engine; writes it to the request's output."""
+    """Returns the measurement of a pair; writes its profile to the request's output."""
     output = request.output
     lasting = output is not None and (output.is_file() or not output.exists())
     kept = traces_path(output) if output is not None and lasting else None
     if kept is not None:
         require_place(kept)
     # The target writes the texts without speculation; other prompts are timed.
-    with prepared(
-        request,
-        longest=request.max_gamma,
-        gammas=(),
-        priced_gammas=_priced(request),
-        temperatures=(request.temperature,),
-    ) as (engine, score, trial):
+    with prepared(request) as (engine, score, trial):
         trial, measured = run_trial(engine, trial, progress=progress)
         [case] = trial.cases
         timed, line_error = timed_steps(trial, measured, case), None
-        if trial.priced_gammas:
-            steps = timed.steps(trial.priced_gammas)
+        if trial.request.priced_gammas:
+            steps = timed.steps(trial.request.priced_gammas)
             cost, line_error = steps.cost, steps.line_error
         else:
             progress.expect(len(trial.other_prompts))
@@ -89,7 +79,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasur
             ]
             traced = traces(score(texts, case[0]), temperature=case[0])
     if request.counted:
-        draftings = {trial.draft_sampling: _counted(trial, measured)}
+        draftings = {trial.request.draft_sampling: _counted(trial, measured)}
     else:
         draftings = {
             way: _drafting([each.under(way) for each in traced], request.max_gamma)
@@ -104,15 +94,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasur
         write_profile(profile, output)
     if kept is not None and traced:
         write_traces(kept, dict(enumerate(traced)), "engine")
-    return EngineMeasurement(profile, request.counted, trial.priced_gammas, line_error)
-
-
-def _priced(request: MeasureEngine) -> tuple[int, ...]:
-    """Returns at which γ prices are taken: running servers of either model have no drafts."""
-    if request.engine.target_url is not None:
-        return ()
-    longest = min(request.max_gamma, MOST_PRICED)
-    return priced_gammas((*(gamma for gamma in FEW_PRICED if gamma < longest), longest))
+    return EngineMeasurement(profile, request.counted, trial.request.priced_gammas, line_error)
 
 
 def traces(scores: Sequence[Pair], *, temperature: float) -> tuple[TracePair, ...]:
@@ -134,8 +116,8 @@ def _drafting(own: Sequence[Trace], max_gamma: int) -> Drafting:
 
 
 def _counted(trial: Trial, measured: Measured) -> Drafting:
-    """Returns the acceptance that the engine counted at the largest priced γ."""
-    gamma = trial.priced_gammas[-1]
+    """Returns the acceptance that the engine counted at the largest timed γ."""
+    gamma = trial.request.priced_gammas[-1]
     [case] = trial.cases
     runs = measured.priced[gamma, case]
     counts = sum((one.total for one in runs), NOTHING)
@@ -147,17 +129,17 @@ def _counted(trial: Trial, measured: Measured) -> Drafting:
 
 
 def _draft_alone(engine: Engine, trial: Trial, progress: Callable[[], object]) -> float:
-    """Returns the seconds of a token of the draft, served without the target, on timed prompts."""
+    """Returns the seconds per token of the draft, served without a target, on timed prompts."""
     [(temperature, concurrency)] = trial.cases
     with engine.serve(Setting(0, model="draft")) as server:
         own = run(
             server,
             trial.other_prompts,
             speculative=False,
-            max_new_tokens=trial.max_new_tokens,
+            max_new_tokens=trial.request.text.max_new_tokens,
             temperature=temperature,
             concurrency=concurrency,
-            seed=trial.seed,
+            seed=trial.request.seed,
             progress=progress,
         )
     return float(np.nanmedian(block_seconds(trial.kind, [own])))
@@ -171,13 +153,13 @@ def _profile(
     *,
     max_gamma: int,
 ) -> Profile:
-    """Returns the profile that `plan` reads: of every γ to `max_gamma` that prices reach."""
-    drafting = draftings[trial.draft_sampling]
+    """Returns the profile, with every γ up to `max_gamma` for which a step was timed."""
+    drafting = draftings[trial.request.draft_sampling]
     priced = cost.observed_gamma
     longest = max_gamma if priced is None else min(max_gamma, priced)
     return Profile(
         alpha=drafting.alpha,
-        draft_sampling=trial.draft_sampling,
+        draft_sampling=trial.request.draft_sampling,
         draftings=draftings,
         setup=setup,
         c=Estimate(cost.c),
@@ -199,16 +181,16 @@ def _setup(flags: tuple[str, ...], trial: Trial, engine_version: str, max_gamma:
         target=trial.target,
         draft=trial.draft,
         sampling={"temperature": temperature},
-        draft_temperature=0.0 if trial.draft_sampling == "argmax" else temperature,
+        draft_temperature=0.0 if trial.request.draft_sampling == "argmax" else temperature,
         prompts_hash=prompts_hash(trial.prompts),
-        max_new_tokens=trial.max_new_tokens,
+        max_new_tokens=trial.request.text.max_new_tokens,
         max_gamma=max_gamma,
-        seed=trial.seed,
+        seed=trial.request.seed,
         engine=trial.kind.name,
         engine_version=engine_version,
         flags=(
             *flags,
             f"concurrency={concurrency}",
-            *(() if trial.priced_gammas else ("prices=target and draft alone",)),
+            *(() if trial.request.priced_gammas else ("prices=target and draft alone",)),
         ),
     ).here(("specplan",))

@@ -1,21 +1,27 @@
 """Requests for runs on an engine: every setting that is read, by the name of its option."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from engines.kind import EngineKind, EngineSettings
 from engines.registry import engine_kinds, listed, names_of
 from estimator.settings import PromptSettings, TimingSettings
 from estimator.traces.traces import DraftSampling
 
+# Measurements time no larger γ, and these smaller ones.
+MOST_PRICED = 8
+FEW_PRICED = (1, 2, 4)
+
 
 @dataclass(frozen=True, kw_only=True)
 class OnEngine:
     """The settings that every run on an engine reads.
 
-    text: the prompts; as many again are priced.
+    text: source of prompts. Twice the number is read: one half is predicted, the other timed.
     target: embedded, a name or a folder; None: the embedded one.
-    drafts: one name or folder; none: the embedded draft of the embedded target.
+    drafts: one name or folder; empty: the embedded draft, if the target is embedded.
     """
 
     engine: EngineSettings
@@ -52,7 +58,7 @@ class OnEngine:
         """The kind of engine.
 
         Raises:
-          ValueError: if there is none of this name, or none that specplan runs.
+          ValueError: if specplan does not run an engine of this name.
         """
         runs = names_of(lambda each: each.start)
         if self.engine.engine not in runs:
@@ -61,20 +67,20 @@ class OnEngine:
 
     @property
     def draft_sampling(self) -> DraftSampling:
-        """How the engine drafts: as the request says, else by the engine's default."""
-        asked = self.engine.draft_sampling
-        return self.kind.draft_samplings[0] if asked is None else asked
+        """The requested way of drafting, else the engine's default."""
+        stated = self.engine.draft_sampling
+        return self.kind.draft_samplings[0] if stated is None else stated
 
     @property
     def scored_here(self) -> bool:
-        """Whether this machine scores texts, and not the engine."""
+        """Whether this machine scores texts; else the engine does."""
         return self.engine.laws == "local" or not self.kind.scores_texts
 
     @property
     def together(self) -> bool:
-        """Whether servers of all γ run at once."""
-        asked = self.engine.servers
-        return not self.kind.in_turn if asked is None else asked == "together"
+        """Whether the servers of all γ run at once; else one after the other."""
+        stated = self.engine.servers
+        return not self.kind.in_turn if stated is None else stated == "together"
 
     def _require_taken(self, option: str, value: object) -> None:
         name = option.replace("-", "_")
@@ -85,12 +91,12 @@ class OnEngine:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidateEngine(OnEngine):
-    """Predicted against measured decoding on an engine.
+    """A comparison of predicted with measured decoding on an engine.
 
-    gammas, temperatures: a row for each combination at each concurrency.
-    synthetic: acceptance rates by position, unconditional, that the engine simulates; None: it
-      verifies.
-    server: a running server of the pair, by URL; None: one is started for each γ.
+    gammas, temperatures: one row for each combination, at each concurrency.
+    synthetic: unconditional acceptance rates by position that the engine simulates; None: it
+      verifies drafts.
+    server: URL of a running server of the pair; None: one is started for each γ.
     """
 
     gammas: tuple[int, ...]
@@ -108,14 +114,28 @@ class ValidateEngine(OnEngine):
                 f"gamma must be the server's own, one number, got {len(set(self.gammas))} of them"
             )
 
+    @property
+    def longest(self) -> int:
+        """The largest γ."""
+        return max(self.gammas)
+
+    @property
+    def priced_gammas(self) -> tuple[int, ...]:
+        """The γ whose steps are timed for prices; see `priced_gammas`."""
+        return priced_gammas(self.gammas)
+
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureEngine(OnEngine):
-    """Acceptance and prices of an engine, for a profile to plan with.
+    """A measurement of acceptance and prices on an engine, written as a profile.
 
     max_gamma: the largest γ that is replayed.
-    output: file for the profile, with its traces in the same folder; None: neither is written.
+    output: file for the profile; traces are written to the same folder. None: no files.
     """
+
+    gammas: ClassVar[tuple[int, ...]] = ()
+    synthetic: ClassVar[None] = None
+    server: ClassVar[None] = None
 
     temperature: float
     max_gamma: int
@@ -137,3 +157,31 @@ class MeasureEngine(OnEngine):
         """Whether acceptance comes from the engine's counters (a target without draft has none)."""
         running = self.engine.target_url is not None
         return self.kind.acceptance == "counts" and self.engine.laws is None and not running
+
+    @property
+    def temperatures(self) -> tuple[float, ...]:
+        """The one temperature."""
+        return (self.temperature,)
+
+    @property
+    def longest(self) -> int:
+        """The largest γ."""
+        return self.max_gamma
+
+    @property
+    def priced_gammas(self) -> tuple[int, ...]:
+        """The γ whose steps are timed for prices; none on running servers, which do not draft."""
+        if self.engine.target_url is not None:
+            return ()
+        longest = min(self.max_gamma, MOST_PRICED)
+        return priced_gammas((*(gamma for gamma in FEW_PRICED if gamma < longest), longest))
+
+
+def priced_gammas(gammas: Sequence[int]) -> tuple[int, ...]:
+    """Returns the γ to time: the smallest, the largest, and the middle one to check their line.
+
+    Args:
+      gammas: at least one.
+    """
+    ordered = sorted(set(gammas))
+    return tuple(sorted({ordered[0], ordered[len(ordered) // 2], ordered[-1]}))

@@ -1,4 +1,4 @@
-"""One line of a validation on an engine: a temperature, a concurrency, a γ."""
+"""One row of a validation on an engine: one temperature, concurrency and γ."""
 
 from typing import ClassVar
 
@@ -7,19 +7,19 @@ from estimator.validation.row import ValidationRow
 
 
 class EngineRow(ValidationRow, frozen=True, kw_only=True):
-    """One prediction for an engine and its measurement; speed-ups are of decoding.
+    """A prediction for an engine and its measurement; speed-ups exclude the prompts.
 
-    draft_temperature: 0 where drafts are argmax, else the target's.
-    alpha: the mean of a_t along the texts that represent the target's own.
-    c: time that one more drafted token adds to a step, over a baseline step.
-    acceptance_predicted, acceptance_counted: unconditional, by position.
-    acceptance_explained: whether the models' laws explain the counts; audit: if not, the reason.
-    predicted_from: `replay` of the run's own texts, or `counts` where acceptance is unexplained
-      or simulated.
-    predicted_theorem8: the speed-up if verifying were free and acceptances i.i.d.
+    draft_temperature: 0 for argmax drafts, else the target's temperature.
+    alpha: mean of a_t along the target's texts.
+    c: time that one more drafted token adds to a step, relative to a baseline step.
+    acceptance_predicted, acceptance_counted: unconditional rates by position.
+    acceptance_explained: whether the models explain the counts; audit: the reason if not.
+    predicted_from: "replay" of the run's own texts; "counts" if acceptance is simulated or not
+      explained.
+    predicted_theorem8: speed-up if verification were free and acceptance i.i.d.
     predicted_seconds_per_token: in one stream.
-    predicted_target_calls: by replay; None where it would be of other texts. target_calls: counted,
-      those over the prompts not.
+    predicted_target_calls: target passes by replay; None if the replayed texts are others.
+    target_calls: counted target passes, without those over prompts.
     """
 
     derived: ClassVar[tuple[str, ...]] = (
@@ -51,15 +51,15 @@ class EngineRow(ValidationRow, frozen=True, kw_only=True):
 
     @property
     def predicted_calibrated(self) -> float:
-        """The prediction, by its name in validations of specplan's own decoder."""
+        """`predicted`, by its name in validations of specplan's own decoder."""
         return self.predicted
 
     @property
     def seconds_per_token(self) -> float:
-        """Measured seconds a token in one stream."""
+        """Measured seconds per token in one stream."""
         return self.ms_per_token / 1e3
 
     @property
     def time_error_percent(self) -> float:
-        """100 (predicted - measured) / measured, of the time of a token."""
+        """Relative error of the predicted time of a token, in per cent."""
         return 100 * (self.predicted_seconds_per_token / self.seconds_per_token - 1)

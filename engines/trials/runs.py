@@ -1,4 +1,4 @@
-"""Prompts run on a server, one after the other or several at once, and what was counted."""
+"""Runs prompts on a server, one at a time or several at once, and reads its counters."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ Prompts = Sequence[tuple[int, ...]]
 class EngineRun:
     """The texts that a server wrote for some prompts.
 
-    counts: counts of each prompt if prompts ran one at a time, else the sum in one entry; empty
-      without speculation.
+    counts: one entry per prompt if prompts ran one at a time; else one entry with the sum.
     """
 
     completions: tuple[Completion, ...]
@@ -30,10 +29,10 @@ class EngineRun:
         return sum(self.counts, NOTHING)
 
     def steps(self, *, drafts_past_end: bool) -> int:
-        """Returns target passes after those over the prompts.
+        """Returns the number of target passes after the passes over the prompts.
 
-        Each adds one token to what it accepted. An engine that drafts past a text's end counts
-        what it accepted there, too; but then every pass drafts, and counts itself.
+        A pass emits one token more than it accepted. An engine that drafts past a text's end also
+        counts tokens accepted there; but then every pass drafts, so the number of drafts is exact.
         """
         total = self.total
         if drafts_past_end and total.drafts > 0:
@@ -42,13 +41,10 @@ class EngineRun:
         return self.decoded - (total.accepted - in_prompts)
 
     def require_gamma(self, gamma: int, *, drafts_past_end: bool) -> None:
-        """Refuses a run whose blocks drafted another number of tokens than γ.
+        """Refuses a run whose blocks did not draft γ tokens, as on a server with another γ.
 
-        Blocks that draft no further than a text's end fall short of it, at most once by each of 1,
-        …, γ-1 tokens a text.
-
-        Raises:
-          ValueError: if so: a server has a γ of its own, and an engine may take no larger one.
+        A block that drafts no further than the text's end may be short by 1, …, γ-1 tokens, each at
+        most once per text.
         """
         most = gamma * self.total.drafts
         short = 0 if drafts_past_end else len(self.completions) * gamma * (gamma - 1) // 2
@@ -60,7 +56,7 @@ class EngineRun:
 
     @property
     def parts(self) -> tuple[EngineRun, ...]:
-        """The texts one by one, where they are counted so; else all of them together."""
+        """One run per text if texts were counted separately; else this run."""
         if len(self.counts) != len(self.completions):
             return (self,)
         return tuple(
@@ -73,7 +69,7 @@ class EngineRun:
 
     @property
     def decoded(self) -> int:
-        """Tokens after those that the passes over the prompts gave."""
+        """Number of tokens that did not come from passes over prompts."""
         return sum(len(text.tokens) - text.first for text in self.completions)
 
     @property
@@ -93,13 +89,14 @@ def run(
     seed: int,
     progress: Callable[[], object],
 ) -> EngineRun:
-    """Returns the texts of prompts, `concurrency` of them at once, and the engine's counts.
+    """Returns the texts of prompts and the server's counts of drafts.
 
     Args:
-      server: up and otherwise idle, since its counters are read before and after.
-      speculative: whether it drafts and therefore counts.
-      concurrency: requests in flight, at least 1; a new one begins as one ends.
-      seed: for the first prompt's text; the next prompts take the next seeds.
+      server: a server that is otherwise idle, because its counters are read before and after.
+      speculative: whether the server drafts and therefore counts.
+      concurrency: number of simultaneous requests, at least 1.
+      seed: seed of the first prompt's text; each further prompt adds 1.
+      progress: called after each text.
     """
 
     def one(number: int) -> Completion:

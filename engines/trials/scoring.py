@@ -1,4 +1,4 @@
-"""Texts scored by both models of a pair: on this machine, or by the engine itself."""
+"""Scores texts with both models of a pair: on this machine, or on the engine."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -9,12 +9,15 @@ from engines.text_scores import TextScores, load_causal, score_text
 # A prompt and its text.
 Text = tuple[tuple[int, ...], tuple[int, ...]]
 Pair = tuple[TextScores, TextScores]
-# From texts and the temperature that their laws are meant at to scores of target and draft.
+# Returns target and draft scores of texts at a temperature.
 Scorer = Callable[[Sequence[Text], float], list[Pair]]
 
 
 class LocalScorer:
-    """Both models loaded on this machine, from names or folders; scores at any temperature."""
+    """Scores with both models loaded on this machine, at any temperature.
+
+    target, draft: names or folders.
+    """
 
     def __init__(self, target: str, draft: str) -> None:
         self.target, self.draft = target, draft
@@ -34,7 +37,7 @@ class LocalScorer:
 
 
 class EngineScorer:
-    """An engine that serves both models, one after the other, and scores given texts."""
+    """Scores on an engine, which serves one model after the other."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -52,11 +55,7 @@ class EngineScorer:
 
 
 def require_scored_temperature(temperature: float) -> None:
-    """Refuses temperatures at which a server cannot score: it scores given texts only at 1.
-
-    Raises:
-      ValueError: if temperature is neither 0 nor 1.
-    """
+    """Refuses temperatures other than 0 and 1: servers score texts only at temperature 1."""
     if temperature not in (0, 1):
         raise ValueError(
             "temperature must be 0 or 1 where the server scores texts, whose log-probabilities are "

@@ -1,13 +1,12 @@
-"""The cost of an engine's step as a function of γ: from two γ, and a third where it bends.
+"""The cost of an engine's step as a function of γ: a line, or a curve with one corner.
 
-An engine reports how long its steps take, never how much of a step is drafting. So a line
+An engine reports the time of its steps, but not the share of drafting. So a line
 
     s(γ) = s₀ + k γ
 
-is fitted through the smallest and the largest γ that were run, and a third γ between them shows
-the error of the line. The slope k replaces the draft step of other cost models; it includes the
-verification of one more token. Where the line misses the third by more than LINE_TOLERANCE, that
-point becomes a corner.
+is drawn through the smallest and the largest γ. The slope k takes the place of the draft step in
+other cost models, and includes the verification of one more token. If the line misses a third γ
+between them by more than LINE_TOLERANCE, that point becomes a corner.
 """
 
 from collections.abc import Mapping
@@ -22,10 +21,10 @@ LEAST_PASS = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of an engine at one temperature and concurrency.
+    """Step times of an engine at one temperature and concurrency.
 
-    baseline_seconds: a token's time without speculation.
-    seconds: a step's time by γ, ascending; at least one.
+    baseline_seconds: time of a token without speculation.
+    seconds: time of a step, by γ in ascending order; at least one.
     """
 
     baseline_seconds: float
@@ -36,20 +35,22 @@ class Steps:
         """Relative error of the line through the outer γ at the third; None without a third."""
         if len(self.seconds) < 3:
             return None
-        between = list(self.seconds)[1]
-        return self._line(between) / self.seconds[between] - 1
+        low, between, *_, high = self.seconds
+        share = (between - low) / (high - low)
+        line = self.seconds[low] + share * (self.seconds[high] - self.seconds[low])
+        return line / self.seconds[between] - 1
 
     @property
     def is_line(self) -> bool:
-        """Whether a line fits the steps, as far as is known."""
+        """Whether the line fits, or no third γ tests it."""
         error = self.line_error
         return error is None or abs(error) <= LINE_TOLERANCE
 
     @property
     def slope(self) -> float:
-        """Seconds that one more drafted token adds, verification included; at least 0.
+        """Seconds that each drafted token adds, verification included; at least 0.
 
-        The slope between the smallest and the largest γ; with a single γ, from the baseline to it.
+        With a single γ, the line begins at the baseline's step.
         """
         gammas = list(self.seconds)
         low, high = (0, gammas[0]) if len(gammas) == 1 else (gammas[0], gammas[-1])
@@ -58,20 +59,14 @@ class Steps:
 
     @property
     def c(self) -> float:
-        """Time that one more drafted token adds, over the time of a baseline token."""
+        """`slope` relative to the time of a baseline token."""
         return self.slope / self.baseline_seconds
-
-    def _line(self, gamma: int) -> float:
-        gammas = list(self.seconds)
-        low, high = gammas[0], gammas[-1]
-        share = (gamma - low) / (high - low)
-        return self.seconds[low] + share * (self.seconds[high] - self.seconds[low])
 
     @property
     def cost(self) -> CostModel:
-        """The cost: γ slopes are the draft; the rest of a block is the target's pass over γ + 1.
+        """The cost model in which γ slopes are the draft, and the rest of a step the target pass.
 
-        A pass takes some time, so the slope is lower here if steps grow faster than γ.
+        The slope is reduced where it would leave less than LEAST_PASS of a step for the pass.
         """
         gammas = list(self.seconds)
         kept = [gammas[0], gammas[-1]] if self.is_line else gammas

@@ -1,9 +1,8 @@
-"""The times of target passes on an engine, the machine's changing speed divided out.
+"""The times of target passes on an engine, with the changing speed of the machine divided out.
 
-Within a turn (`Trial.turns`) every γ runs, and prompts of both kinds, so that
-`estimator.timing.levels` separates the time of a pass from the speed of the machine. A bootstrap
-over prompts gives its error (Efron 1979): leaving one out in turn, a jackknife, is inconsistent for
-medians, which jump from one turn to the next.
+Every γ runs in each turn (`Trial.turns`), on prompts of both uses, so `estimator.timing.levels`
+separates the time of a pass from the speed of the machine. The error comes from a bootstrap over
+prompts (Efron 1979), because the jackknife is inconsistent for medians.
 """
 
 import math
@@ -21,22 +20,21 @@ from engines.trials.trial import Case, Cell, Measured, Trial, Use
 from estimator.intervals import Interval, ratio, steps_out_of_order, student
 from estimator.timing.levels import SWEEPS, levels
 
-# By cell; each value is of one shape for all cells.
+# Arrays of one shape, by cell.
 Table = dict[Cell, NDArray[np.float64]]
-# Bootstrap samples of prompts: their spread is then known to 5 %, without the later sweeps.
+# Number of bootstrap samples, which gives their spread to 5 %; a few sweeps suffice for each.
 RESAMPLES = 200
 RESAMPLE_SWEEPS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class PassTimes:
-    """Times of a target pass at one temperature and concurrency, drafting included.
+    """Times of a target pass with its drafting, at one temperature and concurrency.
 
     levels: seconds by cell.
-    drawn: which prompts each resample is made of, or which repeats where prompts ran at once, shape
-      (RESAMPLES, n); empty where some cell rests on one of them.
-    resampled: the seconds of each resample by cell, shape (RESAMPLES,); NaN where it lacks the
-      cell.
+    drawn: indices of the prompts in each resample (of the repeats if prompts ran together), shape
+      (RESAMPLES, n); empty if a cell has only one.
+    resampled: seconds of each resample by cell, shape (RESAMPLES,); NaN if it lacks the cell.
     """
 
     levels: dict[Cell, float]
@@ -44,10 +42,7 @@ class PassTimes:
     resampled: Table
 
     def step_ratio(self, use: Use, shorter: int, longer: int) -> Interval:
-        """Returns the interval of a step's time at γ `longer` over its time at γ `shorter`.
-
-        (None, None) where there is nothing to draw from.
-        """
+        """Returns the interval of the ratio of step times, γ `longer` over γ `shorter`."""
         if len(self.drawn) == 0:
             return None, None
         middle = self.levels[use, longer] / self.levels[use, shorter]
@@ -55,16 +50,16 @@ class PassTimes:
         return resampled_interval(middle, quotients, units=self.drawn.shape[1])
 
     def shrinking(self, use: Use) -> dict[int, str]:
-        """Returns a sentence for each γ whose step is out of order; see `steps_out_of_order`."""
+        """Returns a sentence for each γ whose step time is out of order; see `steps_out_of_order`."""
         seconds = {gamma: found for (own, gamma), found in self.levels.items() if own == use}
         drafting = {gamma: found for gamma, found in seconds.items() if gamma > 0}
         return steps_out_of_order(drafting, partial(self.step_ratio, use))
 
     @property
     def precision_percent(self) -> float | None:
-        """Largest error, in percent, of 95 % of step times relative to a baseline step.
+        """Largest half-width, in per cent, of the intervals of step times over a baseline step.
 
-        The error of acceptance is not included. None where nothing can be drawn from.
+        The error of acceptance is not included. None without resamples.
         """
         found = [
             self.step_ratio(use, 0, gamma)
@@ -75,20 +70,20 @@ class PassTimes:
         return 100 * (math.sqrt(max(known)) - 1) if known else None
 
     def steps(self, gammas: Sequence[int]) -> Steps:
-        """Returns what steps cost at these γ, on the prompts that prices are taken from."""
+        """Returns the step times at these γ, on the timed prompts."""
         return Steps(
             self.levels["priced", 0], {gamma: self.levels["priced", gamma] for gamma in gammas}
         )
 
 
 def resampled_interval(value: float, resampled: NDArray[np.float64], *, units: int) -> Interval:
-    """Returns the 95 % interval of a ratio from resamples of it, symmetric in its logarithm.
+    """Returns the 95 % interval of a ratio from its resamples, symmetric in the logarithm.
 
-    Percentiles are too narrow over few units; Student's t on the standard error, and n - 1 in place
-    of n, allow for how few they are.
+    Percentiles are too narrow over few units, so Student's t and n - 1 in place of n are used.
 
     Args:
-      resampled: the same of each resample; what is NaN, 0 or infinite is left out.
+      resampled: the ratio in each resample; NaN, 0 and infinite ratios are left out.
+      units: number of prompts or repeats that were resampled.
     """
     logs = np.log(resampled[(resampled > 0) & (resampled < np.inf)])
     error = float(logs.std()) * math.sqrt(units / (units - 1))
@@ -96,19 +91,19 @@ def resampled_interval(value: float, resampled: NDArray[np.float64], *, units: i
 
 
 def timed_steps(trial: Trial, measured: Measured, case: Case) -> PassTimes:
-    """Returns what target passes took.
+    """Returns the times of target passes in a case.
 
-    Servers that ran together share the turns; of others each γ has turns of its own.
+    Servers that ran together share the speeds of turns; otherwise each γ has speeds of its own.
 
     Raises:
-      ValueError: if the passes over the prompts gave every text whole.
+      ValueError: if no text has a step after the pass over its prompt.
     """
     table = _table(trial, measured, case)
     for (_, gamma), row in table.items():
         if np.isnan(row).all():
             raise ValueError(
                 "max-new-tokens must leave a step after the passes over the prompts, "
-                f"got {trial.max_new_tokens} at gamma {gamma}"
+                f"got {trial.request.text.max_new_tokens} at gamma {gamma}"
             )
     whole = {cell: row.ravel() for cell, row in table.items()}
     found = {cell: float(level) for cell, level in _levels(trial, whole, SWEEPS).items()}
@@ -117,7 +112,7 @@ def timed_steps(trial: Trial, measured: Measured, case: Case) -> PassTimes:
     units = present.shape[1]
     if present.sum(axis=1).min() < 2:
         return PassTimes(found, np.zeros((0, units), dtype=np.int64), {})
-    drawn = np.random.default_rng(trial.seed).integers(0, units, (RESAMPLES, units))
+    drawn = np.random.default_rng(trial.request.seed).integers(0, units, (RESAMPLES, units))
     resamples = {
         cell: np.moveaxis(np.take(row, drawn, axis=axis), axis, 0).reshape(RESAMPLES, -1)
         for cell, row in table.items()
@@ -126,21 +121,21 @@ def timed_steps(trial: Trial, measured: Measured, case: Case) -> PassTimes:
 
 
 def precision_percent(trial: Trial, measured: Measured) -> float | None:
-    """Returns how precise the runs of a trial are, in the least precise case; None: not known."""
+    """Returns the precision of a trial's least precise case, in per cent; None if one is unknown."""
     every = [timed_steps(trial, measured, case).precision_percent for case in trial.cases]
     known = [percent for percent in every if percent is not None]
     return max(known) if len(known) == len(every) else None
 
 
 def unit_axis(case: Case) -> int:
-    """Returns the axis of (repeats, turns) to resample: the prompts if each has its own turn."""
+    """Returns the axis of (repeats, turns) to resample: prompts if each has a turn, else repeats."""
     return 1 if case[1] == 1 else 0
 
 
 def block_seconds(kind: EngineKind, runs: Sequence[EngineRun]) -> NDArray[np.float64]:
-    """Returns the seconds of a target pass, drafting included, shape (repeats, turns of each).
+    """Returns the mean seconds of a target pass with its drafting, shape (repeats, turns).
 
-    A turn is a text, or all that ran at once; NaN where the pass over the prompt gave it whole.
+    A turn is one text, or all texts that ran together; NaN if it had no step.
     """
     return np.array(
         [
@@ -155,7 +150,7 @@ def block_seconds(kind: EngineKind, runs: Sequence[EngineRun]) -> NDArray[np.flo
 
 
 def _table(trial: Trial, measured: Measured, case: Case) -> Table:
-    """Returns the seconds of all cells, of one shape: there may be a prompt more of one kind."""
+    """Returns the seconds of all cells, padded with NaN where one use has a prompt fewer."""
     table = {
         (use, gamma): block_seconds(trial.kind, measured.of(use)[gamma, case])
         for use, gamma in trial.cells(trial.served_gammas)
@@ -169,11 +164,11 @@ def _table(trial: Trial, measured: Measured, case: Case) -> Table:
 
 
 def _levels(trial: Trial, table: Table, sweeps: int) -> Table:
-    """Returns the levels of cells, shape (...), from their seconds by turn, (..., turns)."""
+    """Returns the levels of cells, shape (...), from their seconds by turn, shape (..., turns)."""
     cells = trial.cells(trial.served_gammas)
     sharing = (
         [cells]
-        if trial.together
+        if trial.request.together
         else [[cell for cell in cells if cell[1] == gamma] for gamma in trial.served_gammas]
     )
     found: Table = {}
@@ -192,11 +187,7 @@ def speed_up_interval(
     gamma: int,
     case: Case,
 ) -> Interval:
-    """Returns the 95 % interval of a measured speed-up, symmetric in its logarithm.
-
-    Returns:
-      (None, None) where there is nothing to draw from.
-    """
+    """Returns the 95 % interval of a measured speed-up; (None, None) without resamples."""
     if len(timed.drawn) == 0:
         return None, None
     counts = np.array(
@@ -206,7 +197,7 @@ def speed_up_interval(
         ]
     ).sum(axis=1 - unit_axis(case))
     units = len(counts)
-    # There may be more prompts that were priced.
+    # The timed prompts may be one more.
     more = timed.drawn.shape[1] - units
     calls, tokens = np.pad(counts, ((0, more), (0, 0)))[timed.drawn].sum(axis=1).T
     with np.errstate(divide="ignore", invalid="ignore"):

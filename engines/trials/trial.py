@@ -1,4 +1,4 @@
-"""The plan of a validation on an engine, and its runs."""
+"""The plan of a trial on an engine, and the runs that it collects."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Literal
 
 from engines.engine import Setting
 from engines.kind import EngineKind
+from engines.trials.request import MeasureEngine, ValidateEngine
 from engines.trials.runs import EngineRun, Prompts
 from estimator.timing.rates import LEAST_PROMPTS
-from estimator.traces.traces import DraftSampling
 
-# Temperature and concurrency.
+# A temperature and a concurrency.
 Case = tuple[float, int]
-# Whether a prompt is one that prices are taken from, or one that is predicted; and γ.
+# What prompts are used for: to time steps, or to predict rows.
 Use = Literal["priced", "rows"]
 Cell = tuple[Use, int]
 WARM_UP_PROMPTS = 2
@@ -23,35 +23,24 @@ WARM_UP_PROMPTS = 2
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The runs of a validation.
+    """The runs of a request on an engine: as planned, or as far as there was time.
 
-    prompts: prompts to predict; other_prompts: prompts for the timings.
-    gammas: a row for each, at least 1.
-    priced_gammas: the γ that prices are measured at.
-    repeats: at most.
-    precision_percent: that is enough, of `PassTimes.precision_percent`.
-    seconds: after which no more turns begin.
-    synthetic: acceptance rates by position to simulate, for the largest gamma.
-    together: whether the servers of all γ run at once, all but one of them idle, or in turn.
+    kind: the request's engine.
+    target, draft: names of the models.
+    prompts: prompts whose decoding is predicted.
+    other_prompts: prompts on which steps are timed.
+    repeats: number of repeats, at most.
+    seconds: time after which no more turns begin.
     """
 
+    request: ValidateEngine | MeasureEngine
     kind: EngineKind
     target: str
     draft: str
     prompts: Prompts
     other_prompts: Prompts
-    gammas: tuple[int, ...]
-    priced_gammas: tuple[int, ...]
-    temperatures: tuple[float, ...]
-    concurrencies: tuple[int, ...]
-    draft_sampling: DraftSampling
-    max_new_tokens: int
     repeats: int
-    seed: int
-    precision_percent: float = 0.0
     seconds: float = math.inf
-    synthetic: tuple[float, ...] | None = None
-    together: bool = False
 
     def __post_init__(self) -> None:
         if min(self.gammas, default=1) < 1:
@@ -64,12 +53,13 @@ class Trial:
                 f"concurrency must be at most the number of prompts, {least} here, of those that "
                 f"are predicted and of those that are priced, got {max(self.concurrencies)}"
             )
-        if self.max_new_tokens < 2:
+        new_tokens = self.request.text.max_new_tokens
+        if new_tokens < 2:
             raise ValueError(
                 "max-new-tokens must be at least 2 with --engine, the first token being the "
-                f"prompt's, got {self.max_new_tokens}"
+                f"prompt's, got {new_tokens}"
             )
-        rates = self.synthetic
+        rates = self.request.synthetic
         if rates is None:
             return
         if len(rates) < max(self.gammas):
@@ -83,29 +73,45 @@ class Trial:
                 f"got {', '.join(f'{rate:g}' for rate in rates)}"
             )
 
+    @property
+    def gammas(self) -> tuple[int, ...]:
+        """The γ to predict, each at least 1."""
+        return tuple(dict.fromkeys(self.request.gammas))
+
+    @property
+    def concurrencies(self) -> tuple[int, ...]:
+        """The distinct numbers of simultaneous requests."""
+        return tuple(dict.fromkeys(self.request.engine.concurrencies))
+
+    @property
+    def temperatures(self) -> tuple[float, ...]:
+        """The distinct temperatures."""
+        return tuple(dict.fromkeys(self.request.temperatures))
+
     def setting(self, gamma: int) -> Setting:
-        """Returns how a server of this γ is to decode."""
+        """Returns the setting of a server with this γ."""
+        rates = self.request.synthetic
         return Setting(
             gamma,
-            self.draft_sampling,
+            self.request.draft_sampling,
             max(self.concurrencies),
-            synthetic=None if self.synthetic is None or gamma == 0 else self.synthetic[:gamma],
+            synthetic=None if rates is None or gamma == 0 else rates[:gamma],
         )
 
     @property
     def served_gammas(self) -> tuple[int, ...]:
-        """Every γ that a server is started for, 0 (no speculation) first."""
-        return tuple(sorted({0, *self.gammas, *self.priced_gammas}))
+        """The γ of all servers, ascending from 0 (no speculation)."""
+        return tuple(sorted({0, *self.gammas, *self.request.priced_gammas}))
 
     @property
     def cases(self) -> list[Case]:
-        """Temperature and concurrency, every combination."""
+        """Every combination of temperature and concurrency."""
         return [(t, c) for t in self.temperatures for c in self.concurrencies]
 
     def cells(self, gammas: Sequence[int]) -> list[Cell]:
-        """Returns what a turn runs of these γ: a use of prompts and a γ each."""
+        """Returns the cells that a turn runs at these γ."""
         return [
-            *(("priced", gamma) for gamma in gammas if gamma in (0, *self.priced_gammas)),
+            *(("priced", gamma) for gamma in gammas if gamma in (0, *self.request.priced_gammas)),
             *(("rows", gamma) for gamma in gammas if gamma in (0, *self.gammas)),
         ]
 
@@ -115,9 +121,9 @@ class Trial:
 
     @property
     def turns(self) -> list[tuple[Case, slice]]:
-        """Case and prompts of every turn of a repeat, in their order: all cases get on together.
+        """Case and prompts of every turn of a repeat, in order; cases alternate.
 
-        A turn is one prompt, or all of them where some run at once.
+        A turn has one prompt, or all prompts if the case runs several at once.
         """
         longest = max(len(self.prompts), len(self.other_prompts))
         found = []
@@ -128,17 +134,17 @@ class Trial:
 
     @property
     def least_prompts(self) -> int:
-        """How many prompts of each kind run however long they take."""
+        """Number of prompts of each use that run in any case, even beyond the time limit."""
         longest = max(len(self.prompts), len(self.other_prompts))
         return LEAST_PROMPTS if max(self.concurrencies) == 1 else longest
 
     def of_prompts(self, count: int) -> Trial:
-        """Returns the trial of only the first prompts of each kind."""
+        """Returns the trial with only the first prompts of each use."""
         return replace(self, prompts=self.prompts[:count], other_prompts=self.other_prompts[:count])
 
     @property
     def texts(self) -> int:
-        """How many texts are written in all."""
+        """Number of texts to write."""
         runs = len(self.cases) * self.repeats
         warm = len(self.cases) * len(self.other_prompts[:WARM_UP_PROMPTS])
         total = warm * len(self.served_gammas)
@@ -149,31 +155,24 @@ class Trial:
 
 @dataclass(slots=True)
 class Measured:
-    """Runs by γ and case (temperature, concurrency), one for each repeat."""
+    """The runs of a trial, by γ and case, one for each repeat.
+
+    rows: runs of predicted prompts; priced: runs of timed prompts.
+    """
 
     version: str = ""
     rows: dict[tuple[int, Case], list[EngineRun]] = field(default_factory=dict)
     priced: dict[tuple[int, Case], list[EngineRun]] = field(default_factory=dict)
 
     def of(self, use: Use) -> dict[tuple[int, Case], list[EngineRun]]:
-        """Returns the runs of a use of prompts."""
+        """Returns the runs on the prompts of a use."""
         return self.rows if use == "rows" else self.priced
 
     def add(self, cell: Cell, case: Case, repeat: int, run: EngineRun) -> None:
-        """Adds some prompts of a repeat."""
+        """Adds the run of some prompts of a repeat."""
         use, gamma = cell
         runs = self.of(use).setdefault((gamma, case), [])
         if len(runs) <= repeat:
             runs.append(run)
         else:
             runs[repeat] += run
-
-
-def priced_gammas(gammas: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns at which of the γ prices are taken: the outer two, and one that checks their line.
-
-    Args:
-      gammas: the γ of the rows, at least one.
-    """
-    ordered = sorted(set(gammas))
-    return tuple(sorted({ordered[0], ordered[len(ordered) // 2], ordered[-1]}))

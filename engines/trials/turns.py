@@ -1,4 +1,4 @@
-"""A trial run on an engine, turn by turn."""
+"""Runs a trial on an engine, in turns."""
 
 import time
 from collections.abc import Mapping
@@ -13,23 +13,24 @@ from engines.trials.timing import precision_percent
 from engines.trials.trial import WARM_UP_PROMPTS, Case, Measured, Trial
 from estimator.progress import CountedProgress, Progress
 
-# Seeds of texts that warm a server up come before all others.
+# The first seed of warm-up texts, below all others.
 WARM_UP = 0
 
 
 def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> tuple[Trial, Measured]:
-    """Returns as much of a trial as there was time for, and its runs, each γ on its own server.
+    """Returns the part of a trial for which there was time, and its runs.
 
-    Prompts that are predicted and prompts that are priced take turns, so that a machine that slows
-    down slows both; where servers run together, so do the γ. Each turn has another order: a text
-    may profit from the one before it on the same server.
+    Each γ has its own server. Predicted and timed prompts take turns, and the γ do if their servers
+    run together, so a slow period of the machine affects all. The order changes from turn to turn,
+    because a text may profit from the previous one on its server.
 
-    Where servers run in turn, the first one's share of the time says how much all of them run.
+    If servers run one after the other, the first server's share of the time decides how many
+    prompts and repeats all of them run.
     """
     measured = Measured()
     gammas = trial.served_gammas
-    groups = [gammas] if trial.together else [(gamma,) for gamma in gammas]
-    order = np.random.default_rng(trial.seed)
+    groups = [gammas] if trial.request.together else [(gamma,) for gamma in gammas]
+    order = np.random.default_rng(trial.request.seed)
     counted = CountedProgress(progress)
     planned = trial.texts
     progress.expect(planned)
@@ -48,7 +49,7 @@ def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> tuple[Tria
 
 
 class _Turns:
-    """The turns of servers that run together."""
+    """Runs the turns of servers that run together."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class _Turns:
         self.order, self.counted = order, counted
 
     def warm_up(self) -> None:
-        """Has each server write a few texts; refuses one of another γ."""
+        """Writes a few texts on each server, and refuses a server with another γ."""
         trial = self.trial
         for gamma, server in self.servers.items():
             self.measured.version = server.version
@@ -72,9 +73,9 @@ class _Turns:
                     warm.require_gamma(gamma, drafts_past_end=trial.kind.drafts_past_end)
 
     def run(self, progress: Progress) -> Trial:
-        """Runs turns until they are precise enough or the time is up; returns what was run.
+        """Returns the trial as it was run, until it was precise enough or the time was up.
 
-        A repeat beyond the first is whole: it begins if it can end in as long as the last one took.
+        A repeat after the first one begins only if there is time for as long as the last one took.
         """
         trial, began, took = self.trial, time.monotonic(), 0.0
         for repeat in range(trial.repeats):
@@ -88,8 +89,9 @@ class _Turns:
                     break
                 self._turn(repeat, case, turn)
             took = time.monotonic() - begun
-            if trial.together and self._precise(replace(trial, repeats=repeat + 1), progress):
-                return replace(trial, repeats=repeat + 1)
+            ran = replace(trial, repeats=repeat + 1)
+            if trial.request.together and self._precise(ran, progress):
+                return ran
         return trial
 
     def _turn(self, repeat: int, case: Case, turn: slice) -> None:
@@ -107,7 +109,7 @@ class _Turns:
         if reached is None:
             return False
         progress.note(f"precise to {reached:.1f} %")
-        return reached <= ran.precision_percent
+        return reached <= ran.request.timing.percent
 
     def _texts(self, gamma: int, case: Case, prompts: Prompts, first: int) -> EngineRun:
         temperature, concurrency = case
@@ -115,9 +117,9 @@ class _Turns:
             self.servers[gamma],
             prompts,
             speculative=gamma > 0,
-            max_new_tokens=self.trial.max_new_tokens,
+            max_new_tokens=self.trial.request.text.max_new_tokens,
             temperature=temperature,
             concurrency=concurrency,
-            seed=self.trial.seed + first,
+            seed=self.trial.request.seed + first,
             progress=self.counted.step,
         )

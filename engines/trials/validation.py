@@ -1,4 +1,4 @@
-"""Predicted against measured on an engine: every γ, temperature and concurrency, a row each."""
+"""Compares predicted with measured decoding on an engine: a row for each γ and case."""
 
 from dataclasses import dataclass
 
@@ -9,16 +9,16 @@ from engines.trials.row import EngineRow
 from engines.trials.scoring import Pair, Scorer, Text
 from engines.trials.steps import Steps
 from engines.trials.timing import precision_percent, timed_steps
-from engines.trials.trial import Case, Measured, Trial, priced_gammas
+from engines.trials.trial import Case, Measured, Trial
 from engines.trials.turns import run_trial
 from estimator.progress import SILENT, Progress
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Errors of the predicted speed-ups, and of the time of a token, per cent, of all rows.
+    """Errors of predicted speed-ups and token times over all rows, in per cent.
 
-    precision_percent: how far the clock lets speed-ups be off; None: not known.
+    precision_percent: error of measured speed-ups due to the clock; None: unknown.
     """
 
     mean_abs_error_percent: float
@@ -32,8 +32,9 @@ class Summary:
 class EngineValidation:
     """The result of a validation on an engine.
 
-    rows: at least one; steps: what they were priced with, by case.
-    precision_percent: how far the clock lets speed-ups be off; None: not known.
+    rows: at least one.
+    steps: step times behind the predictions, by case.
+    precision_percent: error of measured speed-ups due to the clock; None: unknown.
     """
 
     rows: tuple[EngineRow, ...]
@@ -45,7 +46,7 @@ class EngineValidation:
 
     @property
     def summary(self) -> Summary:
-        """How good the predictions of all rows are."""
+        """The errors of all rows."""
         speed = [abs(row.error_percent or 0.0) for row in self.rows]
         time = [abs(row.time_error_percent) for row in self.rows]
         return Summary(
@@ -58,17 +59,8 @@ class EngineValidation:
 
 
 def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineValidation:
-    """Returns predicted and measured decoding on an engine, audited."""
-    gammas = tuple(dict.fromkeys(request.gammas))
-    with prepared(
-        request,
-        longest=max(gammas),
-        gammas=gammas,
-        priced_gammas=priced_gammas(gammas),
-        temperatures=tuple(dict.fromkeys(request.temperatures)),
-        server=request.server,
-        synthetic=request.synthetic,
-    ) as (engine, score, trial):
+    """Returns rows of predicted and measured decoding on an engine, with their audit."""
+    with prepared(request) as (engine, score, trial):
         trial, measured = run_trial(engine, trial, progress=progress)
         scores = _scores(trial, measured, score)
     timed = {case: timed_steps(trial, measured, case) for case in trial.cases}
@@ -77,7 +69,7 @@ def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineVali
         for case in trial.cases
         for gamma in trial.gammas
     )
-    steps = {case: timed[case].steps(trial.priced_gammas) for case in trial.cases}
+    steps = {case: timed[case].steps(request.priced_gammas) for case in trial.cases}
     return EngineValidation(
         rows,
         steps,
@@ -89,7 +81,7 @@ def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineVali
 
 
 def _scores(trial: Trial, measured: Measured, score: Scorer) -> Scores:
-    """Returns the scores of every row's texts, each text scored once."""
+    """Returns the scores of the rows' texts; equal texts are scored once."""
     scored: Scores = {}
     for temperature in trial.temperatures:
         keys = [key for key in measured.rows if key[1][0] == temperature]

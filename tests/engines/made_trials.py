@@ -1,15 +1,18 @@
 """Trials whose runs are made up: what was counted, what it took, and what models find of it."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.counting import NOTHING, Counts
 from engines.engine import Completion
-from engines.kind import EngineKind
+from engines.kind import EngineKind, EngineSettings
+from engines.trials.request import ValidateEngine
 from engines.trials.runs import EngineRun
 from engines.trials.trial import Measured, Trial
+from estimator.settings import PromptSettings, TimingSettings
 
 ENGINE = EngineKind(name="made", title="made")
 
@@ -20,36 +23,31 @@ def made_trial(
     prompts: int,
     tokens: int,
     repeats: int,
-    concurrency: int = 1,
+    concurrencies: tuple[int, ...] = (1,),
     priced: int | None = None,
     kind: EngineKind = ENGINE,
     seed: int = 0,
+    servers: Literal["together", "in-turn"] = "together",
+    precision: float | None = 0.0,
 ) -> Trial:
     """Returns a greedy trial at one gamma; `priced`: how many prompts are priced, None: all."""
     ids = tuple((n,) for n in range(prompts))
-    return Trial(
-        kind=kind,
-        target="t",
-        draft="d",
-        prompts=ids,
-        other_prompts=ids[:priced],
-        gammas=(gamma,),
-        priced_gammas=(gamma,),
-        temperatures=(0.0,),
-        concurrencies=(concurrency,),
-        draft_sampling="argmax",
-        max_new_tokens=tokens,
-        repeats=repeats,
+    request = ValidateEngine(
+        engine=EngineSettings("llama.cpp", concurrencies=concurrencies, servers=servers),
+        text=PromptSettings(max_new_tokens=tokens),
+        timing=TimingSettings(repeats=repeats, precision=precision),
         seed=seed,
-        together=True,
+        gammas=(gamma,),
+        temperatures=(0.0,),
     )
+    return Trial(request, kind, "t", "d", ids, ids[:priced], repeats)
 
 
 def made_run(
     trial: Trial, seconds: Sequence[float], *, drafts: bool, at_once: bool = False
 ) -> EngineRun:
     """Returns a run of texts of zeros, in which every draft stands; seconds of each text."""
-    [gamma], tokens = trial.gammas, trial.max_new_tokens
+    [gamma], tokens = trial.gammas, trial.request.text.max_new_tokens
     blocks = (tokens - 1) // (gamma + 1)
     each = Counts.of(blocks, blocks * gamma, (blocks,) * gamma) if drafts else NOTHING
     texts = tuple(Completion((0,) * tokens, 1, float(time)) for time in seconds)
@@ -70,7 +68,7 @@ def made_measured(
       alone, step: seconds of a token of the target, and of a step with drafts.
     """
     [gamma], [case] = trial.gammas, trial.cases
-    tokens = trial.max_new_tokens
+    tokens = trial.request.text.max_new_tokens
     measured = Measured("1")
     cells = ((use, drafted) for use in ("priced", "rows") for drafted in (0, gamma))
     for (use, drafted), rows in zip(cells, times, strict=True):

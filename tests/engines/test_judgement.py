@@ -31,7 +31,7 @@ QUIET = np.ones((2, REPEATS, PROMPTS))
 def judged(concurrency: int, speeds: NDArray[np.float64], noise: NDArray[np.float64]) -> EngineRow:
     """Returns the row of runs at some speed of each turn, shape (repeats, prompts)."""
     trial = made_trial(
-        gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS, concurrency=concurrency
+        gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS, concurrencies=(concurrency,)
     )
     [case] = trial.cases
     times = speeds * noise
@@ -143,14 +143,12 @@ def test_what_greedy_repeats_accept_past_the_end_is_one_draw() -> None:
 
 def test_steps_that_shrink_with_gamma_are_marked_in_the_row() -> None:
     """Prices at γ 1 of twice what they are at γ 3, as a clock under load once had it."""
-    trial = replace(
-        made_trial(gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS),
-        priced_gammas=(1, GAMMA),
-    )
+    trial = made_trial(gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS)
     [case] = trial.cases
     measured = made_measured(trial, np.ones((4, REPEATS, PROMPTS)), alone=ALONE, step=STEP)
     slow = [made_run(trial, [2 * 2 * STEP] * PROMPTS, drafts=True) for _ in range(REPEATS)]
-    measured.priced[1, case] = slow
+    measured.priced[1, case] = measured.rows[1, case] = slow
+    trial = replace(trial, request=replace(trial.request, gammas=(1, GAMMA)))
     scores = TextScores.of(np.zeros(TOKENS), np.ones(TOKENS, dtype=int))
     pairs = {key: [[(scores, scores)] * PROMPTS] * REPEATS for key in measured.rows}
     row = judge(trial, measured, pairs, timed_steps(trial, measured, case), GAMMA, case)

@@ -24,7 +24,7 @@ def interval(
         prompts=prompts,
         tokens=TOKENS,
         repeats=repeats,
-        concurrency=prompts if at_once else 1,
+        concurrencies=(prompts if at_once else 1,),
         priced=priced,
         seed=seed,
     )

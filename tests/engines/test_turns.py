@@ -1,8 +1,10 @@
 """Trials end when they are precise enough or the time is up, and tell what was run."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from made_trials import made_trial
@@ -62,9 +64,10 @@ class Told:
         self.notes.append(text)
 
 
-def ran(told: Told, **settings: object) -> tuple[Trial, Measured]:
-    trial = made_trial(gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS)
-    return run_trial(Made(), replace(trial, **settings), progress=told)
+def ran(told: Told, **settings: Any) -> tuple[Trial, Measured]:
+    seconds = settings.pop("seconds", math.inf)
+    trial = made_trial(gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS, **settings)
+    return run_trial(Made(), replace(trial, seconds=seconds), progress=told)
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -81,7 +84,8 @@ def test_what_there_was_time_for_is_what_every_server_wrote(
     settings: dict[str, object], prompts: int, repeats: int, together: bool
 ) -> None:
     told = Told()
-    trial, measured = ran(told, together=together, precision_percent=-1.0, **settings)
+    precision, servers = (-1.0, "together") if together else (None, "in-turn")
+    trial, measured = ran(told, servers=servers, precision=precision, **settings)
     assert (len(trial.prompts), len(trial.other_prompts)) == (prompts, prompts)
     assert trial.repeats == repeats
     assert {key[0] for key in measured.rows} == {key[0] for key in measured.priced} == {0, GAMMA}
@@ -92,7 +96,7 @@ def test_what_there_was_time_for_is_what_every_server_wrote(
 
 def test_repeats_end_once_they_are_precise() -> None:
     told = Told()
-    trial, _ = ran(told, precision_percent=0.1)
+    trial, _ = ran(told, precision=0.1)
     assert (trial.repeats, told.notes) == (1, ["precise to 0.0 %"])
     # One after the other, no speed-up is known before the last server has run.
-    assert ran(Told(), precision_percent=0.1, together=False)[0].repeats == REPEATS
+    assert ran(Told(), precision=None, servers="in-turn")[0].repeats == REPEATS
