@@ -50,7 +50,7 @@ class PassTimes:
         return resampled_interval(middle, quotients, units=self.drawn.shape[1])
 
     def shrinking(self, use: Use) -> dict[int, str]:
-        """Returns a sentence for each γ whose step time is out of order; see `steps_out_of_order`."""
+        """Returns a sentence for each γ whose step is out of order; see `steps_out_of_order`."""
         seconds = {gamma: found for (own, gamma), found in self.levels.items() if own == use}
         drafting = {gamma: found for gamma, found in seconds.items() if gamma > 0}
         return steps_out_of_order(drafting, partial(self.step_ratio, use))
@@ -121,14 +121,14 @@ def timed_steps(trial: Trial, measured: Measured, case: Case) -> PassTimes:
 
 
 def precision_percent(trial: Trial, measured: Measured) -> float | None:
-    """Returns the precision of a trial's least precise case, in per cent; None if one is unknown."""
+    """Returns the precision of a trial's least precise case, per cent; None if one is unknown."""
     every = [timed_steps(trial, measured, case).precision_percent for case in trial.cases]
     known = [percent for percent in every if percent is not None]
     return max(known) if len(known) == len(every) else None
 
 
 def unit_axis(case: Case) -> int:
-    """Returns the axis of (repeats, turns) to resample: prompts if each has a turn, else repeats."""
+    """Returns the axis of (repeats, turns) to resample: turns of one prompt each, else repeats."""
     return 1 if case[1] == 1 else 0
 
 

@@ -15,7 +15,7 @@ from estimator.timing.rates import LEAST_PROMPTS
 
 # A temperature and a concurrency.
 Case = tuple[float, int]
-# What prompts are used for: to time steps, or to predict rows.
+# The use of prompts: to time steps, or to predict rows.
 Use = Literal["priced", "rows"]
 Cell = tuple[Use, int]
 WARM_UP_PROMPTS = 2

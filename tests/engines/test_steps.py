@@ -2,8 +2,8 @@
 
 import pytest
 
+from engines.trials.request import priced_gammas
 from engines.trials.steps import Steps
-from engines.trials.trial import priced_gammas
 
 
 @pytest.mark.parametrize(
