@@ -33,8 +33,7 @@ from traffic_prices import Pricing
 from traffic_trial import Arm, Segment, Trial
 
 from engines.engine import Engine, Setting
-from engines.kind import EngineSettings, Models
-from engines.registry import engine_kinds
+from engines.kind import EngineSettings, Models, engine_kinds
 from estimator.loading.folders import folder_pair
 from estimator.settings import PromptSettings
 from estimator.writing import write_whole

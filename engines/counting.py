@@ -1,4 +1,4 @@
-"""Counters of drafts and acceptances, the metrics page that has them, and rates with intervals."""
+"""Counters of drafts and acceptances, rates with intervals, and metrics pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import zip_longest
 from operator import add, sub
 from typing import Self
 
-# Standard deviations of the normal law that hold 95 %.
+# Half-width of the 95 % interval of a normal distribution, in standard deviations.
 DEVIATIONS = 1.959963984540054
 
 
@@ -27,10 +27,10 @@ class RateInterval:
 
 
 def rate_interval(hits: float, trials: float) -> RateInterval:
-    """Returns a binomial rate with Wilson's interval; of no trials, 0 within [0, 1].
+    """Returns a binomial rate with Wilson's interval; without trials, 0 in [0, 1].
 
-    Trials need not be whole where they are only expected. The interval is of independent trials;
-    blocks of one text are nearly so.
+    Trials are assumed independent, which blocks of one text nearly are. Their number
+    may be an expectation, which need not be whole.
     """
     if trials == 0:
         return RateInterval(0.0, 0.0, 1.0)
@@ -48,12 +48,11 @@ def rate_interval(hits: float, trials: float) -> RateInterval:
 
 @dataclass(frozen=True)
 class Counts:
-    """Counters of blocks that drafted.
+    """Counters of speculation; all 0 without it.
 
-    drafts, drafted, accepted: such blocks, tokens drafted in them, those that were accepted; 0 of
-      a run without speculation.
-    by_position: blocks of which positions 1, 2, … were accepted, unconditional, as far as they are
-      listed; empty: not known.
+    drafts: number of blocks with a draft.
+    drafted, accepted: numbers of tokens.
+    by_position: number of blocks in which position 1, 2, … was accepted; empty: unknown.
     """
 
     drafts: int = 0
@@ -63,36 +62,32 @@ class Counts:
 
     @classmethod
     def of(cls, drafts: int, drafted: int, by_position: Sequence[int]) -> Counts:
-        """Returns counters whose accepted tokens are the sum over positions."""
+        """Returns counts; accepted tokens are the sum over positions."""
         return Counts(drafts, drafted, sum(by_position), tuple(by_position))
 
     def up_to(self, gamma: int) -> tuple[int, ...]:
-        """Returns the blocks of which positions 1 to γ were accepted, 0 where none is listed."""
+        """Returns `by_position` for positions 1 to γ; 0 for positions that it lacks."""
         return (*self.by_position, *(0,) * gamma)[:gamma]
 
     def __add__(self, other: Self) -> Self:
-        """Returns the counts of both together; positions if both have them."""
+        """Returns the sum; it has positions if both have them."""
         return self._combined(other, add)
 
     def since(self, earlier: Self) -> Self:
-        """Returns what was counted after `earlier`; positions if both have them.
-
-        Raises:
-          ValueError: if a counter fell, as after a restart of the server.
-        """
+        """Returns the counts after `earlier`; refuses counters that fell, as after a restart."""
         if any(now < before for now, before in self._beside(earlier)):
             raise restarted(earlier, self)
         return self._combined(earlier, sub)
 
     def _beside(self, other: Counts) -> list[tuple[int, int]]:
-        """Returns each counter with another's."""
-        told = all(each.by_position or each.accepted == 0 for each in (self, other))
+        """Returns pairs of this object's and another's counters."""
+        listed = all(each.by_position or each.accepted == 0 for each in (self, other))
         positions = zip_longest(self.by_position, other.by_position, fillvalue=0)
         return [
             (self.drafts, other.drafts),
             (self.drafted, other.drafted),
             (self.accepted, other.accepted),
-            *(positions if told else ()),
+            *(positions if listed else ()),
         ]
 
     def _combined(self, other: Self, combine: Callable[[int, int], int]) -> Self:
@@ -106,7 +101,7 @@ NOTHING = Counts()
 
 
 def restarted(earlier: Counts, later: Counts) -> ValueError:
-    """Returns the refusal of readings between which a server was restarted."""
+    """Returns the error for two readings between which the server was restarted."""
     return ValueError(
         "counters must not fall or restart between two readings, got "
         f"{earlier.drafts} drafts, then {later.drafts}: the server was restarted"
@@ -120,7 +115,7 @@ BY_POSITION = "spec_decode_num_accepted_tokens_per_pos"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A number of a metrics page, its name without the engine's prefix."""
+    """A number on a metrics page; its name lacks the engine's prefix."""
 
     name: str
     labels: Mapping[str, str]
@@ -128,7 +123,7 @@ class Sample:
 
 
 def samples(page: str, prefix: str) -> Iterator[Sample]:
-    """Gives the numbers of a page in Prometheus' text format whose names have a prefix."""
+    """Yields the numbers with a prefix on a page in Prometheus' text format."""
     from prometheus_client.parser import text_string_to_metric_families
 
     for family in text_string_to_metric_families(page):
@@ -139,12 +134,10 @@ def samples(page: str, prefix: str) -> Iterator[Sample]:
 
 
 def counters(page: str, *, prefix: str, turns_on: str) -> Counts:
-    """Returns what a metrics page counts since the server started, all engines behind it summed.
+    """Returns the counts on a metrics page of vLLM or llama.cpp, summed over its engines.
 
-    vLLM and llama.cpp count the same things under one name each; vLLM's positions begin at 0.
-
-    Raises:
-      ValueError: if a metric is missing, since speculation is off, or the page is no metrics page.
+    Args:
+      turns_on: the flag that turns speculation on, for the message if its metrics are missing.
     """
     totals: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for sample in samples(page, prefix):

@@ -1,11 +1,15 @@
-"""The kinds of engines: how each one starts, drafts, scores texts, counts and is given γ."""
+"""The facts about one kind of engine, and the list of all kinds (`engines.kinds`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pkgutil import resolve_name
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
+
+from estimator.kinds import modules_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def never_zero(ranges: Sequence[Range]) -> tuple[Range, ...]:
-    """Returns a schedule with 1 in place of 0, for engines that do badly after a pause."""
+    """Returns a schedule with γ = 1 in place of 0, for engines that recover badly from a pause."""
     found: list[Range] = []
     for each in ranges:
         gamma = max(each.gamma, 1)
@@ -30,17 +34,17 @@ def never_zero(ranges: Sequence[Range]) -> tuple[Range, ...]:
 
 
 def later(place: str) -> Callable[..., Any]:
-    """Returns the function of "module:name", whose module is not imported before it is called."""
+    """Returns a function that calls "module:name"; the module is imported at the first call."""
     return lambda *arguments: resolve_name(place)(*arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Where an engine finds its pair.
+    """The pair for an engine to load.
 
-    target, draft: names or folders; a draft's folder has the tokenizer's files, too.
-    folder: temporary folder for the engine's files; removed after the run.
-    positions: tokens of the longest prompt with its text and a draft.
+    target, draft: names or folders; a draft's folder also has the tokenizer's files.
+    folder: temporary folder for the engine's files.
+    positions: tokens of the longest prompt, its text and a draft.
     """
 
     target: str
@@ -51,39 +55,35 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """The draft that an engine uses.
-
-    kind: kind of draft (`simulator.cost.draft_shape.DraftKind`).
-    """
+    """The draft that an engine loads; kind: see `simulator.cost.draft_shape.DraftKind`."""
 
     name: str
     kind: str = "model"
 
 
-# The rule of `lookup:vllm`, which vLLM and transformers share.
+# The rule by which vLLM and transformers choose a match.
 EARLIEST = "the earliest of the longest matches, up to the text's end"
 
 
 @dataclass(frozen=True, slots=True)
 class Exports:
-    """Functions that write an engine's settings for a plan, as text that is ready to paste.
+    """Functions that write an engine's settings for a plan, as text to paste.
 
-    methods: the engine's names for drafts, by their kind (Drafted); it loads no others.
-    fixed: writes settings for exactly γ >= 1 tokens a block. Takes γ, the draft, how it drafts
-      (None: not known) and how drafts are judged.
-    stopping: the rule by which the engine ends an unsure draft (`simulator.acceptance.stopping`);
-      empty: it has no threshold. `fixed` takes the threshold last, 0: drafts have a fixed length.
+    methods: the engine's name for each kind of draft that it loads.
+    fixed: writes settings for exactly γ >= 1 tokens per block, from γ, the draft, its sampling
+      (None: unknown), the verification, and the threshold of `stopping` (0: none).
+    stopping: rule that ends an unsure draft (`simulator.acceptance.stopping`); empty: none.
     draft_sampling: how the engine drafts by default; None: its flags always state it.
-    judges_blocks: whether it can judge a draft as a whole (Sun et al. 2024).
-    schedule: writes γ by batch size. Takes the ranges, not all of γ 0, and the draft; None: the
+    judges_blocks: whether it can verify a draft as a whole (Sun et al. 2024).
+    schedule: writes γ by batch size, from ranges (some with γ above 0) and the draft; None: the
       engine takes no schedule.
     scheduled: kinds of drafts that it schedules; None: all that it loads.
-    lookup: writes at most γ tokens by lookup. Takes γ, the shortest and the longest match; None:
+    lookup: writes a lookup of at most γ tokens, from γ, the shortest and the longest match; None:
       the engine has no lookup.
-    lookup_rule: which match its lookup copies from, in words.
-    suffix: writes at most γ tokens by suffix decoding. Takes γ, the tree's depth, and whether other
-      requests' outputs count, too; None: the engine has no suffix decoding.
-    tree: writes trees of drafts. Takes depth, most children of a node, and nodes; None: no trees.
+    lookup_rule: the match that its lookup copies from, in words.
+    suffix: writes suffix decoding of at most γ tokens, from γ, the tree's depth, and whether other
+      requests' outputs are used; None: the engine has none.
+    tree: writes draft trees, from depth, most children of a node, and nodes; None: it has none.
     """
 
     methods: Mapping[str, str]
@@ -101,13 +101,11 @@ class Exports:
 
 @dataclass(frozen=True, slots=True)
 class PrintedCounts:
-    """A text in which an engine prints how many of its drafts it accepted.
+    """A text in which an engine prints its counts of drafted and accepted tokens.
 
-    form: a page of metrics, a log, or a JSON object.
-    marks: strings by which a text is recognized: prefixes of metrics of a page, parts of log lines,
-      keys of a JSON object. A text has one of them.
-    read: returns counts from the text or the object, and from γ where the user states it.
-    program: name of the program that prints the JSON; empty: the engine itself.
+    marks: strings of which such a text has one: metric prefixes, parts of log lines, or JSON keys.
+    read: returns the counts from the text or JSON object, and γ if the user states it.
+    program: program that prints the JSON.
     """
 
     form: Literal["metrics", "log", "JSON"]
@@ -122,17 +120,16 @@ class EngineKind:
 
     start: starts it with a pair; None: specplan does not run it.
     connect: connects to a running server by URL; None: it has no server.
-    takes: the optional settings that it takes, by their names in EngineSettings; other engines may
-      not take them.
-    draft_samplings: the ways of drafting that it has, its own default first.
-    drafts_past_end: whether a block drafts γ tokens though fewer can still be emitted.
-    drafts_with_prompt: whether the pass over the prompt verifies a draft already.
-    acceptance: its source unless --laws states one: "engine", its servers score given texts;
-      "local", this machine scores them; "counts", as "local", but profiles use its counters.
+    takes: names of the optional EngineSettings that it accepts.
+    draft_samplings: its ways of drafting, the default first.
+    drafts_past_end: whether a block drafts γ tokens even if fewer can still be emitted.
+    drafts_with_prompt: whether the pass over the prompt also verifies a draft.
+    acceptance: default source of acceptance: "engine", its servers score texts; "local", this
+      machine scores them; "counts", like "local", but profiles use the engine's counters.
     in_turn: whether servers of several γ run one after the other by default.
-    version_page: page of a server with a JSON object that has `version`; None: it has no such page.
+    version_page: page of a server with a JSON object that has `version`; None: no such page.
     exports: writers of its settings; None: no way to set its γ is known.
-    wall: the largest step that it captures as a graph by default; None: it captures none.
+    wall: the largest step that it captures as a CUDA graph by default; None: it captures none.
     """
 
     name: str
@@ -152,21 +149,21 @@ class EngineKind:
 
     @property
     def scores_texts(self) -> bool:
-        """Whether its servers report the probabilities of given texts."""
+        """Whether its servers score given texts."""
         return self.acceptance == "engine"
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """Which engine decodes, how it drafts, and at what load.
+    """The engine of a request, its drafting and its load; None: the engine's default.
 
-    engine_command: command that starts it, as in a shell; None: its own program.
-    draft_sampling: how it drafts; None: the engine's own default.
-    concurrencies: numbers of requests at once, each a case.
-    laws: who scores texts; None: the kind's own source.
-    target_url, draft_url: running servers, each of one model without speculation.
-    threads: threads of each model; None: as many as cores are free.
-    servers: whether the servers of all γ run at once or in turn; None: the kind's default.
+    engine: name of the kind.
+    engine_command: shell command that starts it.
+    concurrencies: numbers of simultaneous requests, each a case.
+    laws: where texts are scored.
+    target_url, draft_url: running servers with one model each, without speculation.
+    threads: threads of each model.
+    servers: whether the servers of all γ run together or one after the other.
     """
 
     engine: str
@@ -178,3 +175,32 @@ class EngineSettings:
     draft_url: str | None = None
     threads: int | None = None
     servers: Literal["together", "in-turn"] | None = None
+
+
+@cache
+def engine_kinds() -> Mapping[str, EngineKind]:
+    """Returns the `KIND` of each module of `engines.kinds`, by name."""
+    found: dict[str, EngineKind] = {
+        module.KIND.name: module.KIND for module in modules_in("engines.kinds")
+    }
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+def names_of(has: Callable[[EngineKind], object]) -> tuple[str, ...]:
+    """Returns the names of the kinds for which `has` is true."""
+    return tuple(kind.name for kind in engine_kinds().values() if has(kind))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Returns names joined as `a, b or c`."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def exports_of(name: str) -> Exports:
+    """Returns the writers of an engine's settings; refuses an engine that has none."""
+    kind = engine_kinds().get(name)
+    if kind is None or kind.exports is None:
+        known = ", ".join(names_of(lambda kind: kind.exports))
+        raise ValueError(f"an engine to export for must be one of {known}, got {name}")
+    return kind.exports

@@ -1,4 +1,4 @@
-"""Sources of counts: a URL, or a file of any form that a kind of engine prints."""
+"""Reads counts from sources: server URLs, and files that a kind of engine prints."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -10,31 +10,30 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from engines.kind import EngineKind, PrintedCounts
+from engines.kind import EngineKind, PrintedCounts, engine_kinds, listed
 from engines.observing.observation import Observation
-from engines.registry import engine_kinds, listed
 from engines.serving.http import get_text
 from estimator.writing import MOST_BYTES, text_blocks
 
 SCRAPE_SECONDS = 30.0
-# As much of a log may come before its first line of drafts.
+# A log's first line of drafts must lie within so many bytes.
 HEAD_BYTES = 1_000_000_000
 
 
 def is_live(source: str) -> bool:
-    """Returns whether a source is a server's URL."""
+    """Returns whether a source is a URL."""
     return source.startswith(("http://", "https://"))
 
 
 def observe(
     sources: Sequence[str], *, gamma: int | None, timeout_seconds: float = SCRAPE_SECONDS
 ) -> Observation:
-    """Returns what all sources count together.
+    """Returns the total of all sources.
 
     Args:
-      sources: URLs and files, at least one, of one kind of engine at one γ.
-      gamma: where the user says it.
-      timeout_seconds: how long a server's whole answer may take.
+      sources: URLs and files of one kind of engine at one γ, at least one.
+      gamma: γ as the user states it; None: not stated.
+      timeout_seconds: time limit of a server's whole answer.
     """
     return total(readings(sources, gamma=gamma, timeout_seconds=timeout_seconds))
 
@@ -42,7 +41,7 @@ def observe(
 def readings(
     sources: Sequence[str], *, gamma: int | None, timeout_seconds: float = SCRAPE_SECONDS
 ) -> tuple[Observation, ...]:
-    """Returns what each of these sources counts."""
+    """Returns the counts of each source."""
     return tuple(_read(source, gamma, timeout_seconds) for source in sources)
 
 
@@ -54,12 +53,12 @@ def total(observations: Sequence[Observation]) -> Observation:
 def between(
     sources: Sequence[str], earlier: Sequence[Observation], later: Sequence[Observation]
 ) -> Observation:
-    """Returns what all sources counted together from one reading of each to the next.
+    """Returns the total of all sources' counts between two readings of each.
 
-    Each source is subtracted separately, since a sum may rise although one server restarted.
+    Sources are subtracted one by one, because a sum may rise although one server restarted.
 
     Raises:
-      ValueError: if a server was restarted, or the sources are of several engines or γ.
+      ValueError: if a server restarted, or if sources have different engines or γ.
     """
     differences = []
     for source, before, after in zip(sources, earlier, later, strict=True):
@@ -92,7 +91,7 @@ def _scrape(source: str, gamma: int | None, timeout_seconds: float) -> Observati
 
 
 def _version(base: str, kind: EngineKind, timeout_seconds: float) -> str | None:
-    """Returns the version that a server reports; None from proxies of its metrics."""
+    """Returns the version that a server reports; None if the URL only relays its metrics."""
     if kind.version_page is None:
         return None
     try:
@@ -116,7 +115,7 @@ def _file(blocks: Iterator[str], gamma: int | None) -> Observation:
             break
         if size <= MOST_BYTES:
             head.append(block)
-        else:  # too long for anything but a log, whose first lines state the version
+        else:  # only a log may be so long; its first lines state the version
             del head[1:]
     if size > MOST_BYTES:
         raise ValueError(
@@ -148,7 +147,7 @@ def _answer(value: dict[str, Any], gamma: int | None) -> Observation:
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    """Returns the objects of JSON: one, a list of them, or one a line."""
+    """Returns the JSON objects of a text: one, a list, or one per line."""
     try:
         found = [json.loads(text)]
     except json.JSONDecodeError:

@@ -1,13 +1,12 @@
-"""How likely a model finds a text's own tokens, and the acceptance that two models' scores give.
+"""Scores of a text by a model, and the acceptance that the scores of two models imply.
 
-Along a text x that the target wrote at temperature 1, a drafted position is accepted and is x with
+Along a text x that the target wrote at temperature 1, a draft of x_t is accepted with probability
 
     a_t = min(1, q(x_t) / p(x_t))   drafts drawn from q       (Leviathan et al. 2023, Algorithm 1)
     a_t = [x_t is q's likeliest]    drafts that are q's argmax
 
-so that two numbers for each token, which every server reports, replace two whole rows; the mean of
-a_t is α, since E over x ~ p of min(1, q(x)/p(x)) is Σ min(p, q). At temperature 0 both formulas
-are the second.
+so two numbers per token, which servers report, replace two whole rows. The mean of a_t is α,
+because the mean of min(1, q(x)/p(x)) over x ~ p is Σ min(p, q). At temperature 0 drafts are argmax.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from estimator.traces.traces import DraftSampling
 
 @dataclass(frozen=True, slots=True)
 class TextScores:
-    """A model's view of the N tokens of a text.
+    """A model's scores of the N tokens of a text.
 
-    logprobs: each token's log-probability, shape (N,).
-    ranks: each token's rank in its law, 1 for the likeliest, shape (N,).
+    logprobs: log-probabilities, shape (N,).
+    ranks: ranks in the model's distribution, 1 for the likeliest, shape (N,).
     """
 
     logprobs: NDArray[np.float64]
@@ -35,11 +34,7 @@ class TextScores:
 
     @classmethod
     def of(cls, logprobs: ArrayLike, ranks: ArrayLike) -> TextScores:
-        """Returns scores, checked.
-
-        Raises:
-          ValueError: if a log-probability is missing, NaN or above 0, or a rank below 1.
-        """
+        """Returns scores; refuses log-probabilities that are NaN or above 0, and ranks below 1."""
         logs = np.asarray(logprobs, dtype=np.float64)
         found = np.asarray(ranks, dtype=np.int64)
         bad = ~(logs <= 1e-6)
@@ -60,30 +55,32 @@ def acceptance(
     """Returns a_t along a text that the target wrote at this temperature, shape (N,).
 
     Args:
-      target, draft: their scores of the text, of the laws at this temperature where drafts are
-        drawn from them.
-      temperature: 0 makes drawn drafts argmax.
+      target, draft: scores of the text; for sampled drafts, at this temperature.
+      temperature: at 0, sampled drafts are argmax, too.
     """
     if draft_sampling == "argmax" or temperature == 0:
         return np.asarray(draft.ranks == 1, dtype=np.float64)
     return np.asarray(np.exp(np.minimum(0.0, draft.logprobs - target.logprobs)))
 
 
-# Ids, and the target's scores of them.
+# Ids of a text, and the target's scores of them.
 Text = tuple[Sequence[int], TextScores]
 
 FALSE_ALARM = 1e-4
-# Difference of logits: around 50 it is two steps of bfloat16, so that rounding may tip it.
+# Difference of logits that rounding may reverse: two steps of bfloat16 near 50.
 NEAR_TIE = 0.5
 
 
 def text_gap(
-    own: Sequence[Sequence[TextScores]], alone: Sequence[Sequence[TextScores]]
+    own: Sequence[Sequence[TextScores]], baseline: Sequence[Sequence[TextScores]]
 ) -> str | None:
-    """Returns how sampled texts of an engine differ from the target's own; None: they do not.
+    """Returns how an engine's sampled texts differ from the target's own; None: they do not.
 
-    The mean log-probability of a token under the target is compared prompt by prompt, by Student's
-    t; where the texts are alike, one comparison in ten thousand calls them different.
+    Student's t compares the mean log-probability of a token under the target, prompt by prompt,
+    at a false-alarm rate of FALSE_ALARM.
+
+    Args:
+      own, baseline: the target's scores of the engine's and of its own texts, by repeat and prompt.
     """
     from scipy.stats import t
 
@@ -91,7 +88,7 @@ def text_gap(
         np.array(
             [np.mean([text.logprobs.mean() for text in texts]) for texts in zip(*runs, strict=True)]
         )
-        for runs in (own, alone)
+        for runs in (own, baseline)
     ]
     differences = means[0] - means[1]
     if len(differences) < 2:
@@ -106,13 +103,13 @@ def text_gap(
     )
 
 
-def greedy_text_gap(own: Sequence[Text], alone: Sequence[Text]) -> str | None:
-    """Returns how greedy texts differ from the target's own; None: at near ties at most.
+def greedy_text_gap(own: Sequence[Text], baseline: Sequence[Text]) -> str | None:
+    """Returns how an engine's greedy texts differ from the target's own; None: only at near ties.
 
-    Up to the first id in which two texts part both continue the same ids, so that the difference of
-    their log-probabilities there is the gap of the target's logits (`estimator.traces.text_laws`).
+    At the first different id both texts continue the same ids, so the difference of their
+    log-probabilities is the difference of the target's logits.
     """
-    gaps = np.array([_gap(*texts) for texts in zip(own, alone, strict=True)])
+    gaps = np.array([_gap(*texts) for texts in zip(own, baseline, strict=True)])
     wrong = gaps > NEAR_TIE
     if not wrong.any():
         return None
@@ -122,15 +119,15 @@ def greedy_text_gap(own: Sequence[Text], alone: Sequence[Text]) -> str | None:
     )
 
 
-def _gap(own: Text, alone: Text) -> float:
-    """Returns how far the first id of a text that is not the target's is below the target's."""
-    (ids, scores), (others, targets) = own, alone
+def _gap(own: Text, baseline: Text) -> float:
+    """Returns the gap in logits at the first id that differs from the target's text; 0: none."""
+    (ids, scores), (others, targets) = own, baseline
     parted = np.flatnonzero(np.not_equal(ids, others))
     return float((targets.logprobs - scores.logprobs)[parted[0]]) if len(parted) > 0 else 0.0
 
 
 def load_causal(source: str) -> Any:
-    """Returns a decoder-only model of transformers in float32, ready to decode."""
+    """Returns a decoder-only transformers model in float32."""
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -141,10 +138,10 @@ def load_causal(source: str) -> Any:
 def score_text(
     model: Any, prompt: Sequence[int], tokens: Sequence[int], *, temperature: float
 ) -> TextScores:
-    """Returns how likely a model finds a text at a temperature.
+    """Returns a model's scores of the text `tokens` after a prompt.
 
-    Among equally likely ids the least ranks first, as argmax has it. At temperature 0 the
-    log-probabilities are those at temperature 1.
+    Equally likely ids rank in ascending order, like argmax. At temperature 0 the log-probabilities
+    are those at temperature 1.
     """
     import torch
 

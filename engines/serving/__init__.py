@@ -1,1 +1,1 @@
-"""How a server comes to run and is spoken to: processes, requests, model files."""
+"""Server processes, HTTP requests, and model files for engines."""

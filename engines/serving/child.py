@@ -1,8 +1,8 @@
-"""A server as a child process: on a free port, waited for, and stopped in every case.
+"""Runs a server as a child process, and stops it in every case.
 
-The child leads a process group of its own, so that its workers end with it. What ends this program
-runs the same clean-up: leaving the context, an exception, Ctrl-C, SIGTERM, the interpreter's exit.
-Should this program be killed outright, the kernel ends the child (Linux: PR_SET_PDEATHSIG).
+The child leads its own process group, so its workers end with it. It is stopped when the context
+exits, also by an exception, Ctrl-C, SIGTERM or SIGHUP. If this program is killed, the kernel stops
+the child (Linux: PR_SET_PDEATHSIG).
 """
 
 import ctypes
@@ -38,18 +38,18 @@ def serving(
     start_seconds: float,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[int]:
-    """Runs a server while the context lasts, entered with its process once its health page answers.
+    """Runs a server while the context lasts; yields its process id once its health page answers.
 
     Args:
       command: program and arguments.
-      url: the server's; its page `/health` is read.
-      name: the engine's, for messages.
-      start_seconds: how long it may take to start.
+      url: URL of the server, whose page `/health` is read.
+      name: name of the engine, for messages.
+      start_seconds: time limit for the start.
       environment: variables added to this program's own.
 
     Raises:
-      ValueError: if there is no such program, or it ends or is silent before it is healthy, with
-        the last lines that it printed.
+      ValueError: if the program does not exist, ends, or is not healthy in time; with its last
+        lines of output.
     """
     with tempfile.TemporaryFile("w+b") as log, _terminating():
         process = _start(command, log, name, environment)
@@ -62,7 +62,7 @@ def serving(
                 raise ValueError(f"{name} must start{fault}; it said last: {_last(log)}")
             yield process.pid
         except (OSError, EOFError) as error:
-            # A request that fails because the engine died: its log says why.
+            # The request may have failed because the engine died; then its log has the reason.
             if _ended(process):
                 raise ValueError(
                     f"{name} must keep running, got exit status {process.returncode}: {_last(log)}"
@@ -73,14 +73,14 @@ def serving(
 
 
 def thread_seconds(process: int | None) -> dict[str, float]:
-    """Returns the CPU seconds of each thread of a process; empty where the system has no /proc."""
+    """Returns the CPU seconds of each thread of a process; empty on systems without /proc."""
     tasks = Path(f"/proc/{process}/task")
     try:
         return {
             task.name: int((task / "schedstat").read_text().split()[0]) / 1e9
             for task in tasks.iterdir()
         }
-    except OSError:  # also where there is no process, or a thread ends meanwhile
+    except OSError:  # also if there is no process, or a thread ends meanwhile
         return {}
 
 
@@ -92,7 +92,7 @@ def free_port() -> int:
 
 
 def healthy(url: str) -> bool:
-    """Returns whether a server's health page answers with success."""
+    """Returns whether a server's health page answers with status 200."""
     try:
         with urllib.request.urlopen(f"{url}/health", timeout=5) as answer:
             return int(answer.status) == 200
@@ -124,7 +124,7 @@ def _die_with_parent() -> None:
 
 
 def _up(process: subprocess.Popen[bytes], url: str, seconds: float) -> bool:
-    """Returns whether a server became healthy in so many seconds, and before it ended."""
+    """Returns whether a server becomes healthy in time, without ending."""
     end = time.monotonic() + seconds
     while not healthy(url):
         if process.poll() is not None or time.monotonic() > end:
@@ -134,7 +134,7 @@ def _up(process: subprocess.Popen[bytes], url: str, seconds: float) -> bool:
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:
-    """Returns whether a process has ended, or does now: its connections close before it is gone."""
+    """Returns whether a process ends in a moment; its connections close before it does."""
     try:
         process.wait(timeout=ENDING_SECONDS)
     except subprocess.TimeoutExpired:
@@ -143,7 +143,7 @@ def _ended(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _last(log: IO[bytes]) -> str:
-    """Returns the last lines of a log, in one."""
+    """Returns the last lines of a log, joined."""
     descriptor = log.fileno()
     size = os.fstat(descriptor).st_size
     text = os.pread(descriptor, 16384, max(0, size - 16384)).decode(errors="replace")
@@ -152,7 +152,7 @@ def _last(log: IO[bytes]) -> str:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ends the child's whole group, gently first; returns when all of it is gone."""
+    """Ends the child's whole group, first by SIGTERM; returns when all its processes have ended."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -175,14 +175,14 @@ def _group_lives(process: subprocess.Popen[bytes]) -> bool:
 
 @contextmanager
 def _terminating() -> Iterator[None]:
-    """Makes SIGTERM and SIGHUP unwind the stack, as Ctrl-C does, while the context lasts."""
+    """Makes SIGTERM and SIGHUP unwind the stack like Ctrl-C while the context lasts."""
 
     def unwind(number: int, _frame: FrameType | None) -> NoReturn:
         sys.exit(128 + number)
 
     try:
         before = {n: signal.signal(n, unwind) for n in (signal.SIGTERM, signal.SIGHUP)}
-    except ValueError:  # Not the main thread: only that one may do so.
+    except ValueError:  # only the main thread may set signal handlers
         before = {}
     try:
         yield

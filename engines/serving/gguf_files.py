@@ -1,4 +1,4 @@
-"""GGUF files, as llama.cpp reads them, of Llama-shaped models in Hugging Face folders."""
+"""Writes Llama-shaped models from Hugging Face folders as GGUF files for llama.cpp."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ ARCHITECTURE = "LlamaForCausalLM"
 def write_gguf(folder: Path, tokenizer_folder: Path, path: Path) -> None:
     """Writes a model and its byte-level BPE tokenizer as one GGUF file in float32.
 
-    Larger and other models have a converter of llama.cpp's own, which knows every family.
+    llama.cpp's own converter handles other models.
 
     Raises:
       ValueError: if the model is not Llama-shaped, or its tokenizer not byte-level BPE.
@@ -48,7 +48,7 @@ def write_gguf(folder: Path, tokenizer_folder: Path, path: Path) -> None:
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config["num_hidden_layers"])
     for name, weights in load_file(folder / "model.safetensors").items():
         values = weights.astype(np.float32)
-        # llama.cpp rotates neighbouring pairs of a head's dimensions, Hugging Face its halves.
+        # llama.cpp rotates neighbouring dimensions of a head, Hugging Face its two halves.
         for part, count in (("q_proj.weight", heads), ("k_proj.weight", kv_heads)):
             if name.endswith(part):
                 halves = values.reshape(count, 2, -1, values.shape[1])

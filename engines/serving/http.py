@@ -1,4 +1,4 @@
-"""Requests to a server: limited in time and size as a whole, their failures in one line."""
+"""HTTP requests with a limit on total time and size, and one-line errors."""
 
 import json
 import threading
@@ -9,25 +9,17 @@ from typing import Any
 
 from estimator.writing import limited
 
-# How long an answer to a prompt may take.
+# Time limit of an answer to a prompt.
 TIMEOUT_SECONDS = 600.0
 
 
 def get_text(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
-    """Returns a page.
-
-    Args:
-      url: http or https.
-      timeout_seconds: how long the request may take until its answer has ended.
-    """
+    """Returns a page; timeout_seconds limits the time until the answer has ended."""
     return _answer(urllib.request.Request(url), timeout_seconds)
 
 
 def post_json(url: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Returns the JSON object that a server answers to one.
-
-    ValueError and OSError are raised as by `get_text`.
-    """
+    """Returns the JSON object with which a server answers a JSON object."""
     request = urllib.request.Request(
         url, json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
@@ -48,7 +40,7 @@ def _answer(request: urllib.request.Request, timeout_seconds: float) -> str:
         except Exception as error:
             found.set_exception(error)
 
-    # Every byte restarts a socket's own timeout, so another thread waits for the answer.
+    # Each byte restarts the socket's own timeout, so a thread limits the total time.
     threading.Thread(target=ask, daemon=True).start()
     try:
         return found.result(timeout_seconds)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from engines.counting import NOTHING
 from engines.text_scores import acceptance, greedy_text_gap, text_gap
 from engines.trials.audit import Predicted, audit, predict, simulated
+from engines.trials.pair import Pair
 from engines.trials.row import EngineRow
 from engines.trials.runs import EngineRun
-from engines.trials.scoring import Pair
 from engines.trials.timing import PassTimes, speed_up_interval
 from engines.trials.trial import Case, Measured, Trial
 from estimator.prompts.prompts import prompts_hash

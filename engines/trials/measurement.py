@@ -10,10 +10,9 @@ from engines.engine import Engine, Setting
 from engines.observing.observation import Observation
 from engines.observing.profiles import counted_drafting
 from engines.text_scores import acceptance
-from engines.trials.pair import prepared
+from engines.trials.pair import Pair, prepared
 from engines.trials.request import MeasureEngine
 from engines.trials.runs import run
-from engines.trials.scoring import Pair
 from engines.trials.timing import block_seconds, timed_steps
 from engines.trials.trial import Measured, Trial
 from engines.trials.turns import run_trial

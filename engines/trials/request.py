@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from engines.kind import EngineKind, EngineSettings
-from engines.registry import engine_kinds, listed, names_of
+from engines.kind import EngineKind, EngineSettings, engine_kinds, listed, names_of
 from estimator.settings import PromptSettings, TimingSettings
 from estimator.traces.traces import DraftSampling
 

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 from engines.trials.judgement import Scores, judge
-from engines.trials.pair import prepared
+from engines.trials.pair import Pair, Scorer, Text, prepared
 from engines.trials.request import ValidateEngine
 from engines.trials.row import EngineRow
-from engines.trials.scoring import Pair, Scorer, Text
 from engines.trials.steps import Steps
 from engines.trials.timing import precision_percent, timed_steps
 from engines.trials.trial import Case, Measured, Trial

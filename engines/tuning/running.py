@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 
 from engines.engine import EngineServer, Setting
-from engines.kind import EngineKind
-from engines.registry import engine_kinds, listed, names_of
+from engines.kind import EngineKind, engine_kinds, listed, names_of
 from engines.servers.llama_cpp import LlamaCppServer
 from engines.serving.child import healthy
 from engines.serving.http import get_text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engines.registry import names_of
+from engines.kind import names_of
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option
 from specplan.options.kinds import Background, chosen, cost_kinds, prices

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import click
 
-from engines.kind import EngineKind
-from engines.registry import engine_kinds, names_of
+from engines.kind import EngineKind, engine_kinds, names_of
 from specplan.options.declared import command_option, together
 from specplan.options.ranges import integers, numbers
 

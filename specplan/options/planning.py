@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engines.registry import engine_kinds, names_of
+from engines.kind import engine_kinds, names_of
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.declared import option
 from specplan.options.draft_kind import COPIES, DRAFT_KINDS, DraftNamed, law_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engines.registry import engine_kinds
+from engines.kind import engine_kinds
 from specplan.options.costs.measured_loads import MeasuredLoads
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.costs.roofline import Roofline

@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from engines.kind import EARLIEST
-from engines.registry import exports_of, listed, names_of
+from engines.kind import EARLIEST, exports_of, listed, names_of
 from specplan.reports.advice import odds_text
 
 if TYPE_CHECKING:

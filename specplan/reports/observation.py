@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engines.kind import engine_kinds
 from engines.observing.requests import alpha_spread
-from engines.registry import engine_kinds
 from specplan.reports.table import GAMMA, Column, table
 
 if TYPE_CHECKING:

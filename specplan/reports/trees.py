@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from engines.registry import exports_of
+from engines.kind import exports_of
 from specplan.reports.possible import blocks_take_a_step, possible
 from specplan.reports.table import MS, TOKENS, Column, bounds, shown, table
 

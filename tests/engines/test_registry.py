@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from engines.kind import EngineKind
-from engines.registry import engine_kinds, exports_of
+from engines.kind import EngineKind, engine_kinds, exports_of
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 def test_to_know_the_kinds_imports_nothing_heavy() -> None:
-    program = "import sys; from engines.registry import engine_kinds as k; k(); print(*sys.modules)"
+    program = "import sys; from engines.kind import engine_kinds as k; k(); print(*sys.modules)"
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

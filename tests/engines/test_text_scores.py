@@ -11,7 +11,7 @@ from vllm_server import vllm_server
 
 from engines.servers.vllm import VllmServer, _rank
 from engines.text_scores import TextScores, acceptance
-from engines.trials.scoring import LocalScorer, require_scored_temperature
+from engines.trials.pair import LocalScorer, require_scored_temperature
 from estimator.traces.scoring import trace
 from estimator.traces.traces import DraftSampling
 from reference.drafters.model_drafter import ModelDrafter
@@ -83,7 +83,7 @@ def tied_model(ids: torch.Tensor) -> SimpleNamespace:
 def test_of_ids_that_tie_the_least_is_the_likeliest_to_both_scorers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in ("engines.trials.scoring", "vllm_server"):
+    for module in ("engines.trials.pair", "vllm_server"):
         monkeypatch.setattr(f"{module}.load_causal", lambda source: tied_model)
     text = ((0,), (1, 4, 3, 0))
     [(of_target, of_draft)] = LocalScorer("T", "D")([text], 0.0)

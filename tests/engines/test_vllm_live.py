@@ -22,8 +22,8 @@ from engines.observing.vllm import TURNS_ON
 from engines.servers.vllm import Vllm, VllmServer
 from engines.sources import observe
 from engines.text_scores import acceptance
+from engines.trials.pair import EngineScorer, LocalScorer
 from engines.trials.runs import EngineRun
-from engines.trials.scoring import EngineScorer, LocalScorer
 from reference.drafters.state_head import StateHeadDrafter
 from reference.laws.sampling import Sampling
 from reference.models.embedded import weights_folder

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engines.registry import engine_kinds
+from engines.kind import engine_kinds
 from simulator.cost.pricing import DEFAULT_CONTEXT, Load, Pricing
 from specplan.options.declared import option
 from specplan.options.deployment import (

@@ -6,7 +6,7 @@ import pytest
 from made_engine import KIND, PROMPTS, MadeEngine, made_tuning, searched
 from msgspec.structs import replace
 
-from engines.registry import engine_kinds
+from engines.kind import engine_kinds
 from engines.tuning.bench import Bench
 from engines.tuning.search import Search, flags_of
 from engines.tuning.tuned import Tuned, read_tuned

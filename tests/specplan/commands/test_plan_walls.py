@@ -8,7 +8,7 @@ import pytest
 from plan_inputs import run, run_json
 from refusals import assert_refused
 
-from engines.registry import engine_kinds
+from engines.kind import engine_kinds
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 HEAD = (

@@ -12,8 +12,7 @@ from typing import get_args
 
 import pytest
 
-from engines.kind import Drafted, never_zero
-from engines.registry import exports_of, names_of
+from engines.kind import Drafted, exports_of, names_of, never_zero
 from reference.models.embedded import weights_folder
 from simulator.choice.schedule import Range
 from simulator.cost.draft_shape import DraftKind
