@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.formats.arpa_writer import write_arpa
+from ngram.formats.arpa_files import write_arpa
 from ngram.rows.words import END
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate

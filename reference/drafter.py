@@ -1,14 +1,14 @@
-"""The drafter protocol, and the draft: tokens with the distributions they were drawn from."""
+"""The drafter protocol, its result (the draft), and the loop that drafts token by token."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from reference.laws.laws import Laws, OneHot
+from reference.laws.laws import Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Scores, Stretch
 from reference.models.model import Model
@@ -17,18 +17,18 @@ from reference.policies.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Proposed tokens and the distributions that generated them.
+    """Proposed tokens and the distributions that they were drawn from.
 
     tokens: shape (gamma,), int64, on the target's device; gamma may be 0.
-    q: row i is the distribution that tokens[i] was drawn from, over the target's vocabulary.
+    q: row i is the distribution of tokens[i], over the target's vocabulary; one-hot if the draft
+      was chosen without randomness. In a draft that branches it depends on the earlier children of
+      the same token.
     witness: one number per computed distribution, finite exactly where the model's logits were
-      (`OneHot.witness`). Shape (gamma,), or (gamma + 1,) if the policy refused to draw from the
-      last distribution. None if no model computed them. Checked with the block's results, so that
-      drafting does not wait for the device.
-    parents: for a draft that branches, the index of the token that each token follows, -1 for the
-      text. None: each token follows the previous one. The children of one token differ. The rows of
-      q are one-hot if the draft was chosen without randomness; else a child's row is the
-      distribution that it was drawn from, given the children before it.
+      finite. Shape (gamma,), or (gamma + 1,) if the policy refused to draw from the last
+      distribution; None without a model. The verifier checks it together with the block's results,
+      so that drafting does not wait for the device.
+    parents: for a draft that branches, the index of the token that each token follows; -1: the
+      text. The children of one token differ. None: each token follows the previous one.
     """
 
     tokens: Tensor
@@ -46,27 +46,27 @@ def no_draft(device: torch.device) -> Draft:
 class Drafter(Protocol):
     """Proposes continuations of a text.
 
-    From one call of `propose` to the next, the text keeps a prefix of the earlier text and draft
-    (the accepted tokens) and gains one token of the target. So a drafter's cache of the text
-    without its last token stays valid up to that prefix. (The text can also become shorter, if the
-    drafter serves another draft some of whose tokens were rejected.)
+    Between two calls of `propose` the text keeps the accepted tokens of the draft and gains one
+    token of the target, so a drafter's cache of the text stays valid up to the first rejected
+    token. (The text becomes shorter if the drafter serves another draft that was rejected.)
 
     Example: a drafter that repeats the last token of the text.
 
-        class RepeatDrafter:
-            name, sampling, forward_seconds = "repeat", None, 0.0
-
-            def start(self, prompt, text):
-                pass
-
-            def propose(self, text, limit, policy, generator):
-                law = OneHot(torch.tensor(text[-1:]))
-                return draft_tokens(lambda drafted: law, limit, policy, generator)
-
-            def score(self, stretch, options):
-                before = [stretch.text[-1], *stretch.tokens[:-1]]
-                scores = score_laws(stretch, OneHot(torch.tensor(before)), options.leniences)
-                return [scores for _ in options.samplings]
+      >>> from reference.laws.scoring import score_laws
+      >>> from reference.policies.policy import Fixed
+      >>> class RepeatDrafter(Drafter):
+      ...     name, sampling, forward_seconds = "repeat", None, 0.0
+      ...     def start(self, prompt, text):
+      ...         pass
+      ...     def propose(self, text, limit, policy, generator):
+      ...         law = OneHot(torch.tensor(text[-1:]))
+      ...         return draft_tokens(lambda drafted: law, limit, policy, generator)
+      ...     def score(self, stretch, options):
+      ...         before = [stretch.text[-1], *stretch.tokens[:-1]]
+      ...         scores = score_laws(stretch, OneHot(torch.tensor(before)), options.leniences)
+      ...         return [scores for _ in options.samplings]
+      >>> RepeatDrafter().propose([5, 7], 3, Fixed(3), torch.Generator()).tokens
+      tensor([7, 7, 7])
     """
 
     @property
@@ -79,50 +79,42 @@ class Drafter(Protocol):
 
     @property
     def forward_seconds(self) -> float:
-        """Seconds spent on distributions so far: forward passes of a model, look-ups in a table."""
+        """Seconds spent so far on computing distributions."""
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
-        """Begins a new text.
+        """Begins a new text; refuses, before any pass, a prompt that it cannot draft for.
 
-        Args:
-          text: the ids that decoding continues; the prompt itself for a decoder-only target.
-
-        Raises:
-          ValueError: before any pass, if the drafter cannot draft for this prompt.
+        text: the ids that decoding continues; the prompt itself for a decoder-only target.
         """
 
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        """Returns up to `limit` tokens after text; the policy or the drafter may stop earlier.
+        """Returns up to `limit` tokens after the text; policy or drafter may stop earlier.
 
-        A drawn token is never dropped: that would bias the output.
+        A drawn token must not be dropped: that would bias the output.
         """
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns the probability that each token of a stretch would be accepted if drafted.
+        """Returns, for each sampling setting, how likely the tokens of a stretch are accepted.
 
-        Called after `start`, for consecutive stretches of one text. A model scores each stretch in
-        one parallel pass.
-
-        Returns:
-          one result per sampling setting; equal results if the drafter has no settings.
+        Called after `start`, for consecutive stretches of one text. A drafter without settings
+        returns the same scores for each of them.
         """
 
 
 @runtime_checkable
 class ReadsStates(Protocol):
-    """A drafter that reads hidden states of the target's pass over the prompt."""
+    """A drafter that reads the target's hidden states of the prompt."""
 
     def read_prompt(self, text: Sequence[int]) -> None:
-        """Reads the states. Called after `start`, when the target has read all but the last id."""
+        """Reads the states; called when the target has read all but the text's last id."""
 
 
 class Clock:
-    """A stopwatch for one block, which starts when it is made."""
+    """Divides the seconds of one block among drafter, target and the rest."""
 
     def __init__(self, drafter: Drafter | None, target: Model) -> None:
-        """Starts the clock. Without a drafter the drafting time is 0."""
         self._drafter = drafter
         self._target = target
         self._began = time.perf_counter()
@@ -136,3 +128,38 @@ class Clock:
         """Returns seconds in the drafter's passes, in the target's passes, and elsewhere."""
         draft, verify = (now - then for now, then in zip(self._passes(), self._before, strict=True))
         return draft, verify, time.perf_counter() - self._began - draft - verify
+
+
+def draft_tokens(
+    law_after: Callable[[list[Tensor]], Laws],
+    limit: int,
+    policy: Policy,
+    generator: torch.Generator,
+) -> Draft:
+    """Returns up to `limit` tokens, drawn one by one until the policy stops.
+
+    The policy sees each distribution before the draw and each token after it.
+
+    Args:
+      law_after: returns the next distribution, given the tokens drafted so far, of shape (1,) each.
+    """
+    tokens: list[Tensor] = []
+    laws: list[Laws] = []
+    while len(tokens) < limit:
+        laws.append(law_after(tokens))
+        if not policy.trusts(laws[-1]):
+            break
+        tokens.append(laws[-1].draw(generator))
+        if len(tokens) < limit and not policy.goes_on(tokens[-1], laws[-1]):
+            break
+    nothing = no_draft(generator.device)
+    if not laws:
+        return nothing
+    drafted, computed = torch.cat([nothing.tokens, *tokens]), concatenate(laws)
+    return Draft(drafted, computed.first(len(drafted)), computed.witness)
+
+
+def draft_from(laws: Laws, limit: int, policy: Policy, generator: torch.Generator) -> Draft:
+    """Returns up to `limit` tokens drawn from the distributions of consecutive positions."""
+    places = torch.arange(limit, device=laws.device).split(1)
+    return draft_tokens(lambda tokens: laws.at(places[len(tokens)]), limit, policy, generator)

@@ -1,70 +1,32 @@
-"""Speculative decoding: the one loop, into which every drafter, policy and rule fits."""
+"""Speculative decoding: reads a prompt, then decodes the text block by block.
 
+Every drafter, policy and acceptance rule plugs into `speculative_blocks`. The same target without a
+draft is decoded by `autoregressive_blocks`.
+"""
+
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 
-from reference.branches import walk
-from reference.drafter import Clock, Draft, Drafter
+from reference.drafter import Clock, Draft, Drafter, ReadsStates
 from reference.laws.sampling import Sampling
-from reference.models.model import Model, require_finite
+from reference.models.model import Model, positions_of, require_finite, text_limit
 from reference.policies.policy import Policy
-from reference.records import Block
-from reference.rules.strict import STRICT, Rule, Strict
+from reference.records import Block, Generation
+from reference.rules.rule import STRICT, Rule, Strict
 from reference.stopping import Stopping
-from reference.verifier import Verified, verify
-
-
-def verify_draft(
-    target: Model,
-    draft: Draft,
-    text: Sequence[int],
-    *,
-    drafter_name: str,
-    sampling: Sampling,
-    rule: Rule,
-    generator: torch.Generator,
-) -> Verified:
-    """Returns the result of verifying a draft in one target call.
-
-    Leviathan et al. 2023, Algorithm 1. Afterwards the target's cache holds the text and the
-    accepted tokens.
-
-    Args:
-      target: its cache holds text without its last ids (at least one).
-      sampling: turns the target's logits into distributions; the drafter has its own settings.
-
-    Raises:
-      ValueError: if the draft branches and the rule is not the strict one.
-      FloatingPointError: if a model returned logits that are NaN or infinite.
-    """
-    unseen = torch.tensor(text[target.length :], device=target.device)
-    if draft.parents is not None:
-        if not isinstance(rule, Strict):
-            raise ValueError(f"a draft that branches needs the strict rule, got {rule.name}")
-        return walk(target, draft, text, unseen, sampling=sampling, generator=generator)
-    logits = target.extend(torch.cat([unseen, draft.tokens]))[len(unseen) - 1 :]
-    p = sampling.laws(logits, text, [draft.tokens])
-    count, own = verify(p, draft, rule=rule, generator=generator)
-
-    # The only wait for the device in a block; ids are exact in double precision.
-    q_witness = draft.tokens[:0] if draft.witness is None else draft.witness
-    results = torch.cat([draft.tokens, count, own, p.witness.double(), q_witness]).tolist()
-    ids, witness = results[: len(draft.tokens) + 2], results[len(draft.tokens) + 2 :]
-    require_finite(witness[len(logits) :], drafter_name, len(text))
-    require_finite(witness[: len(logits)], target.name, len(text))
-    *drafted, accepted, token = map(int, ids)
-    target.rollback(len(text) + accepted)
-    return Verified(tuple(drafted), accepted, token, p)
+from reference.tree_verify import verify_tree
+from reference.verify import Verified, verify
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A pair of target and drafter, with the settings under which they decode a text.
+    """A target and a drafter, with the settings under which they decode.
 
-    sampling: turns the target's logits into distributions; the drafter has its own settings.
-    stopping: when the text ends.
+    sampling: the target's settings; the drafter has its own.
+    stopping: when a text ends.
     rule: decides which drafted tokens are accepted.
     """
 
@@ -79,14 +41,14 @@ class Subject:
 def speculative_blocks(
     subject: Subject, text: list[int], policy: Policy, generator: torch.Generator
 ) -> Iterator[Block]:
-    """Yields the blocks of a text, one target call each (Leviathan et al. 2023, Algorithm 1).
+    """Yields a text's blocks as they are decoded, one target call each, for batch size 1.
 
-    A block is yielded as soon as it is decoded. Batch size 1, as in the papers.
+    Leviathan et al. 2023, Algorithm 1.
 
     Args:
-      subject: the pair, after `reference.generation.start` on this text.
-      text: the ids to continue; not changed.
-      policy: decides how many tokens each block drafts, and from which distributions.
+      subject: the pair; `start` has read the prompt.
+      text: the ids to continue, as `start` returned them; not changed.
+      policy: decides how many tokens each block drafts.
       generator: random numbers, on the target's device.
     """
     target, drafter, stopping = subject.target, subject.drafter, subject.stopping
@@ -96,9 +58,9 @@ def speculative_blocks(
     ending = None
     while ending is None:
         clock = Clock(drafter, target)
-        # A block ends with the target's token, so one token less than the rest is drafted.
-        room = prefix + stopping.max_new_tokens - len(text) - 1
-        gamma = min(policy.gamma(blocks), room)
+        # The target adds a token to every block, so one token less than the rest is drafted.
+        rest = prefix + stopping.max_new_tokens - len(text)
+        gamma = min(policy.gamma(blocks), rest - 1)
         verified = verify_draft(
             target,
             drafter.propose(text, gamma, policy, generator),
@@ -117,3 +79,160 @@ def speculative_blocks(
             )
         )
         yield blocks[-1]
+
+
+def verify_draft(
+    target: Model,
+    draft: Draft,
+    text: Sequence[int],
+    *,
+    drafter_name: str,
+    sampling: Sampling,
+    rule: Rule,
+    generator: torch.Generator,
+) -> Verified:
+    """Returns which tokens of a draft the target accepts, and the target's next token.
+
+    The target makes one call. Afterwards its cache holds the text and the accepted tokens.
+
+    Args:
+      target: its cache lacks at least the last id of the text.
+      drafter_name: the drafter's name, for messages.
+      sampling: the target's settings.
+
+    Raises:
+      ValueError: if the draft branches and the rule is not the strict one.
+      FloatingPointError: if a model returned logits that are NaN or infinite.
+    """
+    unseen = torch.tensor(text[target.length :], device=target.device)
+    if draft.parents is not None:
+        if not isinstance(rule, Strict):
+            raise ValueError(f"a draft that branches needs the strict rule, got {rule.name}")
+        return verify_tree(target, draft, text, unseen, sampling=sampling, generator=generator)
+    logits = target.extend(torch.cat([unseen, draft.tokens]))[len(unseen) - 1 :]
+    p = sampling.laws(logits, text, [draft.tokens])
+    count, own = verify(p, draft, rule=rule, generator=generator)
+
+    # The block's only wait for the device: one transfer of ids and of the numbers that show whether
+    # the logits were finite. Ids are exact in double precision.
+    q_witness = draft.tokens[:0] if draft.witness is None else draft.witness
+    results = torch.cat([draft.tokens, count, own, p.witness.double(), q_witness]).tolist()
+    ids, witness = results[: len(draft.tokens) + 2], results[len(draft.tokens) + 2 :]
+    require_finite(witness[len(logits) :], drafter_name, len(text))
+    require_finite(witness[: len(logits)], target.name, len(text))
+    *drafted, accepted, token = map(int, ids)
+    target.rollback(len(text) + accepted)
+    return Verified(tuple(drafted), accepted, token, p)
+
+
+@torch.inference_mode()
+def autoregressive_blocks(
+    target: Model,
+    text: list[int],
+    *,
+    sampling: Sampling,
+    stopping: Stopping,
+    generator: torch.Generator,
+) -> Iterator[Block]:
+    """Yields one block of one token for each target call; arguments as in `speculative_blocks`."""
+    prefix = len(text)
+    text = list(text)
+    ending = None
+    while ending is None:
+        clock = Clock(None, target)
+        logits = target.extend(torch.tensor(text[-1:], device=target.device))
+        law = sampling.laws(logits, text)
+        token, witness = torch.cat([law.draw(generator), law.witness.double()]).tolist()
+        require_finite([witness], target.name, len(text))
+        emitted, ending = stopping.cut(text, [int(token)], emitted=len(text) - prefix)
+        text += emitted
+        yield Block(0, (), tuple(emitted), 0, *clock.seconds(), ending=ending)
+
+
+def opening_text(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
+    """Returns the ids that decoding will continue. Runs no model.
+
+    Raises:
+      ValueError: if the prompt is empty, or if prompt and new tokens exceed the target's positions.
+    """
+    if len(prompt) == 0:
+        raise ValueError("a prompt must have at least one token, got none")
+    text = target.beginning(prompt)
+    limit = text_limit(target, len(text))
+    if limit is not None and len(text) + stopping.max_new_tokens > limit:
+        raise ValueError(
+            f"prompt and new tokens must fit the {positions_of(target, limit)}, "
+            f"got {len(text)} + {stopping.max_new_tokens} tokens"
+        )
+    return text
+
+
+def start(
+    target: Model, drafter: Drafter | None, prompt: Sequence[int], stopping: Stopping
+) -> tuple[list[int], float]:
+    """Reads the prompt; returns the ids to continue and the seconds of the prompt's passes."""
+    text = opening_text(target, prompt, stopping)
+    began = time.perf_counter()
+    # The drafter may refuse a prompt that the target accepts, so it starts first.
+    if drafter is not None:
+        drafter.start(prompt, text)
+    target.start(prompt)
+    if isinstance(drafter, ReadsStates):
+        drafter.read_prompt(text)
+    return text, time.perf_counter() - began
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A text whose prompt has been read; iterating over `blocks` decodes it.
+
+    text: the ids to continue.
+    prefill_seconds: time of the prompt's passes.
+    blocks: an iterator, to be used once.
+    """
+
+    text: Sequence[int]
+    prefill_seconds: float
+    blocks: Iterator[Block]
+
+    def finished(self) -> Generation:
+        """Decodes the rest and returns the whole text."""
+        return Generation(tuple(self.text), tuple(self.blocks), self.prefill_seconds)
+
+
+def plain_session(
+    target: Model,
+    prompt: Sequence[int],
+    *,
+    sampling: Sampling,
+    stopping: Stopping,
+    generator: torch.Generator,
+) -> Session:
+    """Returns a session in which the target decodes without a draft."""
+    text, seconds = start(target, None, prompt, stopping)
+    blocks = autoregressive_blocks(
+        target, text, sampling=sampling, stopping=stopping, generator=generator
+    )
+    return Session(text, seconds, blocks)
+
+
+def speculative_session(
+    subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
+) -> Session:
+    """Returns a session of speculative decoding, whose text has the target's distribution."""
+    text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
+    return Session(text, seconds, speculative_blocks(subject, text, policy, generator))
+
+
+def decode(
+    target: Model,
+    prompt: Sequence[int],
+    *,
+    sampling: Sampling,
+    stopping: Stopping,
+    generator: torch.Generator,
+) -> Generation:
+    """Returns the target's own continuation of a prompt, decoded without a draft."""
+    return plain_session(
+        target, prompt, sampling=sampling, stopping=stopping, generator=generator
+    ).finished()

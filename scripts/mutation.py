@@ -52,7 +52,7 @@ SUBJECTS = {
         ("tests/simulator/cost/test_cost*.py",),
     ),
     "rules": Subject(
-        ("reference/rules/*.py", "reference/verifier.py"),
+        ("reference/rules/*.py", "reference/verify.py"),
         (
             "tests/reference/test_decoder_acceptance.py",
             "tests/reference/test_decoder_exact_law.py",
@@ -84,7 +84,7 @@ SUBJECTS = {
         ("reference/speculative.py", "reference/stopping.py", "studies/bild/loop.py"),
         (
             "tests/reference/test_decoder_exact_law.py",
-            "tests/reference/test_branches.py",
+            "tests/reference/test_tree_verify.py",
             "tests/reference/test_decoder_bad_input.py",
             "tests/studies/bild/test_bild_decoder.py",
             "tests/reference/test_decoder_stopping.py",
@@ -92,8 +92,8 @@ SUBJECTS = {
         ),
     ),
     "branches": Subject(
-        ("reference/branches.py", "reference/drafters/trees.py"),
-        ("tests/reference/test_branches.py", "tests/reference/drafters/test_trees.py"),
+        ("reference/tree_verify.py", "reference/drafters/trees.py"),
+        ("tests/reference/test_tree_verify.py", "tests/reference/drafters/test_trees.py"),
     ),
     "trees": Subject(
         ("simulator/schemes/trees.py", "simulator/schemes/tree_choice.py"),

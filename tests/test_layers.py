@@ -23,9 +23,8 @@ ROOMS: dict[str, list[str]] = {
     "simulator": ["numerics", "cost", "acceptance", "choice", "schemes", "traffic"],
     "reference": [
         "atomic", "reading", "laws", "models", "records", "stopping", "policies", "drafter",
-         "draft_loop", "rules", "verifier", "branches", "speculative",
-        "generation", "beams", "speculative_beams", "state_heads", "drafters", "scoring",
-        "training",
+        "rules", "verify", "tree_verify", "speculative", "beams", "speculative_beams",
+        "score_text", "state_heads", "drafters", "training",
     ],
     "ngram": ["rows", "formats", "training", "drafters", "copies"],
     "estimator": [

@@ -31,6 +31,6 @@ class EarlyExit(ModelKind):
         return cls(positive(needed_value(text, cls), "exit:N", text))
 
     def model(self, context: LoadContext) -> CachedModel:
-        from reference.drafters.early_exit import early_exit
+        from reference.models.derived import early_exit
 
         return early_exit(context.target, self.layers)

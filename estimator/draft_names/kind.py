@@ -75,7 +75,7 @@ class DrafterKind(ABC):
     own_states: whether it needs hidden states of the target's own passes, and so cannot draft for
       another model.
     rescores: whether it can choose among drafts of blockwise heads.
-    supports_trees: whether it can draft trees (`reference.drafters.branching`).
+    supports_trees: whether it can draft trees (`reference.drafters.trees`).
     uncompiled: why the models cannot have compiled passes with it; None: they can.
     unspread: why the target cannot be spread over several devices with it; None: it can.
     unmeasured: why its acceptance cannot be measured; None: it can.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from estimator.draft_names.kind import DrafterOf
-    from reference.drafters.branching import Branching
+    from reference.drafters.trees import Branching
 
 MOST_NODES = 256
 _TREE = re.compile(r"(.*\S)\s+tree:(\S*)")

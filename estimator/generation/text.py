@@ -23,10 +23,9 @@ from estimator.timing.arms import Speculative
 from estimator.timing.planner import adaptive
 from estimator.timing.precision import Timing
 from estimator.timing.processes import require_one_process
-from reference.generation import Session, opening_text, plain_session
 from reference.laws.sampling import seeded
-from reference.rules.strict import STRICT, Rule
-from reference.speculative import Subject
+from reference.rules.rule import STRICT, Rule
+from reference.speculative import Session, Subject, opening_text, plain_session
 from reference.stopping import Stopping, StopStrings
 
 # Sources of prompts; a prompt given directly replaces all of them.

@@ -37,7 +37,7 @@ from estimator.traces.trace_file import require_place
 from reference.atomic import held
 from reference.drafters.hierarchical import draft_model
 from reference.models.cached_model import CachedModel
-from reference.models.fitted_model import transformers_module
+from reference.models.derived import transformers_module
 from reference.speculative import Subject
 
 Refusing = Callable[[Processes], AbstractContextManager[object]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from estimator.rule_names.kind import RuleKind
 
 if TYPE_CHECKING:
-    from reference.rules.strict import Rule
+    from reference.rules.rule import Rule
 
 
 class WholeBlock(RuleKind):

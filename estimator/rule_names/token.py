@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from estimator.rule_names.kind import RuleKind
 
 if TYPE_CHECKING:
-    from reference.rules.strict import Rule
+    from reference.rules.rule import Rule
 
 
 class TokenByToken(RuleKind):
@@ -19,7 +19,6 @@ class TokenByToken(RuleKind):
 
     @staticmethod
     def rule(lenience: float) -> Rule:
-        from reference.rules.lenience import Lenient
-        from reference.rules.strict import STRICT
+        from reference.rules.rule import STRICT, Lenient
 
         return STRICT if lenience == 1 else Lenient(lenience)

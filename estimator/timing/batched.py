@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from reference.generation import opening_text
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import forbidden_ids
+from reference.models.derived import transformers_module
 from reference.models.families import DISTANCES_ALONE
-from reference.models.fitted_model import transformers_module
 from reference.models.model import Model, peaks, require_finite, text_limit
+from reference.speculative import opening_text
 from reference.stopping import Stopping
 
 
@@ -26,7 +26,7 @@ def decode_batch(
     stopping: Stopping,
     generators: Sequence[torch.Generator],
 ) -> list[tuple[int, ...]]:
-    """Returns the target's own continuation of each prompt, like `reference.generation.decode`.
+    """Returns the target's own continuation of each prompt, like `reference.speculative.decode`.
 
     A text is drawn with its own generator, so it is the text that the prompt would get in a batch
     of one, except where the rounding of another shape changes a draw.

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from reference.generation import Session
 from reference.records import Block, Generation
+from reference.speculative import Session
 
 # Turn of the baseline: long compared with refilling caches, short compared with speed changes.
 TURN_SECONDS = 0.025

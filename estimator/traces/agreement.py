@@ -10,7 +10,7 @@ import torch
 from estimator.prompts.prompts import prompts_hash
 from estimator.traces.measured_traces import Tracing
 from reference.drafters.hierarchical import draft_model
-from reference.models.fitted_model import transformers_module
+from reference.models.derived import transformers_module
 
 # Values compared of each weight, evenly spaced: further training changes all weights of a model.
 VALUES = 256

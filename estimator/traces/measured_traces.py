@@ -15,10 +15,9 @@ from estimator.traces.scoring import sampled_setting, trace_pair
 from estimator.traces.trace_file import KeptTraces
 from estimator.traces.traces import TracePair
 from reference.drafters.hierarchical import draft_model
-from reference.generation import decode
 from reference.laws.sampling import seeded
-from reference.models.fitted_model import transformers_module
-from reference.speculative import Subject
+from reference.models.derived import transformers_module
+from reference.speculative import Subject, decode
 
 LIBRARIES = ("numpy", "torch", "transformers")
 

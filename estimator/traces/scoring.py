@@ -19,9 +19,8 @@ from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Scores
 from reference.rules.block_verification import BlockVerification
-from reference.rules.lenience import Lenient
-from reference.rules.strict import Rule, Strict
-from reference.scoring import score_text
+from reference.rules.rule import Lenient, Rule, Strict
+from reference.score_text import score_text
 from reference.speculative import Subject
 
 Real = TypeVar("Real", bound=np.floating[Any])

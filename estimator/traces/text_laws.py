@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from reference.drafters.model_drafter import text_laws
 from reference.laws.laws import OneHot, overlap
 from reference.laws.sampling import Sampling
 from reference.models.model import Model
+from reference.score_text import text_laws
 
 
 @torch.inference_mode()

@@ -7,7 +7,7 @@ from estimator.traces.scoring import trace, verification_of
 from estimator.traces.text_laws import tie_gap
 from estimator.traces.traces import Trace, alpha, lenient_alpha
 from reference.records import Generation
-from reference.rules.lenience import Lenient
+from reference.rules.rule import Lenient
 from reference.speculative import Subject
 
 

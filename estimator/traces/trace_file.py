@@ -23,7 +23,7 @@ from estimator.traces.traces import (
     TracePair,
 )
 from estimator.writing import write_whole
-from ngram.formats.sealed_arrays import sealed, unsealed
+from ngram.formats.cache import sealed, unsealed
 from reference.atomic import uninterrupted
 
 JOURNAL = b"specplan journal of traces 1\n"

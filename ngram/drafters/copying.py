@@ -6,11 +6,10 @@ from typing import Protocol
 import torch
 
 from ngram.drafters.matches import LONGEST, MOST, EarliestMatches, LatestMatches
-from reference.draft_loop import draft_from
-from reference.drafter import Draft
+from reference.drafter import Draft, draft_from
 from reference.laws.laws import OneHot
 from reference.laws.scoring import ScoreOptions, Scores, Stretch, score_laws
-from reference.models.stopwatch import Stopwatch
+from reference.models.model import Stopwatch
 from reference.policies.policy import Policy
 
 

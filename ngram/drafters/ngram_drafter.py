@@ -7,12 +7,11 @@ import torch
 from torch import Tensor
 
 from ngram.rows.rows import Rows
-from reference.draft_loop import draft_tokens
-from reference.drafter import Draft
+from reference.drafter import Draft, draft_tokens
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Scores, Stretch, score_laws
-from reference.models.stopwatch import Stopwatch
+from reference.models.model import Stopwatch
 from reference.policies.policy import Policy
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ngram.formats.arpa_reader import read_counts
-from ngram.formats.arpa_writer import write_arpa
+from ngram.formats.arpa_files import read_counts, write_arpa
 from ngram.formats.description import (
     Description,
     Smoothing,

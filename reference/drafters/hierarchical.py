@@ -15,7 +15,7 @@ from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Scores, Stretch
 from reference.models.model import Model
 from reference.policies.policy import Fixed, Policy
-from reference.rules.strict import STRICT
+from reference.rules.rule import STRICT
 from reference.speculative import verify_draft
 
 

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from reference.draft_loop import draft_tokens
-from reference.drafter import Draft
-from reference.drafters.branching import line
+from reference.drafter import Draft, draft_tokens
+from reference.drafters.trees import lineage
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Scores, Stretch, score_laws
-from reference.models.fitted_model import fitted
-from reference.models.model import Model, peaks, positions_of, require_finite, text_limit
+from reference.models.derived import fitted
+from reference.models.model import Model, text_limit
 from reference.models.tree_mask import require_branching
 from reference.policies.policy import Policy
+from reference.score_text import require_scorable, text_laws
 
 
 class ModelDrafter:
@@ -94,7 +94,7 @@ class ModelDrafter:
         self, text: Sequence[int], tokens: Tensor, parents: Sequence[int], places: Sequence[int]
     ) -> Tensor:
         # The cache holds a single text, so the ancestors of this level are read again.
-        read = sorted({above for place in places for above in line(place, parents)})
+        read = sorted({above for place in places for above in lineage(place, parents)})
         feeding = [-1 if parents[at] < 0 else read.index(parents[at]) for at in read]
         logits = self.draft.extend(tokens[read], feeding)
         self.draft.keep(len(text), [])
@@ -105,36 +105,3 @@ class ModelDrafter:
         require_scorable(self.draft, self._limit, fed)
         laws = text_laws(self.draft, stretch.text, stretch.tokens, options.samplings)
         return [score_laws(stretch, q, options.leniences) for q in laws]
-
-
-def require_scorable(model: Model, limit: int | None, fed: int) -> None:
-    """Refuses a text that needs more positions to be scored than the model has.
-
-    Args:
-      model: the model that scores the text.
-      limit: the model's position limit for this text (`text_limit`); None: no limit.
-      fed: tokens to read, the text's length less one.
-    """
-    if limit is not None and fed > limit:
-        raise ValueError(
-            f"a text to score must fit the {positions_of(model, limit)}, got {fed} tokens"
-        )
-
-
-def text_laws(
-    model: Model, text: Sequence[int], tokens: Sequence[int], samplings: Sequence[Sampling]
-) -> list[Laws]:
-    """Returns a model's distributions of given tokens under several settings, from one pass.
-
-    Args:
-      model: its cache holds a prefix of text; anything else in it is dropped.
-      text: the ids before the tokens.
-      tokens: ids, at least 1.
-      samplings: settings that turn logits into distributions.
-    """
-    model.rollback(min(model.length, len(text) - 1))
-    unseen = torch.tensor(text[model.length :], dtype=torch.int64, device=model.device)
-    given = torch.tensor(tokens[:-1], dtype=torch.int64, device=model.device)
-    logits = model.extend(torch.cat([unseen, given]))[-len(tokens) :]
-    require_finite(peaks(logits).tolist(), model.name, len(text))
-    return [sampling.laws(logits, text, [given]) for sampling in samplings]

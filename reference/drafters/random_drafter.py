@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from reference.draft_loop import draft_tokens
-from reference.drafter import Draft
+from reference.drafter import Draft, draft_tokens
 from reference.laws.laws import Dense
 from reference.laws.scoring import ScoreOptions, Scores, Stretch, score_laws
 from reference.policies.policy import Policy

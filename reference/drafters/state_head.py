@@ -10,15 +10,13 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from reference.draft_loop import draft_tokens
-from reference.drafter import Draft, no_draft
-from reference.drafters.branching import line
+from reference.drafter import Draft, draft_tokens, no_draft
+from reference.drafters.trees import lineage
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
 from reference.models.cached_model import CachedModel
-from reference.models.model import peaks, require_finite
-from reference.models.stopwatch import Stopwatch
+from reference.models.model import Stopwatch, peaks, require_finite
 from reference.policies.policy import Policy
 from reference.state_heads.head import StateHead, causal_mask, hidden_at, unrolled
 
@@ -138,7 +136,7 @@ class StateHeadDrafter:
     def deepen(
         self, text: Sequence[int], tokens: Tensor, parents: Sequence[int], places: Sequence[int]
     ) -> Tensor:
-        lines = [line(place, parents) for place in places]
+        lines = [lineage(place, parents) for place in places]
         before = self._read + self._own
         sees = torch.zeros(len(places), before + len(places), dtype=torch.bool)
         sees[:, : self._read] = True

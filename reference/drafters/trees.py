@@ -1,17 +1,17 @@
-"""Tree drafts: a model or head proposes several continuations at each token.
+"""Tree drafts: a drafter proposes several continuations at each token.
 
 SpecInfer (Miao et al. 2023) and Sequoia (Chen et al. 2024). The children of a token are either the
 likeliest next tokens, chosen without randomness, or drawn without replacement. In both cases the
-verifier (`reference.branches`) preserves the target's distribution.
+verifier (`reference.tree_verify`) preserves the target's distribution.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from reference.drafter import Draft, no_draft
-from reference.drafters.branching import Branching, line
+from reference.drafter import Draft, Drafter, no_draft
 from reference.laws.laws import Dense, Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Scores, Stretch
@@ -23,12 +23,54 @@ Choice = tuple[Tensor, Laws]
 Choose = Callable[[Laws, int, torch.Generator], Choice]
 
 
+class Branching(Drafter, Protocol):
+    """A drafter that can continue from several of its tokens at once."""
+
+    @property
+    def sampling(self) -> Sampling: ...
+
+    @property
+    def vocabulary(self) -> int:
+        """Width of a row of logits."""
+
+    @property
+    def most_nodes(self) -> int | None:
+        """The most tokens that a tree may have; None: no limit."""
+
+    def require_trees(self) -> None:
+        """Refuses a drafter that reads a tree differently from its single paths."""
+
+    def begin_tree(self, text: Sequence[int], depth: int) -> tuple[int, Tensor] | None:
+        """Returns how deep a tree after the text may be, and the logits there, (1, vocabulary).
+
+        None if nothing can be drafted. Called for each block, even with depth 0.
+        """
+
+    def deepen(
+        self, text: Sequence[int], tokens: Tensor, parents: Sequence[int], places: Sequence[int]
+    ) -> Tensor:
+        """Returns logits after some tokens of the lowest level, shape (places, vocabulary).
+
+        Args:
+          tokens: the tree's tokens so far, shape (n,), int64.
+          parents: for each token, the index of the token that it follows; -1: the text.
+          places: indices of the tokens to continue, all on the level below the previous call's.
+        """
+
+
+def lineage(place: int, parents: Sequence[int]) -> list[int]:
+    """Returns the indices of a tree's token and all its ancestors, lowest first."""
+    above = []
+    while place >= 0:
+        above.append(place)
+        place = parents[place]
+    return above
+
+
 def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
     """Returns the likeliest tokens; ties go to the smallest id.
 
-    Args:
-      law: a distribution at one position. A one-hot one needs its logits; else it has one choice.
-      generator: not used.
+    A one-hot distribution without logits has one choice. The generator is not used.
     """
     odds = law.logits if isinstance(law, OneHot) else law.probabilities
     if odds is None:
@@ -42,7 +84,7 @@ def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
 def without_replacement(law: Laws, count: int, generator: torch.Generator) -> Choice:
     """Returns tokens drawn one after the other, without repetition (Sequoia, Algorithm 2).
 
-    For a one-hot distribution they are the likeliest tokens, and nothing is drawn.
+    The likeliest tokens if the distribution is one-hot.
     """
     if isinstance(law, OneHot):
         return likeliest(law, count, generator)
@@ -57,24 +99,20 @@ def without_replacement(law: Laws, count: int, generator: torch.Generator) -> Ch
 
 
 class TreeDrafter:
-    """Drafts trees of one fixed shape, with one pass of its drafter per level of the tree.
+    """Drafts trees of one shape, with one pass of its drafter for each level of the tree.
 
-    A policy does not end a tree early; gamma limits the tree's depth.
+    gamma limits the tree's depth; the policy does not end a tree early.
     """
 
     def __init__(
         self, model: Branching, parents: Sequence[int], choose: Choose = likeliest
     ) -> None:
-        """Fixes the shape of a drafter's trees.
+        """Makes the drafter; refuses parents after their children, and more nodes than positions.
 
         Args:
-          model: the drafter; it must be able to read trees (its `require_trees`).
-          parents: for each node, the index of its parent; -1: the text. The children of a node are
-            its first, second, ... choice in this order.
-
-        Raises:
-          ValueError: if a parent does not come before its child, or if there are more nodes than
-            the model has positions.
+          model: chooses the tokens; it must be able to read trees (its `require_trees`).
+          parents: for each node, the index of its parent; -1: the text. A node's children are its
+            first, second, ... choice in this order.
         """
         for place, parent in enumerate(parents):
             if not -1 <= parent < place:
@@ -93,8 +131,8 @@ class TreeDrafter:
         self._children: dict[int, list[int]] = {}
         for place, parent in enumerate(self.parents):
             self._children.setdefault(parent, []).append(place)
-        lines = (line(place, self.parents) for place in range(len(self.parents)))
-        self._depth = max(map(len, lines), default=0)
+        paths = (lineage(place, self.parents) for place in range(len(self.parents)))
+        self._depth = max(map(len, paths), default=0)
         self._ranks: dict[Sampling, list[list[int]]] = {}  # for scoring: ranks of the text so far
 
     @property
@@ -149,13 +187,10 @@ class TreeDrafter:
         return Draft(tokens, concatenate(laws), parents=tuple(parents))
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns what trees of likeliest tokens accept: 1 where the text is a path of the tree.
+        """Returns 1 where the text is a path of the tree of likeliest tokens, else 0.
 
-        beta is 1 where the text's token is among the tree's first choices, else 0.
-
-        Raises:
-          ValueError: if the draft's setting draws tokens (acceptance then depends on both
-            distributions), or if a lenience is given.
+        Refuses settings that draw tokens (acceptance then depends on both distributions) and
+        leniences.
         """
         if options.leniences or not all(sampling.greedy for sampling in options.samplings):
             raise ValueError(
@@ -172,25 +207,24 @@ class TreeDrafter:
                 rank = rank[:, None].expand(-1, options.max_gamma)
             ranks = self._ranks.setdefault(sampling, [])
             ranks += rank.tolist()
-            stands = self._stands(ranks, len(ranks) - positions, options.max_gamma)
+            accepted = self._accepted(ranks, len(ranks) - positions, options.max_gamma)
             depth = min(self._depth, options.max_gamma)
             scores.append(
                 Scores(
-                    beta=stands[:, :1].sum(dim=1),
-                    ratio=stands,
+                    beta=accepted[:, :1].sum(dim=1),
+                    ratio=accepted,
                     drafted=_at_most(depth, of_model.drafted, positions),
                     lenient_beta=torch.zeros(positions, 0, dtype=torch.float64),
                 )
             )
         return scores
 
-    def _stands(self, ranks: Sequence[Sequence[int]], first: int, max_gamma: int) -> Tensor:
-        """Returns `Scores.ratio` for all positions of a text from `first` on.
+    def _accepted(self, ranks: Sequence[Sequence[int]], first: int, max_gamma: int) -> Tensor:
+        """Returns `Scores.ratio` for the positions from `first` on.
 
-        Args:
-          ranks: by position, the token's rank for each distance to the block's beginning.
+        ranks: by position of the text, the token's rank for each distance to the block's start.
         """
-        stands = torch.zeros(len(ranks) - first, max_gamma, dtype=torch.float64)
+        accepted = torch.zeros(len(ranks) - first, max_gamma, dtype=torch.float64)
         for start in range(max(first - max_gamma + 1, 0), len(ranks)):
             node = -1
             for offset, of_position in enumerate(ranks[start : start + max_gamma]):
@@ -199,8 +233,8 @@ class TreeDrafter:
                     break
                 node = children[rank]
                 if start + offset >= first:
-                    stands[start + offset - first, offset] = 1.0
-        return stands
+                    accepted[start + offset - first, offset] = 1.0
+        return accepted
 
 
 def _at_most(depth: int, drafted: Tensor | None, positions: int) -> Tensor:

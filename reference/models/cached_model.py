@@ -17,8 +17,8 @@ from reference.models.families import (
     require_fit,
     rope_switch_length,
 )
+from reference.models.model import Stopwatch
 from reference.models.states import States, Taps, TargetStates
-from reference.models.stopwatch import Stopwatch
 
 Boundaries = tuple[int | None, ...]
 """Boundaries of a model's layers, counted as in `reference.models.states.Taps`."""

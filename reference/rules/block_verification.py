@@ -1,16 +1,14 @@
-"""Block verification: judges a draft as a whole, and accepts more of it."""
+"""Block verification: judges a draft as a whole, and accepts more of it than the strict rule."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from reference.laws.laws import Dense, Laws, OneHot
-from reference.rules.strict import residual
+from reference.rules.rule import residual
 
 
-@dataclass(frozen=True, slots=True)
 class BlockVerification:
     """Accepts prefixes of a draft rather than single tokens (Sun et al. 2024, Algorithm 2).
 
@@ -62,15 +60,7 @@ class BlockVerification:
 
 
 def shares(p: Dense, q: Laws, tokens: Tensor) -> Tensor:
-    """Returns s_0, ..., s_gamma: the remaining share of the target after each drafted token.
-
-    Args:
-      p, q: the target's and the draft's distributions at the drafted positions.
-      tokens: drawn from q, shape (gamma,).
-
-    Returns:
-      shape (gamma + 1,), in [0, 1].
-    """
+    """Returns the share of the target after each drafted token: s_0, ..., s_gamma, in [0, 1]."""
     ratio = p.of(tokens) / q.of(tokens)
     share = [ratio.new_ones(())]
     for each in ratio:

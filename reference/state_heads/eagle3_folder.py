@@ -10,25 +10,32 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import LlamaConfig
 
 from reference.atomic import whole_file
 from reference.reading import read_json
 from reference.state_heads.eagle3 import Eagle3, Eagle3Shape
-from reference.state_heads.eagle3_tensors import WEIGHTS, midlayer_name, read_tensors
 
-CONFIGURATION = "config.json"
+CONFIGURATION, WEIGHTS = "config.json", "model.safetensors"
+PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+# Tensors that are computed when the head is made.
+LEFT_OUT = ("rotary_emb.inv_freq",)
+OURS, SAFEAILABS = "layers.0.", "midlayer."
 
 
 def load_eagle3(folder: Path, target: Any, *, name: str) -> Eagle3:
     """Returns the head in a folder, on its target's device and in its precision."""
     config = _configuration(folder)
-    stored = read_tensors(folder)
-    head = Eagle3(_shape(folder, config, stored.tensors, target, name), target)
-    stored.require(head)
-    head.load_state_dict(stored.tensors, strict=False)
+    tensors, safeailab = _read_tensors(folder)
+    mask = tensors.pop("t2d", None)
+    head = Eagle3(_shape(folder, config, tensors, target, name), target)
+    _require_tensors(folder, tensors, head, safeailab=safeailab)
+    if "d2t" in tensors:
+        _require_map(folder, tensors["d2t"], mask, head.shape)
+    head.load_state_dict(tensors, strict=False)
     return head.beside(target)
 
 
@@ -40,7 +47,7 @@ def save_eagle3(folder: Path, head: Eagle3) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     shape = head.shape
     tensors = {
-        midlayer_name(key): (value.half() if value.is_floating_point() else value).cpu()
+        _safeailabs(key): (value.half() if value.is_floating_point() else value).cpu()
         for key, value in head.state_dict().items()
     }
     if shape.draft_vocabulary == shape.vocabulary:
@@ -70,9 +77,9 @@ def _configuration(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise ValueError(f"eagle3 must be a folder with {CONFIGURATION}, got {folder} without it")
     config: Any = read_json(path)
-    kind = config.get("speculators_model_type", "eagle3") if isinstance(config, dict) else None
-    if kind != "eagle3":
-        raise ValueError(f"{path} must describe an EAGLE-3 head, got {kind}")
+    stated = config.get("speculators_model_type", "eagle3") if isinstance(config, dict) else None
+    if stated != "eagle3":
+        raise ValueError(f"{path} must describe an EAGLE-3 head, got {stated}")
     return dict(config)
 
 
@@ -134,3 +141,78 @@ def _taps(config: Mapping[str, Any], layers: int) -> tuple[int, ...]:
     if not found:
         return 2, layers // 2, layers - 3
     return tuple(each + 1 for each in found) if found[0] == 1 else tuple(found)
+
+
+def _read_tensors(folder: Path) -> tuple[dict[str, Tensor], bool]:
+    """Returns a folder's tensors by speculators' names, and whether it has SafeAILab's layout."""
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        pickled = [path.name for pattern in PICKLED for path in sorted(folder.glob(pattern))]
+        found = f"{pickled[0]}, which is pickled and may run code" if pickled else "none"
+        raise ValueError(f"weights in {folder} must be safetensors, got {found}")
+    tensors: dict[str, Tensor] = {}
+    for path in files:
+        try:
+            tensors |= load_file(path)
+        except (OSError, SafetensorError) as error:
+            raise ValueError(f"{path} must be safetensors, got: {error}") from error
+    named = {key.removeprefix("model."): value for key, value in tensors.items()}
+    ours = {
+        OURS + key.removeprefix(SAFEAILABS) if key.startswith(SAFEAILABS) else key: value
+        for key, value in named.items()
+        if not key.endswith(LEFT_OUT)
+    }
+    return ours, any(key.startswith(SAFEAILABS) for key in named)
+
+
+def _safeailabs(key: str) -> str:
+    """Returns a tensor's name in SafeAILab's layout."""
+    return SAFEAILABS + key.removeprefix(OURS) if key.startswith(OURS) else key
+
+
+def _require_tensors(
+    folder: Path, tensors: Mapping[str, Tensor], head: Eagle3, *, safeailab: bool
+) -> None:
+    """Refuses tensors that do not fit a head; messages use the names in the files."""
+    expected = head.state_dict()
+    if head.shape.draft_vocabulary == head.shape.vocabulary and "d2t" not in tensors:
+        del expected["d2t"]
+    missing = [key for key in expected if key not in tensors]
+    if missing:
+        others = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
+        raise ValueError(
+            f"the head in {folder} must have all of its tensors, got none for "
+            f"{_safeailabs(missing[0]) if safeailab else missing[0]}{others}"
+        )
+    for key, value in tensors.items():
+        in_file = _safeailabs(key) if safeailab else key
+        if key not in expected:
+            raise ValueError(
+                f"the head in {folder} must have only the tensors of EAGLE-3, got {in_file}"
+            )
+        if value.shape != expected[key].shape:
+            raise ValueError(
+                f"{in_file} in {folder} must have the shape {tuple(expected[key].shape)}, "
+                f"got {tuple(value.shape)}"
+            )
+
+
+def _require_map(folder: Path, offsets: Tensor, mask: Tensor | None, shape: Eagle3Shape) -> None:
+    """Refuses a d2t that maps ids outside the target's vocabulary, or two ids to one.
+
+    mask: `t2d`, which of the target's ids the head may draft; None if the folder has none.
+    """
+    ids = torch.arange(len(offsets)) + offsets
+    outside = ((ids < 0) | (ids >= shape.vocabulary)).nonzero()
+    if len(outside):
+        place = int(outside[0])
+        raise ValueError(
+            f"d2t in {folder} must map into the {shape.vocabulary} ids of the target, "
+            f"got {int(ids[place])} for the draft's id {place}"
+        )
+    if len(ids.unique()) < len(ids):
+        raise ValueError(f"d2t in {folder} must map no two ids to one, got such a pair")
+    if len(ids) == shape.vocabulary and offsets.any():
+        raise ValueError(f"d2t in {folder} must be 0 for a whole vocabulary, got others")
+    if mask is not None and set(mask.nonzero()[:, 0].tolist()) != set(ids.tolist()):
+        raise ValueError(f"t2d in {folder} must mark the ids that d2t maps to, got others")

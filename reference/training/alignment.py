@@ -4,16 +4,14 @@ Kim et al. 2023, section 3.5.1; and early exits, which train two models in one (
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from reference.models.cached_model import CachedModel
-from reference.training.lessons import Lesson, logits_along
+from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.training.loop import Trained, Training, train
-from reference.training.schedule import Schedule
 
 TargetLaw = Callable[[], Tensor]
 """Returns the target's distributions along the same tokens, shape (tokens, vocabulary)."""
@@ -41,55 +39,87 @@ LOSSES = {"hard": hard_labels, "soft": soft_labels, "tv": total_variation}
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """The settings of an alignment.
+class Lesson:
+    """A prompt and the large model's continuation: ids, at least one each."""
 
-    schedule: learning rates of AdamW.
-    batch: lessons per step, at least 1.
-    checkpoint: file from which an interrupted training resumes.
-    seed: seed of the batches and of dropout.
+    prompt: tuple[int, ...]
+    output: tuple[int, ...]
+
+
+def logits_along(model: CachedModel, lessons: Sequence[Lesson]) -> tuple[Tensor, Tensor]:
+    """Returns a model's logits for every token of the lessons' outputs, and these tokens.
+
+    One padded pass, in the module's present mode, with gradients if they are enabled. Padding is on
+    the right, where the attention of earlier tokens does not reach.
+
+    Returns:
+      logits: shape (tokens, vocabulary), float32.
+      tokens: shape (tokens,), int64.
     """
+    beginnings = [model.beginning(lesson.prompt) for lesson in lessons]
+    texts = [[*text, *lesson.output[:-1]] for text, lesson in zip(beginnings, lessons, strict=True)]
+    ids = _padded(texts, model.device)
+    if isinstance(model, EncoderDecoderModel):
+        given = _padded([lesson.prompt for lesson in lessons], model.device)
+        widths = torch.tensor([len(lesson.prompt) for lesson in lessons], device=model.device)
+        mask = torch.arange(given.shape[1], device=model.device) < widths[:, None]
+        logits = model.module(
+            input_ids=given, attention_mask=mask.long(), decoder_input_ids=ids, use_cache=False
+        ).logits
+    else:
+        logits = model.module(input_ids=ids, use_cache=False).logits
+    outputs = [
+        logits[row, len(text) - 1 : len(text) - 1 + len(lesson.output)]
+        for row, (text, lesson) in enumerate(zip(beginnings, lessons, strict=True))
+    ]
+    tokens = [token for lesson in lessons for token in lesson.output]
+    return torch.cat(outputs).float(), torch.tensor(tokens, device=model.device)
 
-    schedule: Schedule
-    batch: int
-    checkpoint: Path
-    seed: int = 0
 
-    def __post_init__(self) -> None:
-        if self.batch < 1:
-            raise ValueError(f"batch must be at least 1, got {self.batch}")
+def _padded(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+    """Returns ids in one tensor, padded with zeros on the right; shape (rows, longest)."""
+    return nn.utils.rnn.pad_sequence(
+        [torch.tensor(row, device=device) for row in rows], batch_first=True
+    )
 
 
 def align(
     large: CachedModel,
     small: CachedModel,
     lessons: Sequence[Lesson],
-    course: Course,
+    training: Training,
     *,
+    batch: int,
     loss: str,
 ) -> Trained:
-    """Trains the small model in place on texts that the large one wrote.
+    """Trains the small model in place, by AdamW, on texts that the large one wrote.
 
     Args:
       large: not changed.
       small: decoder-only or encoder-decoder like the large model; its rows may have another
         width.
       lessons: at least one.
-      course: settings of the training.
+      training: its seed is also the seed of the batches.
+      batch: lessons per step, at least 1.
       loss: a name of `LOSSES`.
     """
     large.module.requires_grad_(False)
 
     def learned(chosen: Sequence[Lesson]) -> Tensor:
-        along = logits_along(small, chosen)
-        logits = along.logits[:, : large.vocabulary]
-        return LOSSES[loss](logits, along.tokens, lambda: _laws(large, chosen, logits.shape[-1]))
+        logits, tokens = logits_along(small, chosen)
+        logits = logits[:, : large.vocabulary]
+        return LOSSES[loss](logits, tokens, lambda: _laws(large, chosen, logits.shape[-1]))
 
-    return _teach(small, lessons, course, learned, settings={"loss": loss})
+    return _teach(small, lessons, training, learned, batch=batch, settings={"loss": loss})
 
 
 def train_exits(
-    large: CachedModel, small: CachedModel, lessons: Sequence[Lesson], course: Course
+    large: CachedModel,
+    small: CachedModel,
+    lessons: Sequence[Lesson],
+    training: Training,
+    *,
+    batch: int,
 ) -> Trained:
     """Trains a model in place so that it can exit early (Kim et al. 2023, section 4.4).
 
@@ -99,46 +129,37 @@ def train_exits(
 
     Args:
       large: the model to train, all of it.
-      small: its early exit, which shares its weights (`reference.drafters.early_exit`).
-      lessons: at least one.
-      course: settings of the training.
+      small: its early exit, which shares its weights (`reference.models.derived.early_exit`).
+      lessons, training, batch: see `align`.
     """
 
     def learned(chosen: Sequence[Lesson]) -> Tensor:
         exits = [logits_along(model, chosen) for model in (small, large)]
-        first, last = (nn.functional.cross_entropy(along.logits, along.tokens) for along in exits)
+        first, last = (nn.functional.cross_entropy(logits, tokens) for logits, tokens in exits)
         return (first + last) / 2
 
-    return _teach(large, lessons, course, learned, settings={"exit": small.name})
+    return _teach(large, lessons, training, learned, batch=batch, settings={"exit": small.name})
 
 
 def _teach(
     model: CachedModel,
     lessons: Sequence[Lesson],
-    course: Course,
+    training: Training,
     learned: Callable[[Sequence[Lesson]], Tensor],
     *,
+    batch: int,
     settings: Mapping[str, object],
 ) -> Trained:
+    if batch < 1:
+        raise ValueError(f"batch must be at least 1, got {batch}")
     if not lessons:
         raise ValueError("a calibration set must have at least one text, got none")
     model.module.requires_grad_(True)
-    training = Training(
-        name=f"align {model.name}",
-        schedule=course.schedule,
-        checkpoint=course.checkpoint,
-        seed=course.seed,
-        settings={
-            "batch": course.batch,
-            "peak": course.schedule.peak,
-            "lessons": len(lessons),
-            **settings,
-        },
-    )
+    own = {"batch": batch, "peak": training.schedule.peak, "lessons": len(lessons)}
     return train(
         model.module,
-        training,
-        batch=lambda step: _rows(step, len(lessons), course.batch, course.seed),
+        replace(training, settings=own | dict(settings)),
+        batch=lambda step: _rows(step, len(lessons), batch, training.seed),
         loss=lambda rows, step: learned([lessons[row] for row in rows.tolist()]),
         optimizers=[torch.optim.AdamW(model.module.parameters(), weight_decay=0.0)],
     )
@@ -146,7 +167,7 @@ def _teach(
 
 @torch.no_grad()
 def _laws(large: CachedModel, lessons: Sequence[Lesson], width: int) -> Tensor:
-    return logits_along(large, lessons).logits[:, :width].softmax(dim=-1)
+    return logits_along(large, lessons)[0][:, :width].softmax(dim=-1)
 
 
 def _rows(step: int, lessons: int, batch: int, seed: int) -> Tensor:

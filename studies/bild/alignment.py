@@ -14,13 +14,12 @@ from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
 from reference.atomic import held
 from reference.drafters.hierarchical import draft_model
 from reference.models.cached_model import CachedModel
-from reference.models.fitted_model import FittedModel
+from reference.models.derived import FittedModel
 from reference.models.model import Model
 from reference.speculative import Subject
-from reference.training.alignment import Course, align, train_exits
+from reference.training.alignment import Lesson, align, train_exits
 from reference.training.checkpoint import publish
-from reference.training.lessons import Lesson
-from reference.training.loop import require_equal_shares, this_process
+from reference.training.loop import Training, require_equal_shares, this_process
 from reference.training.schedule import Schedule
 from studies.bild.calibration import large_texts
 from studies.bild.held_out import HeldOut, Share, held_out, with_as_many_calls
@@ -108,14 +107,15 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
         judge = _judge(request, pair, lessons[-request.held_out :], progress)
         taught = lessons[: -request.held_out]
         before = judge(request.fallback)
-        course = Course(schedule, request.batch, checkpoint, request.seed)
         parsed = parse_drafter(name)
         exits = isinstance(parsed, ModelKind) and parsed.of_target
         large, small = pair.loaded.target, pair.small
+        learner, batch = large if exits else small, request.batch
+        training = Training(f"align {learner.name}", schedule, checkpoint, request.seed)
         if exits:
-            trained = train_exits(large, small, taught, course)
+            trained = train_exits(large, small, taught, training, batch=batch)
         else:
-            trained = align(large, small, taught, course, loss=request.loss)
+            trained = align(large, small, taught, training, batch=batch, loss=request.loss)
         found = {
             "target": large.name,
             "draft": name,
@@ -134,9 +134,8 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
         }
         if not process.is_main_process:
             return None
-        module = (large if exits else small).module
         unfinished = (checkpoint, texts_file)
-        publish(request.output, module, pair.loaded.tokenizer, found, instead_of=unfinished)
+        publish(request.output, learner.module, pair.loaded.tokenizer, found, instead_of=unfinished)
     return found
 
 

@@ -10,7 +10,7 @@ from estimator.writing import write_whole
 from reference.laws.sampling import seeded
 from reference.reading import read_json
 from reference.speculative import Subject
-from reference.training.lessons import Lesson
+from reference.training.alignment import Lesson
 
 KEPT_EVERY = 16
 

@@ -8,11 +8,9 @@ import torch
 
 from estimator.timing.arms import Speculative
 from estimator.timing.rates import PROBE
-from reference.generation import Session
 from reference.policies.policy import Fixed
-from reference.rules.lenience import Lenient
-from reference.rules.strict import STRICT, Rule
-from reference.speculative import Subject
+from reference.rules.rule import STRICT, Lenient, Rule
+from reference.speculative import Session, Subject
 from studies.bild.loop import bild_session
 from studies.bild.settings import CERTAINTY, DISTANCE, FALLBACKS, LENIENCE, ROLLBACKS
 from studies.bild.swept import BILD, SMALL, WINDOW

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 import torch
 
 from reference.drafter import Clock, Draft
-from reference.generation import Session, start
 from reference.models.model import require_finite
 from reference.policies.policy import Policy
 from reference.records import Block, Generation
-from reference.speculative import Subject, verify_draft
+from reference.speculative import Session, Subject, start, verify_draft
 from reference.stopping import Stopping
 
 
@@ -73,7 +72,7 @@ def bild_blocks(
     """Yields a text's blocks as they are decoded.
 
     Args:
-      subject: the pair, started on this text (`reference.generation.start`); its rule is what the
+      subject: the pair, started on this text (`reference.speculative.start`); its rule is what the
         large model rolls back.
     """
     large, drafter, stopping = subject.target, subject.drafter, subject.stopping

@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from reference.drafters.model_drafter import ModelDrafter, text_laws
+from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling, seeded
 from reference.models.model import Model
+from reference.score_text import text_laws
 from simulator.cost.cost import Cost
 from studies.bild.cost import BildCalls, count_calls, relative_latency
 from studies.bild.thresholds import Fallback, Rollback

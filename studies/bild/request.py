@@ -12,7 +12,7 @@ from estimator.timing.processes import require_one_process
 from estimator.timing.threads import Threads, computing
 from reference.drafters.hierarchical import draft_model
 from reference.drafters.model_drafter import ModelDrafter
-from reference.models.fitted_model import transformers_module
+from reference.models.derived import transformers_module
 from reference.speculative import Subject
 from studies.bild.grid import Grid
 from studies.bild.sweep import References, sweep

@@ -10,12 +10,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from reference.draft_loop import draft_from
-from reference.drafter import Draft, no_draft
+from reference.drafter import Draft, draft_from, no_draft
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
-from reference.models.model import Model, peaks, require_finite
-from reference.models.stopwatch import Stopwatch
+from reference.models.model import Model, Stopwatch, peaks, require_finite
 from reference.policies.policy import Policy
 from studies.blockwise.heads import Heads
 

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from reference.generation import decode
 from reference.laws.sampling import Sampling
 from reference.models.model import Model
+from reference.speculative import decode
 from reference.stopping import Stopping
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton

@@ -15,10 +15,9 @@ from engines.trials.pair import LocalScorer, require_scored_temperature
 from estimator.traces.scoring import trace
 from estimator.traces.traces import DraftSampling
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode
 from reference.laws.sampling import Sampling
 from reference.models.huggingface import load_model
-from reference.speculative import Subject
+from reference.speculative import Subject, decode
 from reference.stopping import Stopping
 
 Refusal = Callable[[], object]

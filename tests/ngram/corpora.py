@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from ngram.formats.arpa_reader import read_arpa
-from ngram.formats.arpa_writer import write_arpa
+from ngram.formats.arpa_files import read_arpa, write_arpa
 from ngram.rows.backoff import BackoffModel, build
 from ngram.rows.words import END, Grams
 from ngram.training.counts import count_ngrams

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 import torch
 
 from reference.drafter import Drafter
-from reference.generation import decode, speculative_session
 from reference.laws.sampling import Sampling
 from reference.models.model import Model
 from reference.policies.policy import Policy
 from reference.records import Generation
-from reference.rules.strict import STRICT, Rule
-from reference.speculative import Subject
+from reference.rules.rule import STRICT, Rule
+from reference.speculative import Subject, decode, speculative_session
 from reference.stopping import Stopping
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling
-from reference.rules.strict import Rule, Strict
+from reference.rules.rule import Rule, Strict
 
 Text = tuple[int, ...]
 Acceptance = Callable[[float, float], float]
@@ -82,7 +82,7 @@ def walk_choices(
         assert size == (1,)
         return torch.tensor([walk.choose([1 / high] * high)])
 
-    for module in ("reference.laws.laws", "reference.verifier"):
+    for module in ("reference.laws.laws", "reference.verify"):
         monkeypatch.setattr(f"{module}.draw", draw)
     monkeypatch.setattr(torch, "randint", randint)
     for rule, acceptance in rules.items():

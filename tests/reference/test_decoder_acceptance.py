@@ -12,9 +12,9 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Dense, Laws, OneHot, concatenate, overlap
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
-from reference.rules.strict import Strict, residual
+from reference.rules.rule import Strict, residual
 from reference.stopping import Stopping
-from reference.verifier import verify
+from reference.verify import verify
 
 P = Dense(torch.tensor([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 0.0, 1.0]]))
 ONE_HOT_P = OneHot(torch.tensor([0, 2, 1]))

@@ -17,10 +17,9 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Dense, Laws, OneHot
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
-from reference.rules.lenience import Lenient
-from reference.rules.strict import Strict
+from reference.rules.rule import Lenient, Strict
 from reference.stopping import Stopping
-from reference.verifier import verify
+from reference.verify import verify
 
 VOCABULARY = 3
 PROMPT = [0]

@@ -21,7 +21,7 @@ from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
 from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
 from reference.records import Block, Generation
-from reference.rules.strict import Strict
+from reference.rules.rule import Strict
 from reference.stopping import Stopping
 
 VOCABULARY = 3

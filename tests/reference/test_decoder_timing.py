@@ -13,7 +13,7 @@ from torch import Tensor
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
-from reference.models.stopwatch import Stopwatch
+from reference.models.model import Stopwatch
 from reference.policies.policy import Confidence, Fixed, Policy
 from reference.records import Generation
 from reference.stopping import Stopping

@@ -13,9 +13,8 @@ from reference.drafter import Draft
 from reference.laws.laws import Dense, Laws, OneHot, draw, overlap
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Stretch, score_laws
-from reference.rules.lenience import Lenient
-from reference.rules.strict import Rule, Strict, residual
-from reference.verifier import verify
+from reference.rules.rule import Lenient, Rule, Strict, residual
+from reference.verify import verify
 
 LOGITS = torch.randn(4, 6, generator=torch.Generator().manual_seed(0))
 DENSE = Dense(LOGITS.softmax(dim=-1))

@@ -8,11 +8,11 @@ from plain_laws import plain_law
 from tabular import TabularModel
 from torch import Tensor
 
-import reference.scoring
+import reference.score_text
 from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Scores
-from reference.scoring import score_text
+from reference.score_text import score_text
 from reference.stopping import Stopping
 
 TOKENS = 13
@@ -63,7 +63,7 @@ def test_stretches_of_any_length_give_the_scores_of_the_whole(
     sampling = SETTINGS[setting]
     target = TabularModel(TARGET, VOCABULARY)
     whole = scores(target, DRAFTERS[drafter](sampling), sampling)
-    monkeypatch.setattr(reference.scoring, "ROW_NUMBERS", positions * VOCABULARY + 1)
+    monkeypatch.setattr(reference.score_text, "ROW_NUMBERS", positions * VOCABULARY + 1)
     for one, other in zip(
         whole, scores(target, DRAFTERS[drafter](sampling), sampling), strict=True
     ):
@@ -79,7 +79,7 @@ def test_each_model_reads_the_text_once_in_passes_of_bounded_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Both ways of sampling and three leniences together; rows held never exceed the bound."""
-    monkeypatch.setattr(reference.scoring, "ROW_NUMBERS", 5 * VOCABULARY)
+    monkeypatch.setattr(reference.score_text, "ROW_NUMBERS", 5 * VOCABULARY)
     target, draft = Counting(TARGET, VOCABULARY), Counting(DRAFT, VOCABULARY)
     drafter = model_drafter(DRAFT, Sampling())
     drafter.draft = draft

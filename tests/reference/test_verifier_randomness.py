@@ -9,8 +9,8 @@ import torch
 
 from reference.drafter import Draft
 from reference.laws.laws import Dense, Laws, OneHot
-from reference.rules.strict import Strict
-from reference.verifier import verify
+from reference.rules.rule import Strict
+from reference.verify import verify
 
 GAMMA, VOCABULARY = 4, 5
 SEEDS = range(40)

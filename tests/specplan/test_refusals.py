@@ -137,7 +137,7 @@ def test_what_models_cannot_be_asked_is_refused_before_they_decode(
     for decoding in (
         "estimator.timing.arms.plain_session",
         "estimator.traces.measured_traces.decode",
-        "reference.generation.speculative_blocks",
+        "reference.speculative.speculative_blocks",
     ):
         monkeypatch.setattr(decoding, lambda *_, **__: pytest.fail("found too late"))
     assert_refused(CliRunner().invoke(main, words), message)

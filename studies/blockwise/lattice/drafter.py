@@ -11,15 +11,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from reference.branches import branching
-from reference.draft_loop import draft_from
-from reference.drafter import Draft
+from reference.drafter import Draft, draft_from
 from reference.laws.laws import OneHot
 from reference.laws.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
-from reference.models.fitted_model import fitted
-from reference.models.model import Model
-from reference.models.stopwatch import Stopwatch
+from reference.models.derived import fitted
+from reference.models.model import Model, Stopwatch
 from reference.policies.policy import Policy
+from reference.tree_verify import merge_drafts
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.best_paths import (
@@ -94,7 +92,7 @@ class LatticeDrafter:
         drafts = self._drafts(text, limit)
         device = self.heads.target.device
         if len(drafts) > 1:
-            return branching(drafts, device)
+            return merge_drafts(drafts, device)
         tokens = torch.tensor(drafts[0] if drafts else [], dtype=torch.int64, device=device)
         return draft_from(OneHot(tokens), len(tokens), policy, generator)
 

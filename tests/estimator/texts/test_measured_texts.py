@@ -27,10 +27,9 @@ from ngram.drafters.copying import CopyingDrafter, EarliestLookupDrafter, Prompt
 from ngram.drafters.matches import LatestMatches
 from ngram.drafters.suffixes import Suffixes
 from reference.drafter import Drafter
-from reference.generation import decode
 from reference.laws.sampling import Sampling
-from reference.rules.strict import STRICT
-from reference.speculative import Subject
+from reference.rules.rule import STRICT
+from reference.speculative import Subject, decode
 from reference.stopping import Stopping
 
 CPU = torch.device("cpu")

@@ -11,10 +11,9 @@ import estimator.timing.arms
 from estimator.timing.arms import WARM_UP_TOKENS, Decoder, Speculative, probed, probing, run_arms
 from estimator.timing.precision import Timing
 from estimator.timing.rates import BASELINE, Runs, probes, timed, without
-from reference.generation import Session
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
-from reference.speculative import Subject
+from reference.speculative import Session, Subject
 from reference.stopping import Stopping
 
 

@@ -13,11 +13,11 @@ from tiny_models import drawn
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from estimator.timing.batched import decode_batch
-from reference.generation import decode
 from reference.laws.sampling import Sampling, seeded
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
 from reference.models.encoder_decoder import EncoderDecoderModel
+from reference.speculative import decode
 from reference.stopping import Stopping
 
 CPU = torch.device("cpu")

@@ -7,15 +7,14 @@ from transformers import Phi3Config, Phi3ForCausalLM
 from estimator.timing.arms import require_positions
 from estimator.timing.batched import decode_batch
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode, speculative_session
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions
 from reference.models.causal_model import CausalModel
 from reference.models.families import rope_switch_length
 from reference.models.model import text_limit
 from reference.policies.policy import Fixed
-from reference.scoring import score_text
-from reference.speculative import Subject
+from reference.score_text import score_text
+from reference.speculative import Subject, decode, speculative_session
 from reference.stopping import Stopping
 
 TURN = 16

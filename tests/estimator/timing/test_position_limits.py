@@ -9,7 +9,7 @@ from reference.drafters.hierarchical import HierarchicalDrafter, draft_model
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
-from reference.models.fitted_model import transformers_module
+from reference.models.derived import transformers_module
 from reference.speculative import Subject
 from reference.stopping import Stopping
 

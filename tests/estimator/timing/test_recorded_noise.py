@@ -18,8 +18,8 @@ from estimator.timing.precision import precision_percent
 from estimator.timing.rates import AGAIN, BASELINE, Timed, decode_rate, measured_interval, noise
 from estimator.timing.speeds import at_one_speed
 from estimator.timing.turns import decode_in_turns
-from reference.generation import Session
 from reference.records import Block
+from reference.speculative import Session
 
 RECORD = Path(__file__).with_name("recorded_speeds.csv")
 STEP = 0.010

@@ -9,7 +9,7 @@ from chi_squared import require_law
 from pairs import PROMPTS, calls_beyond_replay, speculated, table_subject, tiny_subject
 
 from estimator.traces.scoring import trace_pair
-from reference.generation import decode
+from reference.speculative import decode
 
 P, Q = [0.3, 0.25, 0.25, 0.2], [0.1, 0.6, 0.2, 0.1]
 

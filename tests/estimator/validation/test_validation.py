@@ -15,8 +15,7 @@ from estimator.validation.validation import Validation, generations, validate
 from ngram.drafters.copying import PromptLookupDrafter
 from reference.laws.sampling import seeded
 from reference.policies.policy import Confidence, Fixed, Heuristic, Policy, Product
-from reference.rules.lenience import Lenient
-from reference.rules.strict import STRICT, Rule
+from reference.rules.rule import STRICT, Lenient, Rule
 from reference.speculative import Subject
 
 POLICIES = {"one": Fixed(1), "three": Fixed(3)}

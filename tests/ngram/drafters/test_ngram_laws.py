@@ -21,12 +21,11 @@ from ngram.drafters.suffixes import Suffixes
 from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary
 from reference.drafter import Drafter
-from reference.drafters.model_drafter import text_laws
 from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Scores
 from reference.policies.policy import Fixed
-from reference.scoring import score_text
+from reference.score_text import score_text, text_laws
 from reference.stopping import Stopping
 from simulator.acceptance.replay import Replay
 

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from corpora import GOLDEN, entries, file_entries, random_texts, trained, written
 
+import ngram.formats.arpa_files
 import ngram.formats.arpa_lines
-import ngram.formats.arpa_reader
+from ngram.formats.arpa_files import read_arpa, read_counts, write_arpa
 from ngram.formats.arpa_lines import LineError, parse_lines
-from ngram.formats.arpa_reader import read_arpa, read_counts
-from ngram.formats.arpa_writer import write_arpa
 from ngram.rows.backoff import build
 from ngram.rows.words import MAX_ORDER
 
@@ -73,7 +72,7 @@ def test_files_are_parsed_together_as_line_by_line(
 @pytest.mark.parametrize("size", [1, 7, 50, 10_000])
 def test_pieces_of_any_size_give_the_same(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = file_entries(GOLDEN / "order3_pruned.arpa")
-    monkeypatch.setattr(ngram.formats.arpa_reader, "BYTES_AT_ONCE", size)
+    monkeypatch.setattr(ngram.formats.arpa_files, "BYTES_AT_ONCE", size)
     assert file_entries(GOLDEN / "order3_pruned.arpa") == expected
 
 
@@ -199,7 +198,7 @@ def test_a_packed_file_is_no_arpa_file(tmp_path: Path) -> None:
 
 
 def test_the_line_is_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ngram.formats.arpa_reader, "BYTES_AT_ONCE", 100)
+    monkeypatch.setattr(ngram.formats.arpa_files, "BYTES_AT_ONCE", 100)
     lines = (GOLDEN / "order3.arpa").read_text().splitlines()
     wrong = lines.index("\\3-grams:") + 300
     lines[wrong] = lines[wrong].replace("-", "+", 1)
@@ -224,7 +223,7 @@ LIMITED = """
 import resource, sys
 from pathlib import Path
 import numpy as np
-from ngram.formats.arpa_writer import write_arpa
+from ngram.formats.arpa_files import write_arpa
 from ngram.rows.words import Grams
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 words = np.arange(1000, dtype=np.int32)[:, None]
@@ -245,10 +244,10 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 def test_the_writer_formats_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import ngram.formats.arpa_writer
+    import ngram.formats.arpa_files
 
     whole = written(tmp_path / "whole.arpa", random_texts(2), 2).read_text()
-    monkeypatch.setattr(ngram.formats.arpa_writer, "LINES_AT_ONCE", 3)
+    monkeypatch.setattr(ngram.formats.arpa_files, "LINES_AT_ONCE", 3)
     assert written(tmp_path / "pieces.arpa", random_texts(2), 2).read_text() == whole
 
 

@@ -10,9 +10,8 @@ import pytest
 from corpora import random_texts, written
 
 import ngram.formats.cache
-from ngram.formats.cache import cache_path, load_model
+from ngram.formats.cache import cache_path, load_model, sealed
 from ngram.formats.description import content_hash
-from ngram.formats.sealed_arrays import sealed
 from ngram.rows.backoff import BackoffModel, Level
 
 

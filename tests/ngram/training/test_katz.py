@@ -11,7 +11,7 @@ import pytest
 from corpora import Entries, entries, random_texts, sentences
 from oracles import kenlm_model, kenlm_state
 
-from ngram.formats.arpa_writer import write_arpa
+from ngram.formats.arpa_files import write_arpa
 from ngram.rows.words import BEGIN, END, UNKNOWN, word_name
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import NgramEstimate, estimate

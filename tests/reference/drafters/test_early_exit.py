@@ -26,11 +26,11 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from reference.drafters.early_exit import early_exit
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
+from reference.models.derived import early_exit
 from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.policies.policy import Fixed
 from reference.stopping import Stopping

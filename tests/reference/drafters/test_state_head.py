@@ -12,14 +12,14 @@ from plain_laws import plain_law
 from test_decoder_architectures import random_prompt, saved_pair
 from torch import Tensor
 
-import reference.scoring
+import reference.score_text
 from reference.drafters.state_head import StateHeadDrafter
 from reference.drafters.trees import TreeDrafter, without_replacement
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions
 from reference.models.cached_model import CachedModel
 from reference.policies.policy import Confidence, Fixed, Policy
-from reference.scoring import score_text
+from reference.score_text import score_text
 from reference.state_heads.eagle3_folder import load_eagle3
 from reference.stopping import Stopping
 
@@ -167,7 +167,7 @@ def test_scores_are_those_of_each_block_drafted_alone(
     own = alone(
         target, prompt, sampling, Stopping(9), generator=torch.Generator().manual_seed(1)
     ).tokens
-    monkeypatch.setattr(reference.scoring, "ROW_NUMBERS", 7 * stretch)
+    monkeypatch.setattr(reference.score_text, "ROW_NUMBERS", 7 * stretch)
     [scores] = score_text(
         target, drafter, prompt, own, ScoreOptions([sampling], [0.5], reach), sampling=sampling
     )

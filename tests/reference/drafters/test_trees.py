@@ -22,9 +22,8 @@ from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, ranks
 from reference.policies.policy import Fixed
 from reference.records import Generation
-from reference.rules.lenience import Lenient
-from reference.rules.strict import STRICT, Rule, Strict
-from reference.scoring import score_text
+from reference.rules.rule import STRICT, Lenient, Rule, Strict
+from reference.score_text import score_text
 from reference.stopping import Stopping
 
 CHOICES: dict[str, Choose] = {"likeliest": likeliest, "drawn": without_replacement}
@@ -257,7 +256,7 @@ def test_scores_do_not_depend_on_how_a_text_is_cut(monkeypatch: pytest.MonkeyPat
     ).tokens  # fmt: skip
     found = []
     for numbers in (1 << 23, 3 * VOCABULARY):
-        monkeypatch.setattr("reference.scoring.ROW_NUMBERS", numbers)
+        monkeypatch.setattr("reference.score_text.ROW_NUMBERS", numbers)
         [scores] = score_text(
             target, drafter, PROMPT, tokens, ScoreOptions([Sampling(0.0)], (), 3),
             sampling=Sampling(),

@@ -5,11 +5,12 @@ import json
 import pytest
 import torch
 
-from reference.drafters.model_drafter import ModelDrafter, text_laws
+from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Stretch
 from reference.models.embedded import END_OF_TEXT, library_files, weights_folder
 from reference.models.huggingface import end_ids, load_model, load_tokenizer
+from reference.score_text import text_laws
 
 SHIPPED_BYTES = 14_100_000  # without the EAGLE-3 head
 

@@ -26,7 +26,7 @@ from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.models.huggingface import load_model, require_same_kind
 from reference.policies.policy import Fixed
 from reference.records import Generation
-from reference.scoring import score_text
+from reference.score_text import score_text
 from reference.stopping import Stopping
 
 VOCABULARY = 40

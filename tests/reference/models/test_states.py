@@ -6,7 +6,7 @@ import pytest
 import torch
 from test_decoder_architectures import ARCHITECTURES, random_prompt, saved_pair
 
-from reference.models.fitted_model import FittedModel
+from reference.models.derived import FittedModel
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -35,9 +35,9 @@ from reference.laws.laws import Dense, OneHot
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
 from reference.rules.block_verification import BlockVerification, shares
-from reference.rules.strict import Strict
+from reference.rules.rule import Strict
 from reference.stopping import Stopping
-from reference.verifier import verify
+from reference.verify import verify
 
 RULE = BlockVerification()
 

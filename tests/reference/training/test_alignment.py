@@ -7,14 +7,14 @@ import torch
 from tiny_models import llama
 from transformers import T5Config, T5ForConditionalGeneration
 
-from reference.drafters.early_exit import early_exit
-from reference.drafters.model_drafter import text_laws
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
+from reference.models.derived import early_exit
 from reference.models.encoder_decoder import EncoderDecoderModel
-from reference.training.alignment import LOSSES, Course, align, train_exits
-from reference.training.lessons import Lesson, logits_along
+from reference.score_text import text_laws
+from reference.training.alignment import LOSSES, Lesson, align, logits_along, train_exits
+from reference.training.loop import Training
 from reference.training.schedule import Schedule
 
 VOCABULARY = 24
@@ -51,14 +51,14 @@ def encoder_decoder(seed: int) -> EncoderDecoderModel:
 def test_one_padded_pass_gives_what_each_lesson_alone_gives(make: type) -> None:
     model: CachedModel = make(1)
     with torch.no_grad():
-        along = logits_along(model, LESSONS)
+        logits, tokens = logits_along(model, LESSONS)
     single = [
         text_laws(model, model.start(lesson.prompt), lesson.output, [Sampling()])[0]
         for lesson in LESSONS
     ]
     laws = torch.cat([law.dense(VOCABULARY) for law in single])
-    torch.testing.assert_close(along.logits.softmax(-1), laws, atol=1e-5, rtol=1e-4)
-    assert along.tokens.tolist() == [token for lesson in LESSONS for token in lesson.output]
+    torch.testing.assert_close(logits.softmax(-1), laws, atol=1e-5, rtol=1e-4)
+    assert tokens.tolist() == [token for lesson in LESSONS for token in lesson.output]
 
 
 def test_losses_are_their_formulas() -> None:
@@ -73,12 +73,12 @@ def test_losses_are_their_formulas() -> None:
 
 def overlap(large: CachedModel, small: CachedModel) -> float:
     with torch.no_grad():
-        p, q = (logits_along(model, LESSONS).logits.softmax(-1) for model in (large, small))
+        p, q = (logits_along(model, LESSONS)[0].softmax(-1) for model in (large, small))
     return float(torch.minimum(p, q).sum(-1).mean())
 
 
-def course(folder: Path, steps: int = 60) -> Course:
-    return Course(Schedule(steps, 0.01, warmup=2), batch=2, checkpoint=folder / "c.safetensors")
+def course(folder: Path) -> Training:
+    return Training("align", Schedule(60, 0.01, warmup=2), folder / "c.safetensors")
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -91,11 +91,11 @@ def test_alignment_lowers_its_loss_and_leaves_the_large_model_alone(
 
     def own_loss() -> float:
         with torch.no_grad():
-            p, q = (logits_along(model, LESSONS) for model in (large, small))
-            return float(LOSSES[loss](q.logits, q.tokens, lambda: p.logits.softmax(-1)))
+            (p, _), (q, tokens) = (logits_along(model, LESSONS) for model in (large, small))
+            return float(LOSSES[loss](q, tokens, lambda: p.softmax(-1)))
 
     first, alpha = own_loss(), overlap(large, small)
-    align(large, small, LESSONS, course(tmp_path), loss=loss)
+    align(large, small, LESSONS, course(tmp_path), batch=2, loss=loss)
     assert own_loss() < 0.9 * first
     if loss != "hard":
         assert overlap(large, small) > alpha
@@ -110,10 +110,10 @@ def test_both_exits_learn(tmp_path: Path) -> None:
     def losses() -> list[float]:
         with torch.no_grad():
             exits = [logits_along(model, LESSONS) for model in (small, large)]
-        return [float(torch.nn.functional.cross_entropy(one.logits, one.tokens)) for one in exits]
+        return [float(torch.nn.functional.cross_entropy(*one)) for one in exits]
 
     before = losses()
-    train_exits(large, small, LESSONS, course(tmp_path))
+    train_exits(large, small, LESSONS, course(tmp_path), batch=2)
     after = losses()
     assert after[0] < 0.5 * before[0]
     assert after[1] < 0.5 * before[1]
@@ -128,6 +128,6 @@ def test_every_lesson_is_taken_once_in_each_epoch(tmp_path: Path) -> None:
 
 def test_what_cannot_be_taught_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a calibration set must have at least one text, got none"):
-        align(causal(1), causal(2), [], course(tmp_path), loss="hard")
+        align(causal(1), causal(2), [], course(tmp_path), batch=2, loss="hard")
     with pytest.raises(ValueError, match="batch must be at least 1, got 0"):
-        Course(Schedule(1, 0.1), 0, tmp_path / "c")
+        align(causal(1), causal(2), LESSONS, course(tmp_path), batch=0, loss="hard")

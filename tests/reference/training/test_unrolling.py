@@ -9,7 +9,7 @@ from eagle3_laboratory import tiny_target
 from reference.drafters.state_head import StateHeadDrafter
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions
-from reference.scoring import score_text
+from reference.score_text import score_text
 from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.training.loop import Training
 from reference.training.schedule import Schedule

@@ -119,7 +119,7 @@ def test_each_block_is_printed_before_the_next_is_made(
 
     arguments = [*generate, "--stop", "no such text"]
     whole = run_json(*arguments)["text"]
-    monkeypatch.setattr("reference.generation.speculative_blocks", interrupted)
+    monkeypatch.setattr("reference.speculative.speculative_blocks", interrupted)
     result = run(*arguments)
     assert result.exit_code == 130
     first = result.stdout.removeprefix("def fib(n):").rstrip("\n")
@@ -216,7 +216,7 @@ def test_ctrl_c_ends_with_130(
         raise KeyboardInterrupt
         yield
 
-    monkeypatch.setattr("reference.generation.speculative_blocks", interrupted)
+    monkeypatch.setattr("reference.speculative.speculative_blocks", interrupted)
     result = run(*generate)
     assert result.exit_code == 130
     assert result.stderr.strip() == "Interrupted."

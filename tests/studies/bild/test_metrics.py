@@ -5,9 +5,9 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_llama
 
-from reference.generation import decode
 from reference.laws.sampling import Sampling
 from reference.records import Generation
+from reference.speculative import decode
 from reference.stopping import Stopping
 from studies.bild.metrics import own_metrics, reference_metrics
 

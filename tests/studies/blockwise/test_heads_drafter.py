@@ -7,11 +7,11 @@ from decoding import alone, speculate
 from heads_laboratory import heads_drafter, random_embedding, random_heads
 from tabular import TabularModel
 
-import reference.scoring
+import reference.score_text
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions
 from reference.policies.policy import Confidence, Fixed
-from reference.scoring import score_text
+from reference.score_text import score_text
 from reference.stopping import Stopping
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.heads import Heads
@@ -121,7 +121,7 @@ def test_scores_are_the_laws_shared_mass_and_ratios_block_by_block(
     own = alone(
         target, prompt, sampling, Stopping(5), generator=torch.Generator().manual_seed(3)
     ).tokens
-    monkeypatch.setattr(reference.scoring, "ROW_NUMBERS", 3 * stretch)
+    monkeypatch.setattr(reference.score_text, "ROW_NUMBERS", 3 * stretch)
     [scores] = score_text(
         target,
         drafter,

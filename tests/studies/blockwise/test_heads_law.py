@@ -12,7 +12,7 @@ from tabular import TabularModel
 
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed, Policy
-from reference.rules.strict import Strict
+from reference.rules.rule import Strict
 from reference.stopping import Stopping
 
 

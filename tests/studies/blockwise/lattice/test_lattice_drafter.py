@@ -19,8 +19,8 @@ from ngram.rows.words import Vocabulary
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions
 from reference.policies.policy import Confidence, Fixed
-from reference.rules.strict import Strict
-from reference.scoring import score_text
+from reference.rules.rule import Strict
+from reference.score_text import score_text
 from reference.stopping import Stopping
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton

@@ -13,14 +13,14 @@ from tabular import TabularModel
 from test_decoder_architectures import random_prompt, saved_pair
 from transformers import FalconConfig, FalconForCausalLM
 
-from reference.branches import branching
 from reference.drafter import Draft
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.tree_mask import require_branching
 from reference.policies.policy import Fixed, Policy
-from reference.rules.lenience import Lenient
+from reference.rules.rule import Lenient
 from reference.stopping import Stopping
+from reference.tree_verify import merge_drafts
 
 CPU = torch.device("cpu")
 
@@ -41,7 +41,7 @@ class Branches:
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
         shift = len(text) % 3
-        return branching(
+        return merge_drafts(
             [[(token + shift) % VOCABULARY for token in draft[:limit]] for draft in self.drafts],
             CPU,
         )
@@ -51,7 +51,7 @@ FOREST = [[1, 2, 0], [1, 0, 2], [0, 0, 1], [1, 2, 2]]
 
 
 def test_shared_beginnings_are_held_once() -> None:
-    draft = branching(FOREST, CPU)
+    draft = merge_drafts(FOREST, CPU)
     assert draft.tokens.tolist() == [1, 2, 0, 0, 2, 0, 0, 1, 2]
     assert draft.parents == (-1, 0, 1, 0, 3, -1, 5, 6, 1)
 
@@ -108,7 +108,7 @@ def test_a_tree_is_read_and_kept_as_each_of_its_paths(architecture: str, tmp_pat
     model, _ = saved_pair(architecture, tmp_path, 1)
     require_branching(model)
     prompt = random_prompt(6, 2)
-    tree = branching([[4, 5, 6], [4, 7, 8], [9, 5, 1]], CPU)
+    tree = merge_drafts([[4, 5, 6], [4, 7, 8], [9, 5, 1]], CPU)
     assert tree.parents is not None
     parents = [-1, *(1 + parent for parent in tree.parents)]
     for path, places in [((4, 7, 8), (0, 1, 4, 5)), ((4, 5, 6), (0, 1, 2, 3)), ((9,), (0, 6))]:

@@ -1,4 +1,4 @@
-"""The verifier: accepts a prefix of a draft and adds the target's own token."""
+"""Accepts a prefix of a draft without branches, and draws the token that follows it."""
 
 from dataclasses import dataclass
 
@@ -7,17 +7,17 @@ from torch import Tensor
 
 from reference.drafter import Draft
 from reference.laws.laws import Laws, OneHot, draw
-from reference.rules.strict import Rule
+from reference.rules.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The result of verifying a draft in one target call.
+    """The target's verdict on a draft.
 
     drafted: the proposed ids. For a draft that branches: the accepted path, continued along the
       likeliest branch.
     accepted: number of accepted ids.
-    own: the target's id after the accepted ones.
+    own: the target's own id, which follows the accepted ones.
     p: the target's distributions at the drafted positions and at the next one.
     """
 
@@ -35,17 +35,14 @@ class Verified:
 def verify(
     p: Laws, draft: Draft, *, rule: Rule, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Returns the number of accepted tokens and the token that follows them.
+    """Returns the number of accepted tokens (0 to gamma) and the token that follows them.
 
-    Leviathan et al. 2023, Algorithm 1, second half. Nothing here waits for the device.
+    Leviathan et al. 2023, Algorithm 1, second half. The token replaces the first rejected one. If
+    all are accepted, it is drawn from the target's distribution after the draft. Both results have
+    shape (1,), int64; computing them does not wait for the device.
 
     Args:
       p: the target's distributions at the gamma drafted positions and at the next one.
-
-    Returns:
-      accepted: shape (1,), int64, in 0..gamma.
-      token: shape (1,), int64. It replaces the first rejected token; if all are accepted, it is
-        drawn from the target's distribution after the draft.
     """
     gamma = len(draft.tokens)
     if gamma == 0:

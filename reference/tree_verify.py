@@ -1,12 +1,11 @@
-"""Verifies drafts that branch: several drafts in one target call, shared prefixes read once.
+"""Verifies a draft that branches (a tree of tokens) in one target call.
 
-Kim et al. 2024 (blockwise drafts), 7.2, verify p drafts as a batch. A tree (Spector and Re 2023,
-cited in their appendix B.1) reads each shared prefix only once.
+Several drafts share a pass, and the target reads each shared prefix once (Spector and Re 2023;
+Kim et al. 2024, section 7.2, verify several drafts as a batch).
 
-If the draft was chosen without randomness, the rule of Leviathan et al. 2023 for one-hot drafts
-holds at every token: x is drawn from p; if x is one of the children, that child is accepted, else
-x ends the block. (Child c is accepted with probability p(c).) So each token of the text is a draw
-from p, whichever tokens were drafted.
+If the draft was chosen without randomness, one token x is drawn from p at each step. If x is one of
+the children, that child is accepted and the walk goes on from it; else x ends the block. So every
+token of the text is a draw from p, whichever tokens were drafted.
 
 If the children of a token were drawn, each from its distribution given the earlier children, they
 are judged in that order (SpecInfer, Miao et al. 2023, Algorithm 2; without replacement, Sequoia,
@@ -24,11 +23,11 @@ from reference.drafter import Draft
 from reference.laws.laws import Dense, Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
 from reference.models.model import Model, peaks, require_finite
-from reference.rules.strict import STRICT
-from reference.verifier import Verified
+from reference.rules.rule import STRICT
+from reference.verify import Verified
 
 
-def walk(
+def verify_tree(
     target: Model,
     draft: Draft,
     text: Sequence[int],
@@ -37,17 +36,13 @@ def walk(
     sampling: Sampling,
     generator: torch.Generator,
 ) -> Verified:
-    """Returns the longest path of a branching draft that the target accepts, and its own token.
+    """Returns the path of a branching draft that the target accepts, and the target's next token.
 
-    The target's cache then holds the text and that path.
+    Afterwards the target's cache holds the text and that path.
 
     Args:
-      target: its cache holds text without its last ids, `unseen`.
-      draft: a draft that branches.
-      text: the ids so far.
-      unseen: the last ids of text, which the target has not read; at least 1.
-      sampling: makes laws of the target's logits.
-      generator: on the target's device.
+      unseen: the text's last ids, which the target has not read; at least 1.
+      sampling: the target's settings.
     """
     assert draft.parents is not None
     before = len(unseen)
@@ -66,10 +61,10 @@ def walk(
         row = 1 + accepted[-1] if accepted else 0
         path = [draft.tokens[place : place + 1] for place in accepted]
         laws.append(sampling.laws(logits[row : row + 1], text, path))
-        stands, own = judged(laws[-1], draft, children[row], generator)
-        if stands is None:
+        child, own = judge_children(laws[-1], draft, children[row], generator)
+        if child is None:
             break
-        accepted.append(stands)
+        accepted.append(child)
     target.keep(len(text), accepted)
     drafted = [tokens[place] for place in accepted]
     while children[row]:
@@ -79,12 +74,13 @@ def walk(
     return Verified(tuple(drafted), len(accepted), own, concatenate(laws))
 
 
-def judged(
+def judge_children(
     p: Laws, draft: Draft, children: Sequence[int], generator: torch.Generator
 ) -> tuple[int | None, int]:
     """Returns which child of a token is accepted (None: no child), and the id after the token.
 
     Args:
+      p: the target's distribution after the token.
       children: indices of the token's children in the draft, in the order in which they were drawn.
     """
     if isinstance(draft.q, OneHot):
@@ -105,7 +101,7 @@ def judged(
     return None, int(p.draw(generator))
 
 
-def branching(drafts: Sequence[Sequence[int]], device: torch.device) -> Draft:
+def merge_drafts(drafts: Sequence[Sequence[int]], device: torch.device) -> Draft:
     """Returns several drafts as one branching draft, which holds each shared prefix once.
 
     Args:
@@ -116,10 +112,10 @@ def branching(drafts: Sequence[Sequence[int]], device: torch.device) -> Draft:
     places: dict[tuple[int, ...], int] = {(): -1}
     for draft in drafts:
         for end in range(1, len(draft) + 1):
-            beginning = tuple(draft[:end])
-            if beginning not in places:
-                places[beginning] = len(tokens)
+            prefix = tuple(draft[:end])
+            if prefix not in places:
+                places[prefix] = len(tokens)
                 tokens.append(draft[end - 1])
-                parents.append(places[beginning[:-1]])
+                parents.append(places[prefix[:-1]])
     ids = torch.tensor(tokens, dtype=torch.int64, device=device)
     return Draft(ids, OneHot(ids), parents=tuple(parents))

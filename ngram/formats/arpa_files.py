@@ -1,14 +1,16 @@
-"""Reads ARPA files of token ids; an error names the line and the reason."""
+"""Reads and writes ARPA files of token ids; an error names the line and the reason."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ngram.formats.arpa_lines import LineError, Lines, parse_lines
-from ngram.rows.words import MAX_ORDER, Grams
+from ngram.rows.words import MAX_ORDER, NAMES, UNKNOWN, Grams, word_name
+from reference.atomic import whole_file
 from reference.reading import limited
 
 BYTES_AT_ONCE = 1 << 22
@@ -16,22 +18,22 @@ COUNT = re.compile(rb"ngram ([0-9]+)\s*=\s*([0-9]+)")
 
 
 def read_arpa(path: Path) -> Iterator[Grams]:
-    """Yields a model's n-grams by order, from 1 up, in the order of the file.
+    """Yields a model's n-grams, one order at a time.
 
-    `ngram.rows.backoff` checks for duplicate n-grams and missing contexts.
+    `ngram.rows.backoff.build` refuses duplicate n-grams and missing contexts.
     """
     with path.open("rb") as file:
         yield from _Reader(file, path).orders()
 
 
 def read_counts(path: Path) -> list[int]:
-    """Returns the number of n-grams of each order according to an ARPA file's header."""
+    """Returns the number of n-grams of each order, from an ARPA file's header."""
     with path.open("rb") as file:
         return _Reader(file, path).counts()
 
 
 class _Reader:
-    """A position in an ARPA file."""
+    """Reads one ARPA file; `line` is the number of the line read last."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self.file = file
@@ -39,11 +41,10 @@ class _Reader:
         self.line = 0
 
     def wrong(self, reason: str, line: int | None = None) -> ValueError:
-        """Returns an error for a line; by default for the line read last."""
         return ValueError(f"{self.path}:{self.line if line is None else line}: {reason}")
 
     def read_line(self, wanted: str) -> bytes:
-        """Returns the next line without surrounding white space; an error if the file ends."""
+        """Returns the next line, stripped; an error if the file ends."""
         line = limited(self.file.readline, f"a line of {self.path}")
         self.line += 1
         if not line:
@@ -51,7 +52,6 @@ class _Reader:
         return line.strip()
 
     def read_filled_line(self, wanted: str) -> bytes:
-        """Returns the next line that is not blank."""
         line = self.read_line(wanted)
         while not line:
             line = self.read_line(wanted)
@@ -71,7 +71,6 @@ class _Reader:
             rest = self.file.readline()
 
     def counts(self) -> list[int]:
-        """Returns the header's number of n-grams of each order."""
         line = self.read_filled_line("\\data\\")
         while line.startswith(b"#"):
             line = self.read_filled_line("\\data\\")
@@ -95,7 +94,7 @@ class _Reader:
             raise self.wrong(f"{wanted} should be here, got {_shown(line)}")
 
     def _section(self, order: int, count: int, *, highest: bool) -> Grams:
-        """Returns the n-grams of one order, read with the blank line that ends it."""
+        """Returns the n-grams of one order; reads the blank line after them, too."""
         first_line = self.line + 1
         size = self.path.stat().st_size
         # The shortest line: a digit, a tab, and per word a digit and a separator.
@@ -126,7 +125,7 @@ class _Reader:
         return Grams(words, probability, backoff, first_line)
 
     def _pieces(self, count: int) -> Iterator[tuple[bytes, int]]:
-        """Yields the next lines, at most `count`, in pieces, each with its number of lines."""
+        """Yields the next lines, at most `count`, in pieces with their numbers of lines."""
         while count > 0:
             piece = self.file.read(BYTES_AT_ONCE) + limited(
                 self.file.readline, f"a line of {self.path}"
@@ -141,7 +140,6 @@ class _Reader:
             count -= number
 
     def _parsed(self, piece: bytes, *, order: int, highest: bool, missing: int) -> Lines:
-        """Returns the content of lines."""
         try:
             return parse_lines(piece, order=order, highest=highest)
         except LineError as error:
@@ -159,6 +157,43 @@ class _Reader:
 def _shown(line: bytes) -> str:
     """Returns the beginning of a line, for a message."""
     text = line.strip().decode("utf-8", "replace")
-    if not text:
-        return "a blank line"
-    return repr(text[:60])
+    return repr(text[:60]) if text else "a blank line"
+
+
+LINES_AT_ONCE = 1 << 16
+
+
+def write_arpa(
+    path: Path, orders: Sequence[Grams], step: Callable[[], object] = lambda: None
+) -> None:
+    """Writes a model's orders, from 1 up, atomically; calls `step` after each order."""
+    with whole_file(path) as partial, partial.open("w", encoding="ascii", newline="\n") as file:
+        file.write("\\data\\\n")
+        for grams in orders:
+            file.write(f"ngram {grams.order}={len(grams)}\n")
+        ids = max(int(grams.words.max(initial=0)) for grams in orders) + 1
+        # A word's name is at its id; the special words are at their negative codes.
+        names = np.empty(ids + len(NAMES), dtype=object)
+        names[:ids] = [str(word) for word in range(ids)]
+        for word in range(UNKNOWN, 0):
+            names[word] = word_name(word)
+        for grams in orders:
+            file.write(f"\n\\{grams.order}-grams:\n")
+            _write_lines(file, grams, names)
+            step()
+        file.write("\n\\end\\\n")
+
+
+def _write_lines(file: TextIO, grams: Grams, names: NDArray[Any]) -> None:
+    """Writes one line for each n-gram, many in one formatting call."""
+    columns = [grams.log10_probability, *names[grams.words.T]]
+    line = "%.8g\t" + " ".join(["%s"] * grams.order)
+    if grams.log10_backoff is not None:
+        columns.append(grams.log10_backoff)
+        line += "\t%.8g"
+    line += "\n"
+    for start in range(0, len(grams), LINES_AT_ONCE):
+        fields = np.empty((min(LINES_AT_ONCE, len(grams) - start), len(columns)), dtype=object)
+        for number, column in enumerate(columns):
+            fields[:, number] = column[start : start + LINES_AT_ONCE]
+        file.write(line * len(fields) % tuple(fields.ravel().tolist()))

@@ -1,0 +1,129 @@
+"""Acceptance rules: the protocol, and the two rules that judge a draft token by token."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import torch
+from torch import Tensor
+
+from reference.laws.laws import Dense, Laws, OneHot
+
+
+class Rule(Protocol):
+    """Decides which drafted tokens are accepted, and what replaces the first rejected one.
+
+    Example: a rule that accepts nothing is lossless, because every token is then the target's.
+
+      >>> class Nothing(Rule):
+      ...     name, lossless = "nothing", True
+      ...     def accepts(self, p, q, tokens, uniform):
+      ...         return torch.zeros_like(tokens, dtype=torch.bool)
+      ...     def replacement(self, p, q, tokens, place):
+      ...         return p.at(place)
+      >>> draft = OneHot(torch.tensor([3, 1]))
+      >>> Nothing().accepts(draft, draft, draft.tokens, torch.rand(2))
+      tensor([False, False])
+    """
+
+    @property
+    def name(self) -> str:
+        """The rule's name in reports."""
+
+    @property
+    def lossless(self) -> bool:
+        """Whether the output has the target's own distribution."""
+
+    def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
+        """Returns which tokens are accepted, shape (gamma,), bool.
+
+        The block ends before the first False.
+
+        Args:
+          p, q: the target's and the draft's distributions at the drafted positions.
+          tokens: drafted ids, shape (gamma,), int64.
+          uniform: draws from [0, 1), shape (gamma,); empty if p is one-hot.
+        """
+
+    def replacement(self, p: Dense, q: Laws, tokens: Tensor, place: Tensor) -> Dense:
+        """Returns the distribution, not normalised, of the first rejected token's replacement.
+
+        place: index of that token, shape (1,), int64.
+        """
+
+
+class Strict:
+    """Speculative sampling (Leviathan et al. 2023, Algorithm 1): the output is distributed as p."""
+
+    name: ClassVar[str] = "strict"
+    lossless: ClassVar[bool] = True
+
+    def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
+        if isinstance(p, OneHot):
+            return p.tokens == tokens
+        # r < p/q without a division. Strictly less, so that r = 0 does not accept where p = 0.
+        return uniform * q.of(tokens) < p.of(tokens)
+
+    def replacement(self, p: Dense, q: Laws, tokens: Tensor, place: Tensor) -> Dense:
+        return Dense(residual(p.at(place).probabilities, q.at(place)))
+
+
+STRICT = Strict()
+
+
+def residual(p: Tensor, q: Laws) -> Tensor:
+    """Returns max(0, p - q), not normalised; p itself where the difference is 0 throughout.
+
+    Leviathan et al. 2023, section 2.3; p has shape (positions, vocabulary). The difference is 0
+    throughout only where p equals q up to rounding, and there only rounding can reject a token.
+    """
+    if isinstance(q, OneHot):
+        left = p.scatter(1, q.tokens[:, None], 0.0)
+    else:
+        left = (p - q.probabilities).clamp_(min=0)
+    return torch.where(left.sum(dim=-1, keepdim=True) > 0, left, p)
+
+
+@dataclass(frozen=True, slots=True)
+class Lenient:
+    """Accepts more tokens than the strict rule (Leviathan et al. 2023, appendix A.5); lossy.
+
+    A token x drawn from q is accepted with probability min(1, p(x) / (l q(x))), so alpha rises to
+    the sum over x of min(p(x)/l, q(x)). A rejected token is replaced as under the strict rule,
+    because the paper changes only the comparison. With R the probability of a rejection, the
+    emitted token has the distribution
+
+        P(x) = min(q(x), p(x)/l) + R max(0, p(x) - q(x)) / sum over y of max(0, p(y) - q(y))
+
+    and P(x) <= p(x)/l: where p(x) <= q(x) the second term is 0; elsewhere R is at most
+    1 - sum of min(p, q), which is the sum of max(0, p - q), so P(x) <= p(x). Replacing by
+    max(0, p - l q) would add to tokens that are too likely already; replacing by p would break the
+    bound. With max(0, p - q), P is as near to p in total variation as this acceptance allows.
+
+    At temperature 0 a token x is accepted if p(x) >= l max p, where p is the target's distribution
+    at temperature 1; a rejected token is replaced by the argmax. (The paper prints the inequality
+    the other way round, which would accept the least likely tokens.)
+
+    lenience: l in (0, 1]; at 1 the rule is the strict one, except for exactly tied largest logits.
+    """
+
+    lossless: ClassVar[bool] = False
+    lenience: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.lenience <= 1:
+            raise ValueError(f"lenience must lie in (0, 1], got {self.lenience}")
+
+    @property
+    def name(self) -> str:
+        return f"lenient {self.lenience:g}"
+
+    def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
+        if isinstance(p, Dense):
+            return uniform * (self.lenience * q.of(tokens)) < p.of(tokens)
+        hidden = p.at_temperature_one()
+        if hidden is None:
+            return p.tokens == tokens
+        return hidden.of(tokens) >= self.lenience * hidden.of(p.tokens)
+
+    def replacement(self, p: Dense, q: Laws, tokens: Tensor, place: Tensor) -> Dense:
+        return Dense(residual(p.at(place).probabilities, q.at(place)))

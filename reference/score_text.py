@@ -1,0 +1,89 @@
+"""Scores a drafter along a whole text: how likely each token is accepted if it is drafted."""
+
+from collections.abc import Sequence
+
+import torch
+
+from reference.drafter import Drafter
+from reference.laws.laws import Laws
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import ScoreOptions, Scores, Stretch
+from reference.models.model import Model, peaks, positions_of, require_finite, text_limit
+
+# Numbers in the rows of one stretch: a tensor of 32 MB, of which only a few exist at once.
+ROW_NUMBERS = 1 << 23
+
+
+@torch.inference_mode()
+def score_text(
+    target: Model,
+    drafter: Drafter,
+    prompt: Sequence[int],
+    tokens: Sequence[int],
+    options: ScoreOptions,
+    *,
+    sampling: Sampling,
+) -> list[Scores]:
+    """Returns the scores of a text's N tokens for each sampling setting of the draft.
+
+    Each model reads the text once, in as few parallel passes as ROW_NUMBERS allows.
+
+    Args:
+      tokens: the ids after the prompt, at least 1; the target sampled them under `sampling`.
+    """
+    text = target.start(prompt)
+    require_scorable(target, text_limit(target, len(text)), len(text) + len(tokens) - 1)
+    drafter.start(prompt, text)
+    positions = max(ROW_NUMBERS // target.vocabulary, 1)
+    parts: list[list[Scores]] = []
+    for first in range(0, len(tokens), positions):
+        before, here = [*text, *tokens[:first]], tokens[first : first + positions]
+        [p] = text_laws(target, before, here, [sampling])
+        stretch = Stretch(before, here, p)
+        parts.append(drafter.score(stretch, options))
+    return [_joined(of_one) for of_one in zip(*parts, strict=True)]
+
+
+def _joined(parts: Sequence[Scores]) -> Scores:
+    ranks = [part.rank for part in parts if part.rank is not None]
+    sure = [part.confidence for part in parts if part.confidence is not None]
+    lengths = [part.drafted for part in parts if part.drafted is not None]
+    return Scores(
+        beta=torch.cat([part.beta for part in parts]),
+        ratio=torch.cat([part.ratio for part in parts]),
+        drafted=torch.cat(lengths) if lengths else None,
+        lenient_beta=torch.cat([part.lenient_beta for part in parts]),
+        rank=torch.cat(ranks) if ranks else None,
+        confidence=torch.cat(sure) if sure else None,
+    )
+
+
+def require_scorable(model: Model, limit: int | None, fed: int) -> None:
+    """Refuses a text to score that exceeds the model's positions.
+
+    limit: the model's position limit for this text (`text_limit`); None: no limit.
+    fed: tokens to read, the text's length less one.
+    """
+    if limit is not None and fed > limit:
+        raise ValueError(
+            f"a text to score must fit the {positions_of(model, limit)}, got {fed} tokens"
+        )
+
+
+def text_laws(
+    model: Model, text: Sequence[int], tokens: Sequence[int], samplings: Sequence[Sampling]
+) -> list[Laws]:
+    """Returns a model's distributions at the positions of given tokens, for each of some settings.
+
+    The model makes one pass. What its cache holds beyond a prefix of the text is dropped.
+
+    Args:
+      text: the ids before the tokens.
+      tokens: ids, at least 1.
+    """
+    model.rollback(min(model.length, len(text) - 1))
+    unseen = torch.tensor(text[model.length :], dtype=torch.int64, device=model.device)
+    given = torch.tensor(tokens[:-1], dtype=torch.int64, device=model.device)
+    logits = model.extend(torch.cat([unseen, given]))[-len(tokens) :]
+    require_finite(peaks(logits).tolist(), model.name, len(text))
+    return [sampling.laws(logits, text, [given]) for sampling in samplings]

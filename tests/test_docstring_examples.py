@@ -1,0 +1,20 @@
+"""The examples in docstrings of reference and ngram print what they show."""
+
+import doctest
+import importlib
+
+import pytest
+from house import sources
+
+MODULES = sorted(
+    path.removesuffix(".py").replace("/", ".")
+    for path, source in sources().items()
+    if path.startswith(("reference/", "ngram/")) and ">>> " in source
+)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_an_example_prints_what_it_shows(module: str) -> None:
+    found = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
+    assert found.attempted > 0
+    assert found.failed == 0
