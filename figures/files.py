@@ -14,7 +14,7 @@ from figures.registry import Entry
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from figures.drawing.load import FigureLoad
+    from figures.ours.batch_size import FigureLoad
 
 IMAGE_SUFFIXES = (".png", ".svg")
 FORMATS = ("png", "svg", "csv")
@@ -45,7 +45,7 @@ def write_figure(
     for name in formats:
         path = folder / f"{entry.name}.{name}"
         if figure is None or name == "csv":
-            write_whole(path, data.table().csv().encode("utf-8"))
+            write_whole(path, data.csv().encode("utf-8"))
         else:
             save_image(figure, path, dots_per_inch=dots_per_inch)
         written.append(path)

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from estimator.validation.file import Validated
-    from figures.drawing.load import FigureLoad
-    from figures.drawing.table import Table
+    from figures.ours.batch_size import FigureLoad
 
 _LEVIATHAN = "Leviathan et al. 2023"
 _BILD = "Kim et al. 2023 (BiLD)"
@@ -23,17 +22,16 @@ _OURS = "ours"
 
 
 class FigureData(Protocol):
-    """Result of a figure's compute(): plain numbers that can be written as one table."""
+    """Result of a figure's compute(): plain numbers that can be written as one CSV file."""
 
-    def table(self) -> Table: ...
+    def csv(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One figure: its name, source and content.
 
-    takes_results: whether compute() accepts the results of a validation.
-    takes_load: whether compute() accepts a deployment and its load.
+    takes_results, takes_load: whether compute() accepts the results of a validation, or a load.
     """
 
     name: str
@@ -43,8 +41,8 @@ class Entry:
     takes_load: bool = False
 
     def _made_by(self) -> Any:
-        """Returns the object with compute() and draw(): a declared table, or a module."""
-        declared = importlib.import_module("figures.tables").TABLES.get(self.name)
+        """Returns the object with compute() and draw(): a declared figure, or a module."""
+        declared = importlib.import_module("figures.declared").DECLARED.get(self.name)
         if declared is not None:
             return declared
         room, _, figure = self.name.partition("-")

@@ -39,14 +39,15 @@ def compute() -> FigureRows[SharePoint]:
     return FigureRows(
         tuple(
             SharePoint(
-                sweep.task, row.metric, row.decoder, row.rollback, row.fallback_percent, row.score
+                sweep.task, sweep.metric, row.decoder, row.rollback, row.fallback_percent,
+                sweep.score(row),
             )
             for sweep in measured()
             if sweep.is_plain
             for row in sweep.rows
             if row.decoder in ("large", "small", "bild", "window")
         )
-    )
+    )  # fmt: skip
 
 
 def draw(data: FigureRows[SharePoint]) -> style.Figure:
@@ -64,39 +65,24 @@ def draw(data: FigureRows[SharePoint]) -> style.Figure:
         points = [point for point in data.rows if point.task == task]
         [large] = [point for point in points if point.decoder == "large"]
         axes.axhline(large.quality, color=style.GREY, linewidth=1)
-        axes.axvline(
-            PUBLISHED_SHARE,
-            color=style.ORANGE,
-            linewidth=1,
-            linestyle="--",
-            label=f"paper: {PUBLISHED_SHARE} %",
-        )
+        paper = f"paper: {PUBLISHED_SHARE} %"
+        axes.axvline(PUBLISHED_SHARE, color=style.ORANGE, linewidth=1, linestyle="--", label=paper)
         alone = [point for point in points if point.decoder in ("large", "small")]
-        axes.plot(
-            [p.large_percent for p in alone],
-            [p.quality for p in alone],
-            "X",
-            color=style.INK,
-            markersize=9,
-            label="either alone",
-        )
+        axes.plot(*_columns(alone), "X", color=style.INK, markersize=9, label="either alone")
         bild = [point for point in points if point.decoder in ("bild", "window")]
         thresholds = list(dict.fromkeys(point.rollback for point in bild))
         for threshold, (mark, colour) in zip(thresholds, style.marks(), strict=False):
-            own = sorted(
-                (p for p in bild if p.rollback == threshold), key=lambda p: p.large_percent
-            )
-            axes.plot(
-                [p.large_percent for p in own],
-                [p.quality for p in own],
-                mark,
-                color=colour,
-                markersize=5.5,
-                label="no rollback" if threshold is None else f"rollback {threshold:g}",
-            )
+            own = [point for point in bild if point.rollback == threshold]
+            own.sort(key=lambda point: point.large_percent)
+            name = "no rollback" if threshold is None else f"rollback {threshold:g}"
+            axes.plot(*_columns(own), mark, color=colour, markersize=5.5, label=name)
         axes.set_xlim(-4, 104)
         style.name_axes(
             axes, x="tokens written by the large model, %", y=METRICS[points[0].metric], panel=task
         )
     style.key(panels[-1], anchor=(1.03, 0.0))
     return figure
+
+
+def _columns(points: list[SharePoint]) -> tuple[list[float], list[float]]:
+    return [point.large_percent for point in points], [point.quality for point in points]

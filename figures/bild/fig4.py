@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figures.bild.measured import SOURCE, MeasuredSweep, aligned, measured
+from figures.bild.measured import SOURCE, aligned, measured
 from figures.bild.tables import PAPER, TableLine
 from figures.bild.trade_off import aims, draw_rows, prepare
 from figures.drawing import style
@@ -25,18 +25,8 @@ class LatencyPoint:
     quality: float
 
 
-@dataclass(frozen=True, slots=True)
-class Fig4(FigureRows[LatencyPoint]):
-    """The points that the paper prints (Table 1), and ours.
-
-    drawn: for each of our tasks the unaligned sweep, and the aligned one if it was measured.
-    """
-
-    drawn: tuple[tuple[MeasuredSweep, MeasuredSweep | None], ...]
-
-
-def compute() -> Fig4:
-    """Returns Table 1 as latencies, and our sweeps at temperature 0."""
+def compute() -> FigureRows[LatencyPoint]:
+    """Returns the points that the paper prints (Table 1), and our sweeps at temperature 0."""
     points = [
         LatencyPoint(PAPER, line.dataset, line.method, 1 / line.speedup, None, None, line.quality)
         for line in published("bild-table1", TableLine)
@@ -46,23 +36,19 @@ def compute() -> Fig4:
         if sweep.sampling == "greedy":
             points += [
                 LatencyPoint(
-                    "ours",
-                    f"{sweep.task}, {sweep.draft}",
-                    row.decoder,
-                    row.latency,
+                    "ours", f"{sweep.task}, {sweep.draft}", row.decoder, row.latency,
                     None if row.measured_high is None else 1 / row.measured_high,
-                    None if row.measured_low is None else 1 / row.measured_low,
-                    row.score,
+                    None if row.measured_low is None else 1 / row.measured_low, sweep.score(row),
                 )
                 for row in sweep.rows
-            ]
-    drawn = tuple((sweep, aligned(sweep.task)) for sweep in measured() if sweep.is_plain)
-    return Fig4(tuple(points), drawn)
+            ]  # fmt: skip
+    return FigureRows(tuple(points))
 
 
-def draw(data: Fig4) -> style.Figure:
+def draw(data: FigureRows[LatencyPoint]) -> style.Figure:
     """Returns the drawing: the paper's IWSLT, then a panel for each of our tasks."""
-    columns = 1 + len(data.drawn)
+    drawn = [(sweep, aligned(sweep.task)) for sweep in measured() if sweep.is_plain]
+    columns = 1 + len(drawn)
     figure, panels = style.canvas(
         "Quality against latency: BiLD and speculative decoding",
         source="Kim et al. 2023 (BiLD), Figure 4 (left: the points of IWSLT that Table 1 prints, "
@@ -81,14 +67,17 @@ def draw(data: Fig4) -> style.Figure:
         latencies = [first.latency, second.latency]
         paper.plot(latencies, [first.quality, second.quality], f"{mark}-", color=colour)
     style.name_axes(paper, x="latency over the large model's", y="BLEU", panel="IWSLT, the paper")
-    for axes, (sweep, other) in zip(panels[1:], data.drawn, strict=True):
+    looks = (
+        ("strict", "speculative", style.VERMILION, "D"), ("lenient", "lenient", style.PURPLE, "^"),
+        ("small", "small model alone", style.INK, "P"),
+    )  # fmt: skip
+    for axes, (sweep, other) in zip(panels[1:], drawn, strict=True):
         prepare(axes, sweep, panel=sweep.task)
-        draw_rows(axes, sweep.of("bild"), name="BiLD, unaligned", colour=style.GREEN, mark="o")
-        if any(second is not None for _, second in data.drawn):
-            runs = [] if other is None else other.of("bild")
-            draw_rows(axes, runs, name="BiLD, aligned", colour=style.BLUE, mark="s")
-        draw_rows(axes, sweep.of("strict"), name="speculative", colour=style.VERMILION, mark="D")
-        draw_rows(axes, sweep.of("lenient"), name="lenient", colour=style.PURPLE, mark="^")
-        draw_rows(axes, sweep.of("small"), name="small model alone", colour=style.INK, mark="P")
+        own, runs = sweep.of("bild"), [] if other is None else other.of("bild")
+        draw_rows(axes, sweep, own, name="BiLD, unaligned", colour=style.GREEN, mark="o")
+        if any(second is not None for _, second in drawn):
+            draw_rows(axes, sweep, runs, name="BiLD, aligned", colour=style.BLUE, mark="s")
+        for decoder, name, colour, mark in looks:
+            draw_rows(axes, sweep, sweep.of(decoder), name=name, colour=colour, mark=mark)
     style.key(panels[-1], anchor=(1.03, 0.0))
     return figure

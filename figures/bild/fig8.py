@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from figures.bild.tables import TableLine
 from figures.drawing import style
@@ -44,22 +44,22 @@ class CostBar:
     rounded: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Fig8(FigureRows[CostBar]):
-    """The bars, and the fitted probabilities of the cost model.
-
-    implied_c: cost of a small call over a large one that would give the paper's speed-up.
-    """
-
-    fallback: float
-    rollback: float
-    tokens_per_large_call: float
-    c: float
-    implied_c: float
+def _calls(fallback: float, rollback: float) -> BildCalls:
+    return expected_calls(fallback, rollback=rollback, max_draft=MAX_DRAFT)
 
 
-def compute() -> Fig8:
-    """Returns the cost model, fitted to the two bars that depend only on the policies.
+def _operations(calls: BildCalls) -> float:
+    return float(relative_operations(calls, c_hat=PARAMETER_RATIO))
+
+
+def _intensity(calls: BildCalls) -> float:
+    ratios = {"c_hat": PARAMETER_RATIO, "bytes_ratio": PARAMETER_RATIO}
+    return float(relative_intensity(calls, **ratios))
+
+
+@cache
+def fitted() -> tuple[float, float]:
+    """Returns fallback and rollback probability, fitted to the two bars marked as fitted.
 
     The paper gives neither probability for this data set. In the cost model the intensity depends
     only on the fallback, and then the operations only on the rollback. So two bars determine both
@@ -67,50 +67,50 @@ def compute() -> Fig8:
     """
     from scipy.optimize import brentq
 
-    def calls(fallback: float, rollback: float) -> BildCalls:
-        return expected_calls(fallback, rollback=rollback, max_draft=MAX_DRAFT)
+    fallback = brentq(lambda x: _intensity(_calls(x, 0.0)) - PUBLISHED_INTENSITY, 1e-6, 1.0)
+    rollback = brentq(lambda x: _operations(_calls(fallback, x)) - PUBLISHED_OPERATIONS, 0.0, 0.5)
+    return float(fallback), float(rollback)
 
-    def intensity(fallback: float) -> float:
-        ratios = {"c_hat": PARAMETER_RATIO, "bytes_ratio": PARAMETER_RATIO}
-        return float(relative_intensity(calls(fallback, 0.0), **ratios))
 
-    def operations(rollback: float) -> float:
-        return float(relative_operations(calls(fallback, rollback), c_hat=PARAMETER_RATIO))
-
+def compute() -> FigureRows[CostBar]:
+    """Returns the cost model's quantities and the paper's."""
+    fallback, rollback = fitted()
+    calls = _calls(fallback, rollback)
+    # The intensity does not depend on the rollback.
+    intensity = _intensity(_calls(fallback, 0.0))
+    memory = float(relative_memory_traffic(calls, bytes_ratio=PARAMETER_RATIO))
+    speed_up = float(calls.tokens) / (1 + LAYER_RATIO * float(calls.small_calls))
     [printed] = [
         line.speedup
         for line in published("bild-table1", TableLine)
         if (line.dataset, line.method) == (DATASET, METHOD)
     ]
     assert printed is not None
-    fallback = float(brentq(lambda x: intensity(x) - PUBLISHED_INTENSITY, 1e-6, 1.0))
-    rollback = float(brentq(lambda x: operations(x) - PUBLISHED_OPERATIONS, 0.0, 0.5))
-    found = calls(fallback, rollback)
-    tokens, small_calls = float(found.tokens), float(found.small_calls)
-    memory = float(relative_memory_traffic(found, bytes_ratio=PARAMETER_RATIO))
-    return Fig8(
-        rows=(
-            CostBar("operations", operations(rollback), PUBLISHED_OPERATIONS, True, False),
+    return FigureRows(
+        (
+            CostBar("operations", _operations(calls), PUBLISHED_OPERATIONS, True, False),
             CostBar("memory traffic", memory, PUBLISHED_MEMORY, False, True),
-            CostBar("arithmetic intensity", intensity(fallback), PUBLISHED_INTENSITY, True, True),
-            CostBar("speed-up", tokens / (1 + LAYER_RATIO * small_calls), printed, False, False),
-        ),
-        fallback=fallback,
-        rollback=rollback,
-        tokens_per_large_call=tokens,
-        c=LAYER_RATIO,
-        implied_c=(tokens / printed - 1) / small_calls,
+            CostBar("arithmetic intensity", intensity, PUBLISHED_INTENSITY, True, True),
+            CostBar("speed-up", speed_up, printed, False, False),
+        )
     )
 
 
-def draw(data: Fig8) -> style.Figure:
+def implied_c(speed_up: float) -> float:
+    """Returns the cost of a small call over a large one that would give this speed-up."""
+    calls = _calls(*fitted())
+    return (float(calls.tokens) / speed_up - 1) / float(calls.small_calls)
+
+
+def draw(data: FigureRows[CostBar]) -> style.Figure:
     """Returns the drawing: for each quantity our bar and the paper's."""
+    (fallback, rollback), printed = fitted(), data.rows[-1].published
     figure, (axes,) = style.canvas(
         "Big Little Decoder moves a fifth of the bytes for a tenth more arithmetic",
         source="Kim et al. 2023 (BiLD), Figure 8, CNN/DailyMail, over vanilla inference = 1. "
-        f"Cost model: fallback {data.fallback:.3f} and rollback {data.rollback:.3f} a token "
+        f"Cost model: fallback {fallback:.3f} and rollback {rollback:.3f} a token "
         "fitted to the bars marked *; speed-up at c = 6/24, the ratio of layers "
-        f"({data.rows[-1].published}× would take c = {data.implied_c:.2f})",
+        f"({printed}× would take c = {implied_c(printed):.2f})",
         width=7.6,
     )
     half, above = 0.36, partial(style.note, axes, offset=(0, 3), align="center baseline")

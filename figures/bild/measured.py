@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from estimator.validation.file import parse_rows
-from studies.bild.swept import BildRow
+from studies.bild.swept import BildRow, Sweep
 
 # Named after the task and the draft, and after the sampling if it is not greedy.
 FILES = (
@@ -18,24 +18,8 @@ FILES = (
 SOURCE = "ours: two cores of an AMD EPYC virtual machine, 2026-11-21 and 22, figures/results/bild"
 
 
-class MeasuredRow(BildRow, frozen=True, kw_only=True):
-    """Measurement of one decoder; metric: the name of the sweep's main metric."""
-
-    metric: str
-
-    @property
-    def score(self) -> float:
-        """Quality by the main metric."""
-        return self.quality[self.metric]
-
-    @property
-    def latency(self) -> float:
-        """Seconds per token over the large model's."""
-        return 1 / self.measured
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredSweep:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredSweep(Sweep):
     """One sweep of a pair.
 
     task: "translation", "code" or "spelling".
@@ -48,7 +32,6 @@ class MeasuredSweep:
     draft: str
     sampling: str
     prompts: int
-    rows: tuple[MeasuredRow, ...]
 
     @property
     def is_plain(self) -> bool:
@@ -56,23 +39,9 @@ class MeasuredSweep:
         return (self.draft, self.sampling) == ("unaligned", "greedy")
 
     @property
-    def large(self) -> MeasuredRow:
-        """The large model's row."""
-        return self.of("large")[0]
-
-    @property
-    def fastest_strict(self) -> MeasuredRow:
+    def fastest_strict(self) -> BildRow:
         """Speculative decoding at its best γ."""
         return max(self.of("strict"), key=lambda row: row.measured)
-
-    def of(self, decoder: str) -> list[MeasuredRow]:
-        """Returns the rows of a decoder, in the order of the sweep."""
-        return [row for row in self.rows if row.decoder == decoder]
-
-    def fastest(self, rows: list[MeasuredRow], *, loss: float) -> MeasuredRow | None:
-        """Returns the fastest row that loses at most `loss` points; None if all lose more."""
-        able = [row for row in rows if row.score >= self.large.score - loss]
-        return max(able, key=lambda row: row.measured, default=None)
 
 
 @cache
@@ -90,9 +59,15 @@ def aligned(task: str) -> MeasuredSweep | None:
 def _sweep(name: str, content: bytes) -> MeasuredSweep:
     document: dict[str, Any] = msgspec.json.decode(content)
     [summary] = document["summaries"]
-    rows = [{**row, "metric": summary["metric"]} for row in document["rows"]]
     task, draft = name.split("-")[:2]
-    sampling = f"nucleus {document['top_p']:g}" if summary["temperature"] else "greedy"
     return MeasuredSweep(
-        task, draft, sampling, document["prompts"], parse_rows(rows, MeasuredRow, name=name)
+        rows=parse_rows(document["rows"], BildRow, name=name),
+        metric=summary["metric"],
+        c=summary["c"],
+        noise_percent=summary["noise_percent"],
+        repeats=document["repeats"],
+        task=task,
+        draft=draft,
+        sampling=f"nucleus {document['top_p']:g}" if summary["temperature"] else "greedy",
+        prompts=document["prompts"],
     )

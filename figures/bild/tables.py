@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from figures.bild.measured import MeasuredRow, MeasuredSweep, measured
+from figures.bild.measured import MeasuredSweep, measured
 from figures.drawing.table import Layout
 from figures.published import published
-from studies.bild.swept import NO_LOSS
+from studies.bild.swept import NO_LOSS, BildRow
 
 PAPER, OURS = "paper", "ours"
 
@@ -35,7 +35,7 @@ class TableLine:
     setting: str = ""
 
 
-Method = tuple[str, MeasuredRow | None]
+Method = tuple[str, BildRow | None]
 """The name of a line, and our row; None if no row qualifies."""
 
 
@@ -50,20 +50,20 @@ def lines_of(table: str, ours: Callable[[MeasuredSweep], Iterable[Method]]) -> l
     return [*published(table, TableLine), *own]
 
 
-def measured_line(sweep: MeasuredSweep, method: str, row: MeasuredRow | None) -> TableLine:
+def measured_line(sweep: MeasuredSweep, method: str, row: BildRow | None) -> TableLine:
     """Returns one of our lines; without numbers if there is no row."""
     named = TableLine(whose=OURS, dataset=sweep.task, method=method)
     if row is None:
         return named
     return replace(
-        named, quality=row.score, speedup=row.measured, low=row.measured_low,
+        named, quality=sweep.score(row), speedup=row.measured, low=row.measured_low,
         high=row.measured_high, fallback_percent=row.fallback_percent,
         rollback_percent=row.rollback_percent,
         setting=setting_of(row),
     )  # fmt: skip
 
 
-def setting_of(row: MeasuredRow) -> str:
+def setting_of(row: BildRow) -> str:
     """Returns BiLD's thresholds, or the γ of speculative decoding, in words."""
     if row.decoder in ("bild", "window"):
         rollback = "∞" if row.rollback is None else f"{row.rollback:g}"
@@ -75,11 +75,10 @@ def by_loss(sweep: MeasuredSweep) -> list[Method]:
     """Returns the methods of Table 1: vanilla once per task, then the fastest row at each loss."""
     if sweep.sampling != "greedy":
         return []
-    bild = sweep.of("bild")
     return [
         *([("vanilla", sweep.large)] if sweep.draft == "unaligned" else []),
-        (f"{sweep.draft}, no loss", sweep.fastest(bild, loss=NO_LOSS)),
-        (f"{sweep.draft}, 1 point", sweep.fastest(bild, loss=1.0)),
+        (f"{sweep.draft}, no loss", sweep.fastest("bild", loss=NO_LOSS)),
+        (f"{sweep.draft}, 1 point", sweep.fastest("bild", loss=1.0)),
     ]
 
 
@@ -89,11 +88,11 @@ def by_method(sweep: MeasuredSweep) -> list[Method]:
         return []
     strict, bild = sweep.fastest_strict, sweep.of("bild")
     as_fast = [row for row in bild if row.measured >= strict.measured]
-    as_good = [row for row in bild if row.score >= strict.score]
+    as_good = [row for row in bild if sweep.score(row) >= sweep.score(strict)]
     return [
         ("vanilla", sweep.large),
         ("rejection sampling", strict),
-        ("BiLD, its latency", max(as_fast, key=lambda row: row.score, default=None)),
+        ("BiLD, its latency", max(as_fast, key=sweep.score, default=None)),
         ("BiLD, its quality", max(as_good, key=lambda row: row.measured, default=None)),
     ]
 
@@ -102,7 +101,7 @@ def by_calls(sweep: MeasuredSweep) -> list[Method]:
     """Returns the methods of Table 4: strict at its best γ, and BiLD's fastest without loss."""
     if not sweep.is_plain:
         return []
-    fastest = sweep.fastest(sweep.of("bild"), loss=NO_LOSS)
+    fastest = sweep.fastest("bild", loss=NO_LOSS)
     return [("rejection sampling", sweep.fastest_strict), ("BiLD", fastest)]
 
 
@@ -113,9 +112,9 @@ def by_nucleus(sweep: MeasuredSweep) -> list[Method]:
     bild = sweep.of("bild")
     return [
         ("vanilla", sweep.large),
-        ("BiLD", max(bild, key=lambda row: row.score)),
-        ("BiLD, no loss", sweep.fastest(bild, loss=NO_LOSS)),
-        ("BiLD, 1 point", sweep.fastest(bild, loss=1.0)),
+        ("BiLD", max(bild, key=sweep.score)),
+        ("BiLD, no loss", sweep.fastest("bild", loss=NO_LOSS)),
+        ("BiLD, 1 point", sweep.fastest("bild", loss=1.0)),
     ]
 
 

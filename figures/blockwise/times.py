@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from figures.blockwise.measured import PAPER, latencies
 from figures.drawing import style
-from figures.drawing.table import FigureRows
+from figures.drawing.table import Drawing, FigureRows
 from figures.published import published
 
 
@@ -15,7 +16,7 @@ from figures.published import published
 class Latency:
     """Milliseconds for one lattice: the paper's, or ours with a 95 % interval over lattices.
 
-    Table 12 has 8 steps of 16 arcs, Table 13 has one path.
+    Defaults: values that Table 12 (8 steps of 16 arcs) and Table 13 (one path) leave out.
     """
 
     source: str = "paper"
@@ -28,28 +29,19 @@ class Latency:
     high: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TimesTable:
-    """One of the two tables by its name, and the function that draws it."""
-
-    name: str
-    draw: Callable[[FigureRows[Latency]], style.Figure]
-
-    def compute(self) -> FigureRows[Latency]:
-        """Returns the times in the paper's table, then ours for the same lattices."""
-        printed = published(self.name, Latency)
-        sizes = {(row.steps, row.arcs, row.paths) for row in printed}
-        ours = [
-            Latency(
-                source="ours", ngram=f"{row.order}-gram", steps=row.steps, arcs=row.arcs,
-                paths=row.paths, ms=row.ms, low=row.low, high=row.high,
-            )
-            for row in latencies().rows
-            if (row.steps, row.arcs, row.paths) in sizes
-        ]  # fmt: skip
-        return FigureRows(
-            (*printed, *sorted(ours, key=lambda row: (row.ngram, row.steps, row.paths)))
+def times(table: str) -> FigureRows[Latency]:
+    """Returns the times in the paper's table, then ours for lattices of the same sizes."""
+    printed = published(table, Latency)
+    sizes = {(row.steps, row.arcs, row.paths) for row in printed}
+    ours = [
+        Latency(
+            source="ours", ngram=f"{row.order}-gram", steps=row.steps, arcs=row.arcs,
+            paths=row.paths, ms=row.ms, low=row.low, high=row.high,
         )
+        for row in latencies().rows
+        if (row.steps, row.arcs, row.paths) in sizes
+    ]  # fmt: skip
+    return FigureRows((*printed, *sorted(ours, key=lambda row: (row.ngram, row.steps, row.paths))))
 
 
 def how() -> str:
@@ -123,3 +115,9 @@ def draw_by_size(data: FigureRows[Latency]) -> style.Figure:
         )  # fmt: skip
     style.key(panels[0], anchor=(0.02, 0.72))
     return figure
+
+
+FIGURES: Mapping[str, Drawing] = {
+    "blockwise-table12": Drawing(partial(times, "blockwise-table12"), draw_by_paths),
+    "blockwise-table13": Drawing(partial(times, "blockwise-table13"), draw_by_size),
+}

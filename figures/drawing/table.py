@@ -1,84 +1,74 @@
-"""Tables: the numbers behind a figure, as its CSV file has them, and tables drawn as figures."""
+"""A figure's numbers, as its CSV file has them, and tables that are drawn as figures."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from figures.drawing import style
 
 Record = TypeVar("Record")
-Cell = str | int | float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Named columns and rows of the same width; None is an empty cell."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-
-    def __post_init__(self) -> None:
-        for row in self.rows:
-            if len(row) != len(self.columns):
-                raise ValueError(f"row must have {len(self.columns)} cells, got {len(row)}")
-
-    def csv(self) -> str:
-        """Returns the table as CSV; floats in the shortest form that reads back exactly."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(self.rows)
-        return text.getvalue()
-
-
-def table_of(records: Sequence[Any]) -> Table:
-    """Returns records of one flat dataclass as a table with a column for each field."""
-    names = tuple(field.name for field in dataclasses.fields(records[0]))
-    return Table(names, tuple(tuple(getattr(r, name) for name in names) for r in records))
+def csv_of(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Returns CSV: None is an empty cell, floats have the shortest form that reads back exactly."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 @dataclass(frozen=True, slots=True)
 class FigureRows(Generic[Record]):
-    """The data of a figure: records of one flat dataclass, each a row of its CSV file."""
+    """The numbers of a figure: records of one flat dataclass, each a row of its CSV file.
+
+    caption: origin of the numbers, e.g. a results file; None: as the figure's source says.
+    """
 
     rows: tuple[Record, ...]
+    caption: str | None = None
 
-    def table(self) -> Table:
-        return table_of(self.rows)
+    def csv(self) -> str:
+        first: Any = self.rows[0]
+        names = [field.name for field in dataclasses.fields(first)]
+        return csv_of(names, ([getattr(row, name) for name in names] for row in self.rows))
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """The data of a figure: lines over one axis, each a column of its CSV file.
+    """The numbers of a figure: lines over one axis, each a column of its CSV file.
 
     x_name: name of the first column.
-    names: names of the lines' columns.
     x: shape (points,).
-    lines: by name, shape (names, points).
+    lines: by column name, each of shape (points,).
     """
 
     x_name: str
     x: tuple[float, ...]
-    names: tuple[str, ...]
-    lines: tuple[tuple[float, ...], ...]
+    lines: Mapping[str, tuple[float, ...]]
 
-    def table(self) -> Table:
-        return Table((self.x_name, *self.names), tuple(zip(self.x, *self.lines, strict=True)))
-
-    def line(self, name: str) -> tuple[float, ...]:
-        """Returns a line by its name."""
-        return self.lines[self.names.index(name)]
+    def csv(self) -> str:
+        rows = zip(self.x, *self.lines.values(), strict=True)
+        return csv_of((self.x_name, *self.lines), rows)
 
 
 def curves(x_name: str, x: Any, lines: Mapping[str, Any]) -> Curves:
     """Returns lines over one axis from arrays of shape (points,)."""
-    values = tuple(tuple(line.tolist()) for line in lines.values())
-    return Curves(x_name, tuple(x.tolist()), tuple(lines), values)
+    columns = {name: tuple(line.tolist()) for name, line in lines.items()}
+    return Curves(x_name, tuple(x.tolist()), columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A declared figure: `compute()` returns its numbers, `draw(numbers)` the drawing."""
+
+    compute: Callable[[], Any]
+    draw: Callable[[Any], style.Figure]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,56 +88,45 @@ class Layout:
     marked: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PaperRows(FigureRows[Any]):
-    """The records of a table, their layout, title and source."""
+def paper_table(
+    records: Callable[[], Sequence[Any]],
+    lay: Callable[[Sequence[Any]], Layout],
+    title: str | Callable[[Sequence[Any]], str],
+    source: Callable[[], str],
+) -> Drawing:
+    """Declares a figure that is drawn as a table.
 
-    layout: Layout
-    title: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class PaperTable:
-    """The declaration of one table.
-
-    records: returns the paper's numbers and ours.
-    lay: returns the cells of the records.
-    title: text above the table; a function of the records if it contains numbers.
-    source: returns the text below the table.
+    Args:
+      records: returns the paper's numbers and ours.
+      lay: returns the cells of the records.
+      title: text above the table; a function of the records if it contains numbers.
+      source: returns the text below the table.
     """
 
-    records: Callable[[], Sequence[Any]]
-    lay: Callable[[Sequence[Any]], Layout]
-    title: str | Callable[[Sequence[Any]], str]
-    source: Callable[[], str]
+    def draw(data: FigureRows[Any]) -> style.Figure:
+        heading = title if isinstance(title, str) else title(data.rows)
+        return _draw_cells(lay(data.rows), heading, source())
 
-    def compute(self) -> PaperRows:
-        """Returns the table's numbers, cells and captions."""
-        records = tuple(self.records())
-        title = self.title if isinstance(self.title, str) else self.title(records)
-        return PaperRows(records, self.lay(records), title, self.source())
+    return Drawing(lambda: FigureRows(tuple(records())), draw)
 
-    def draw(self, data: PaperRows) -> style.Figure:
-        """Returns the drawing: rules above and below, marked cells bold and in vermilion."""
-        laid = data.layout
-        figure, (axes,) = style.canvas(
-            data.title, source=data.source, width=laid.width, height=laid.height
-        )
-        axes.axis("off")
-        edges = [sum(laid.widths[:i]) / sum(laid.widths) for i in range(len(laid.widths))]
-        lines = len(laid.cells) + 1
-        axes.set_xlim(0, 1)
-        axes.set_ylim(lines, 0)
-        look: dict[str, Any] = {"va": "center", "fontsize": style.TEXT_SIZE}
-        for edge, heading in zip(edges, laid.columns, strict=True):
-            axes.text(edge, 0.5, heading, **look, color=style.INK, weight="bold")
-        for i, row in enumerate(laid.cells):
-            for j, (edge, text) in enumerate(zip(edges, row, strict=True)):
-                colour, weight = style.INK, "normal"
-                if (i, j) in laid.marked:
-                    colour, weight = style.VERMILION, "bold"
-                axes.text(edge, i + 1.5, text, **look, color=colour, weight=weight)
-        for height, width in ((0.0, 1.2), (1.0, 0.6), (float(lines), 1.2)):
-            axes.plot([0, 1], [height, height], color=style.INK, linewidth=width, clip_on=False)
-        return figure
+
+def _draw_cells(laid: Layout, title: str, source: str) -> style.Figure:
+    """Returns the drawing: rules above and below, marked cells bold and in vermilion."""
+    figure, (axes,) = style.canvas(title, source=source, width=laid.width, height=laid.height)
+    axes.axis("off")
+    edges = [sum(laid.widths[:i]) / sum(laid.widths) for i in range(len(laid.widths))]
+    lines = len(laid.cells) + 1
+    axes.set_xlim(0, 1)
+    axes.set_ylim(lines, 0)
+    look: dict[str, Any] = {"va": "center", "fontsize": style.TEXT_SIZE}
+    for edge, heading in zip(edges, laid.columns, strict=True):
+        axes.text(edge, 0.5, heading, **look, color=style.INK, weight="bold")
+    for i, row in enumerate(laid.cells):
+        for j, (edge, text) in enumerate(zip(edges, row, strict=True)):
+            colour, weight = style.INK, "normal"
+            if (i, j) in laid.marked:
+                colour, weight = style.VERMILION, "bold"
+            axes.text(edge, i + 1.5, text, **look, color=colour, weight=weight)
+    for height, width in ((0.0, 1.2), (1.0, 0.6), (float(lines), 1.2)):
+        axes.plot([0, 1], [height, height], color=style.INK, linewidth=width, clip_on=False)
+    return figure

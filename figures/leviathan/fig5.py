@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from figures.drawing import style
-from figures.drawing.table import Table
+from figures.drawing.table import FigureRows
 
 # Chosen for a clear picture; the paper's figure states no numbers. The unit is one target call.
 ALPHA = 0.8
@@ -18,70 +18,43 @@ TARGET_ENCODER = 1.5
 DRAFT_ENCODER = 0.4
 GAMMAS = (7, 3, 0)
 SEED = 1  # 24 of 30 drafted tokens are accepted, exactly the share α
+COLOURS = {
+    "target encoder": style.ORANGE,
+    "draft encoder": style.VERMILION,
+    "draft": style.SKY,
+    "target": style.PURPLE,
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One forward pass: the part of a model, its start and its duration."""
+class TracedCall:
+    """One forward pass of a decoder; γ = 0 is standard decoding.
 
-    kind: str
+    call: the part of a model, one of COLOURS.
+    """
+
+    gamma: int
+    call: str
     start: float
     duration: float
 
-
-@dataclass(frozen=True, slots=True)
-class TraceFigure:
-    """The calls of one decoder in order of time; γ = 0 is standard decoding."""
-
-    gamma: int
-    calls: tuple[Call, ...]
-
-    @property
-    def target_calls(self) -> int:
-        """Number of decoder passes of the target."""
-        return sum(call.kind == "target" for call in self.calls)
-
     @property
     def end(self) -> float:
-        """Time at which the last token is emitted."""
-        return self.calls[-1].start + self.calls[-1].duration
+        return self.start + self.duration
 
 
-@dataclass(frozen=True, slots=True)
-class Fig5:
-    """Traces that decode the same `tokens` tokens, with the same accepted positions."""
-
-    tokens: int
-    alpha: float
-    c: float
-    traces: tuple[TraceFigure, ...]
-
-    def table(self) -> Table:
-        return Table(
-            ("gamma", "call", "start", "duration"),
-            tuple(
-                (trace.gamma, call.kind, call.start, call.duration)
-                for trace in self.traces
-                for call in trace.calls
-            ),
-        )
-
-
-def compute() -> Fig5:
-    """Returns the traces; each position is accepted or not by one draw with probability α."""
+def compute() -> FigureRows[TracedCall]:
+    """Returns one trace per γ over the same TOKENS positions, each accepted with probability α."""
     accepted = np.random.default_rng(SEED).random(TOKENS) < ALPHA
-    return Fig5(
-        tokens=TOKENS, alpha=ALPHA, c=C, traces=tuple(_trace(gamma, accepted) for gamma in GAMMAS)
-    )
+    return FigureRows(tuple(call for gamma in GAMMAS for call in _trace(gamma, accepted)))
 
 
-def _trace(gamma: int, accepted: NDArray[np.bool_]) -> TraceFigure:
+def _trace(gamma: int, accepted: NDArray[np.bool_]) -> list[TracedCall]:
     """Returns Algorithm 1 as calls: both encoders, then blocks of drafts and a target call."""
-    calls: list[Call] = []
+    calls: list[TracedCall] = []
 
-    def run(kind: str, duration: float) -> None:
-        start = calls[-1].start + calls[-1].duration if calls else 0.0
-        calls.append(Call(kind, start, duration))
+    def run(part: str, duration: float) -> None:
+        calls.append(TracedCall(gamma, part, calls[-1].end if calls else 0.0, duration))
 
     run("target encoder", TARGET_ENCODER)
     if gamma > 0:
@@ -94,41 +67,35 @@ def _trace(gamma: int, accepted: NDArray[np.bool_]) -> TraceFigure:
         run("target", 1.0)
         wrong = np.flatnonzero(~accepted[position : position + drafted])
         position += 1 + (int(wrong[0]) if wrong.size else drafted)
-    return TraceFigure(gamma, tuple(calls))
+    return calls
 
 
-def draw(data: Fig5) -> style.Figure:
+def draw(data: FigureRows[TracedCall]) -> style.Figure:
     """Returns the drawing: one row of blocks for each trace."""
     figure, (axes,) = style.canvas(
-        f"Decoding the same {data.tokens} tokens: cheap drafts in place of target calls",
-        source=f"Leviathan et al. 2023, Figure 5, for a draft with α = {data.alpha:g} and "
-        f"c = {data.c:g}; encoders drawn to no particular scale",
+        f"Decoding the same {TOKENS} tokens: cheap drafts in place of target calls",
+        source=f"Leviathan et al. 2023, Figure 5, for a draft with α = {ALPHA:g} and "
+        f"c = {C:g}; encoders drawn to no particular scale",
         width=10.4,
         height=3.4,
     )
-    colours = {
-        "target encoder": style.ORANGE,
-        "draft encoder": style.VERMILION,
-        "draft": style.SKY,
-        "target": style.PURPLE,
-    }
     named: set[str] = set()
-    for row, trace in enumerate(data.traces):
-        for call in trace.calls:
+    for row, gamma in enumerate(GAMMAS):
+        trace = [call for call in data.rows if call.gamma == gamma]
+        for call in trace:
             axes.barh(
-                row, call.duration, left=call.start, height=0.55, color=colours[call.kind],
-                edgecolor="white", linewidth=0.3 if call.kind == "draft" else 0.8,
-                label=None if call.kind in named else call.kind,
+                row, call.duration, left=call.start, height=0.55, color=COLOURS[call.call],
+                edgecolor="white", linewidth=0.3 if call.call == "draft" else 0.8,
+                label=None if call.call in named else call.call,
             )  # fmt: skip
-            named.add(call.kind)
-        told = f"{trace.target_calls} target calls"
-        style.note(axes, told, (trace.end, row), offset=(6, 0), align="left center")
+            named.add(call.call)
+        count = f"{sum(call.call == 'target' for call in trace)} target calls"
+        style.note(axes, count, (trace[-1].end, row), offset=(6, 0), align="left center")
     axes.set_yticks(
-        range(len(data.traces)),
-        [f"γ = {trace.gamma}" if trace.gamma else "standard" for trace in data.traces],
+        range(len(GAMMAS)), [f"γ = {gamma}" if gamma else "standard" for gamma in GAMMAS]
     )
     axes.invert_yaxis()
-    axes.set_xlim(0, max(trace.end for trace in data.traces))
+    axes.set_xlim(0, max(call.end for call in data.rows))
     axes.grid(visible=False, axis="y")
     style.name_axes(axes, x="time (one target decoder call = 1)", y="")
     style.key(axes, anchor=(0.0, 1.02), columns=4)

@@ -22,15 +22,8 @@ class AlphaRow:
     alpha: float
 
 
-@dataclass(frozen=True, slots=True)
-class Table3(FigureRows[AlphaRow]):
-    """All α, the published ones first; `results` names the results file, if any."""
-
-    results: str | None
-
-
-def compute(results: Validated | None = None) -> Table3:
-    """Returns the published α, and α of each draft and temperature in the results."""
+def compute(results: Validated | None = None) -> FigureRows[AlphaRow]:
+    """Returns the published α, then α of each draft and temperature in the results, if given."""
     rows = [
         AlphaRow("published", row.target, row.draft, row.temperature, row.alpha)
         for row in published("leviathan-table3", LeviathanTable3)
@@ -40,10 +33,10 @@ def compute(results: Validated | None = None) -> Table3:
         if row.alpha is not None:
             entry = AlphaRow("measured", "ours", row.draft, row.temperature, row.alpha)
             measured.setdefault((row.draft, row.temperature), entry)
-    return Table3((*rows, *measured.values()), None if results is None else results.name)
+    return FigureRows((*rows, *measured.values()), None if results is None else results.name)
 
 
-def draw(data: Table3) -> style.Figure:
+def draw(data: FigureRows[AlphaRow]) -> style.Figure:
     """Returns the drawing: a dot for each temperature on one line per pair of models."""
     pairs = list(dict.fromkeys((row.target, row.draft) for row in data.rows))
     targets = list(dict.fromkeys(target for target, _ in pairs))
@@ -63,7 +56,7 @@ def draw(data: Table3) -> style.Figure:
         [row.alpha for row in printed if ("gram" in row.draft) == is_gram]
         for is_gram in (False, True)
     )
-    shown = "published" if data.results is None else f"published, and ours from {data.results}"
+    shown = "published" if data.caption is None else f"published, and ours from {data.caption}"
     figure, (axes,) = style.canvas(
         f"Published α: {min(small):.2f} to {max(small):.2f} for small models, at most "
         f"{max(grams):.2f} for n-grams",

@@ -11,11 +11,11 @@ from estimator.model_shapes.drafts import draft_of
 from estimator.model_shapes.kept_counts import count_once
 from estimator.model_shapes.shape import shape_of
 from figures.drawing import style
-from figures.drawing.load import FigureLoad
 from figures.drawing.table import FigureRows
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.catalogue import find_hardware
+from simulator.cost.pricing import DEFAULT_CONTEXT
 from simulator.cost.roofline import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS, Conditions
 from simulator.cost.roofline_cost import Deployment, fits, roofline_cost
 
@@ -34,6 +34,7 @@ DRAFT: Mapping[str, Any] = MappingProxyType(
     }
 )  # fmt: skip
 GPU = "h100-sxm"
+ALPHA = 0.7
 FIXED_GAMMAS = (2, 4, 8)
 MAX_GAMMA = 16
 MAX_BATCH = 512
@@ -42,30 +43,30 @@ BATCHES = tuple(sorted({round(2 ** (i / 12)) for i in range(109)}))
 
 
 @dataclass(frozen=True, slots=True)
-class BatchPoint:
-    """One batch size: the best γ, its speed-up, and the speed-ups of the fixed γ."""
+class FigureLoad:
+    """Models on hardware, the tokens in each sequence's cache, and the acceptance rate.
 
-    batch: int
-    best_gamma: int
-    best_speedup: float
-    speedup_gamma_2: float
-    speedup_gamma_4: float
-    speedup_gamma_8: float
-
-
-@dataclass(frozen=True, slots=True)
-class BatchSize(FigureRows[BatchPoint]):
-    """The batch sizes drawn, and the limits within which a fixed γ gains.
-
-    last_gaining: by fixed γ, the largest batch size with a gain; None if there is none.
-    first_gaining: by fixed γ, the smallest batch size with a gain; None if there is none.
-    largest: the largest batch size, up to MAX_BATCH, that fits into memory.
+    caption: the deployment in words.
     """
 
-    load: FigureLoad
-    last_gaining: dict[int, int | None]
-    first_gaining: dict[int, int | None]
-    largest: int = MAX_BATCH
+    deployment: Deployment
+    caption: str
+    context: int = DEFAULT_CONTEXT
+    alpha: float = ALPHA
+
+
+def load_of(
+    deployment: Deployment, *, context: int = DEFAULT_CONTEXT, alpha: float = ALPHA
+) -> FigureLoad:
+    """Returns the load of a deployment, with a caption that names sizes."""
+    target, draft, gpus = deployment.target, deployment.draft, deployment.conditions.tp
+    held = sum(each.values for each in (*draft.step.weights, *draft.once) if each.held)
+    drafter = "" if draft.kind == "model" else f"{draft.kind}, "
+    caption = (
+        f"{target.name} ({target.parameters / 1e9:.1f}B) drafted by {drafter}{held / 1e9:.2f}B, "
+        f"on {gpus} × {deployment.hardware.name}"
+    )
+    return FigureLoad(deployment, caption, context, alpha)
 
 
 def default_load() -> FigureLoad:
@@ -81,10 +82,37 @@ def default_load() -> FigureLoad:
     )
 
 
-def compute(load: FigureLoad | None = None) -> BatchSize:
-    """Returns the plans for one to 512 sequences; without a load, for default_load's.
+@dataclass(frozen=True, slots=True)
+class BatchPoint:
+    """One batch size: the best γ, its speed-up, and the speed-ups of the fixed γ."""
 
-    Batch sizes that do not fit into memory are left out.
+    batch: int
+    best_gamma: int
+    best_speedup: float
+    speedup_gamma_2: float
+    speedup_gamma_4: float
+    speedup_gamma_8: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSize(FigureRows[BatchPoint]):
+    """The batch sizes drawn, and the limits within which a fixed γ gains.
+
+    first_gaining, last_gaining: by fixed γ, smallest and largest batch size with a gain, or None.
+    largest: the largest batch size, up to MAX_BATCH, that fits into memory.
+    """
+
+    load: FigureLoad
+    last_gaining: dict[int, int | None]
+    first_gaining: dict[int, int | None]
+    largest: int = MAX_BATCH
+
+
+def compute(load: FigureLoad | None = None) -> BatchSize:
+    """Returns the best γ for each batch size that fits into memory, up to MAX_BATCH.
+
+    Args:
+      load: None: `default_load`.
 
     Raises:
       ValueError: if not even one sequence fits, or if the draft is limited to fewer tokens.

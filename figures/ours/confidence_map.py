@@ -32,13 +32,16 @@ def compute() -> Curves:
 
 
 def grid(data: Curves, draft: str) -> NDArray[np.float64]:
-    """Returns a draft's speed-ups, of shape (thresholds, γ), γ from 1."""
-    names = [name for name in data.names if name.startswith(f"{draft} ")]
-    return np.array([data.line(name) for name in names]).T
+    """Returns a draft's speed-ups, shape (thresholds, γ), γ from 1."""
+    lines = [line for name, line in data.lines.items() if name.startswith(f"{draft} ")]
+    return np.array(lines).T
 
 
 def change(data: Curves, draft: str, p_min: float | None = None) -> float:
-    """Returns the best speed-up at a threshold, or at any, over the best fixed γ's, less 1."""
+    """Returns the best speed-up over the best fixed γ's, minus 1.
+
+    p_min: the threshold; None: the best one.
+    """
     factors = grid(data, draft)
     at = factors if p_min is None else factors[data.x.index(p_min)]
     return float(at.max() / factors[0].max() - 1)
@@ -82,7 +85,7 @@ def draw(data: Curves) -> style.Figure:
 
 
 def _boxed(axes: style.Axes, text: str, at: tuple[float, float]) -> None:
-    """Writes a remark that any colour may lie behind."""
+    """Writes a remark in a white box, readable on any colour."""
     axes.text(
         *at, text, color=style.INK, fontsize=style.TEXT_SIZE - 1, va="center",
         bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 2},

@@ -34,18 +34,8 @@ class ValidationPoint:
         return abs(self.predicted / self.measured - 1) <= BAND
 
 
-@dataclass(frozen=True, slots=True)
-class PredictedMeasured(FigureRows[ValidationPoint]):
-    """The points and the name of their results file; None: the paper's Table 4."""
-
-    results: str | None
-
-
-def compute(results: Validated | None = None) -> PredictedMeasured:
-    """Returns the validated settings; without results, the published ones.
-
-    Args:
-      results: a validation; rows without a prediction are left out.
+def compute(results: Validated | None = None) -> FigureRows[ValidationPoint]:
+    """Returns the predicted rows of a validation; without results, the paper's Table 4.
 
     Raises:
       ValueError: if no row of the results has a prediction.
@@ -58,7 +48,7 @@ def compute(results: Validated | None = None) -> PredictedMeasured:
             )
             for row in published("leviathan-table4", LeviathanTable4)
         )  # fmt: skip
-        return PredictedMeasured(printed, None)
+        return FigureRows(printed)
     points = tuple(
         ValidationPoint(
             f"{short_name(row.draft)}, {row.policy if row.gamma is None else f'γ = {row.gamma}'}",
@@ -70,7 +60,7 @@ def compute(results: Validated | None = None) -> PredictedMeasured:
     )  # fmt: skip
     if not points:
         raise ValueError(f"{results.name} has no row with a prediction")
-    return PredictedMeasured(points, results.name)
+    return FigureRows(points, results.name)
 
 
 def save(results: Validated, path: Path) -> None:
@@ -78,18 +68,18 @@ def save(results: Validated, path: Path) -> None:
     save_image(draw(compute(results)), path)
 
 
-def draw(data: PredictedMeasured) -> style.Figure:
+def draw(data: FigureRows[ValidationPoint]) -> style.Figure:
     """Returns the drawing: marks by temperature, colours by draft, and the diagonal."""
     inside = sum(point.within_band for point in data.rows)
     drafts = list(dict.fromkeys(point.draft for point in data.rows))
     longest = max(len("temperature 0"), *(len(short_name(draft)) for draft in drafts))
-    whose = "published predictions" if data.results is None else "predictions"
+    whose = "published predictions" if data.caption is None else "predictions"
     figure, (axes,) = style.canvas(
         f"{inside} of {len(data.rows)} {whose} lie within 5 % of the measurement",
         source="Leviathan et al. 2023, Table 4: its expected and its measured speed-ups "
         "(no results file was given)"
-        if data.results is None
-        else f"Ours, {data.results}: replay, costs calibrated; bars: interval of the measurement",
+        if data.caption is None
+        else f"Ours, {data.caption}: replay, costs calibrated; bars: interval of the measurement",
         width=6.0 + 0.085 * longest,  # a square with the legend on its right
         height=6.0,
     )

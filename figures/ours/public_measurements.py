@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import cycle
@@ -19,8 +20,12 @@ SOURCE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
-    """One published measurement: its draft, the measured and the two predicted speed-ups."""
+class PublicSpeedUp:
+    """One published measurement: its draft, the measured speed-up and two predictions.
+
+    before: by the bare roofline.
+    predicted: with the prior of other sources.
+    """
 
     draft: str
     measured: float
@@ -28,27 +33,22 @@ class Dot:
     predicted: float
 
 
-@dataclass(frozen=True, slots=True)
-class PublicMeasurements(FigureRows[Dot]):
-    """The measurements with a known accepted length."""
-
-    def errors(self, name: str) -> tuple[float, float]:
-        """Returns mean size and bias of the relative errors of "before" or "predicted"."""
-        errors = np.array([getattr(dot, name) / dot.measured - 1 for dot in self.rows])
-        return float(np.abs(errors).mean()), float(errors.mean())
+def mean_error(rows: Sequence[PublicSpeedUp], name: str) -> float:
+    """Returns the mean absolute relative error of the field "before" or "predicted"."""
+    return float(np.abs([getattr(row, name) / row.measured - 1 for row in rows]).mean())
 
 
-def compute() -> PublicMeasurements:
-    """Returns the benchmark's results."""
+def compute() -> FigureRows[PublicSpeedUp]:
+    """Returns the benchmark's measurements with a known accepted length."""
     path = files("figures") / "results" / "published_speculation.json"
     found = json.loads(path.read_text(encoding="utf-8"))
     columns = (found[name] for name in ("draft", "measured", "before", "predicted"))
-    return PublicMeasurements(tuple(Dot(*row) for row in zip(*columns, strict=True)))
+    return FigureRows(tuple(PublicSpeedUp(*row) for row in zip(*columns, strict=True)))
 
 
-def draw(data: PublicMeasurements) -> style.Figure:
+def draw(data: FigureRows[PublicSpeedUp]) -> style.Figure:
     """Returns the drawing: predicted against measured, in two panels, with a colour per draft."""
-    (before, _), (now, _) = data.errors("before"), data.errors("predicted")
+    before, now = (mean_error(data.rows, name) for name in ("before", "predicted"))
     figure, panels = style.canvas(
         f"{len(data.rows)} public measurements: off by {before:.0%} by the bare roofline, "
         f"by {now:.0%} with a prior from other sources",

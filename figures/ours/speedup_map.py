@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from figures.drawing import style
-from figures.drawing.table import Table
+from figures.drawing.table import FigureRows
 from simulator.choice.walltime import improvement_factor, optimal_gamma
 
 MAX_GAMMA = 64
@@ -15,36 +15,26 @@ LEVELS = (1.1, 1.5, 2.0, 3.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
-class SpeedupMap:
-    """Best speed-up and its γ, rows by c, columns by α; 1 and 0 where no draft helps."""
+class MapPoint:
+    """The best γ at one α and c, and its speed-up; 0 and 1 where no draft helps."""
 
-    alphas: tuple[float, ...]
-    costs: tuple[float, ...]
-    speedup: tuple[tuple[float, ...], ...]
-    gamma: tuple[tuple[int, ...], ...]
-
-    def table(self) -> Table:
-        return Table(
-            ("alpha", "c", "optimal_gamma", "improvement_factor"),
-            tuple(
-                (alpha, cost, gamma, speedup)
-                for cost, gammas, row in zip(self.costs, self.gamma, self.speedup, strict=True)
-                for alpha, gamma, speedup in zip(self.alphas, gammas, row, strict=True)
-            ),
-        )
+    alpha: float
+    c: float
+    optimal_gamma: int
+    improvement_factor: float
 
 
-def compute() -> SpeedupMap:
-    """Returns the map for α up to 0.95 and c from 0.01 to 1."""
-    alphas = np.linspace(0.0, 0.95, 96)
-    costs = np.geomspace(0.01, 1.0, 81)
-    gamma = optimal_gamma(alphas, costs[:, np.newaxis], max_gamma=MAX_GAMMA)
-    speedup = improvement_factor(alphas, gamma, costs[:, np.newaxis])
-    speedups, gammas = (tuple(map(tuple, each.tolist())) for each in (speedup, gamma))
-    return SpeedupMap(tuple(alphas.tolist()), tuple(costs.tolist()), speedups, gammas)
+def compute() -> FigureRows[MapPoint]:
+    """Returns the map for α up to 0.95 and c from 0.01 to 1, by c, then by α."""
+    by_cost, by_alpha = np.geomspace(0.01, 1.0, 81), np.linspace(0.0, 0.95, 96)
+    costs, alphas = np.meshgrid(by_cost, by_alpha, indexing="ij")
+    gamma = optimal_gamma(alphas, costs, max_gamma=MAX_GAMMA)
+    columns = (alphas, costs, gamma, improvement_factor(alphas, gamma, costs))
+    points = zip(*(column.ravel().tolist() for column in columns), strict=True)
+    return FigureRows(tuple(MapPoint(*point) for point in points))
 
 
-def draw(data: SpeedupMap) -> style.Figure:
+def draw(data: FigureRows[MapPoint]) -> style.Figure:
     """Returns the drawing: a heat map with contours, the lowest at a speed-up of 1."""
     from matplotlib.colors import LogNorm
 
@@ -53,27 +43,28 @@ def draw(data: SpeedupMap) -> style.Figure:
         source="Leviathan et al. 2023, Theorem 8 at the best γ; the border α = c is Corollary 9",
         height=5.0,
     )
-    speedup = np.array(data.speedup)
+    alphas = sorted({point.alpha for point in data.rows})
+    costs = sorted({point.c for point in data.rows})
+    speedup = np.array([point.improvement_factor for point in data.rows])
+    speedup = speedup.reshape(len(costs), len(alphas))
     axes.set_yscale("log")
     heat = axes.pcolormesh(
-        data.alphas, data.costs, speedup, cmap="cividis", norm=LogNorm(1.0, float(speedup.max())),
+        alphas, costs, speedup, cmap="cividis", norm=LogNorm(1.0, float(speedup.max())),
         shading="gouraud", rasterized=True,
     )  # fmt: skip
-    lines = axes.contour(
-        data.alphas, data.costs, speedup, levels=LEVELS, colors="white", linewidths=1.2
-    )
+    lines = axes.contour(alphas, costs, speedup, levels=LEVELS, colors="white", linewidths=1.2)
     axes.clabel(lines, fmt=lambda level: f"{level:g}×", fontsize=style.TEXT_SIZE)
-    border = [alpha for alpha in data.alphas if data.costs[0] <= alpha <= data.costs[-1]]
+    border = [alpha for alpha in alphas if costs[0] <= alpha <= costs[-1]]
     axes.plot(border, border, color=style.ORANGE, linewidth=2.5)
     axes.text(
         0.03, 0.7, "α = c: above this line no γ pays", color=style.ORANGE,
         fontsize=style.TEXT_SIZE, fontweight="bold",
     )  # fmt: skip
-    axes.set_xlim(data.alphas[0], data.alphas[-1])
+    axes.set_xlim(alphas[0], alphas[-1])
     style.tenths_on_x(axes)
-    axes.set_ylim(data.costs[0], data.costs[-1])
-    costs = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
-    axes.set_yticks(costs, [f"{cost:g}" for cost in costs])
+    axes.set_ylim(costs[0], costs[-1])
+    ticks = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
+    axes.set_yticks(ticks, [f"{cost:g}" for cost in ticks])
     axes.minorticks_off()
     axes.grid(visible=False)
     bar = figure.colorbar(heat, ax=axes, pad=0.02)

@@ -42,7 +42,7 @@ class TrafficPoint:
     ttft_ms_without: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrafficCurve(FigureRows[TrafficPoint]):
     """The rates drawn, and the server's capacities.
 
@@ -53,7 +53,6 @@ class TrafficCurve(FigureRows[TrafficPoint]):
     max_rate: float
     max_rate_without: float
     break_even: float | None
-    caption: str
 
 
 def default_pair() -> Pair:
@@ -80,7 +79,7 @@ def default_pair() -> Pair:
     return Pair(server, server.without(alone), DEMAND, (GAMMA,))
 
 
-def compute(pair: Pair | None = None, *, caption: str = "") -> TrafficCurve:
+def compute(pair: Pair | None = None, *, caption: str | None = None) -> TrafficCurve:
     """Returns latencies by rate, for `pair` or else default_pair."""
     if pair is None:
         pair = default_pair()
@@ -97,8 +96,14 @@ def compute(pair: Pair | None = None, *, caption: str = "") -> TrafficCurve:
         values = [1e3 * float(each[0]) for each in (*times, *firsts)]
         points.append(TrafficPoint(rate, gamma, *values))
     crossing = float(pair.break_even())
-    break_even = None if np.isinf(crossing) else crossing
-    return TrafficCurve(tuple(points), pair.demand, most, without, break_even, caption)
+    return TrafficCurve(
+        rows=tuple(points),
+        caption=caption,
+        demand=pair.demand,
+        max_rate=most,
+        max_rate_without=without,
+        break_even=None if np.isinf(crossing) else crossing,
+    )
 
 
 def title(data: TrafficCurve) -> str:

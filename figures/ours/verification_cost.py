@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from figures.drawing import style
-from figures.drawing.table import Table
+from figures.drawing.table import FigureRows
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
-from simulator.cost.cost import Cost
 from simulator.cost.curves import CostModel
 from simulator.cost.ratio import Ratio
 
@@ -21,53 +20,34 @@ MAX_GAMMA = 32
 
 
 @dataclass(frozen=True, slots=True)
-class VerificationCost:
-    """By slope v and α: the best γ, its speed-up, and the speed-up of Theorem 8's γ.
+class SlopePoint:
+    """The best γ at one α and slope v, its speed-up, and the speed-up of Theorem 8's γ.
 
-    naive: speed-up, at real prices, of the γ that is best with free verification.
+    Theorem 8 of Leviathan et al. 2023 assumes that verification is free.
     """
 
-    alphas: tuple[float, ...]
-    slopes: tuple[float, ...]
-    gamma: tuple[tuple[int, ...], ...]
-    speedup: tuple[tuple[float, ...], ...]
-    naive: tuple[tuple[float, ...], ...]
-
-    def table(self) -> Table:
-        by_slope = zip(self.slopes, self.gamma, self.speedup, self.naive, strict=True)
-        return Table(
-            ("alpha", "verification_slope", "optimal_gamma", "improvement_factor",
-             "improvement_factor_at_theorem8_gamma"),
-            tuple(
-                (alpha, slope, *values)
-                for slope, *rows in by_slope
-                for alpha, *values in zip(self.alphas, *rows, strict=True)
-            ),
-        )  # fmt: skip
+    alpha: float
+    verification_slope: float
+    optimal_gamma: int
+    improvement_factor: float
+    improvement_factor_at_theorem8_gamma: float
 
 
-def compute() -> VerificationCost:
-    """Returns the optima for α up to 0.95."""
-    alphas = np.linspace(0.0, 0.95, 96).tolist()
-
-    def best(cost: Cost) -> tuple[int, ...]:
-        return tuple(best_gamma(Iid(alpha), cost, max_gamma=MAX_GAMMA) for alpha in alphas)
-
-    def factors(cost: Cost, chosen: tuple[int, ...]) -> tuple[float, ...]:
-        pairs = zip(alphas, chosen, strict=True)
-        return tuple(float(speed_up(Iid(alpha), cost, gamma)) for alpha, gamma in pairs)
-
-    free = best(Ratio(C))
-    gammas, speedups, naive = [], [], []
+def compute() -> FigureRows[SlopePoint]:
+    """Returns the optima for α up to 0.95, by slope, then by α."""
+    laws = [Iid(alpha) for alpha in np.linspace(0.0, 0.95, 96).tolist()]
+    free = [best_gamma(law, Ratio(C), max_gamma=MAX_GAMMA) for law in laws]
+    points = []
     for slope in SLOPES:
         cost = CostModel(target_seconds={1: 1.0, 2: 1.0 + slope}, draft_seconds=C)
-        gammas.append(best(cost))
-        speedups.append(factors(cost, gammas[-1]))
-        naive.append(factors(cost, free))
-    return VerificationCost(tuple(alphas), SLOPES, tuple(gammas), tuple(speedups), tuple(naive))
+        for law, of_theorem8 in zip(laws, free, strict=True):
+            gamma = best_gamma(law, cost, max_gamma=MAX_GAMMA)
+            factors = speed_up(law, cost, (gamma, of_theorem8)).tolist()
+            points.append(SlopePoint(law.alpha, slope, gamma, *factors))
+    return FigureRows(tuple(points))
 
 
-def draw(data: VerificationCost) -> style.Figure:
+def draw(data: FigureRows[SlopePoint]) -> style.Figure:
     """Returns the drawing: the best γ on the left, its speed-up on the right."""
     figure, (left, right) = style.canvas(
         "When verification is not free, draft less: the γ of Theorem 8 can lose where a shorter "
@@ -77,24 +57,31 @@ def draw(data: VerificationCost) -> style.Figure:
         columns=2,
         width=10.4,
     )
-    names = [f"v = {slope:g}" for slope in data.slopes]
-    gammas = style.plot_lines(left, data.alphas, list(zip(names, data.gamma, strict=True)))
-    speedups = style.plot_lines(right, data.alphas, list(zip(names, data.speedup, strict=True)))
-    for row, colour in zip(data.naive[1:], style.CYCLE[1:], strict=False):
-        right.plot(data.alphas, row, color=colour, linewidth=1.2, linestyle=(0, (4, 2)))
+    by_slope = {
+        f"v = {slope:g}": [point for point in data.rows if point.verification_slope == slope]
+        for slope in SLOPES
+    }
+    alphas = [point.alpha for point in by_slope["v = 0"]]
+    best = [(name, [point.optimal_gamma for point in row]) for name, row in by_slope.items()]
+    factors = [(name, [each.improvement_factor for each in row]) for name, row in by_slope.items()]
+    gammas = style.plot_lines(left, alphas, best)
+    speedups = style.plot_lines(right, alphas, factors)
+    for row, colour in list(zip(by_slope.values(), style.CYCLE, strict=False))[1:]:
+        dashed = [point.improvement_factor_at_theorem8_gamma for point in row]
+        right.plot(alphas, dashed, color=colour, linewidth=1.2, linestyle=(0, (4, 2)))
     for axes in (left, right):
-        axes.set_xlim(0, data.alphas[-1])
+        axes.set_xlim(0, alphas[-1])
         style.tenths_on_x(axes)
-    left.set_ylim(0, 1.05 * max(row[-1] for row in data.gamma))
+    left.set_ylim(0, 1.05 * max(row[-1] for _, row in best))
     style.count_on(left.yaxis)
     right.set_yscale("log")
     ticks = (0.6, 1, 2, 4, 8)
-    right.set_ylim(0.55, 1.2 * max(row[-1] for row in data.speedup))
+    right.set_ylim(0.55, 1.2 * max(row[-1] for _, row in factors))
     right.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     right.minorticks_off()
     right.axhline(1, color=style.INK, linewidth=1)
-    dashed = "dashed: the γ that Theorem 8 would choose"
-    style.note(right, dashed, (0.02, 0.04), within="axes fraction")
+    legend = "dashed: the γ that Theorem 8 would choose"
+    style.note(right, legend, (0.02, 0.04), within="axes fraction")
     x, panel = "acceptance rate α", "best γ (v: what a token adds to a target pass)"
     style.name_axes(left, x=x, y="drafted tokens per block", panel=panel)
     y = "factor over standard decoding (log scale)"

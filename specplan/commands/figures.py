@@ -18,7 +18,7 @@ from specplan.options.requests import Command, fill, is_stated
 from specplan.reports.output import print_json
 
 if TYPE_CHECKING:
-    from figures.drawing.load import FigureLoad
+    from figures.ours.batch_size import FigureLoad
     from figures.registry import Entry
 
 
@@ -128,7 +128,7 @@ def _load(options: DeploymentOptions, ctx: click.Context) -> FigureLoad | None:
     if not given:
         return None
     require(Roofline, ctx, first=given[0])
-    from figures.drawing.load import ALPHA, load_of
+    from figures.ours.batch_size import ALPHA, load_of
 
     return load_of(
         deployment_of(options),

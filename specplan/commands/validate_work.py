@@ -55,7 +55,7 @@ def bild(request: ValidateBild, form: Written) -> None:
         certainty=grid.certainty,
         distance=grid.distance,
         most=grid.most,
-        summaries=[each.summary.data() for each in swept.sweeps],
+        summaries=[each.summary() for each in swept.sweeps],
         prompts=swept.prompts,
         repeats=swept.repeats,
         precision_percent=swept.precision_percent,

@@ -10,9 +10,7 @@ from specplan.reports.validation import doubt_mark, precision_lines, shares
 
 if TYPE_CHECKING:
     from studies.bild.request import Swept
-    from studies.bild.swept import BildRow, Sweep, SweepSummary
-
-LOSSES = {"no_loss": "At most 0.1 points lost", "one_point": "At most 1 point lost"}
+    from studies.bild.swept import BildRow, Sweep
 
 
 def report(swept: Swept) -> str:
@@ -36,16 +34,18 @@ def report(swept: Swept) -> str:
 
 def _sweep_lines(sweep: Sweep) -> list[str]:
     """Returns one draft's and temperature's table, and what is best in it."""
-    summary = sweep.summary
+    large = sweep.large
     lines = [
-        f"{summary.draft}, temperature {summary.temperature:g}; quality: {sweep.metric}, per cent; "
-        f"c = {summary.c:.3f}",
+        f"{large.draft}, temperature {large.temperature:g}; quality: {sweep.metric}, per cent; "
+        f"c = {sweep.c:.3f}",
         table(sweep.rows, _columns(sweep.metric), note=_note),
         "",
-        *(f"{words}: {', '.join(_best(sweep, summary, loss))}." for loss, words in LOSSES.items()),
+        f"At most 0.1 points lost: {', '.join(_best(sweep, 0.1))}.",
+        f"At most 1 point lost: {', '.join(_best(sweep, 1.0))}.",
     ]
-    if summary.mean_abs_time_error_percent is not None:
-        lines.append(_prediction(summary))
+    error = sweep.mean_error("time_error_percent", "bild", "window")
+    if error is not None:
+        lines.append(_prediction(sweep, error))
     return lines
 
 
@@ -53,25 +53,20 @@ def _note(row: BildRow) -> str:
     return doubt_mark(row) or ("<- front" if row.pareto else "")
 
 
-def _prediction(summary: SweepSummary) -> str:
-    """Returns how far predicted latencies are off."""
-    apart = ""
-    if summary.window_mean_abs_time_error_percent is not None:
-        apart = (
-            f" (bild {summary.bild_mean_abs_time_error_percent:.1f}, "
-            f"window {summary.window_mean_abs_time_error_percent:.1f})"
-        )
+def _prediction(sweep: Sweep, error: float) -> str:
+    """Returns a sentence about the mean error of predicted latencies."""
+    bild, window = (sweep.mean_error("time_error_percent", name) for name in ("bild", "window"))
+    apart = "" if window is None else f" (bild {bild:.1f}, window {window:.1f})"
     return (
-        f"Predicted latency: {summary.mean_abs_time_error_percent:.1f} % off on average{apart}; "
-        f"the baseline against itself: {summary.noise_percent:.1f} %."
+        f"Predicted latency: {error:.1f} % off on average{apart}; "
+        f"the baseline against itself: {sweep.noise_percent:.1f} %."
     )
 
 
-def _best(sweep: Sweep, summary: SweepSummary, loss: str) -> list[str]:
-    """Returns the fastest row that keeps the quality, of each decoder that was tried."""
-    tried = {row.decoder for row in sweep.rows}
-    best = {name.removesuffix(f"_{loss}"): row for name, row in summary.best.items()}
-    return [f"{name} {_speed_up(row)}" for name, row in best.items() if name in tried]
+def _best(sweep: Sweep, loss: float) -> list[str]:
+    """Returns each tried decoder's fastest row that loses at most `loss` points."""
+    tried = [name for name in ("bild", "window", "strict", "lenient") if sweep.of(name)]
+    return [f"{name} {_speed_up(sweep.fastest(name, loss=loss))}" for name in tried]
 
 
 def _speed_up(row: BildRow | None) -> str:

@@ -57,18 +57,16 @@ def sweep(
     Args:
       subject: the pair, with a model as its drafter; its rule is not used.
       timing: how runs are timed; all prompts run at least once.
-      references: the reference texts, or None.
 
     Raises:
-      ValueError: if prompts and references differ in number, or if the drafter is no model.
+      ValueError: if prompts and references differ in number, or if the drafter is not a model.
     """
     if references is not None and len(references.texts) != len(prompts):
         raise ValueError(
             f"references must be as many as the prompts, {len(prompts)}, got "
             f"{len(references.texts)}"
         )
-    drafter = drafting_model(subject.drafter)
-    stopping = subject.stopping
+    drafter, stopping = drafting_model(subject.drafter), subject.stopping
     arms = {arm.name: arm for arm in grid.arms(stopping.end_ids, stopping.max_new_tokens)}
     every = grid.probes(stopping.end_ids) | arms
     runs = run_arms(
@@ -97,26 +95,24 @@ def sweep(
         for name, arm in arms.items()
     ]
     metric = "agreement" if references is None else "bleu"
-    told = {"target": subject.target.name, "prompts_hash": prompts_hash(prompts)}
-    rows = [
-        structs.replace(row, **told, doubts=row_doubts(row)) for row in _with_front(rows, metric)
-    ]
-    return Sweep(
-        tuple(rows),
-        metric,
-        cost,
+    found = Sweep(
+        rows=tuple(
+            structs.replace(row, prompts_hash=prompts_hash(prompts), doubts=row_doubts(row))
+            for row in rows
+        ),
+        metric=metric,
+        c=cost.c,
         noise_percent=noise(texts).percent,
         precision_percent=precision_percent(texts),
         repeats=len(runs[BASELINE][-1]),
     )
+    front = found.front(found.rows)
+    marked = (structs.replace(row, pareto=row in front) for row in found.rows)
+    return replace(found, rows=tuple(marked))
 
 
 def drafting_model(drafter: Drafter) -> ModelDrafter:
-    """Returns the drafter if it is a model, which a fallback needs.
-
-    Raises:
-      ValueError: if the drafter is no model.
-    """
+    """Returns the drafter; raises ValueError if it is not a model, which a fallback needs."""
     if not isinstance(drafter, ModelDrafter):
         raise ValueError(f"bild needs a draft that is a model, got {drafter.name}")
     return drafter
@@ -176,7 +172,7 @@ def _row(
     quality: Mapping[str, float],
     predicted: BildPrediction | None,
 ) -> BildRow:
-    """Returns the row of one arm; None: the large model without a draft."""
+    """Returns the row of an arm. Arm None is the large model without a draft."""
     own = texts[name]
     tokens = np.array([len(text.tokens) for text in own])
     total = int(tokens.sum())
@@ -184,6 +180,7 @@ def _row(
     low, high = measured_interval(texts, name)
     policy = Fixed(0) if arm is None else arm.policy
     return BildRow(
+        target=subject.target.name,
         draft=subject.drafter.name,
         temperature=subject.sampling.temperature,
         policy="fixed" if isinstance(policy, Fixed) else "fallback",
@@ -212,14 +209,3 @@ def _row(
         verify_seconds=sum(text.verify_seconds for text in own),
         other_seconds=sum(text.other_seconds for text in own),
     )
-
-
-def _with_front(rows: Sequence[BildRow], metric: str) -> list[BildRow]:
-    """Returns the rows, each marked if no other row is better in both quality and speed."""
-
-    def beaten(row: BildRow) -> bool:
-        mine = (row.quality[metric], row.measured)
-        theirs = [(other.quality[metric], other.measured) for other in rows]
-        return any(t != mine and t[0] >= mine[0] and t[1] >= mine[1] for t in theirs)
-
-    return [structs.replace(row, pareto=not beaten(row)) for row in rows]

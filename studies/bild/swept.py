@@ -1,13 +1,12 @@
-"""Rows of a BiLD sweep, the errors of their predictions, and the best rows."""
+"""Rows of a BiLD sweep, their best ones, and the mean errors of their predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from estimator.validation.row import ValidationRow, mean_abs
-from simulator.cost.cost import Cost
 
 # Names of decoders.
 LARGE, SMALL, BILD, WINDOW = "large", "small", "bild", "window"
@@ -16,14 +15,13 @@ LARGE, SMALL, BILD, WINDOW = "large", "small", "bild", "window"
 class BildRow(ValidationRow, frozen=True, kw_only=True):
     """Measurement and prediction of one decoder.
 
-    decoder: "large" or "small" (without the other model), "bild", "window" (BiLD without its
+    decoder: "large" or "small" (one model without the other), "bild", "window" (BiLD without its
       fallback), "strict" or "lenient" (speculative decoding).
     fallback, rollback: BiLD's thresholds; rollback is None if infinite.
     most: most tokens that the small model writes in a row; gamma of strict and lenient.
-    measured, measured_low, measured_high: speed-up over the large model, with its 95 % interval
-      over prompts.
-    predicted: speed-up from each model's own texts and costs of other runs; for BiLD at
-      temperature 0.
+    measured: speed-up over the large model.
+    measured_low, measured_high: 95 % interval of `measured` over prompts.
+    predicted: speed-up of BiLD at temperature 0, from each model's own texts and other runs' costs.
     predicted_seconds: predicted seconds per token.
     predicted_large_calls, predicted_small_calls: predicted calls for the emitted tokens.
     large_calls, small_calls: forward passes, without the prompts'.
@@ -61,6 +59,11 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
         return self.ms_per_token / 1e3
 
     @property
+    def latency(self) -> float:
+        """Seconds per token over the large model's."""
+        return 1 / self.measured
+
+    @property
     def time_error_percent(self) -> float | None:
         """100 (predicted - measured) / measured, for the time per token."""
         if self.predicted_seconds is None:
@@ -85,87 +88,82 @@ LOSSES = {"no_loss": NO_LOSS, "one_point": 1.0}
 COMPARED = (BILD, WINDOW, "strict", "lenient")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """A finished sweep.
+    """A finished sweep of one draft at one temperature.
 
     rows: one row per decoder; the large model's first.
-    metric: the metric of the Pareto front.
-    precision_percent: largest error of a speed-up due to the clock; None for a single prompt.
+    metric: the metric that orders rows by quality.
+    c: time of a draft step over a target step.
+    noise_percent: difference between two measurements of the large model.
+    precision_percent: largest error of a speed-up due to the clock; None if unknown.
     repeats: smallest number of times that a run was timed.
     """
 
     rows: tuple[BildRow, ...]
     metric: str
-    cost: Cost
+    c: float
     noise_percent: float
     precision_percent: float | None = None
     repeats: int = 1
 
+    @property
+    def large(self) -> BildRow:
+        """The large model's row."""
+        return self.rows[0]
+
+    def score(self, row: BildRow) -> float:
+        """Returns a row's quality by the main metric."""
+        return row.quality[self.metric]
+
+    def of(self, decoder: str) -> list[BildRow]:
+        """Returns the rows of a decoder, in the order of the sweep."""
+        return [row for row in self.rows if row.decoder == decoder]
+
     def fastest(self, decoder: str, *, loss: float) -> BildRow | None:
-        """Returns the decoder's fastest row that loses at most `loss` points of the metric."""
-        least = self.rows[0].quality[self.metric] - loss
-        able = [
-            row
-            for row in self.rows
-            if row.decoder == decoder and row.quality[self.metric] >= least and not row.doubts
-        ]
+        """Returns the decoder's fastest row that loses at most `loss` points, or None."""
+        least = self.score(self.large) - loss
+        able = [row for row in self.of(decoder) if self.score(row) >= least and not row.doubts]
         return max(able, key=lambda row: row.measured, default=None)
 
-    @property
-    def summary(self) -> SweepSummary:
-        """The summary of all rows."""
+    def front(self, rows: Sequence[BildRow]) -> list[BildRow]:
+        """Returns the rows that none of the others beats in quality and speed, fastest first."""
+        points = [(self.score(row), row.measured) for row in rows]
+        kept = [
+            row
+            for row, own in zip(rows, points, strict=True)
+            if not any(one != own and one[0] >= own[0] and one[1] >= own[1] for one in points)
+        ]
+        return sorted(kept, key=lambda row: row.latency)
 
-        def mean_error(name: str, *decoders: str) -> float | None:
-            return mean_abs(getattr(row, name) for row in self.rows if row.decoder in decoders)
+    def mean_error(self, name: str, *decoders: str) -> float | None:
+        """Returns the mean absolute value of an error; None without predictions.
 
-        speed, time = "error_percent", "time_error_percent"
-        return SweepSummary(
-            draft=self.rows[0].draft,
-            temperature=self.rows[0].temperature,
-            metric=self.metric,
-            mean_abs_error_percent=mean_error(speed, BILD, WINDOW),
-            bild_mean_abs_error_percent=mean_error(speed, BILD),
-            window_mean_abs_error_percent=mean_error(speed, WINDOW),
-            mean_abs_time_error_percent=mean_error(time, BILD, WINDOW),
-            bild_mean_abs_time_error_percent=mean_error(time, BILD),
-            window_mean_abs_time_error_percent=mean_error(time, WINDOW),
-            noise_percent=self.noise_percent,
-            c=self.cost.c,
-            best={
-                f"{decoder}_{name}": self.fastest(decoder, loss=loss)
-                for decoder in COMPARED
-                for name, loss in LOSSES.items()
-            },
-        )
+        name: "error_percent" or "time_error_percent".
+        """
+        return mean_abs(getattr(row, name) for row in self.rows if row.decoder in decoders)
 
-
-@dataclass(frozen=True, slots=True)
-class SweepSummary:
-    """Summary of one draft and temperature.
-
-    mean_abs_error_percent: mean error of predicted speed-ups, over BiLD with and without its
-      fallback; bild_ and window_: of each one; None if nothing was predicted.
-    mean_abs_time_error_percent: mean error of predicted seconds per token.
-    c: draft step over target step.
-    best: by decoder and loss (`bild_no_loss`), the fastest row of each of COMPARED that keeps the
-      quality; None if there is none.
-    """
-
-    draft: str
-    temperature: float
-    metric: str
-    mean_abs_error_percent: float | None
-    bild_mean_abs_error_percent: float | None
-    window_mean_abs_error_percent: float | None
-    mean_abs_time_error_percent: float | None
-    bild_mean_abs_time_error_percent: float | None
-    window_mean_abs_time_error_percent: float | None
-    noise_percent: float
-    c: float
-    best: Mapping[str, BildRow | None]
-
-    def data(self) -> dict[str, Any]:
-        """Returns the summary for JSON."""
-        best = {name: None if row is None else row.data() for name, row in self.best.items()}
-        return {**asdict(self), "best": best}
+    def summary(self) -> dict[str, Any]:
+        """Returns the summary for JSON: mean errors, and the fastest row at each loss."""
+        errors = {
+            f"{prefix}mean_abs_{name}": self.mean_error(name, *decoders)
+            for name in ("error_percent", "time_error_percent")
+            for prefix, decoders in (
+                ("", (BILD, WINDOW)), ("bild_", (BILD,)), ("window_", (WINDOW,)),
+            )
+        }  # fmt: skip
+        best = {
+            f"{decoder}_{name}": None if row is None else row.data()
+            for decoder in COMPARED
+            for name, loss in LOSSES.items()
+            for row in [self.fastest(decoder, loss=loss)]
+        }
+        return {
+            "draft": self.large.draft,
+            "temperature": self.large.temperature,
+            "metric": self.metric,
+            **errors,
+            "noise_percent": self.noise_percent,
+            "c": self.c,
+            "best": best,
+        }

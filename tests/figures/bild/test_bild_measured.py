@@ -1,35 +1,39 @@
-"""Our sweeps beside the paper's tables: what is chosen from them, and that it is the file's."""
+"""The rows of our sweeps that figures and tables choose equal those of the results files."""
 
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 import pytest
 from msgspec import structs
 
-from figures.bild import fig4, fig5, fig10
-from figures.bild.measured import MeasuredRow, MeasuredSweep, aligned, measured
+from figures.bild import fig4
+from figures.bild.measured import MeasuredSweep, aligned, measured
 from figures.bild.tables import PAPER, TableLine, cell, measured_line
-from figures.bild.trade_off import front
-from figures.tables import TABLES
-from studies.bild.swept import NO_LOSS
+from figures.bild.trade_off import ablation
+from figures.registry import FIGURES
+from studies.bild.swept import NO_LOSS, BildRow
 
 
-def row(bleu: float, speed_up: float, decoder: str = "bild", *, reach: float = 0.0) -> MeasuredRow:
-    """Returns a row of texts of 10 tokens, for each of which the large model was called."""
-    return MeasuredRow(
+def row(bleu: float, speed_up: float, decoder: str = "bild", *, reach: float = 0.0) -> BildRow:
+    """Returns a row of 10 tokens, each from a call of the large model."""
+    return BildRow(
         draft="smaller", temperature=0.0, decoder=decoder, fallback=0.5, rollback=2.0, most=10,
-        quality={"bleu": bleu}, metric="bleu", measured=speed_up, measured_low=speed_up - reach,
+        quality={"bleu": bleu}, measured=speed_up, measured_low=speed_up - reach,
         measured_high=speed_up + reach, tokens=10, large_calls=10, small_calls=0, rollbacks=0,
         discarded=0, ms_per_token=1.0, draft_seconds=0.0, verify_seconds=0.0, other_seconds=0.0,
     )  # fmt: skip
 
 
 SWEEP = MeasuredSweep(
-    "translation",
-    "unaligned",
-    "greedy",
-    4,
-    (
+    task="translation",
+    draft="unaligned",
+    sampling="greedy",
+    prompts=4,
+    metric="bleu",
+    c=0.1,
+    noise_percent=0.0,
+    rows=(
         structs.replace(row(20.0, 1.0, "large"), fallback=None, rollback=None, most=None),
         row(19.9, 1.2),
         row(19.89, 1.3),
@@ -40,7 +44,7 @@ SWEEP = MeasuredSweep(
 
 
 def test_the_fastest_row_loses_no_more_than_it_may() -> None:
-    kept = [SWEEP.fastest(SWEEP.of("bild"), loss=loss) for loss in (0.0, NO_LOSS, 1.0)]
+    kept = [SWEEP.fastest("bild", loss=loss) for loss in (0.0, NO_LOSS, 1.0)]
     assert [None if each is None else each.measured for each in kept] == [None, 1.2, 1.4]
 
 
@@ -50,17 +54,25 @@ def test_a_window_is_not_bild() -> None:
 
 def test_a_front_has_no_row_that_another_beats() -> None:
     rows = [row(*pair) for pair in [(3.0, 1.0), (2.0, 2.0), (2.0, 1.5), (1.0, 1.0)]]
-    assert [(each.score, each.measured) for each in front(rows)] == [(2, 2.0), (3, 1.0)]
+    assert [(SWEEP.score(each), each.measured) for each in SWEEP.front(rows)] == [
+        (2, 2.0),
+        (3, 1.0),
+    ]
 
 
-def test_a_cell_tells_quality_speed_and_interval() -> None:
+def test_a_cell_states_quality_speed_and_interval() -> None:
     text = cell(measured_line(SWEEP, "BiLD", SWEEP.rows[3]), percentages=True)
     assert text == "19.00  1.40× [1.30, 1.50]  100.0 / 0.0 %"
     assert cell(measured_line(SWEEP, "BiLD", None), percentages=False) == "none"
 
 
+def points(name: str) -> tuple[Any, ...]:
+    data: Any = FIGURES[name].compute()
+    return tuple(data.rows)
+
+
 def lines_of(number: int) -> tuple[TableLine, ...]:
-    return TABLES[f"bild-table{number}"].compute().rows
+    return points(f"bild-table{number}")
 
 
 @pytest.mark.parametrize("number", [1, 3, 4, 5])
@@ -91,8 +103,10 @@ def test_numbers_of_ours_are_those_of_the_file() -> None:
     assert {line.speedup for line in ours} <= {each["measured"] for each in rows}
     assert len(rows) == sum(len(sweep.rows) for sweep in measured())
     drawn = [point for point in fig4.compute().rows if point.whose == "ours"]
-    greedy = [row for sweep in measured() if sweep.sampling == "greedy" for row in sweep.rows]
-    assert [point.quality for point in drawn] == [row.score for row in greedy]
+    greedy = [sweep for sweep in measured() if sweep.sampling == "greedy"]
+    assert [point.quality for point in drawn] == [
+        sweep.score(row) for sweep in greedy for row in sweep.rows
+    ]
 
 
 def test_drafts_are_aligned_where_that_was_measured() -> None:
@@ -100,13 +114,13 @@ def test_drafts_are_aligned_where_that_was_measured() -> None:
     assert [task for task, sweep in found.items() if sweep is not None] == ["translation"]
 
 
-def test_ablations_are_told_apart() -> None:
+def test_ablations_are_distinguished() -> None:
     assert [
-        fig5.ablation(decoder, rollback)
+        ablation(decoder, rollback)
         for decoder, rollback in [("bild", 2.0), ("bild", None), ("window", 2.0), ("window", None)]
     ] == ["BiLD", "no rollback", "no fallback", "neither"]
 
 
 def test_curves_by_threshold_leave_windows_out() -> None:
-    assert {point.decoder for point in fig10.compute().rows} == {"bild"}
-    assert {point.decoder for point in fig5.compute().rows} == {"bild", "window"}
+    assert {point.decoder for point in points("bild-fig10")} == {"bild"}
+    assert {point.decoder for point in points("bild-fig5")} == {"bild", "window"}

@@ -1,15 +1,15 @@
-"""The blockwise paper's tables beside what was measured: our cells are the results files' own."""
+"""Our cells of the blockwise paper's figures and tables equal the results files."""
 
 import pytest
 
-from figures.blockwise import fig2, fig3, fig6, fig7, traffic
+from figures.blockwise import efficiency, entropy, traffic
 from figures.blockwise.grid import Cell, own
 from figures.blockwise.measured import OURS, analysis, latencies
-from figures.tables import TABLES
+from figures.declared import DECLARED
 
 
 def cells_of(number: int) -> tuple[Cell, ...]:
-    return TABLES[f"blockwise-table{number}"].compute().rows
+    return DECLARED[f"blockwise-table{number}"].compute().rows
 
 
 @pytest.mark.parametrize("number", [3, 4, 5, 8, 9, 10])
@@ -53,35 +53,35 @@ def test_wins_ties_and_losses_are_all_blocks() -> None:
 
 
 def test_more_arcs_and_more_drafts_never_stand_less_far() -> None:
-    ours = [row.block_efficiency for row in fig6.compute().rows if row.dataset == OURS]
+    ours = [row.block_efficiency for row in efficiency.by_arcs().rows if row.dataset == OURS]
     assert len(ours) == 16
     assert ours == sorted(ours)
-    for way in fig7.WAYS:
-        rows = [r for r in fig7.compute().rows if (r.dataset, r.way) == (OURS, way)]
+    for way in efficiency.WAYS:
+        rows = [r for r in efficiency.by_drafts().rows if (r.dataset, r.way) == (OURS, way)]
         assert [row.p for row in rows] == [1, 2, 4, 8, 16]
         efficiencies = [row.block_efficiency for row in rows]
         assert efficiencies[-1] >= efficiencies[0]
 
 
 def test_the_shares_of_each_heads_entropies_add_up() -> None:
-    data = fig2.compute()
-    for head in range(1, len(data.means) + 1):
+    data = entropy.histograms()
+    for head in range(1, analysis().heads + 1):
         shares = [row.share for row in data.rows if row.head == head]
         assert sum(shares) == pytest.approx(1)
 
 
 def test_every_text_is_a_point_of_figure_three() -> None:
-    data = fig3.compute()
-    assert len(data.rows) == analysis().texts
-    assert data.low is not None
-    assert data.r is not None
-    assert data.low < data.r
+    assert len(entropy.by_text().rows) == analysis().texts
+    found = analysis().h_max_correlation
+    assert found.low is not None
+    assert found.value is not None
+    assert found.low < found.value
 
 
 @pytest.mark.parametrize(("number", "cells"), [(12, 5), (13, 12)])
 def test_times_are_of_the_papers_lattices(number: int, cells: int) -> None:
     sizes: dict[tuple[str, str], set[tuple[int, int, int]]] = {}
-    for row in TABLES[f"blockwise-table{number}"].compute().rows:
+    for row in DECLARED[f"blockwise-table{number}"].compute().rows:
         size = (row.steps, row.arcs, row.paths)
         sizes.setdefault((row.source, row.ngram), set()).add(size)
     assert set(sizes) == {("paper", "4-gram"), ("ours", "2-gram"), ("ours", "4-gram")}

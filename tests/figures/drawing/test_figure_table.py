@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from figures.drawing.table import Table, table_of
+from figures.drawing.table import Curves, FigureRows, csv_of
 
 
 @dataclass(frozen=True)
@@ -16,22 +16,21 @@ class Record:
 
 
 def test_csv_reads_back_exactly() -> None:
-    table = Table(("name", "value"), (("a, b", 0.1 + 0.2), ('"quoted"', 1e-17)))
-    rows = list(csv.reader(io.StringIO(table.csv())))
-    assert rows[0] == ["name", "value"]
-    assert [(name, float(value)) for name, value in rows[1:]] == list(table.rows)
+    written = [("a, b", 0.1 + 0.2), ('"quoted"', 1e-17)]
+    heading, *rows = csv.reader(io.StringIO(csv_of(("name", "value"), written)))
+    assert heading == ["name", "value"]
+    assert [(name, float(value)) for name, value in rows] == written
 
 
 def test_none_is_an_empty_cell() -> None:
-    assert table_of([Record("a", None)]).csv() == "name,value\na,\n"
+    assert FigureRows((Record("a", None),)).csv() == "name,value\na,\n"
 
 
 def test_records_become_columns_by_field() -> None:
-    table = table_of([Record("a", 1.0), Record("b", 2.0)])
-    assert table.columns == ("name", "value")
-    assert table.rows == (("a", 1.0), ("b", 2.0))
+    assert FigureRows((Record("a", 1.0), Record("b", 2.0))).csv() == "name,value\na,1.0\nb,2.0\n"
 
 
-def test_a_row_of_another_width_is_refused() -> None:
-    with pytest.raises(ValueError, match="row must have 2 cells, got 1"):
-        Table(("a", "b"), ((1,),))
+def test_lines_become_columns_by_name_and_must_be_as_long_as_their_axis() -> None:
+    assert Curves("x", (0.0, 1.0), {"y": (2.0, 3.0)}).csv() == "x,y\n0.0,2.0\n1.0,3.0\n"
+    with pytest.raises(ValueError, match="shorter"):
+        Curves("x", (0.0, 1.0), {"y": (2.0,)}).csv()

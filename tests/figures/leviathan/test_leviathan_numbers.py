@@ -5,34 +5,31 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from figures.leviathan import fig2 as leviathan_fig2
-from figures.leviathan import fig3 as leviathan_fig3
-from figures.leviathan import fig4 as leviathan_fig4
+from figures.leviathan import closed_forms
 from figures.leviathan import fig5 as leviathan_fig5
 from figures.leviathan import table3 as leviathan_table3
 from figures.leviathan import table4 as leviathan_table4
 from figures.leviathan import table5 as leviathan_table5
 from figures.published import LeviathanTable1, published
-from figures.tables import TABLES
 
 
 def test_figure_2_runs_from_1_to_gamma_plus_1_through_table_1() -> None:
-    data = leviathan_fig2.compute()
-    for gamma, row in zip(leviathan_fig2.GAMMAS, data.lines, strict=True):
+    data = closed_forms.compute_tokens()
+    for gamma, row in zip(closed_forms.GAMMAS, data.lines.values(), strict=True):
         assert row[0] == 1
         assert row[-1] == pytest.approx(gamma + 1)
         assert all(np.diff(row) > 0)
     printed = published("leviathan-table1", LeviathanTable1)
-    common = [row for row in printed if row.gamma in leviathan_fig2.GAMMAS]
+    common = [row for row in printed if row.gamma in closed_forms.GAMMAS]
     assert len(common) == 3
     for row in common:  # at c = 0 the speed is the number of tokens
-        tokens = data.line(f"gamma_{row.gamma}")[round(100 * row.alpha)]
+        tokens = data.lines[f"gamma_{row.gamma}"][round(100 * row.alpha)]
         assert tokens == pytest.approx(row.speed, abs=0.005)
 
 
 def test_figure_3_is_the_best_of_all_gammas_by_brute_force() -> None:
-    data = leviathan_fig3.compute()
-    free, *others = zip(leviathan_fig3.COSTS, data.lines, strict=True)
+    data = closed_forms.compute_optima()
+    free, *others = zip(closed_forms.COSTS, data.lines.values(), strict=True)
     assert free[0] == 0
     assert free[1][0] == 0
     assert all(gamma == np.inf for gamma in free[1][1:])  # each further token is free
@@ -43,50 +40,56 @@ def test_figure_3_is_the_best_of_all_gammas_by_brute_force() -> None:
         for alpha, best in list(zip(data.x, row, strict=True))[::10]:
             factor = [
                 sum(alpha**i for i in range(gamma + 1)) / (1 + gamma * cost)
-                for gamma in range(leviathan_fig3.MAX_GAMMA + 1)
+                for gamma in range(closed_forms.MAX_GAMMA + 1)
             ]
             assert max(factor) == pytest.approx(factor[int(best)], rel=1e-12)
 
 
 def test_figure_4_costs_operations_where_it_gains_least() -> None:
-    data = leviathan_fig4.compute()
-    for gamma in leviathan_fig4.GAMMAS:
-        operations = data.line(f"operations_gamma_{gamma}")
+    data = closed_forms.compute_factors()
+    for gamma in closed_forms.GAMMAS:
+        operations = data.lines[f"operations_gamma_{gamma}"]
         # At c = ĉ = 0 both share their tokens: speed · operations = γ + 1.
-        product = np.multiply(data.line(f"speed_gamma_{gamma}"), operations)
+        product = np.multiply(data.lines[f"speed_gamma_{gamma}"], operations)
         assert product == pytest.approx(gamma + 1)
         assert operations[0] == pytest.approx(gamma + 1)
         assert operations[-1] == pytest.approx(1)
 
 
+def traces() -> dict[int, list[leviathan_fig5.TracedCall]]:
+    rows = leviathan_fig5.compute().rows
+    return {
+        gamma: [call for call in rows if call.gamma == gamma] for gamma in leviathan_fig5.GAMMAS
+    }
+
+
 def test_figure_5_traces_decode_the_same_text() -> None:
-    data = leviathan_fig5.compute()
-    seven, three, standard = data.traces
-    assert [trace.gamma for trace in data.traces] == [7, 3, 0]
-    assert standard.target_calls == data.tokens
-    assert not any("draft" in call.kind for call in standard.calls)
-    assert seven.target_calls < three.target_calls < standard.target_calls
-    assert seven.end < three.end < standard.end
+    seven, three, standard = traces().values()
+    calls = [sum(call.call == "target" for call in trace) for trace in (seven, three, standard)]
+    assert calls[2] == leviathan_fig5.TOKENS
+    assert not any("draft" in call.call for call in standard)
+    assert calls[0] < calls[1] < calls[2]
+    assert seven[-1].end < three[-1].end < standard[-1].end
 
 
-@pytest.mark.parametrize("index", range(3))
-def test_figure_5_calls_follow_each_other(index: int) -> None:
-    trace = leviathan_fig5.compute().traces[index]
-    assert trace.calls[0].kind == "target encoder"
-    assert trace.calls[-1].kind == "target"
-    for before, after in pairwise(trace.calls):
-        assert after.start == pytest.approx(before.start + before.duration)
-    decoding = "".join(call.kind[0] for call in trace.calls if "encoder" not in call.kind)
-    assert max(map(len, decoding.split("t"))) <= trace.gamma
+@pytest.mark.parametrize("gamma", leviathan_fig5.GAMMAS)
+def test_figure_5_calls_follow_one_another(gamma: int) -> None:
+    trace = traces()[gamma]
+    assert trace[0].call == "target encoder"
+    assert trace[-1].call == "target"
+    for before, after in pairwise(trace):
+        assert after.start == pytest.approx(before.end)
+    decoding = "".join(call.call[0] for call in trace if "encoder" not in call.call)
+    assert max(map(len, decoding.split("t"))) <= gamma
 
 
 def test_table_1_is_reproduced_to_both_decimals() -> None:
-    data = TABLES["leviathan-table1"].compute()
-    assert len(data.rows) == 6
-    for row in data.rows:
+    rows = closed_forms.table1()
+    assert len(rows) == 6
+    for row in rows:
         assert f"{row.operations:.2f}" == f"{row.published_operations:.2f}"
         assert f"{row.speed:.2f}" == f"{row.published_speed:.2f}"
-    assert data.layout.marked == ()
+    assert closed_forms.lay_table1(rows).marked == ()
 
 
 def test_table_3_holds_all_32_published_rates() -> None:

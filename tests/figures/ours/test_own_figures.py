@@ -1,4 +1,4 @@
-"""Figures of ours, as numbers."""
+"""Our own figures, as numbers."""
 
 import json
 from dataclasses import replace
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from figures.drawing.load import ALPHA, load_of
 from figures.ours import (
     batch_size,
     block_verification,
@@ -19,6 +18,7 @@ from figures.ours import (
     tree_size,
     verification_cost,
 )
+from figures.ours.batch_size import ALPHA, load_of
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up
 from simulator.choice.walltime import lower_bound, operations_factor
@@ -28,9 +28,9 @@ from specplan.main import main
 
 
 def test_the_map_speculates_exactly_where_alpha_exceeds_c() -> None:
-    data = speedup_map.compute()
-    alphas, costs = np.array(data.alphas), np.array(data.costs)[:, np.newaxis]
-    gamma, speedup = np.array(data.gamma), np.array(data.speedup)
+    rows = speedup_map.compute().rows
+    points = [(row.alpha, row.c, row.optimal_gamma, row.improvement_factor) for row in rows]
+    alphas, costs, gamma, speedup = np.array(points).T.reshape(4, 81, 96)
     assert ((gamma > 0) == (alphas > costs)).all()
     assert gamma.max() < speedup_map.MAX_GAMMA
     assert (speedup[gamma == 0] == 1).all()
@@ -71,12 +71,16 @@ def test_a_hierarchy_gains_the_more_the_better_its_cheap_drafter() -> None:
 
 
 def test_dearer_verification_asks_for_shorter_drafts_than_theorem_8() -> None:
-    data = verification_cost.compute()
-    gamma, best, naive = map(np.array, (data.gamma, data.speedup, data.naive))
+    points = [
+        (p.optimal_gamma, p.improvement_factor, p.improvement_factor_at_theorem8_gamma)
+        for p in verification_cost.compute().rows
+    ]
+    slopes = verification_cost.SLOPES
+    gamma, best, naive = np.array(points).T.reshape(3, len(slopes), -1)
     assert (np.diff(gamma, axis=0) <= 0).all()
     assert gamma.max() < verification_cost.MAX_GAMMA
-    assert data.slopes[0] == 0
-    assert data.naive[0] == data.speedup[0]  # free verification is Theorem 8
+    assert slopes[0] == 0
+    assert (naive[0] == best[0]).all()  # free verification is Theorem 8
     assert (best >= naive).all()
     assert (best >= 1).all()
     assert ((best > 1.02) & (naive < 1)).any()

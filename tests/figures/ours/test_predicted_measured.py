@@ -1,4 +1,4 @@
-"""Predicted against measured, and what else is drawn from a validation."""
+"""Figures that are drawn from a validation."""
 
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def test_points_lie_in_or_out_of_the_band() -> None:
     data = predicted_measured.compute(results(ROW, ROW | {"measured": 1.4}))
     assert [point.within_band for point in data.rows] == [True, False]
     assert data.rows[0].setting == "embedded, γ = 4"
-    assert data.results == "a.json"
+    assert data.caption == "a.json"
 
 
 def test_a_policy_without_prediction_is_left_out() -> None:
@@ -66,9 +66,9 @@ def test_a_policy_without_prediction_is_left_out() -> None:
         predicted_measured.compute(results(ADAPTIVE))
 
 
-def test_without_results_the_published_table_stands_in() -> None:
+def test_without_results_the_published_table_is_drawn() -> None:
     data = predicted_measured.compute()
-    assert data.results is None
+    assert data.caption is None
     assert len(data.rows) == 12
     assert sum(point.within_band for point in data.rows) == 1
 

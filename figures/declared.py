@@ -1,17 +1,17 @@
-"""The tables that are drawn as tables: numbers (ours and the paper's), layout and captions."""
+"""Figures that are declared instead of having a module: most tables, and curves of closed forms."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
+from figures.bild import trade_off
 from figures.bild.measured import SOURCE
 from figures.bild.tables import by_calls, by_loss, by_method, by_nucleus, lay_lines, lines_of
-from figures.blockwise import traffic
+from figures.blockwise import efficiency, entropy, times, traffic
 from figures.blockwise.grid import Cell, efficiencies, lay_grid, own, repetition, weights, wins
 from figures.blockwise.measured import PAPER, analysis, said
-from figures.blockwise.times import TimesTable, draw_by_paths, draw_by_size
-from figures.drawing.table import PaperTable
-from figures.leviathan.table1 import factors, lay_factors
+from figures.drawing.table import Drawing, paper_table
+from figures.leviathan import closed_forms
 from studies.bild.swept import NO_LOSS
 
 _BILD = "Kim et al. 2023 (BiLD)"
@@ -43,15 +43,14 @@ def _tuning_source() -> str:
     )
 
 
-TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
+DECLARED: Mapping[str, Drawing] = MappingProxyType(
     {
-        "leviathan-table1": PaperTable(
-            factors,
-            lay_factors,
-            "Operations and speed over standard decoding, at c = ĉ = 0",
-            lambda: "Leviathan et al. 2023, Table 1; ours by Theorems 10 and 8",
-        ),
-        "bild-table1": PaperTable(
+        **closed_forms.FIGURES,
+        **trade_off.FIGURES,
+        **entropy.FIGURES,
+        **efficiency.FIGURES,
+        **times.FIGURES,
+        "bild-table1": paper_table(
             lambda: lines_of("bild-table1", by_loss),
             lay_lines,
             "Quality and speed-up of BiLD without loss and with one point lost",
@@ -59,7 +58,7 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
                 "Table 1: BLEU or ROUGE-L on a T4", f"no loss: at most {NO_LOSS} points"
             ),
         ),
-        "bild-table3": PaperTable(
+        "bild-table3": paper_table(
             lambda: lines_of("bild-table3", by_method),
             lay_lines,
             "BiLD where it is as fast as speculative decoding, and where it is as good",
@@ -67,7 +66,7 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
                 "Table 3: BLEU or ROUGE-L on a T4", "rejection sampling: strict, at its fastest γ"
             ),
         ),
-        "bild-table4": PaperTable(
+        "bild-table4": paper_table(
             lambda: lines_of("bild-table4", by_calls),
             partial(lay_lines, percentages=True),
             "Quality, speed-up, and large calls / rollbacks in per cent of the tokens",
@@ -77,7 +76,7 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
                 "rollbacks of rejection sampling are at most so many (docs/bild.md)",
             ),
         ),
-        "bild-table5": PaperTable(
+        "bild-table5": paper_table(
             lambda: lines_of("bild-table5", by_nucleus),
             lay_lines,
             "BiLD with nucleus sampling, p = 0.8",
@@ -85,7 +84,7 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
                 "Table 5: BLEU or ROUGE-L on a T4", "the first BiLD is ours of the best quality"
             ),
         ),
-        "blockwise-table3": PaperTable(
+        "blockwise-table3": paper_table(
             repetition,
             partial(lay_grid, form=".1f", width=8.4),
             lambda cells: (
@@ -97,7 +96,7 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
                 f"mean over blocks of the longest such run. {said()}"
             ),
         ),
-        "blockwise-table4": PaperTable(
+        "blockwise-table4": paper_table(
             partial(efficiencies, "blockwise-table4"),
             lay_grid,
             _gains,
@@ -106,7 +105,7 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
                 "neural: the embedded draft"
             ),
         ),
-        "blockwise-table5": PaperTable(
+        "blockwise-table5": paper_table(
             wins,
             partial(lay_grid, form=".1f"),
             lambda cells: (
@@ -120,13 +119,13 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
                 f"it now does. {said()}; neural: the embedded draft"
             ),
         ),
-        "blockwise-table8": PaperTable(
+        "blockwise-table8": paper_table(
             weights,
             partial(lay_grid, form="g", width=6.4),
             "The tuned weight of the rescorer",
             _tuning_source,
         ),
-        "blockwise-table9": PaperTable(
+        "blockwise-table9": paper_table(
             partial(efficiencies, "blockwise-table9"),
             partial(lay_grid, width=12.5),
             lambda cells: (
@@ -135,7 +134,7 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
             ),
             lambda: f"{PAPER}, Table 9. {said()}; neural: the embedded draft",
         ),
-        "blockwise-table10": PaperTable(
+        "blockwise-table10": paper_table(
             partial(efficiencies, "blockwise-table10"),
             partial(lay_grid, form=".3f", width=7.6),
             lambda cells: (
@@ -147,7 +146,7 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
                 "the first of nine heads, trained apart from one another on a frozen model"
             ),
         ),
-        "blockwise-table11": PaperTable(
+        "blockwise-table11": paper_table(
             traffic.table11,
             traffic.lay_table11,
             lambda rows: (
@@ -165,9 +164,7 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
                 "include the rescorer's"
             ),
         ),
-        "blockwise-table12": TimesTable("blockwise-table12", draw_by_paths),
-        "blockwise-table13": TimesTable("blockwise-table13", draw_by_size),
-        "blockwise-traffic": PaperTable(
+        "blockwise-traffic": paper_table(
             traffic.own_traffic,
             traffic.lay_own_traffic,
             traffic.own_title,
