@@ -14,8 +14,6 @@ from figures.registry import Entry
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from figures.ours.batch_size import FigureLoad
-
 IMAGE_SUFFIXES = (".png", ".svg")
 FORMATS = ("png", "svg", "csv")
 
@@ -26,7 +24,7 @@ def write_figure(
     *,
     formats: Sequence[str] = FORMATS,
     results: Validated | None = None,
-    load: FigureLoad | None = None,
+    load: object | None = None,
     dots_per_inch: int = 150,
 ) -> list[Path]:
     """Computes and draws a figure; returns the files written, one for each format.

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from estimator.validation.file import Validated
-    from figures.ours.batch_size import FigureLoad
 
 _LEVIATHAN = "Leviathan et al. 2023"
 _BILD = "Kim et al. 2023 (BiLD)"
@@ -50,10 +49,11 @@ class Entry:
             room, figure = "ours", self.name.replace("-", "_")
         return importlib.import_module(f"figures.{room}.{figure}")
 
-    def compute(
-        self, results: Validated | None = None, load: FigureLoad | None = None
-    ) -> FigureData:
-        """Returns the figure's numbers; arguments that it does not accept are ignored."""
+    def compute(self, results: Validated | None = None, load: object | None = None) -> FigureData:
+        """Returns the figure's numbers; arguments that it does not accept are ignored.
+
+        load: a `figures.ours.batch_size.FigureLoad`.
+        """
         taken: list[Any] = [results] if self.takes_results else [load] if self.takes_load else []
         data: FigureData = self._made_by().compute(*taken)
         return data
