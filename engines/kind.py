@@ -84,6 +84,7 @@ class Exports:
     suffix: writes suffix decoding of at most γ tokens, from γ, the tree's depth, and whether other
       requests' outputs are used; None: the engine has none.
     tree: writes draft trees, from depth, most children of a node, and nodes; None: it has none.
+    former: parts of these settings that older versions spell otherwise, with that spelling.
     """
 
     methods: Mapping[str, str]
@@ -97,6 +98,7 @@ class Exports:
     lookup_rule: str = "the match that its own rule finds"
     suffix: Callable[[int, int, bool], str] | None = None
     tree: Callable[[int, int, int], str] | None = None
+    former: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from engines.serving.http import get_text
 from estimator.writing import MOST_BYTES, text_blocks
 
 SCRAPE_SECONDS = 30.0
+STDIN = Path("/dev/stdin")
 # A log's first line of drafts must lie within so many bytes.
 HEAD_BYTES = 1_000_000_000
 
@@ -31,7 +32,7 @@ def observe(
     """Returns the total of all sources.
 
     Args:
-      sources: URLs and files of one kind of engine at one γ, at least one.
+      sources: URLs and files ("-": stdin) of one kind of engine at one γ, at least one.
       gamma: γ as the user states it; None: not stated.
       timeout_seconds: time limit of a server's whole answer.
     """
@@ -73,7 +74,7 @@ def _read(source: str, gamma: int | None, timeout_seconds: float) -> Observation
     try:
         if is_live(source):
             return _scrape(source, gamma, timeout_seconds)
-        return _file(text_blocks(Path(source)), gamma)
+        return _file(text_blocks(STDIN if source == "-" else Path(source)), gamma)
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from error
 

@@ -63,6 +63,11 @@ KIND = EngineKind(
         draft_sampling="argmax",
         stopping="llama.cpp",
         lookup=_lookup,
+        former=(
+            ("--spec-type draft-simple ", ""),
+            ("--spec-draft-n-max", "--draft-max"),
+            ("--spec-draft-p-min", "--draft-p-min"),
+        ),
         lookup_rule="the latest match of exactly that length, if as many tokens follow it",
     ),
 )

@@ -96,6 +96,7 @@ _ANSWER = re.compile(
     r"(?:, mean (?:acceptance length|len) =\s*(?P<length>[\d.]+))?"
     r"(?:, acceptance rate per position = \((?P<rates>[\d., ]*)\))?"
 )
+_BUILD = re.compile(r"\bbuild: (\d+) \(")
 _OLD = (
     "A build before mid May 2026 wrote this log: its drafts end below --draft-p-min, 0.75 by "
     "default. Builds before pull request 22506 (April 2026) keep the token below it, later ones "
@@ -117,7 +118,9 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
     timed: Timed | None = None
     total: Observation | None = None
     answered, tokens, old = None, 0, False
+    build: re.Match[str] | None = None
     for block in blocks:
+        build = build or _BUILD.search(block)
         last |= {found["way"]: found for found in LINE.finditer(block)}
         answers = _timed_answers(block)
         timed = added(timed, answers) or timed or answers
@@ -149,7 +152,9 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
             f"a log of llama.cpp must have lines '{MARK} = …' or 'statistics …' with drafts, got "
             "none"
         )
-    return replace(total, timed=timed, notes=(_OLD,) if old else ())
+    version = None if build is None else f"b{build[1]}"
+    notes = (_OLD,) if old else ()
+    return replace(total, timed=timed, version=version, notes=notes, former_flags=old)
 
 
 def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation:

@@ -41,6 +41,7 @@ class Observation(Counts):
     draft_seconds: time of all drafts together.
     calls_error: standard deviation of the logarithm of `drafts`; 0: they were counted.
     notes: sentences for the reader of the source.
+    former_flags: whether the server is of a version with former names of flags (`Exports.former`).
     rejected: blocks with a rejected token, where steps were listed one by one.
     requests: the same counts by request; empty: not known.
     """
@@ -55,6 +56,7 @@ class Observation(Counts):
     draft_seconds: float | None = None
     calls_error: float = 0.0
     notes: tuple[str, ...] = ()
+    former_flags: bool = False
     rejected: int | None = None
     requests: tuple[RequestCounts, ...] = ()
 
@@ -97,6 +99,7 @@ class Observation(Counts):
             draft_seconds=_sum(self.draft_seconds, other.draft_seconds),
             calls_error=max(self.calls_error, other.calls_error),
             notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
+            former_flags=self.former_flags or other.former_flags,
             rejected=_sum(self.rejected, other.rejected),
             requests=self.requests + other.requests if self.requests and other.requests else (),
         )

@@ -75,6 +75,12 @@ def read_pair(
 
     counts = count if uncached else count_once
     target_config, draft_config = read_config(target_file), read_config(draft_file)
+    head = _head_kind(target_config, {} if target_config == draft_config else draft_config)
+    if head is not None:
+        raise ValueError(
+            f"{target_file} must be the configuration of a target, got one of {head.name}, a head: "
+            "are --target-config and --draft-config swapped?"
+        )
     try:
         target = shape_of(target_config, dtype=dtype, activations=activations, count=counts)
     except ValueError as error:

@@ -22,9 +22,9 @@ from specplan.options.shared import output_option
     "measure",
     cls=Command,
     ways={
-        "--texts": "specplan.commands.measure_texts:measure_texts",
-        "--engine": "specplan.commands.on_engine:measure_on_engine",
-        "": "specplan.commands.measure_own:measure_own",
+        "--texts": "specplan.commands.measure_work:texts",
+        "--engine": "specplan.commands.measure_work:on_engine",
+        "": "specplan.commands.measure_work:own",
     },
 )
 @model_options()

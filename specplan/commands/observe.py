@@ -28,6 +28,7 @@ from specplan.options.requests import Command
 from specplan.options.runs import Runs, counts_of
 from specplan.reports.flags import flags_of_plans
 from specplan.reports.observation import (
+    as_observed,
     observation_json,
     observation_line,
     observation_text,
@@ -95,7 +96,8 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         data["plan"] = plan_json(row, basis)
         text += "\n\n" + plan_text(row, basis)
         if reading.server is not None:
-            data["export"] = flags_of_plans((row,), basis, server=reading.server)
+            flags = flags_of_plans((row,), basis, server=reading.server)
+            data["export"] = as_observed(flags, observation, server=reading.server)
     elif reading.output is None:
         text += "\n\nAdd --c C, or --target-ms MS --draft-ms MS, to plan every gamma with it."
     if run is not None:

@@ -36,7 +36,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     "validate",
     cls=Command,
     ways={
-        "--engine": "specplan.commands.on_engine:validate_on_engine",
+        "--engine": "specplan.commands.validate_work:on_engine",
         "--decoder bild": "specplan.commands.validate_work:bild",
         "--decoder speculative": "specplan.commands.validate_work:speculative",
     },

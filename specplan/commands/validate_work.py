@@ -1,10 +1,11 @@
-"""Validates our own decoders: speed-ups, and the quality and latency of BiLD."""
+"""Validates for `specplan validate`: our own decoder, an engine, BiLD."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from engines.trials.request import ValidateEngine
 from estimator.validation.file import BILD, SPECULATIVE, Validated, validation_json
 from estimator.validation.request import Validate, validations
 from estimator.validation.validation import summary
@@ -16,10 +17,16 @@ from studies.bild.request import ValidateBild, validate_thresholds
 
 
 @dataclass(frozen=True)
-class ValidateForm(Written):
-    """How rows are given; see each option's help."""
+class EngineForm(Written):
+    """How rows of an engine are given; see the option's help."""
 
     wide: bool = False
+
+
+@dataclass(frozen=True)
+class ValidateForm(EngineForm):
+    """How rows of our own decoder are given; see each option's help."""
+
     figure: Path | None = None
 
 
@@ -42,6 +49,16 @@ def speculative(request: Validate, form: ValidateForm) -> None:
 
         save(Validated("this validation", SPECULATIVE, tuple(rows)), form.figure)
         click.echo(f"Wrote {form.figure}", err=True)
+
+
+def on_engine(request: ValidateEngine, form: EngineForm) -> None:
+    """Compares predicted with measured decoding on an engine, and audits what it accepts."""
+    from engines.trials.validation import validate
+    from specplan.reports.engines import validation_data, validation_text
+
+    with Bar("validate", "text") as bar:
+        found = validate(request, bar)
+    answer(validation_data(found), lambda: validation_text(found, wide=form.wide), form=form)
 
 
 def bild(request: ValidateBild, form: Written) -> None:

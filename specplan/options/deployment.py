@@ -39,13 +39,13 @@ class Deployed:
     target_config: Path | None = option(
         "--target-config",
         type=click.Path(path_type=Path),
-        help="The target's config.json, for costs by the roofline of a GPU.",
+        help="The target's config.json. For costs on a --gpu.",
     )
     draft_config: Path | None = option(
         "--draft-config",
         type=click.Path(path_type=Path),
-        help="The draft's config: a model, or a head (EAGLE, Medusa, DFlash and kin, the "
-        "speculators format, too); the target's own again for its multi-token prediction.",
+        help="The draft's config.json. A model's, or a head's: EAGLE, Medusa, DFlash and kin, the "
+        "speculators format, too; the target's own again for its multi-token prediction.",
     )
     gpu: str | None = option(
         "--gpu",
@@ -131,13 +131,13 @@ class Loads:
         "--batch",
         callback=integer_ranges,
         metavar="B",
-        help="Sequences together: 8, a list, or a range 1:256:1.  [default: 1]",
+        help="Sequences together: 8, 1,8 or 1:256:1.  [default: 1]",
     )
     context: tuple[int, ...] | None = option(
         "--context",
         callback=integer_ranges,
         metavar="L",
-        help=f"Tokens in each sequence's cache, or a list or range.  [default: {DEFAULT_CONTEXT}]",
+        help=f"Tokens in each cache, or several.  [default: {DEFAULT_CONTEXT}]",
     )
 
 

@@ -31,8 +31,8 @@ class DraftNamed:
     draft_kind: str | None = option(
         "--draft-kind",
         type=click.Choice(tuple(DRAFT_KINDS)),
-        help="Kind of draft, where no --draft-config says it: how its acceptance goes on beyond "
-        "the counted positions, and what --export names.",
+        help="Kind of draft, without --draft-config. It says how acceptance goes on beyond the "
+        "counted positions, and what --export names.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Help pages: --help shows the usual options, a line each; --help-all shows everything."""
+"""Help pages: --help shows the usual options, a sentence each; --help-all shows everything."""
 
 import inspect
 import re
@@ -12,10 +12,10 @@ from specplan.options.declared import Option
 
 SHOWS_ALL = "specplan.shows_all"
 MOST_LINES = 4
-# A sentence with as many is a list.
-LIST_COMMAS = 8
 WIDEST_NAME = 32
-_DEFAULT = re.compile(r"\s*\[(?:default: )?([^]]{1,24})\]$")
+# The end of a sentence is no "e.g." and no "et al.".
+_END = re.compile(r"(?<=[\w)\]])(?<!\.\w)(?<! al)[.;](?=\s|$)|  \[")
+_DEFAULT = re.compile(r"\s\s+\[(?:default: )?([^]]{1,24})\]$")
 
 
 def write_text(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -32,7 +32,7 @@ def write_text(command: click.Command, ctx: click.Context, formatter: click.Help
 def write_options(
     params: Sequence[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter
 ) -> None:
-    """Writes options under their headings, a line for each unless --help-all is given."""
+    """Writes options under their headings, a sentence for each unless --help-all is given."""
     everything = bool(ctx.meta.get(SHOWS_ALL))
     parts: dict[str, list[tuple[str, str]]] = {}
     for param in params:
@@ -40,7 +40,7 @@ def write_options(
         if record is None or (isinstance(param, Option) and param.advanced and not everything):
             continue
         heading = param.heading if isinstance(param, Option) else None
-        line = record if everything else _line(*record, width=formatter.width - 2)
+        line = record if everything else _line(*record)
         parts.setdefault(heading or "Options", []).append(line)
     for heading in sorted(parts, key=lambda name: name == "Options"):
         with formatter.section(heading):
@@ -55,17 +55,11 @@ def _first_of(examples: str) -> str:
     return "\n".join([title, *fitting])
 
 
-def _line(name: str, text: str, *, width: int) -> tuple[str, str]:
-    """Returns an option's name and the first sentence of its help, cut to a line; lists are whole.
-
-    width: length of the line.
-    """
+def _line(name: str, text: str) -> tuple[str, str]:
+    """Returns an option's name, and the first sentence of its help with the default."""
     default = _DEFAULT.search(text)
     after = "" if default is None else f"  [{default[1].partition(';')[0]}]"
-    sentence = re.split(r"(?<=\w)[.;](?=\s|$)|  \[", text, maxsplit=1)[0]
-    room = width - WIDEST_NAME - len(after)
-    if len(sentence) > room and sentence.count(", ") < LIST_COMMAS:
-        sentence = sentence[: room - 1].rsplit(" ", 1)[0] + "…"
+    sentence = _END.split(text, maxsplit=1)[0]
     return name, sentence + after
 
 
@@ -79,6 +73,14 @@ def listing(names: Callable[[], Iterable[str]]) -> Callable[..., Any]:
         return value
 
     return listed
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Returns a question for the known name that a mistyped one resembles; empty for none."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, names, 1)
+    return f" (did you mean {found[0]}?)" if found else ""
 
 
 def _show_all(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

@@ -38,6 +38,8 @@ def addresses(
     _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Returns sources, HOST:PORT as a URL where no file has that name; their callback."""
+    if values.count("-") > 1:
+        raise click.BadParameter("- (stdin) must be given once, got 2")
     return tuple(
         f"http://{value}" if _ADDRESS.fullmatch(value) and not Path(value).exists() else value
         for value in values

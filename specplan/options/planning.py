@@ -77,8 +77,7 @@ class Choice(DraftNamed, Longest):
         "--reads-again",
         is_flag=True,
         default=False,
-        help="The target has recurrent layers, and reads the accepted tokens again after a "
-        "rejection.",
+        help="The target reads accepted tokens again. After a rejection, as recurrent layers do.",
     )
 
 
@@ -109,7 +108,7 @@ class Answer(Given):
     server: str | None = option(
         "--export",
         type=click.Choice(names_of(lambda kind: kind.exports)),
-        help="Print only what sets the advised gamma (or --gamma) there.",
+        help="Print only the flags of the advised gamma. --gamma states another.",
     )
 
 

@@ -217,8 +217,8 @@ class Runs:
         multiple=True,
         callback=parse_runs,
         metavar="KEY=VALUE,...|FILE",
-        help="A run of your server, repeatable: gamma (0: no speculation), tpot (ms a token), tps "
-        "or total_tps with batch, and length (mean acceptance length), rates (R/R/...) or "
-        "accepted; error of the time in % (2); or file, its bench's JSON, with the keys that it "
-        "lacks. --runs FILE: the runs of specplan tune.",
+        help="A run of your server: gamma (0: no speculation), tpot (ms a token), and length "
+        "(mean acceptance length), rates (R/R/...) or accepted. Repeatable. Other keys: tps, or "
+        "total_tps with batch; error of the time in % (2); or file, its bench's JSON, with the "
+        "keys that it lacks. --runs FILE: the runs of specplan tune.",
     )

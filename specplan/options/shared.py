@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from specplan.options.declared import Decorator, command_option
-from specplan.options.help import listing
+from specplan.options.help import listing, near
 from specplan.reports.output import writable
 
 json_option = command_option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -60,8 +60,11 @@ def drafters(
             name = part.name
             known = "/" in name or name.startswith(OWNERLESS) or Path(name).exists()
             if not known and not ctx.resilient_parsing:
+                prefixes = {
+                    form.partition(":")[0] for kind in drafter_kinds() for form in kind.names
+                }
                 raise click.BadParameter(
                     f"must be one of {drafter_forms()}; got {name!r}, which is no folder here and "
-                    "no OWNER/NAME of Hugging Face"
+                    f"no OWNER/NAME of Hugging Face{near(name, prefixes)}"
                 )
     return values

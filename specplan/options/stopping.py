@@ -26,8 +26,8 @@ class StoppingOptions:
     p_min: str | None = option(
         "--p-min",
         metavar="auto|P,…",
-        help="Plan gamma together with the confidence below which a draft ends: these thresholds, "
-        "or auto: 0 to 0.95; with --profile.",
+        help="Plan the confidence that ends a draft, too. These thresholds, or auto: 0 to 0.95; "
+        "with --profile.",
     )
     stopping_rule: str | None = option(
         "--stopping-rule",

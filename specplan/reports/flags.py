@@ -45,15 +45,14 @@ def _of_context(rows: Sequence[Plan], basis: Basis, server: str, p_min: float) -
     load = rows[0].price.load
     kind = basis.draft_kind or ("model" if load is None else load.draft_kind)
     draft = Drafted("DRAFT", kind)
-    if load is None and not basis.drafter and not basis.draft_kind and rows[0].advice.named > 0:
-        warn("--export is for a draft model: --draft-kind names another, such as eagle3 or mtp")
     ranges = _ranges(rows, basis.only) if len(rows) > 1 else ()
-    if len({each.gamma for each in ranges}) > 1:
-        return marked(export_schedule(server, ranges, draft=draft), rows)
     row = rows[0]
     gamma = row.advice.test_gamma or row.advised_gamma if basis.only is None else row.gamma
-    if ranges:
-        gamma = ranges[0].gamma
+    gamma = max((each.gamma for each in ranges), default=gamma)
+    if load is None and not basis.drafter and not basis.draft_kind and gamma > 0:
+        warn("--export is for a draft model: --draft-kind names another, such as eagle3 or mtp")
+    if len({each.gamma for each in ranges}) > 1:
+        return marked(export_schedule(server, ranges, draft=draft), rows)
     if load is not None and not load.fits:
         raise ValueError(f"--export: {does_not_fit(row.price)}")
     flags = export(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engines.kind import engine_kinds
+from engines.kind import engine_kinds, exports_of
 from engines.observing.requests import alpha_spread
+from specplan.reports.export import NO_DRAFT
 from specplan.reports.table import GAMMA, Column, table
 
 if TYPE_CHECKING:
@@ -146,6 +147,19 @@ def _drafts_notes(observation: Observation) -> list[str]:
     if mean < gamma - _EARLY:
         return [f"Drafts ended early: {mean:.1f} tokens on average."]
     return []
+
+
+def as_observed(flags: str, observation: Observation, *, server: str) -> str:
+    """Returns exported flags by the names of the observed build, with what they change there."""
+    exports = exports_of(server)
+    if observation.kind != server:
+        return flags
+    if observation.former_flags:
+        for name, former in exports.former:
+            flags = flags.replace(name, former)
+    early = exports.stopping and observation.drafted_per_block < observation.gamma - _EARLY
+    kept = "# The drafts seen ended early, as by a p-min: at p-min 0 they do not. Keep yours if so."
+    return f"{kept}\n{flags}" if early and not flags.startswith(NO_DRAFT) else flags
 
 
 def _draft_milliseconds(observation: Observation) -> float | None:

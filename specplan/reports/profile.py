@@ -9,7 +9,7 @@ import click
 
 from specplan.reports.advice import decision_lines
 from specplan.reports.output import Written, folded, print_json
-from specplan.reports.table import GAMMA, MS, TOKENS, Column, ranged, shown, table
+from specplan.reports.table import GAMMA, MS, TOKENS, Column, bounds, ranged, shown, table
 from specplan.reports.validation import TIMES_IN_DOUBT
 
 if TYPE_CHECKING:
@@ -181,3 +181,36 @@ def _workload_table(by: str, workloads: Mapping[str, Workload], gamma: int) -> s
 
 def _within(estimate: Estimate | Alpha, form: str) -> str:
     return ranged(estimate.value, estimate.low, estimate.high, form)
+
+
+def texts_profile(profile: Profile) -> str:
+    """Returns the readable form of a profile of recorded texts, which holds no times."""
+    alpha, setup = profile.alpha, profile.setup
+    acceptance = profile.drafting().acceptance
+    blocks = profile.drafting().blocks
+
+    def drafted(gamma: int) -> float:
+        row = blocks[gamma]
+        return sum(count * length for length, count in enumerate(row)) / sum(row)
+
+    def tokens(gamma: int) -> float:
+        return float(acceptance.tokens_per_call(gamma))
+
+    def accepted(gamma: int) -> str:
+        return f"{(tokens(gamma) - 1) / drafted(gamma):.3f}" if drafted(gamma) > 0 else "-"
+
+    columns: list[Column[int]] = [
+        Column("gamma", str),
+        Column("tokens per call", lambda gamma: f"{tokens(gamma):.3f}"),
+        Column("drafted per call", lambda gamma: f"{drafted(gamma):.3f}"),
+        Column("accepted of drafted", accepted),
+    ]
+    return "\n".join(
+        [
+            f"{setup.target}, draft {setup.draft}",
+            f"alpha   {alpha.value:.4f}  {bounds(alpha.low, alpha.high, '.4f')} over "
+            f"{alpha.tokens} tokens of {alpha.prompts} texts",
+            "",
+            table(blocks, columns),
+        ]
+    )

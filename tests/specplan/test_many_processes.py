@@ -182,7 +182,7 @@ if __name__ == "__main__":
     import accelerate  # noqa: F401
     from transformers import LlamaForCausalLM  # noqa: F401
 
-    import specplan.commands.measure_own  # noqa: F401
+    import estimator.profiles.measure
 
     _, second = forked_ranks(refuse_and_be_killed)
     if second != -signal.SIGKILL:

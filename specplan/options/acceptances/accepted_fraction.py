@@ -39,8 +39,7 @@ class AcceptedFraction(CountedAt, AcceptanceKind):
         "--accepted-fraction",
         callback=counted_share,
         metavar="F",
-        help="Accepted over drafted tokens, as servers print it (0.497, 49.7% or 171/297); with "
-        "--at-gamma.",
+        help="Accepted over drafted tokens (171/297). Or 49.7%, 0.497; with --at-gamma.",
     )
 
     def make(self, background: Background) -> Stated:

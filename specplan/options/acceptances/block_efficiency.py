@@ -18,7 +18,7 @@ class BlockEfficiency(CountedAt, AcceptanceKind):
         "--block-efficiency",
         type=float,
         metavar="E",
-        help="Tokens per target call (mean acceptance length); with --at-gamma.",
+        help="Mean acceptance length; with --at-gamma. It is the tokens per call of the target.",
     )
 
     def make(self, background: Background) -> Stated:

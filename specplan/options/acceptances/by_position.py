@@ -20,8 +20,8 @@ class Positions(AcceptanceKind):
         "--acceptance-by-position",
         callback=shares,
         metavar="R,R,...",
-        help="How often positions 1, 2, ... of a draft are accepted, counting all drafts, as "
-        "servers print it.",
+        help="Rates of positions 1, 2, ... of a draft. As servers print them: they count all "
+        "drafts.",
     )
     conditional: bool = option(
         "--conditional",

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from specplan.options.declared import option
-from specplan.options.help import listing
+from specplan.options.help import listing, near
 from specplan.options.kinds import AcceptanceKind, Background, Stated
 
 # From the table's kinds of draft to the kinds that laws of acceptance know.
@@ -69,8 +69,8 @@ class Published(AcceptanceKind):
         metavar="NAME",
         shell_complete=_complete,
         callback=listing(lambda: typical()),
-        help="Accepted lengths that others published, such as eagle3-llama-3.1-8b-chat, to begin "
-        "with; list: print all names. Yours will differ.",
+        help="Published accepted lengths, or list. Such as eagle3-llama-3.1-8b-chat, "
+        "to begin with: yours will differ.",
     )
 
     def make(self, background: Background) -> Stated:
@@ -80,8 +80,8 @@ class Published(AcceptanceKind):
 
         chosen = typical().get(self.typical)
         if chosen is None:
-            known = ", ".join(typical())
-            raise ValueError(f"--typical must be one of {known}, got {self.typical!r}")
+            known, hint = ", ".join(typical()), near(self.typical, typical())
+            raise ValueError(f"--typical must be one of {known}, got {self.typical!r}{hint}")
         lengths = ", ".join(f"{length:g} at gamma {g}" for g, length in chosen.lengths.items())
         note = (
             f"Typical: {chosen.kind} draft {chosen.draft} for {chosen.target} on "

@@ -25,8 +25,9 @@ class BenchFiles(DraftTimes, CostKind):
         type=click.Path(path_type=Path),
         multiple=True,
         metavar="FILE",
-        help="The target's times from llama-bench -o json, llama-batched-bench or vllm bench "
-        "latency, in place of --target-ms and --verify-ms; repeat for more files.",
+        help="Times of the target in a bench's file. Written by llama-bench -o json, "
+        "llama-batched-bench or vllm bench latency, in place of --target-ms and --verify-ms; "
+        "repeat for more files.",
     )
     draft_bench_paths: tuple[Path, ...] = option(
         "--draft-costs",

@@ -18,8 +18,7 @@ class Profiled:
         "--profile",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="A file that `specplan measure` wrote: its costs, unless others are given, and its "
-        "acceptance.",
+        help="Acceptance and costs by specplan measure. Other costs go before its own.",
     )
 
 

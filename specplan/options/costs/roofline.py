@@ -48,8 +48,8 @@ class Roofline(Deployed, Loads, Runs, CostKind):
     engine_family: str | None = option(
         "--engine",
         type=click.Choice(tuple(engine_kinds())),
-        help="With --target-config: the server, whose times outside the models are taken from "
-        "public measurements.  [default: none in particular]",
+        help="The server, with --target-config. Its times outside the models are taken from "
+        "public measurements.  [default: any]",
     )
     cost_model: str | None = option(
         "--cost-model",

@@ -67,7 +67,7 @@ class Times(DraftTimes, CostKind):
         multiple=True,
         callback=verify_points,
         metavar="N=MS",
-        help="Target pass over N tokens; repeat for more points.  [default: --target-ms for any N]",
+        help="Target pass over N tokens; repeat for more points.  [default: --target-ms]",
     )
     force: bool = option(
         "--force",

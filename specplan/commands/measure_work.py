@@ -1,27 +1,56 @@
-"""`specplan measure` by its own decoder."""
+"""Measures a pair for `specplan measure`: by specplan's own decoder, on an engine, along texts."""
+
+from __future__ import annotations
 
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
+from typing import TYPE_CHECKING
 
 import click
 
-from estimator.profiles.measure import measure
+from engines.trials.request import MeasureEngine
 from estimator.profiles.request import Measure
-from estimator.timing.processes import Processes
+from estimator.texts.counting import MeasureTexts
 from specplan.reports.bar import Bar, Kept
 from specplan.reports.errors import describe
-from specplan.reports.output import Written
-from specplan.reports.profile import print_profile
+from specplan.reports.output import Written, warn
+from specplan.reports.profile import print_profile, texts_profile
+
+if TYPE_CHECKING:
+    from estimator.timing.processes import Processes
 
 
-def measure_own(request: Measure, form: Written) -> None:
-    """Measures a pair into a profile that plans read."""
+def own(request: Measure, form: Written) -> None:
+    """Measures a pair by specplan's own decoder."""
+    from estimator.profiles.measure import measure
+
     kept = Kept(form.output if request.kept is not None else None)
     with kept.told(), Bar("measure", "run") as bar:
         profile = measure(request, bar, traced=kept, refusing=refusing_together)
     if profile is not None:
         print_profile(profile, form)
+
+
+def on_engine(request: MeasureEngine, form: Written) -> None:
+    """Measures acceptance and times of an engine."""
+    from engines.trials.measurement import measure
+    from specplan.reports.engines import measurement_notes
+
+    with Bar("measure", "text") as bar:
+        found = measure(request, bar)
+    print_profile(found.profile, form, notes=measurement_notes(found))
+
+
+def texts(request: MeasureTexts, form: Written) -> None:
+    """Measures what a copying draft gains on recorded texts."""
+    from estimator.texts.measure import measure
+
+    with Bar("measure", "part") as bar:
+        found = measure(request, bar)
+    if found.skipped:
+        warn(f"{found.skipped} lines left out, the first: {found.first_skipped}")
+    print_profile(found.profile, form, text=texts_profile)
 
 
 @contextmanager
