@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from engines.engine import Engine, EngineServer
     from engines.observing.observation import Observation
+    from estimator.model_shapes.head_kind import HeadKind
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
     from simulator.cost.wall import Wall
@@ -60,6 +61,18 @@ class Drafted:
     name: str
     kind: str = "model"
 
+    @property
+    def head(self) -> HeadKind | None:
+        """The facts about its kind; None for a model."""
+        from estimator.model_shapes.head_kind import head_kind  # imports numpy
+
+        return head_kind(self.kind)
+
+    @property
+    def file(self) -> str | None:
+        """The name of the file or folder to load; None if it is in the target's checkpoint."""
+        return None if self.head is not None and self.head.in_target else self.name
+
 
 # The rule by which vLLM and transformers choose a match.
 EARLIEST = "the earliest of the longest matches, up to the text's end"
@@ -69,7 +82,7 @@ EARLIEST = "the earliest of the longest matches, up to the text's end"
 class Exports:
     """Functions that write an engine's settings for a plan, as text to paste.
 
-    methods: the engine's name for each kind of draft that it loads.
+    model_method: the engine's name for a separate draft model; heads know theirs (`HeadKind`).
     fixed: writes settings for exactly γ >= 1 tokens per block, from γ, the draft, its sampling
       (None: unknown), the verification, and the threshold of `stopping` (0: none).
     stopping: rule that ends an unsure draft (`simulator.acceptance.stopping`); empty: none.
@@ -77,7 +90,7 @@ class Exports:
     judges_blocks: whether it can verify a draft as a whole (Sun et al. 2024).
     schedule: writes γ by batch size, from ranges (some with γ above 0) and the draft; None: the
       engine takes no schedule.
-    scheduled: kinds of drafts that it schedules; None: all that it loads.
+    unscheduled: methods (`methods_of`) that it loads, but does not schedule.
     lookup: writes a lookup of at most γ tokens, from γ, the shortest and the longest match; None:
       the engine has no lookup.
     lookup_rule: the match that its lookup copies from, in words.
@@ -87,13 +100,13 @@ class Exports:
     former: parts of these settings that older versions spell otherwise, with that spelling.
     """
 
-    methods: Mapping[str, str]
+    model_method: str
     fixed: Callable[[int, Drafted, DraftSampling | None, Verification | None, float], str]
     draft_sampling: DraftSampling | None
     stopping: str = ""
     judges_blocks: bool = False
     schedule: Callable[[Sequence[Range], Drafted], str] | None = None
-    scheduled: frozenset[str] | None = None
+    unscheduled: frozenset[str] = frozenset()
     lookup: Callable[[int, int, int], str] | None = None
     lookup_rule: str = "the match that its own rule finds"
     suffix: Callable[[int, int, bool], str] | None = None
@@ -206,3 +219,12 @@ def exports_of(name: str) -> Exports:
         known = ", ".join(names_of(lambda kind: kind.exports))
         raise ValueError(f"an engine to export for must be one of {known}, got {name}")
     return kind.exports
+
+
+@cache
+def methods_of(engine: str) -> Mapping[str, str]:
+    """Returns an engine's name for each kind of draft that it loads, by kind."""
+    from estimator.model_shapes.head_kind import head_kinds  # imports numpy
+
+    heads = {kind.name: kind.methods[engine] for kind in head_kinds() if engine in kind.methods}
+    return MappingProxyType({"model": exports_of(engine).model_method, **heads})

@@ -54,9 +54,6 @@ def paired(name: str, a: Number, b: Number) -> Difference:
     Args:
       name: the number's name.
       a, b: the number in both measurements, with the prompts in the same order.
-
-    Raises:
-      ValueError: if the numbers of prompts differ.
     """
     if len(a.without) != len(b.without):
         raise ValueError(
@@ -69,11 +66,7 @@ def paired(name: str, a: Number, b: Number) -> Difference:
 
 
 def read_measured(path: Path) -> Profile | Validated:
-    """Returns the output file of `specplan measure`, or of `specplan validate --json`.
-
-    Raises:
-      ValueError: if it is neither, or if a field has a wrong value.
-    """
+    """Returns the output file of `specplan measure`, or of `specplan validate --json`."""
     document = read_json(path, msgspec.json.decode)
     if isinstance(document, dict) and document.get("schema") == SCHEMA:
         return read_profile(path)

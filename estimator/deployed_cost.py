@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from estimator.kernel_tables import MeasuredKernels, missing
+from estimator.model_shapes.head_kind import prior_of
 from simulator.cost.kernels import KernelMachine
 from simulator.cost.machine import CachedMachine, Drafting, LoadPoint, Machine
 from simulator.cost.posterior import Posterior, infer
 from simulator.cost.published_prior import (
-    DRAFT_OF_KIND,
     Traits,
     over_pcie,
     published_prior,
@@ -100,7 +100,7 @@ def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Tr
     stored = next((name for name in ("fp4", "fp8") if name in formats), "plain")
     return Traits(
         engine,
-        DRAFT_OF_KIND[deployment.draft.kind],
+        prior_of(deployment.draft.kind),
         _FORMATS.get(dtype or "", stored),
         mixture=any(each.experts for each in deployment.target.weights),
         pcie=over_pcie(deployment),

@@ -161,11 +161,7 @@ class TimedPair:
 
 
 def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampling:
-    """Returns the draft's sampling: the target's, with a temperature of its own if given.
-
-    Raises:
-      ValueError: if the temperature is out of range.
-    """
+    """Returns the draft's sampling: the target's, with a temperature of its own if given."""
     if draft_temperature is None:
         return sampling
     try:

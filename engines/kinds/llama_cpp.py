@@ -5,16 +5,10 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from engines.kind import Drafted, EngineKind, Exports, PrintedCounts, later
+from engines.kind import Drafted, EngineKind, Exports, PrintedCounts, later, methods_of
 
 if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling
-
-
-METHODS = {
-    "model": "draft-simple", "EAGLE-3": "draft-eagle3", "MTP": "draft-mtp",
-    "Gemma assistant": "draft-mtp", "DFlash": "draft-dflash", "DSpark": "draft-dspark",
-}  # fmt: skip
 
 
 def _fixed(
@@ -22,10 +16,9 @@ def _fixed(
 ) -> str:
     # p-min 0: draft on however unsure the draft is. Builds before May 2026 say --draft-max.
     drawn = " --spec-draft-sampling probabilistic" if sampling == "sampled" else ""
-    # The layer of multi-token prediction is in the target's own file.
-    model = "" if draft.kind == "MTP" else f" --model-draft {shlex.quote(draft.name)}"
+    model = "" if draft.file is None else f" --model-draft {shlex.quote(draft.file)}"
     return (
-        f"--spec-type {METHODS[draft.kind]}{model}"
+        f"--spec-type {methods_of('llama.cpp')[draft.kind]}{model}"
         f" --spec-draft-n-max {gamma} --spec-draft-p-min {p_min:g}{drawn}"
     )
 
@@ -58,7 +51,7 @@ KIND = EngineKind(
     ),
     # The likeliest token, unless --spec-draft-sampling says otherwise.
     exports=Exports(
-        METHODS,
+        "draft-simple",
         _fixed,
         draft_sampling="argmax",
         stopping="llama.cpp",

@@ -17,5 +17,5 @@ KIND = EngineKind(
     draft_samplings=("sampled",),
     drafts_with_prompt=True,
     acceptance="counts",
-    exports=Exports({"model": "--draft-model"}, _fixed, draft_sampling="sampled"),
+    exports=Exports("--draft-model", _fixed, draft_sampling="sampled"),
 )

@@ -7,30 +7,24 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engines.kind import Drafted, EngineKind, Exports, PrintedCounts, later
+from engines.kind import Drafted, EngineKind, Exports, PrintedCounts, later, methods_of
 from simulator.cost.wall import Wall
 
 if TYPE_CHECKING:
     from simulator.choice.schedule import Range
 
 
-METHODS = {
-    "model": "STANDALONE", "EAGLE": "EAGLE", "EAGLE-3": "EAGLE3", "P-EAGLE": "EAGLE3",
-    "MTP": "EAGLE", "DFlash": "DFLASH", "DSpark": "DSPARK",
-}  # fmt: skip
-_BLOCKS = ("DFlash", "DSpark")
-
-
 def _loaded(draft: Drafted) -> str:
-    # The layer of multi-token prediction is in the target's own checkpoint.
-    path = f" --speculative-draft-model-path {shlex.quote(draft.name)}"
-    return f"--speculative-algorithm {METHODS[draft.kind]}" + ("" if draft.kind == "MTP" else path)
+    named = draft.file
+    path = "" if named is None else f" --speculative-draft-model-path {shlex.quote(named)}"
+    return f"--speculative-algorithm {methods_of('sglang')[draft.kind]}{path}"
 
 
 def _fixed(gamma: int, draft: Drafted, *_: object) -> str:
     # A block drafter takes no steps; a draft whose top-k is 1 is a chain.
     block = f"--speculative-num-draft-tokens {gamma + 1}"
-    return f"{_loaded(draft)} {block if draft.kind in _BLOCKS else _tree(gamma, 1, gamma)}"
+    whole = draft.head is not None and draft.head.drafts_blocks
+    return f"{_loaded(draft)} {block if whole else _tree(gamma, 1, gamma)}"
 
 
 def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
@@ -70,11 +64,11 @@ KIND = EngineKind(
         ),
     ),
     exports=Exports(
-        METHODS,
+        "STANDALONE",
         _fixed,
         draft_sampling="argmax",
         schedule=_schedule,
-        scheduled=frozenset({"EAGLE", "EAGLE-3", "P-EAGLE", "MTP"}),
+        unscheduled=frozenset({"STANDALONE", "DFLASH", "DSPARK"}),
         tree=_tree,
     ),
     # On GPUs of 80 GB and more with fewer than 4 of them; 512 with more.

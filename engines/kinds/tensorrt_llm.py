@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engines.kind import Drafted, EngineKind, Exports, never_zero
+from engines.kind import Drafted, EngineKind, Exports, methods_of, never_zero
 from simulator.cost.wall import Wall
 
 if TYPE_CHECKING:
     from simulator.choice.schedule import Range
-
-
-METHODS = {
-    "model": "DraftTarget", "PARD": "PARD", "EAGLE-3": "Eagle3", "MTP": "MTP", "DFlash": "DFlash",
-}  # fmt: skip
 
 
 _FLOOR = """\
@@ -36,8 +31,8 @@ def _config(decoding_type: str, **settings: object) -> str:
 
 
 def _drafting(draft: Drafted, **settings: object) -> str:
-    model = {} if draft.kind == "MTP" else {"speculative_model": draft.name}
-    return _config(METHODS[draft.kind], **model, **settings)
+    model = {} if draft.file is None else {"speculative_model": draft.file}
+    return _config(methods_of("tensorrt-llm")[draft.kind], **model, **settings)
 
 
 def _fixed(gamma: int, draft: Drafted, *_: object) -> str:
@@ -60,7 +55,9 @@ def _lookup(gamma: int, _shortest: int, longest: int) -> str:
 KIND = EngineKind(
     name="tensorrt-llm",
     title="TensorRT-LLM",
-    exports=Exports(METHODS, _fixed, draft_sampling="argmax", schedule=_schedule, lookup=_lookup),
+    exports=Exports(
+        "DraftTarget", _fixed, draft_sampling="argmax", schedule=_schedule, lookup=_lookup
+    ),
     wall=Wall(
         "requests",
         128,

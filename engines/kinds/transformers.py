@@ -36,7 +36,7 @@ KIND = EngineKind(
     draft_samplings=("sampled",),
     drafts_with_prompt=True,
     exports=Exports(
-        {"model": "assistant_model"},
+        "assistant_model",
         _fixed,
         draft_sampling="sampled",
         stopping="transformers",

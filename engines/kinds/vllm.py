@@ -7,19 +7,22 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from engines.kind import EARLIEST, Drafted, EngineKind, Exports, PrintedCounts, later, never_zero
+from engines.kind import (
+    EARLIEST,
+    Drafted,
+    EngineKind,
+    Exports,
+    PrintedCounts,
+    later,
+    methods_of,
+    never_zero,
+)
 from simulator.cost.wall import Wall
 
 if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
 
-METHODS = {
-    "model": "draft_model", "PARD": "draft_model", "EAGLE": "eagle", "EAGLE-3": "eagle3",
-    "P-EAGLE": "eagle3", "MTP": "mtp", "Medusa": "medusa", "DFlash": "dflash", "DSpark": "dspark",
-    "MLP speculator": "mlp_speculator", "Gemma assistant": "mtp",
-}  # fmt: skip
-_PARALLEL, _JUDGED_IN_PART = ("PARD", "P-EAGLE"), ("DFlash", "DSpark")
 _ADAPTIVE = (
     "# with enable_adaptive_verification vLLM verifies of each block what the load allows: no "
     "fixed gamma describes that"
@@ -32,8 +35,6 @@ _NO_ZERO = """\
 # The plan has 0 from batch {batch} on, and 1 is written here: with 0, 232 tokens/s fell to 24 in
 # issue 49548, and MTP did not start in 48494 and 48329 (not seen since pull request 50488,
 # August 2026)."""
-# Others require a constant number (pull request 46399).
-_SCHEDULED_KINDS = frozenset(METHODS) - {"Medusa"}
 
 
 def _flag(config: Mapping[str, object]) -> str:
@@ -42,11 +43,11 @@ def _flag(config: Mapping[str, object]) -> str:
 
 def _config(gamma: int, draft: Drafted) -> dict[str, object]:
     """Returns what sets the largest γ."""
-    config: dict[str, object] = {"method": METHODS[draft.kind]}
-    if draft.kind != "MTP":
-        config["model"] = draft.name
+    config: dict[str, object] = {"method": methods_of("vllm")[draft.kind]}
+    if draft.file is not None:
+        config["model"] = draft.file
     config["num_speculative_tokens"] = gamma
-    if draft.kind in _PARALLEL:
+    if draft.head is not None and draft.head.parallel_drafting:
         config["parallel_drafting"] = True
     return config
 
@@ -63,7 +64,8 @@ def _fixed(
         config["draft_sample_method"] = "greedy" if sampling == "argmax" else "probabilistic"
     if verification == "block":
         config["rejection_sample_method"] = "block"
-    return "\n".join(([_ADAPTIVE] if draft.kind in _JUDGED_IN_PART else []) + [_flag(config)])
+    in_part = draft.head is not None and draft.head.drafts_blocks
+    return "\n".join(([_ADAPTIVE] if in_part else []) + [_flag(config)])
 
 
 def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
@@ -123,7 +125,7 @@ KIND = EngineKind(
     ),
     # Its `draft_sample_method` says how it drafts.
     exports=Exports(
-        METHODS,
+        "draft_model",
         _fixed,
         draft_sampling=None,
         judges_blocks=True,
@@ -131,7 +133,8 @@ KIND = EngineKind(
         lookup=_lookup,
         lookup_rule=EARLIEST,
         suffix=_suffix,
-        scheduled=_SCHEDULED_KINDS,
+        # It requires a constant number (pull request 46399).
+        unscheduled=frozenset({"medusa"}),
     ),
     # min(max_num_seqs · (K + 1) · 2, 512), which 256 sequences and more (the default) reach.
     wall=Wall(

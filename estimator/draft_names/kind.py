@@ -200,11 +200,7 @@ def walk(drafter: DrafterKind) -> Iterator[DrafterKind]:
 
 
 def value_of(text: str, kind: type[DrafterKind]) -> str | None:
-    """Returns the text after the colon of a kind's name; None if there is no colon.
-
-    Raises:
-      ValueError: if there is a colon without text after it.
-    """
+    """Returns the text after the colon of a kind's name; None if there is no colon."""
     _, colon, value = text.partition(":")
     if colon and not value:
         raise ValueError(f"draft {kind.prefix}: needs a value after the colon, got {text!r}")
@@ -212,11 +208,7 @@ def value_of(text: str, kind: type[DrafterKind]) -> str | None:
 
 
 def needed_value(text: str, kind: type[DrafterKind]) -> str:
-    """Returns the text after the colon.
-
-    Raises:
-      ValueError: if there is none.
-    """
+    """Returns the text after the colon."""
     value = value_of(text, kind)
     if value is None:
         raise ValueError(f"draft {kind.prefix}: needs a value after the colon, got {text!r}")
@@ -224,11 +216,7 @@ def needed_value(text: str, kind: type[DrafterKind]) -> str:
 
 
 def positive(value: str, form: str, text: str) -> int:
-    """Returns the number in a name.
-
-    Raises:
-      ValueError: if it is not a positive integer; form shows its place, for example "exit:N".
-    """
+    """Returns the number in a name."""
     if not (value.isdecimal() and int(value) > 0):
         raise ValueError(f"draft {form} needs a positive integer {form[-1]}, got {text!r}")
     return int(value)

@@ -42,11 +42,7 @@ class FoundBeams:
 
 
 def generate_beams(request: GenerateBeams) -> FoundBeams:
-    """Returns the likeliest continuations of one prompt.
-
-    Raises:
-      ValueError: with the setting's name, rule and value.
-    """
+    """Returns the likeliest continuations of one prompt."""
     require_one_process("generate")
     require_widths(request.beams, request.draft_width)
     name = one_draft(request.models)

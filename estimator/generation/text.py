@@ -77,11 +77,7 @@ class Started:
 
 
 def require_strings(stop_strings: Sequence[str]) -> None:
-    """Refuses an empty stop string.
-
-    Raises:
-      ValueError: if a string is empty.
-    """
+    """Refuses an empty stop string."""
     if "" in stop_strings:
         raise ValueError("a stop string must have at least one character, got ''")
 
@@ -134,9 +130,6 @@ class Generate(GenerateAlone):
     gamma: draft length of the fixed policy; None: 4.
     max_gamma: longest draft of other policies; None: 16.
     verification, lenience: how drafts are judged; None: without loss.
-
-    Raises:
-      ValueError: if a draft length is given that the policy does not read.
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)

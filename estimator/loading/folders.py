@@ -40,9 +40,6 @@ def folder_pair(
       drafts: one model; empty: the embedded one, if the target is embedded.
       text: source and number of prompts.
       folder: folder for temporary files; it must exist as long as the pair is used.
-
-    Raises:
-      ValueError: if a setting is out of range.
     """
     target = EMBEDDED if target is None else target
     draft = _draft_name(target, drafts)

@@ -51,22 +51,14 @@ class LoadedPair:
 
 
 def draft_names(models: ModelSettings) -> tuple[str, ...]:
-    """Returns the drafters' names: the given ones, else the embedded draft.
-
-    Raises:
-      ValueError: if a target is given without a draft.
-    """
+    """Returns the drafters' names: the given ones, else the embedded draft."""
     if models.drafts or models.target in (None, EMBEDDED):
         return models.drafts or (EMBEDDED,)
     raise ValueError("draft must be given with a target, got none")
 
 
 def one_draft(models: ModelSettings) -> str:
-    """Returns the drafter's name, for commands with a single drafter.
-
-    Raises:
-      ValueError: if several are given, or a target without a draft.
-    """
+    """Returns the drafter's name, for commands with a single drafter."""
     names = draft_names(models)
     if len(names) > 1:
         raise ValueError(f"draft must be given once, got {', '.join(names)}")

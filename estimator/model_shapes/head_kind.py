@@ -4,7 +4,7 @@ A kind is the `KIND` of a module in `estimator.model_shapes.heads`; `head_kinds`
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -169,17 +169,22 @@ class HeadKind:
     """One kind of head.
 
     name: its name for users.
-    match_priority: lower numbers look at a configuration first.
-    recognises: whether a configuration is of this kind, given the target's, too.
+    match_priority: kinds with lower numbers look at a configuration first.
+    recognises: whether a configuration, given with its target's, is of this kind.
     shape: counts a head of this kind.
+    prior: its class in `simulator.cost.published_prior.DRAFTS`.
+    methods: its name on each server that loads it, by the engine's name.
     speculators: its `speculators_model_type`; None if that format has no such kind.
+    in_target: whether its weights are in the target's checkpoint, so servers load no other file.
+    drafts_blocks: whether a server gives it a block to fill, instead of a number of steps.
+    parallel_drafting: whether servers load it as another kind that drafts all positions at once.
 
     Example: a kind recognised by one key, counted as a body of llama layers.
 
         KIND = HeadKind(
-            "Repeat", match_priority=3,
-            recognises=lambda config, target: "repeat_layers" in config,
-            shape=lambda head: head.draft(head.body(head.target.vocabulary), ()),
+            "Repeat", 3, lambda config, target: "repeat_layers" in config,
+            lambda head: head.draft(head.body(head.target.vocabulary), ()),
+            prior="block", methods={"vllm": "repeat"},
         )
     """
 
@@ -187,7 +192,12 @@ class HeadKind:
     match_priority: int
     recognises: Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
     shape: Callable[[Head], DraftShape]
+    prior: str
+    methods: Mapping[str, str] = field(default_factory=dict)
     speculators: str | None = None
+    in_target: bool = False
+    drafts_blocks: bool = False
+    parallel_drafting: bool = False
 
 
 @cache
@@ -195,6 +205,17 @@ def head_kinds() -> tuple[HeadKind, ...]:
     """Returns all kinds, in the order in which they look at a configuration."""
     kinds = [module.KIND for module in modules_in("estimator.model_shapes.heads")]
     return tuple(sorted(kinds, key=lambda kind: kind.match_priority))
+
+
+def head_kind(name: str) -> HeadKind | None:
+    """Returns the kind of a name; None for "model", which is no head."""
+    return next((kind for kind in head_kinds() if kind.name == name), None)
+
+
+def prior_of(name: str) -> str:
+    """Returns the class of a kind of draft in `simulator.cost.published_prior.DRAFTS`."""
+    kind = head_kind(name)
+    return name if kind is None else kind.prior
 
 
 def borrowed_head(target: ModelShape) -> tuple[Weights, ...]:

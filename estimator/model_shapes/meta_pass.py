@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Returns the JSON object of a config.json, given as a file or its folder.
-
-    Raises:
-      ValueError: if it is not a JSON object.
-    """
+    """Returns the JSON object of a config.json, given as a file or its folder."""
     file = path / "config.json" if path.is_dir() else path
     config: Any = read_json(file)
     if not isinstance(config, dict):
@@ -29,11 +25,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def architecture(config: Mapping[str, Any]) -> str:
-    """Returns the name of a model's architecture.
-
-    Raises:
-      ValueError: if the file names none.
-    """
+    """Returns the name of a model's architecture."""
     kind = config.get("model_type")
     if not isinstance(kind, str) or not kind:
         raise ValueError("config.json must name its architecture, got no model_type")
@@ -70,11 +62,7 @@ def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
 
 
 def build(config: PreTrainedConfig, *, kind: str) -> PreTrainedModel:
-    """Returns the model on the meta device: modules and sizes without numbers.
-
-    Raises:
-      ValueError: if transformers cannot build it.
-    """
+    """Returns the model on the meta device: modules and sizes without numbers."""
     import torch
     from transformers import AutoModelForCausalLM
 

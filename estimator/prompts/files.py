@@ -74,11 +74,7 @@ def read_prompts(source: str) -> PromptFiles:
 
 
 def whole_references(references: Sequence[str | None]) -> list[str] | None:
-    """Returns the references if every prompt has one; None if no prompt has one.
-
-    Raises:
-      ValueError: if some have one and others do not.
-    """
+    """Returns the references if every prompt has one; None if no prompt has one."""
     found = [reference for reference in references if reference is not None]
     if found and len(found) != len(references):
         raise ValueError(

@@ -21,11 +21,7 @@ def given_prompt(prompt: str) -> Prompt:
 
 
 def wanted_prompts(settings: PromptSource) -> list[Prompt] | None:
-    """Returns the requested number of a user's prompts; None means library sources.
-
-    Raises:
-      ValueError: if settings contradict each other, or if there is no prompt.
-    """
+    """Returns the requested number of a user's prompts; None means library sources."""
     if settings.dataset is not None:
         if settings.prompts is not None:
             raise ValueError("prompts and dataset cannot both be given")
@@ -54,11 +50,7 @@ def wanted_prompts(settings: PromptSource) -> list[Prompt] | None:
 def encoded_prompts(
     prompts: Sequence[Prompt] | None, tokenizer: Any, settings: PromptSource, target_name: str
 ) -> list[list[int]]:
-    """Returns the ids of prompts, with the chat template if the settings request it.
-
-    Raises:
-      ValueError: if a prompt is empty, or if settings contradict each other.
-    """
+    """Returns the ids of prompts, with the chat template if the settings request it."""
     if prompts is None:
         return _library_prompts(tokenizer, settings)
     texts = [prompt.text for prompt in prompts]
@@ -94,11 +86,7 @@ DEFINITION = re.compile(r"^(?:def|class) ", re.MULTILINE)
 def encode_prompts(
     texts: Sequence[str], tokenizer: Any, *, prompt_tokens: int | None
 ) -> list[list[int]]:
-    """Returns the ids of prompts, each cut to its first prompt_tokens.
-
-    Raises:
-      ValueError: if a prompt has no tokens.
-    """
+    """Returns the ids of prompts, each cut to its first prompt_tokens."""
     prompts = [tokenizer(text)["input_ids"][:prompt_tokens] for text in texts]
     for number, prompt in enumerate(prompts, start=1):
         if not prompt:

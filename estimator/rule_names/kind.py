@@ -34,9 +34,6 @@ class RuleKind(ABC):
 
         Args:
           lenience: 1 unless the kind is lenient.
-
-        Raises:
-          ValueError: if lenience is out of range.
         """
 
 

@@ -157,11 +157,7 @@ class Counter:
 
     @classmethod
     def of(cls, request: MeasureTexts) -> Counter:
-        """Returns the counter of a request.
-
-        Raises:
-          ValueError: if texts do not determine the draft, or if the tokenizer is missing.
-        """
+        """Returns the counter of a request."""
         kind = parse_drafter(request.draft)
         name, tokenizer = request.tokenizer, None
         if name is not None:

@@ -48,9 +48,6 @@ def measure(request: MeasureTexts, progress: Progress = SILENT) -> TextsMeasurem
 
     At temperature 0 it is exact: a copied token is accepted if it is the text's. For sampled texts
     its mean is exact, because a token is accepted with the probability that it is written.
-
-    Raises:
-      ValueError: if a setting is out of range, a line is bad, or no text is left.
     """
     if not request.texts.is_file():
         raise ValueError(f"texts must be an existing file, got {request.texts}")

@@ -83,9 +83,6 @@ def require_one_process(command: str) -> None:
 
     Args:
       command: the command's name.
-
-    Raises:
-      ValueError: if torchrun started several processes.
     """
     count = launched()
     if count > 1:

@@ -132,11 +132,7 @@ def require_load(
     max_gamma: int,
     draft_name: str,
 ) -> CachedModel:
-    """Returns the draft model after checking, before any pass, that a batch can be timed.
-
-    Raises:
-      ValueError: with the requirement that is not met.
-    """
+    """Returns the draft model after checking, before any pass, that a batch can be timed."""
     if not isinstance(draft, CachedModel) or target.kind != "decoder-only":
         decoder = target.kind == "decoder-only"
         got = f"draft {draft_name}" if decoder else f"{target.name} ({target.kind})"

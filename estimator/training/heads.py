@@ -68,11 +68,7 @@ class HeadTraining:
         return Schedule(self.steps, self.rate, warmup=max(self.steps // 20, 1))
 
     def require(self) -> None:
-        """Refuses invalid settings before anything is read.
-
-        Raises:
-          ValueError: if steps or rate are out of range, or the output exists.
-        """
+        """Refuses invalid settings before anything is read."""
         if self.output.exists():
             raise ValueError(f"output must not exist yet, got {self.output}")
         _ = self.schedule
@@ -85,11 +81,7 @@ class HeadTraining:
         return stream
 
     def model(self, window: int) -> CachedModel:
-        """Returns the target after checking that it is decoder-only and has enough positions.
-
-        Raises:
-          ValueError: if it is not, or has too few.
-        """
+        """Returns the target after checking that it is decoder-only and has enough positions."""
         model = load_model(self.source, device=resolve_device(self.device), dtype="float32")
         if model.kind != "decoder-only":
             raise ValueError(

@@ -47,11 +47,7 @@ class TrainNgram:
 
     @property
     def counts(self) -> list[int]:
-        """The counts in `prune`.
-
-        Raises:
-          ValueError: if one is no integer.
-        """
+        """The counts in `prune`."""
         try:
             return [int(part) for part in self.prune.split(",")]
         except ValueError as error:
@@ -61,11 +57,7 @@ class TrainNgram:
 
     @property
     def program(self) -> str | None:
-        """The estimating program; None: this project's own estimator.
-
-        Raises:
-          ValueError: if the named program cannot be used, or another setting excludes it.
-        """
+        """The estimating program; None: this project's own estimator."""
         named = self.estimator == "lmplz" or self.lmplz is not None
         if self.smoothing == "katz" and named:
             raise ValueError("smoothing must be kneser-ney with lmplz, got katz")

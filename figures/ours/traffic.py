@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from estimator.model_shapes.head_kind import prior_of
 from figures.drawing import style
 from figures.drawing.table import FigureRows
 from figures.ours.batch_size import MAX_BATCH, default_load
@@ -14,7 +15,7 @@ from simulator.acceptance.iid import Iid
 from simulator.cost.machine import CachedMachine, LoadPoint
 from simulator.cost.posterior import infer
 from simulator.cost.pricing import Pricing
-from simulator.cost.published_prior import DRAFT_OF_KIND, Traits, published_prior
+from simulator.cost.published_prior import Traits, published_prior
 from simulator.cost.roofline_cost import prompt_seconds, roofline_cost
 from simulator.cost.served import RooflineMachine
 from simulator.traffic.blocks import Blocks
@@ -61,7 +62,7 @@ def default_pair() -> Pair:
     deployment, acceptance, times = load.deployment, Iid(load.alpha), []
     posterior = infer(
         CachedMachine(RooflineMachine(deployment)),
-        published_prior(Traits(None, DRAFT_OF_KIND[deployment.draft.kind])),
+        published_prior(Traits(None, prior_of(deployment.draft.kind))),
         (),
     )
     context = round(DEMAND.context)

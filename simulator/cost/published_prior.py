@@ -28,21 +28,6 @@ FILES: Mapping[Base, Path] = MappingProxyType(
     }
 )
 DRAFTS = ("EAGLE", "EAGLE tree", "MTP", "block", "model", "n-gram")
-# By the kinds of simulator.cost.draft_shape.
-DRAFT_OF_KIND: Mapping[str, str] = {
-    "model": "model",
-    "EAGLE": "EAGLE",
-    "EAGLE-3": "EAGLE",
-    "P-EAGLE": "block",
-    "MTP": "MTP",
-    "Medusa": "block",
-    "DFlash": "block",
-    "DSpark": "block",
-    "Domino": "block",
-    "MLP speculator": "block",
-    "Gemma assistant": "MTP",
-    "PARD": "block",
-}
 # Kinds of draft of which sources disagree more than deployments of one source, and the engine of
 # 2024 that is left out of this.
 APART, V0 = ("model",), "vllm-v0"

@@ -43,10 +43,10 @@ def law_of(draft_kind: str | None, priced: Sequence[Pricing] = ()) -> str | None
       draft_kind: as a user states it; it goes before a configuration's.
       priced: costs, perhaps of a draft's configuration.
     """
-    from simulator.cost.published_prior import DRAFT_OF_KIND  # It imports numpy.
+    from estimator.model_shapes.head_kind import prior_of  # It imports numpy.
 
     if draft_kind is not None:
         named = DRAFT_KINDS[draft_kind]
-        return "n-gram" if named in ("suffix", "n-gram") else DRAFT_OF_KIND[named]
+        return "n-gram" if named in ("suffix", "n-gram") else prior_of(named)
     load = priced[0].load if priced else None
-    return DRAFT_OF_KIND.get(load.draft_kind) if load is not None and load.modelled else None
+    return prior_of(load.draft_kind) if load is not None and load.modelled else None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from engines.kind import EARLIEST, exports_of, listed, names_of
+from engines.kind import EARLIEST, exports_of, listed, methods_of, names_of
 from specplan.reports.advice import odds_text
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def export(
     if gamma == 0:
         return NO_DRAFT
     exports = exports_of(server)
-    _require_loaded(server, draft, exports.methods)
+    _require_loaded(server, draft, methods_of(server))
     if p_min > 0 and not exports.stopping:
         raise ValueError(f"--export {server} has no threshold that ends a draft, got {p_min:g}")
     return exports.fixed(gamma, draft, sampling, verification, p_min)
@@ -85,9 +85,10 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
     schedule = _offered(server, "several batch sizes", lambda exports: exports.schedule)
     if all(each.gamma == 0 for each in ranges):
         return "# gamma is 0 at every batch size: run the target without a draft"
-    _require_loaded(server, draft, exports.methods)
-    if exports.scheduled is not None:
-        _require_loaded(f"{server} by batch size", draft, exports.scheduled)
+    _require_loaded(server, draft, methods_of(server))
+    methods = methods_of(server).items()
+    scheduled = [kind for kind, method in methods if method not in exports.unscheduled]
+    _require_loaded(f"{server} by batch size", draft, scheduled)
     return schedule(ranges, draft)
 
 

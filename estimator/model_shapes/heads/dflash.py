@@ -61,5 +61,17 @@ def block_of(head: Head, *, in_turn: Sequence[Weights], anchored: bool) -> Draft
 
 
 KIND = HeadKind(
-    "DFlash", match_priority=3, recognises=_recognises, shape=dflash, speculators="dflash"
+    "DFlash",
+    match_priority=3,
+    recognises=_recognises,
+    shape=dflash,
+    prior="block",
+    methods={
+        "vllm": "dflash",
+        "sglang": "DFLASH",
+        "tensorrt-llm": "DFlash",
+        "llama.cpp": "draft-dflash",
+    },
+    speculators="dflash",
+    drafts_blocks=True,
 )

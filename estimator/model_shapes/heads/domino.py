@@ -33,4 +33,11 @@ def domino(head: Head) -> DraftShape:
     )
 
 
-KIND = HeadKind("Domino", match_priority=2, recognises=_recognises, shape=domino)
+KIND = HeadKind(
+    "Domino",
+    match_priority=2,
+    recognises=_recognises,
+    shape=domino,
+    prior="block",
+    drafts_blocks=True,
+)

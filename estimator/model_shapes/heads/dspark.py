@@ -53,5 +53,12 @@ def dspark(head: Head) -> DraftShape:
 
 
 KIND = HeadKind(
-    "DSpark", match_priority=1, recognises=_recognises, shape=dspark, speculators="dspark"
+    "DSpark",
+    match_priority=1,
+    recognises=_recognises,
+    shape=dspark,
+    prior="block",
+    methods={"vllm": "dspark", "sglang": "DSPARK", "llama.cpp": "draft-dspark"},
+    speculators="dspark",
+    drafts_blocks=True,
 )

@@ -58,4 +58,11 @@ def eagle(head: Head) -> DraftShape:
     )
 
 
-KIND = HeadKind("EAGLE", match_priority=9, recognises=_recognises, shape=eagle)
+KIND = HeadKind(
+    "EAGLE",
+    match_priority=9,
+    recognises=_recognises,
+    shape=eagle,
+    prior="EAGLE",
+    methods={"vllm": "eagle", "sglang": "EAGLE"},
+)

@@ -55,5 +55,16 @@ def eagle3_with(head: Head, masks: tuple[int, ...]) -> DraftShape:
 
 
 KIND = HeadKind(
-    "EAGLE-3", match_priority=5, recognises=_recognises, shape=eagle3, speculators="eagle3"
+    "EAGLE-3",
+    match_priority=5,
+    recognises=_recognises,
+    shape=eagle3,
+    prior="EAGLE",
+    methods={
+        "vllm": "eagle3",
+        "sglang": "EAGLE3",
+        "tensorrt-llm": "Eagle3",
+        "llama.cpp": "draft-eagle3",
+    },
+    speculators="eagle3",
 )

@@ -96,4 +96,11 @@ def _caches(text: Any, target: ModelShape) -> tuple[CacheLayers, ...]:
     return tuple(found)
 
 
-KIND = HeadKind("Gemma assistant", match_priority=0, recognises=_recognises, shape=gemma_assistant)
+KIND = HeadKind(
+    "Gemma assistant",
+    match_priority=0,
+    recognises=_recognises,
+    shape=gemma_assistant,
+    prior="MTP",
+    methods={"vllm": "mtp", "llama.cpp": "draft-mtp"},
+)

@@ -41,4 +41,11 @@ def medusa(head: Head) -> DraftShape:
     return DraftShape("Medusa", step, False, heads, heads * step.weight_bytes, stated_gamma=gamma)
 
 
-KIND = HeadKind("Medusa", match_priority=3, recognises=_recognises, shape=medusa)
+KIND = HeadKind(
+    "Medusa",
+    match_priority=3,
+    recognises=_recognises,
+    shape=medusa,
+    prior="block",
+    methods={"vllm": "medusa"},
+)

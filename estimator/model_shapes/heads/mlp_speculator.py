@@ -53,4 +53,11 @@ def mlp_speculator(head: Head) -> DraftShape:
     )
 
 
-KIND = HeadKind("MLP speculator", match_priority=3, recognises=_recognises, shape=mlp_speculator)
+KIND = HeadKind(
+    "MLP speculator",
+    match_priority=3,
+    recognises=_recognises,
+    shape=mlp_speculator,
+    prior="block",
+    methods={"vllm": "mlp_speculator"},
+)

@@ -85,4 +85,13 @@ def mtp(head: Head) -> DraftShape:
     )
 
 
-KIND = HeadKind("MTP", match_priority=8, recognises=_recognises, shape=mtp, speculators="mtp")
+KIND = HeadKind(
+    "MTP",
+    match_priority=8,
+    recognises=_recognises,
+    shape=mtp,
+    prior="MTP",
+    methods={"vllm": "mtp", "sglang": "EAGLE", "tensorrt-llm": "MTP", "llama.cpp": "draft-mtp"},
+    speculators="mtp",
+    in_target=True,
+)

@@ -19,5 +19,12 @@ def p_eagle(head: Head) -> DraftShape:
 
 
 KIND = HeadKind(
-    "P-EAGLE", match_priority=4, recognises=_recognises, shape=p_eagle, speculators="peagle"
+    "P-EAGLE",
+    match_priority=4,
+    recognises=_recognises,
+    shape=p_eagle,
+    prior="block",
+    methods={"vllm": "eagle3", "sglang": "EAGLE3"},
+    speculators="peagle",
+    parallel_drafting=True,
 )

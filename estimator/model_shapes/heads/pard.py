@@ -18,4 +18,12 @@ def pard(head: Head) -> DraftShape:
     return DraftShape("PARD", shape, True, None, shape.weight_bytes)
 
 
-KIND = HeadKind("PARD", match_priority=9, recognises=_recognises, shape=pard)
+KIND = HeadKind(
+    "PARD",
+    match_priority=9,
+    recognises=_recognises,
+    shape=pard,
+    prior="block",
+    methods={"vllm": "draft_model", "tensorrt-llm": "PARD"},
+    parallel_drafting=True,
+)

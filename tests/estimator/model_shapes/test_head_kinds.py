@@ -8,11 +8,12 @@ import pytest
 from published_heads import GPT_OSS, HEADS, LLAMA_8B, ONE, QWEN3_8B, Published, speculators
 
 from estimator.model_shapes.drafts import draft_kind, draft_of
-from estimator.model_shapes.head_kind import head_kinds
+from estimator.model_shapes.head_kind import head_kinds, prior_of
 from estimator.model_shapes.shape import shape_of
 from simulator.cost.catalogue import find_hardware
 from simulator.cost.draft_shape import DraftKind, DraftShape
 from simulator.cost.model_shape import ModelShape
+from simulator.cost.published_prior import DRAFTS
 from simulator.cost.roofline_cost import Deployment, roofline_cost
 
 DSPARK = next(head for head in HEADS if head.name == "DSpark")
@@ -49,6 +50,12 @@ def test_every_kind_of_head_is_in_the_table() -> None:
     named = {head.kind for head in HEADS} | {"Medusa", "MTP"}
     assert named == {kind.name for kind in head_kinds()}
     assert {"model", *named} == set(DraftKind.__args__)  # type: ignore[attr-defined]
+
+
+def test_every_kind_of_draft_has_a_class_in_the_prior() -> None:
+    kinds = DraftKind.__args__  # type: ignore[attr-defined]
+    assert {prior_of(kind) for kind in kinds} <= set(DRAFTS)
+    assert [prior_of(kind) for kind in ("model", "EAGLE-3", "MTP")] == ["model", "EAGLE", "MTP"]
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,9 @@ import pytest
 from served_machines import SERVED
 
 from simulator.cost.catalogue import find_hardware
-from simulator.cost.draft_shape import DraftKind
 from simulator.cost.parameters import COUNT, PARAMETERS
 from simulator.cost.published_prior import (
     ANY_ENGINE,
-    DRAFT_OF_KIND,
     DRAFTS,
     FEW_SOURCES,
     UNKNOWN,
@@ -97,11 +95,6 @@ def test_several_gpus_without_a_quick_link_are_told_from_others(
         SERVED.deployment, hardware=find_hardware(gpu), conditions=Conditions(tp=tp)
     )
     assert over_pcie(deployment) is pcie
-
-
-def test_every_kind_of_head_has_a_class() -> None:
-    kinds = DraftKind.__args__  # type: ignore[attr-defined]
-    assert {DRAFT_OF_KIND[kind] for kind in kinds} <= set(DRAFTS)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import get_args
 
 import pytest
 
-from engines.kind import Drafted, exports_of, names_of, never_zero
+from engines.kind import Drafted, methods_of, names_of, never_zero
 from reference.models.embedded import weights_folder
 from simulator.choice.schedule import Range
 from simulator.cost.draft_shape import DraftKind
@@ -101,7 +101,7 @@ def test_a_head_is_loaded_by_its_own_name(server: str, kind: str, printed: str) 
 
 @pytest.mark.parametrize("server", exported_to())
 def test_a_draft_that_a_server_does_not_load_is_refused(server: str) -> None:
-    assert set(exports_of(server).methods) <= set(get_args(DraftKind))
+    assert set(methods_of(server)) <= set(get_args(DraftKind))
     with pytest.raises(ValueError, match=rf"a draft for {server} must be of .*, got Domino"):
         export(server, gamma=4, draft=Drafted("D", "Domino"))
 
@@ -131,7 +131,7 @@ def test_llama_cpps_flags_are_in_the_table_of_arguments_that_its_wheel_holds() -
     assert len(flags) == 9
     assert [flag for flag in flags if f"\0{flag}\0".encode() not in library] == []
     assert b"\0--no-such-flag\0" not in library
-    methods = exports_of("llama.cpp").methods.values()
+    methods = methods_of("llama.cpp").values()
     values = (*methods, "ngram-simple", "{greedy,probabilistic}")
     assert [value for value in values if f"{value}\0".encode() not in library] == []
 
