@@ -56,11 +56,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class SuffixTree:
-    """The settings of suffix decoding for servers.
-
-    depth: depth of the trees.
-    earlier: whether earlier outputs have a tree, too.
-    """
+    """The settings of suffix decoding: the trees' depth, and whether earlier outputs have one."""
 
     depth: int
     earlier: bool = False
@@ -141,11 +137,7 @@ class DrafterKind(ABC):
         return None
 
     def from_texts(self, tokenizer: Any) -> Copies | None:
-        """Returns a function that computes its drafts from recorded texts; None if it needs more.
-
-        Args:
-          tokenizer: tokenizer of the texts; None: unknown.
-        """
+        """Returns a function that drafts along recorded texts; None if texts do not suffice."""
         return None
 
     @property

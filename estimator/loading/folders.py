@@ -38,7 +38,6 @@ def folder_pair(
     Args:
       target: embedded, a name or a folder; None: the embedded one.
       drafts: one model; empty: the embedded one, if the target is embedded.
-      text: source and number of prompts.
       folder: folder for temporary files; it must exist as long as the pair is used.
     """
     target = EMBEDDED if target is None else target

@@ -90,9 +90,8 @@ def load(
 
     Args:
       models: a target; with drafters if they are ModelSettings.
-      text: source of prompts.
       sampling: settings of the target; None: nothing is cut off.
-      prompt: a prompt in place of the source.
+      prompt: a prompt in place of the source `text`.
       compiling: off, on or try (`with_passes`).
       gammas: draft lengths for which passes are compiled.
     """

@@ -12,10 +12,7 @@ from simulator.cost.model_shape import ModelShape
 
 
 def draft_kind(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> DraftKind:
-    """Returns the kind of a draft by its configuration.
-
-    The target's own configuration means its head for multi-token prediction.
-    """
+    """Returns the kind of the draft that a config.json describes; the target's own means MTP."""
     kind = _head_kind(config, target)
     return "model" if kind is None else kind.name
 
@@ -32,12 +29,9 @@ def draft_of(
     """Returns the shape of the draft that a configuration describes.
 
     Args:
-      config: the draft's parsed config.json; the target's own for its head of multi-token
-        prediction.
-      target: the target's parsed config.json.
-      target_shape: the target's shape; heads use its width, and share its output matrix.
-      dtype: number format of the draft's weights; None: the configuration's.
-      activations, count: see shape_of.
+      config: the draft's parsed config.json; the target's own describes its MTP head.
+      target, target_shape: the target's parsed config.json, and its shape.
+      dtype, activations, count: see shape_of.
     """
     kind = _head_kind(config, target)
     if kind is not None:
@@ -66,9 +60,8 @@ def read_pair(
     """Returns the shapes of both models; refuses files that are no usable config.json.
 
     Args:
-      dtype: format of the weights; None: each configuration's own.
-      draft_dtype: format of the draft's weights; None: dtype.
-      activations: format of activations; None: each configuration's own.
+      dtype, activations: see shape_of.
+      draft_dtype: number format of the draft's weights; None: dtype.
       uncached: whether to count both models without reading or writing the cache of counts.
     """
     from estimator.model_shapes.kept_counts import count_once

@@ -81,8 +81,7 @@ def count_once(
     """Returns the result of `count`, from the cache if it has it.
 
     The key is the configuration's content and the versions of transformers and of our counting
-    code. A file that cannot be read or written is ignored. Arguments and errors as for
-    estimator.model_shapes.shape.count.
+    code. A file that cannot be read or written is ignored.
     """
     plain = without_storage(config)
     known = known_count(plain) if part == "whole" and not kept else None

@@ -21,11 +21,6 @@ def read_dataset(
       configuration: name of a configuration of the data set; None: its only or default one.
       split: name of a split; None: the only one.
       count: greatest number of prompts, at least 1.
-
-    Raises:
-      ModuleNotFoundError: if `datasets` is not installed.
-      ValueError: if there is no such data set, configuration or split, if one of several splits
-        must be named, or if a row is no prompt.
     """
     rows = _rows(name, configuration, split)
     if len(rows) == 0:

@@ -51,7 +51,7 @@ _DECODER = msgspec.json.Decoder(LogLine)
 
 
 def parts(path: Path) -> Iterator[Part]:
-    """Yields the parts of a log in order; their boundaries do not depend on the reader."""
+    """Yields the parts of a log in order, of about PART_BYTES or PART_ROWS each."""
     yield from _of_table(path) if path.suffix == PARQUET else _of_lines(path)
 
 
@@ -111,8 +111,7 @@ Pair = tuple[Sequence[int], Sequence[int]]
 def encoded(part: Part, tokenizer: Any) -> tuple[list[Pair], list[Bad]]:
     """Returns the ids of the prompts and outputs of a part, and its bad lines, in order.
 
-    Args:
-      tokenizer: tokenizer of the text; None: the log has ids, which are not checked.
+    Without a tokenizer the log must have ids, which are not checked.
     """
     good: list[tuple[int, LogLine]] = []
     bad: list[Bad] = []
@@ -170,11 +169,7 @@ MOST_TOKENS = 1 << 18
 def earlier_outputs(path: Path, tokenizer: Any) -> list[Sequence[int]]:
     """Returns the last outputs of a log, in order, with at most MOST_TOKENS tokens together.
 
-    Args:
-      tokenizer: tokenizer of the text; None: the log has ids.
-
-    Raises:
-      ValueError: at the first line that cannot be used, or if the log is empty.
+    Refuses a log with an unusable line. Without a tokenizer the log must have ids.
     """
     outputs: deque[Sequence[int]] = deque()
     tokens = 0

@@ -95,13 +95,10 @@ def encode_prompts(
 
 
 def embedded_prompts(tokenizer: Any, *, count: int, prompt_tokens: int) -> list[list[int]]:
-    """Returns prompts from library files that the embedded pair was not trained on, one per file.
+    """Returns at most `count` prompts of prompt_tokens ids from library files held out of training.
 
     A prompt begins at the middle one of a file's top-level definitions. Files are sorted by the
     hash of their path; files that are too short are skipped.
-
-    Returns:
-      at most `count` lists of prompt_tokens ids.
     """
     files = sorted(
         library_files(held=True), key=lambda path: hashlib.sha256(path.name.encode()).digest()

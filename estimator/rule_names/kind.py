@@ -30,11 +30,7 @@ class RuleKind(ABC):
     @staticmethod
     @abstractmethod
     def rule(lenience: float) -> Rule:
-        """Returns the rule.
-
-        Args:
-          lenience: 1 unless the kind is lenient.
-        """
+        """Returns the rule; lenience is 1 unless the kind is lenient."""
 
 
 # The default rule.
@@ -49,14 +45,7 @@ def rule_kinds() -> Mapping[str, type[RuleKind]]:
 
 
 def acceptance_rule(verification: str = VERIFICATION, lenience: float | None = None) -> Rule:
-    """Returns the rule that settings name.
-
-    Args:
-      lenience: in (0, 1]; None: 1.
-
-    Raises:
-      ValueError: if lenience is out of range, or not 1 for a kind that is not lenient.
-    """
+    """Returns the rule that settings name; lenience lies in (0, 1], None: 1."""
     kind = rule_kinds()[verification]
     lenience = 1.0 if lenience is None else lenience
     if lenience != 1 and not kind.lenient:

@@ -101,7 +101,6 @@ def totals(texts: Texts, copied: Copied, max_gamma: int) -> Totals:
     Args:
       texts: at least one.
       copied: drafts along the outputs, at most max_gamma tokens each.
-      max_gamma: the largest γ.
     """
     lengths = texts.lengths
     ends = np.cumsum(lengths)
@@ -145,11 +144,7 @@ class BadLineError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Counts the parts of a request's log.
-
-    tokenizer: tokenizer of the texts; None: the log has ids.
-    copies: returns the drafts along given texts.
-    """
+    """Counts the parts of a request's log; tokenizer None: the log has ids."""
 
     request: MeasureTexts
     tokenizer: Any

@@ -12,6 +12,8 @@ from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 
+import msgspec
+
 from estimator.draft_names.registry import parse_drafter
 from estimator.intervals import CONFIDENCE, rate, ratio_interval
 from estimator.loading.origins import file_stamps
@@ -22,12 +24,50 @@ from estimator.profiles.setup import Setup
 from estimator.progress import SILENT, Progress
 from estimator.prompts.logs import Part, parts
 from estimator.texts.counting import Counter, MeasureTexts, Totals, nothing
-from estimator.texts.journal import Journal, journal_path
-from reference.atomic import held
+from estimator.writing import write_whole
+from reference.atomic import held, uninterrupted
 
 # Number of waiting parts per process, so that no process waits for the log.
 _AHEAD = 3
 _counters: list[Counter] = []  # in a counting process
+
+
+# First line of a journal, before the key.
+_JOURNAL = b"specplan texts 2 "
+
+
+def journal_path(profile: Path) -> Path:
+    """Returns the path of the saved counts of an interrupted measurement."""
+    return profile.with_name(f"{profile.name}.texts.part")
+
+
+class Journal:
+    """The counts of finished parts, saved as JSON lines until all parts are finished.
+
+    known: counts of an earlier run with the same key, in order.
+    """
+
+    def __init__(self, path: Path, key: str) -> None:
+        """Loads an earlier run's counts; key identifies the measurement."""
+        self._path, first = path, _JOURNAL + key.encode()
+        self.known: list[Totals] = []
+        begun, *lines = path.read_bytes().split(b"\n") if path.exists() else [first, b""]
+        if not begun.startswith(_JOURNAL):
+            raise ValueError(f"{path} must be of an interrupted measurement, got another")
+        if begun == first:
+            # The last line is empty, or was cut off.
+            self.known = [msgspec.json.decode(line, type=Totals) for line in lines[:-1]]
+        kept = [first, *map(msgspec.json.encode, self.known)]
+        write_whole(path, b"".join(line + b"\n" for line in kept))
+
+    def add(self, counts: Totals) -> None:
+        """Appends the counts of the next part."""
+        with uninterrupted(), self._path.open("ab") as file:
+            file.write(msgspec.json.encode(counts) + b"\n")
+
+    def finish(self) -> None:
+        """Removes the file, because the profile is complete."""
+        self._path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)

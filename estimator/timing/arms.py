@@ -49,10 +49,8 @@ def run_arms(
     time.
 
     Args:
-      subject: the pair and its settings.
-      prompts: ids.
+      prompts: ids. Prompts that are not reached in time are left out.
       speculative: decoders by name, not "baseline" or "again"; see `probing` and `Speculative`.
-      timing: how often and how long; prompts that were not reached are left out.
       least: number of prompts that run in any case.
     """
     decoders = {BASELINE: alone, AGAIN: alone, **speculative}
@@ -123,10 +121,6 @@ def require_positions(subject: Subject, prompts: Sequence[Sequence[int]]) -> Non
     Every prompt is checked, because a shorter one may cross the RoPE switch length while a longer
     one lies beyond it. The longest prompt is read, so that a pair that does not fit together is
     found. The draft scores the target's texts in one pass and needs positions for that, too.
-
-    Args:
-      subject: the pair and its settings.
-      prompts: ids, at least one prompt.
     """
     for prompt in prompts:
         opening_text(subject.target, prompt, subject.stopping)
@@ -172,11 +166,7 @@ class Speculative:
 def text_times(
     subject: Subject, prompt: Sequence[int], *, gamma: int, seed: int
 ) -> tuple[list[Block], list[float]]:
-    """Returns a text's blocks, each at most gamma drafted tokens, and when each was done, seconds.
-
-    Args:
-      gamma: 0 decodes without a draft.
-    """
+    """Returns a text's blocks of at most gamma drafted tokens, and the time at each one's end."""
     decoder = Speculative(Fixed(gamma)) if gamma > 0 else alone
     clock = processor_clock(subject.target.device) or time.perf_counter
     blocks, times = [], []

@@ -19,10 +19,7 @@ SWEEPS = 20
 
 
 def levels(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> NDArray[np.float64]:
-    """Returns the seconds of each arm at the median speed of the turns, shape (..., arms).
-
-    `polish` describes the arguments, and NaN.
-    """
+    """Returns the seconds of each thing at the turns' median speed, shape (..., things)."""
     return polish(seconds, sweeps=sweeps)[0]
 
 

@@ -20,12 +20,8 @@ PROBED_PROMPTS = 2
 def planner(cost: Cost, *, max_gamma: int) -> Callable[[float], int]:
     """Returns a function from alpha to the gamma with the largest calibrated improvement.
 
-    The function looks up results for a grid of alphas, so it costs almost no time per block. 0
-    means a plain target step.
-
-    Args:
-      cost: a measured cost.
-      max_gamma: the largest gamma considered, at least 1.
+    Its result is at most max_gamma; 0 means a plain target step. It looks results up on a grid of
+    alphas, so it costs almost no time per block.
     """
     best = [
         best_gamma(Iid(step / ALPHA_STEPS), cost, max_gamma=max_gamma)
@@ -53,10 +49,8 @@ def adaptive(
     """Returns the adaptive policy, after measuring costs on the first prompts.
 
     Args:
-      subject: the pair and its settings.
       prompts: ids, at least one prompt.
       timing: its seed and progress are used; each run is timed once, without a time limit.
-      max_gamma: longest draft to plan.
     """
     runs = run_arms(
         subject,

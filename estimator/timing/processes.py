@@ -11,11 +11,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """The number of this process, and communication of small objects between processes.
+    """This process among `count`, of which `here` run on this machine; it exchanges small objects.
 
-    number: from 0; process 0 writes files, measures times and prints.
-    count: number of processes, at least 1.
-    here: number of processes on this machine.
+    number: index of this process, from 0.
     """
 
     number: int = 0
@@ -28,11 +26,7 @@ class Processes:
         return self.number == 0
 
     def gathered(self, own: T) -> list[T]:
-        """Returns the objects of all processes in order; every process must call this.
-
-        Args:
-          own: object of this process, which must be picklable.
-        """
+        """Returns the picklable objects of all processes, in order; each process must call this."""
         if self.count == 1:
             return [own]
         from torch.distributed import all_gather_object
@@ -54,11 +48,7 @@ ALONE = Processes()
 
 
 def launched() -> int:
-    """Returns the number of processes that torchrun started; 1 without torchrun.
-
-    Raises:
-      ValueError: if the environment variable WORLD_SIZE is not a positive integer.
-    """
+    """Returns the number of processes that torchrun started (WORLD_SIZE); 1 without torchrun."""
     text = os.environ.get("WORLD_SIZE", "1")
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(f"WORLD_SIZE must be a number of processes, at least 1, got {text}")
@@ -79,11 +69,7 @@ def these_processes() -> Processes:
 
 
 def require_one_process(command: str) -> None:
-    """Refuses to run a command in several processes, if each would do all of the work.
-
-    Args:
-      command: the command's name.
-    """
+    """Refuses to run a command in several processes, each of which would do all of the work."""
     count = launched()
     if count > 1:
         raise ValueError(f"{command} must run in one process, got {count} (WORLD_SIZE)")

@@ -31,9 +31,6 @@ def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
     """Returns texts with the times that their blocks would take at the rounds' median speed.
 
     The parts of a block (drafting, verifying, other) keep their proportions.
-
-    Args:
-      runs: arms' texts; different rounds have different numbers.
     """
     speeds = round_speeds(runs)
     return [

@@ -59,8 +59,8 @@ def computing(device: str, requested: int | None) -> Iterator[Threads]:
     """Sets PyTorch's number of threads inside the block.
 
     Args:
-      device: auto, cpu or cuda, as a user names it; on a GPU the number hardly matters.
-      requested: requested number, at least 1; None: as many as there are free cores, less one.
+      device: auto, cpu or cuda; on a GPU the number hardly matters.
+      requested: number of threads, at least 1; None: the number of free cores, less one.
     """
     import torch
 

@@ -25,10 +25,7 @@ TURN_SECONDS = 0.025
 
 @dataclass(frozen=True, slots=True)
 class InTurns:
-    """A text, and the round of each of its blocks.
-
-    rounds: numbers, not descending.
-    """
+    """A text, and the number of the round in which each of its blocks was decoded."""
 
     text: Generation
     rounds: tuple[int, ...]
@@ -55,11 +52,10 @@ def decode_in_turns(
     belongs to the last full round, because few texts do not show a round's speed.
 
     Args:
-      starts: start the sessions; at least one.
+      starts: functions that start the sessions, at least one.
       tokens: growth of each text per round, at least 1.
       order: random numbers for the order of turns.
       clock: see `next_block`.
-      first_round: number of the first round.
       progress: called at the end of each text.
     """
     texts: dict[int, Session] = {}
@@ -111,11 +107,7 @@ def timed_session(start: Callable[[], Session], clock: Callable[[], float] | Non
 
 
 def next_block(blocks: Iterator[Block], clock: Callable[[], float] | None) -> Block:
-    """Returns the next block, its parts scaled to the time that the clock measured.
-
-    Args:
-      clock: the clock; None: keep the block's own times.
-    """
+    """Returns the next block, scaled to the clock's time; without a clock its own times remain."""
     began = 0.0 if clock is None else clock()
     block = next(blocks)
     if clock is None or block.seconds == 0:

@@ -93,7 +93,6 @@ def load_times(
       target, draft: decoder-only models.
       batch: number of sequences, at least 1.
       context: tokens in each sequence's cache, at least 1.
-      gammas: draft lengths to time, at least 1 each.
       repeats: number of turns of each γ, at least 1.
       progress: called after each turn of all γ.
     """

@@ -124,10 +124,7 @@ def score_ngram(
 ) -> tuple[Score, Score | None]:
     """Returns the perplexity by our rows and by KenLM; KenLM's is None for a model of order 1.
 
-    Args:
-      request: the settings.
-      read: counts files of text.
-      scored: counts tokens.
+    `read` counts files of text, `scored` tokens.
     """
     name, tokenizer = _tokenizer(request)
     if not request.force:

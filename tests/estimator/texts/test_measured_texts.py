@@ -19,8 +19,7 @@ from estimator.prompts import logs as log
 from estimator.prompts.logs import earlier_outputs
 from estimator.settings import ModelSettings
 from estimator.texts.counting import MOST_GROUPS, MeasureTexts, Totals
-from estimator.texts.journal import journal_path
-from estimator.texts.measure import TextsMeasurement, measure
+from estimator.texts.measure import TextsMeasurement, journal_path, measure
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_blocks
 from ngram.drafters.copying import CopyingDrafter, EarliestLookupDrafter, PromptLookupDrafter
