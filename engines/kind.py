@@ -226,5 +226,6 @@ def methods_of(engine: str) -> Mapping[str, str]:
     """Returns an engine's name for each kind of draft that it loads, by kind."""
     from estimator.model_shapes.head_kind import head_kinds  # imports numpy
 
-    heads = {kind.name: kind.methods[engine] for kind in head_kinds() if engine in kind.methods}
-    return MappingProxyType({"model": exports_of(engine).model_method, **heads})
+    methods = {"model": exports_of(engine).model_method}
+    methods |= {kind.name: kind.methods[engine] for kind in head_kinds() if engine in kind.methods}
+    return MappingProxyType(methods)
