@@ -90,8 +90,7 @@ def swept(asked: Any, gamma: int) -> dict[str, Any]:
     began = time.monotonic()
     with ready(fresh) as (bench, _, _):
         gammas = sorted({*SWEEP, gamma})
-        [concurrency] = asked.how.concurrencies
-        rows = bench.measure(gammas, concurrency, 0)
+        rows = bench.measure(gammas, asked.how.concurrencies, 0)
     seconds = (time.monotonic() - began) * len(SWEEP) / len(gammas)
     times = {
         row.gamma: {turn: 1e3 * spent / tokens for _, turn, spent, _, tokens in row.turns}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 import numpy as np
@@ -16,7 +16,9 @@ from engines.tuning.request import Tuning
 from engines.tuning.tuned import TunedRun
 from estimator.progress import SILENT, Progress
 
-WARM_UP_PROMPTS = 2
+WARM_UP_PROMPTS = 1
+# From the runs so far, after each pass over all prompts, to whether they are exact enough.
+Enough = Callable[[Sequence[TunedRun]], bool]
 
 
 class NotObeyedError(ValueError):
@@ -39,18 +41,29 @@ class Bench:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def measure(self, gammas: Sequence[int], concurrency: int, first_turn: int) -> list[TunedRun]:
-        """Returns a run of each γ; they share turns where servers run together."""
-        if self.how.together:
-            for gamma in gammas:
-                self._start(gamma, self._stack)
-            return self._measured(gammas, concurrency, first_turn)
-        found = []
-        for gamma in gammas:
-            with ExitStack() as stack:
-                self._start(gamma, stack)
-                found += self._measured([gamma], concurrency, first_turn)
-            self._up.clear()
+    def measure(
+        self,
+        gammas: Sequence[int],
+        concurrencies: Sequence[int],
+        first_turn: int,
+        enough: Enough = lambda _: False,
+    ) -> list[TunedRun]:
+        """Returns a run of each γ at each concurrency.
+
+        The γ share turns where servers run together; else each server starts once for all
+        concurrencies. A run takes all prompts until it is exact enough, `repeats` times at most.
+        """
+        shares = [tuple(gammas)] if self.how.together else [(gamma,) for gamma in gammas]
+        found: list[TunedRun] = []
+        for share in shares:
+            with ExitStack() as own:
+                for gamma in share:
+                    self._start(gamma, self._stack if self.how.together else own)
+                for concurrency in concurrencies:
+                    found += self._measured(share, concurrency, first_turn, enough)
+                    first_turn += self.how.timing.repeats * len(self.prompts)
+            if not self.how.together:
+                self._up.clear()
         return found
 
     def _start(self, gamma: int, stack: ExitStack) -> None:
@@ -71,21 +84,34 @@ class Bench:
         require_obeyed(self._run(server, gamma, warm, 1, 0), gamma, self.kind)
         self._up[gamma] = server
 
-    def _measured(self, gammas: Sequence[int], concurrency: int, first_turn: int) -> list[TunedRun]:
-        began, repeats = time.time(), self.how.timing.repeats
+    def _measured(
+        self, gammas: Sequence[int], concurrency: int, turn: int, enough: Enough
+    ) -> list[TunedRun]:
+        began, rows = time.time(), list[TunedRun]()
         size = 1 if concurrency == 1 else len(self.prompts)
-        starts = list(range(0, len(self.prompts), size)) * repeats
-        self.progress.expect(repeats * len(self.prompts) * len(gammas))
         runs: dict[int, list[tuple[int, EngineRun]]] = {gamma: [] for gamma in gammas}
-        for turn, start in enumerate(starts, first_turn):
-            prompts = self.prompts[start : start + size]
-            for gamma in self._order.permutation(gammas).tolist():
-                own = self._run(self._up[gamma], gamma, prompts, concurrency, turn + 1)
-                runs[gamma].append((turn, own))
-        return [self._tuned(gamma, concurrency, began, of) for gamma, of in runs.items()]
+        for repeat in range(1, self.how.timing.repeats + 1):
+            self.progress.expect(len(self.prompts) * len(gammas))
+            for start in range(0, len(self.prompts), size):
+                turn += 1
+                prompts = self.prompts[start : start + size]
+                for gamma in self._order.permutation(gammas).tolist():
+                    own = self._run(self._up[gamma], gamma, prompts, concurrency, turn)
+                    runs[gamma].append((turn - 1, own))
+            rows = [
+                self._tuned(gamma, concurrency, began, of, repeat) for gamma, of in runs.items()
+            ]
+            if enough(rows):
+                break
+        return rows
 
     def _tuned(
-        self, gamma: int, concurrency: int, began: float, runs: Sequence[tuple[int, EngineRun]]
+        self,
+        gamma: int,
+        concurrency: int,
+        began: float,
+        runs: Sequence[tuple[int, EngineRun]],
+        repeats: int,
     ) -> TunedRun:
         total = sum((own.total for _, own in runs), NOTHING)
         steps = [own.steps(drafts_past_end=self.kind.drafts_past_end) for _, own in runs]
@@ -102,7 +128,7 @@ class Bench:
             if total.by_position
             else (),
             # Greedy decoding repeats itself.
-            drafts=total.drafts // (self.how.timing.repeats if self.how.temperature == 0 else 1),
+            drafts=total.drafts // (repeats if self.how.temperature == 0 else 1),
         )
 
     def _run(

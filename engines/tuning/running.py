@@ -76,8 +76,8 @@ def tune_running(request: TuneServer, *, progress: Progress, shown: Shown) -> Tu
             return search.expected()
         if by_request:
             return search.run()
-        for concurrency in how.concurrencies:
-            search.add(bench.measure([gamma], concurrency, search.next_turn)[0])
+        for row in bench.measure([gamma], how.concurrencies, search.next_turn):
+            search.add(row)
         tuned = search.tuned
         if tuned.next_gamma is None:
             return tuned

@@ -1,8 +1,8 @@
 """The search itself: expect, run, learn, until no further run is worth its time."""
 
 import time
-from collections.abc import Callable, Mapping
-from math import expm1, log
+from collections.abc import Callable, Mapping, Sequence
+from math import expm1, hypot, log
 
 from msgspec.structs import replace
 
@@ -20,6 +20,9 @@ from simulator.cost.machine import LoadPoint
 Shown = Callable[[Outlook, TunedRun | None], object]
 # A change of the baseline that is named.
 DRIFT = 0.02
+# Runs end once their times are this exact (the advice tolerates as much), or the new γ is slower
+# than the fastest one by this many standard errors.
+EXACT, CLEARLY = 0.01, 4.0
 NO_DRAFT = "# gamma is 0: run the target without a draft"
 
 
@@ -78,8 +81,9 @@ class Search:
 
     def run(self) -> Tuned:
         """Returns the tuning once no run is worth its time; its file is whole after each run."""
-        for concurrency in self.how.concurrencies:
-            self._search(concurrency)
+        every = self.how.concurrencies
+        for group in [(each,) for each in every] if self.how.together else [every]:
+            self._search(group)
         return self.tuned
 
     def expected(self) -> Tuned:
@@ -113,55 +117,80 @@ class Search:
         """The number of the next turn."""
         return 1 + max((turn[1] for row in self.tuned.rows for turn in row.turns), default=-1)
 
-    def _search(self, concurrency: int) -> None:
+    def _search(self, concurrencies: tuple[int, ...]) -> None:
+        """Searches at concurrencies whose runs share the starts of servers."""
         ran = False
+        for concurrency in concurrencies:
+            if not any(row.gamma for row in self.tuned.at(concurrency)):
+                self._shown(outlook(self.tuned, concurrency, self.how), None)
         while True:
-            now = outlook(self.tuned, concurrency, self.how)
-            rows = [row for row in self.tuned.at(concurrency) if row.gamma > 0]
-            first = not any(row.measured for row in rows)
-            if not rows:
-                self._shown(now, None)
-            late = time.monotonic() > self._end and not first
-            if now.next_gamma is None or late or len(rows) >= self.how.max_runs:
+            asked = {each: self._wanted(each) for each in concurrencies}
+            wanted = {each: gamma for each, gamma in asked.items() if gamma is not None}
+            if not wanted:
                 break
             if not self.how.together and not ran:
-                self._measure(concurrency, 0)
+                self._measure(concurrencies, 0)
             ran = True
-            self._try(now.next_gamma, concurrency)
+            self._try(next(iter(wanted.values())), tuple(wanted))
         if ran and not self.how.together:
-            self._measure(concurrency, 0)
-            self._name_drift(concurrency)
+            self._measure(concurrencies, 0)
+            for concurrency in concurrencies:
+                self._name_drift(concurrency)
         self._advise()
 
-    def _measure(self, concurrency: int, *gammas: int) -> None:
-        """Measures γ in shared turns; turns of a γ that ran before are saved with the new γ."""
-        ran = {row.gamma for row in self.tuned.at(concurrency) if row.measured}
-        found = self.bench.measure(gammas, concurrency, self.next_turn)
-        if len(found) > 1 and gammas[0] in ran:
-            found = [replace(found[1], turns=found[1].turns + found[0].turns)]
-        for each in found:
+    def _wanted(self, concurrency: int) -> int | None:
+        """Returns the γ to run next; None: the search is over at this concurrency."""
+        rows = [row for row in self.tuned.at(concurrency) if row.gamma > 0]
+        late = time.monotonic() > self._end and any(row.measured for row in rows)
+        if late or len(rows) >= self.how.max_runs:
+            return None
+        return outlook(self.tuned, concurrency, self.how).next_gamma
+
+    def _measure(self, concurrencies: tuple[int, ...], *gammas: int) -> None:
+        """Measures γ, in shared turns where servers run together."""
+        measured = self.bench.measure(gammas, concurrencies, self.next_turn, self._exact)
+        for each in self._joined(measured):
             self.add(each)
 
-    def _try(self, gamma: int, concurrency: int) -> None:
+    def _joined(self, found: Sequence[TunedRun]) -> Sequence[TunedRun]:
+        """Returns runs with the turns of a γ that ran before saved with the new γ."""
+        ran = {row.gamma for row in self.tuned.at(found[0].concurrency) if row.measured}
+        if self.how.together and len(found) > 1 and found[0].gamma in ran:
+            return [replace(found[1], turns=found[1].turns + found[0].turns)]
+        return found
+
+    def _exact(self, found: Sequence[TunedRun]) -> bool:
+        """Returns whether more turns of these runs would change no decision."""
+        tuned = self.tuned
+        for each in self._joined(found):
+            tuned = tuned.adding(each)
+        gammas = [row.gamma for row in found]
+        rows = {row.gamma: row for row in tuned.at(found[0].concurrency) if row.gamma in gammas}
+        times = [log(rows[gamma].ms_per_token or 1.0) for gamma in gammas]
+        error = hypot(*((rows[gamma].error_percent or 0.0) / 100 for gamma in gammas))
+        return error <= EXACT or times[-1] - times[0] > CLEARLY * error
+
+    def _try(self, gamma: int, concurrencies: tuple[int, ...]) -> None:
         """Runs a γ, in turns with the fastest one so far or the baseline."""
-        timed = [row for row in self.tuned.at(concurrency) if row.ms_per_token is not None]
+        timed = [row for row in self.tuned.at(concurrencies[0]) if row.ms_per_token is not None]
         best = min(timed, key=lambda row: row.ms_per_token or 0.0, default=None)
         reference = [] if not self.how.together else [0 if best is None else best.gamma]
         try:
-            self._measure(concurrency, *reference, gamma)
+            self._measure(concurrencies, *reference, gamma)
         except NotObeyedError as error:
             message, drafted = error.args
             if gamma == 1:
                 raise ValueError(message) from error
-            self.add(
-                TunedRun(
-                    concurrency=concurrency,
-                    gamma=gamma,
-                    measured=False,
-                    most_gamma=drafted if 0 < drafted < gamma else gamma // 2,
-                    note=message,
+            for concurrency in concurrencies:
+                self.add(
+                    TunedRun(
+                        concurrency=concurrency,
+                        gamma=gamma,
+                        measured=False,
+                        most_gamma=drafted if 0 < drafted < gamma else gamma // 2,
+                        note=message,
+                    )
                 )
-            )
 
     def _name_drift(self, concurrency: int) -> None:
         steps = [

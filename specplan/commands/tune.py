@@ -20,7 +20,7 @@ search_options = together(
         "--worth",
         metavar="PERCENT",
         type=float,
-        default=0.2,
+        default=0.5,
         help="End when a further run promises less speed.",
     ),
     command_option(
@@ -40,7 +40,7 @@ search_options = together(
         "--repeats",
         type=click.IntRange(min=1),
         default=3,
-        help="Times that a run takes all prompts.",
+        help="Times that a run takes all prompts, at most; it ends when it is exact enough.",
     ),
     command_option(
         "--synthetic",

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from made_engine import KIND, PROMPTS, MadeEngine, made_tuning, searched
 from msgspec.structs import replace
@@ -63,9 +64,10 @@ def test_each_concurrency_is_searched_with_the_acceptance_of_all() -> None:
 @pytest.mark.parametrize("together", [True, False])
 def test_a_machine_that_slows_down_changes_no_advice(together: bool) -> None:
     calm = searched(MadeEngine(), made_tuning(together=together))
-    slowing = MadeEngine(speed=lambda texts: 1.0 + texts / 1000)
+    slowing = MadeEngine(speed=lambda texts: 1.0 + texts / 300)
     found = searched(slowing, made_tuning(together=together))
-    assert found.advised[0].gamma == calm.advised[0].gamma
+    took = [slowing.token_seconds(each.advised[0].gamma) for each in (calm, found)]
+    assert took[1] == pytest.approx(took[0], rel=0.02)
     ratios = [
         {row.gamma: row.ms_per_token / each.rows[0].ms_per_token for row in each.rows}
         for each in (calm, found)
@@ -73,6 +75,33 @@ def test_a_machine_that_slows_down_changes_no_advice(together: bool) -> None:
     for gamma in ratios[0].keys() & ratios[1].keys():
         assert ratios[1][gamma] == pytest.approx(ratios[0][gamma], rel=0.06)
     assert any("drift" in note for note in found.notes) == (not together)
+
+
+def turns_of(tuned: Tuned, gamma: int) -> int:
+    return max(len(row.turns) for row in tuned.rows if row.gamma == gamma)
+
+
+def test_a_run_ends_once_it_is_exact_and_a_loud_machine_takes_every_repeat() -> None:
+    calm = searched(MadeEngine(), made_tuning(max_runs=1))
+    assert turns_of(calm, 0) == len(PROMPTS)
+    noise = np.random.default_rng(0).lognormal(0.0, 0.1, 100)
+    loud = searched(MadeEngine(speed=lambda texts: noise[texts]), made_tuning(max_runs=1))
+    assert turns_of(loud, 0) == 3 * len(PROMPTS)
+
+
+def test_a_gamma_that_is_clearly_slower_takes_one_pass_on_a_loud_machine() -> None:
+    noise = np.random.default_rng(0).lognormal(0.0, 0.05, 100)
+    slow = MadeEngine(draft=1.0, speed=lambda texts: noise[texts])
+    assert turns_of(searched(slow, made_tuning(max_runs=1)), 3) == len(PROMPTS)
+
+
+def test_servers_that_run_in_turn_start_once_for_all_loads() -> None:
+    engine = MadeEngine()
+    found = searched(engine, made_tuning(together=False, concurrencies=(1, 4)))
+    starts = [gamma for gamma in engine.served if gamma > 0]
+    assert len(starts) == len(set(starts))
+    assert engine.served.count(0) == 2
+    assert {row.concurrency for row in found.rows if row.gamma == starts[0]} == {1, 4}
 
 
 def test_a_gamma_that_was_ignored_is_named_and_not_believed() -> None:
