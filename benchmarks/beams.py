@@ -11,7 +11,7 @@ import argparse
 from embedded_pair import embedded_pair
 
 from estimator.intervals import ratio_interval
-from reference.beams import Search
+from reference.beams import BeamSettings
 from reference.speculative_beams import beam_search
 from simulator.acceptance.iid import Iid
 from simulator.schemes.beams import BeamCost
@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=24)
     arguments = parser.parse_args()
     pair = embedded_pair(2 * arguments.prompts)
-    search = Search(arguments.width, arguments.tokens)
+    search = BeamSettings(arguments.width, arguments.tokens)
     print("| u | budget w + uγ | P(top_w ⊆ top_u) | steps a call: foretold | measured [95 %] |")
     print("|---|---|---|---|---|")
     for wide in arguments.draft_widths:

@@ -17,11 +17,11 @@ STANDARD_STREAMS = (0, 1, 2)
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Yields the name of a temporary file; its content then replaces path's content.
+    """Yields a temporary file, which then replaces the file at `path`.
 
-    A symbolic link is kept, and the file that it points to is replaced. A device, a pipe or the
-    program's own standard output is never replaced: the content is written into it. If writing
-    fails (a full disk, an interruption), path is unchanged and no other file is left.
+    A symbolic link stays, and the file that it points to is replaced. A device, a pipe or the
+    program's own standard output is written into. If writing fails (a full disk, an interruption),
+    path is unchanged and no other file is left.
     """
     place = Path(os.path.realpath(path))
     if keeps_its_place(path):
@@ -46,7 +46,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def keeps_its_place(path: Path) -> bool:
-    """Returns whether a path is written into and never replaced, such as a device or a pipe."""
+    """Returns whether a path is written into instead of replaced, such as a device or a pipe."""
     try:
         there = path.stat()
     except FileNotFoundError:
@@ -57,7 +57,7 @@ def keeps_its_place(path: Path) -> bool:
 
 
 def _standard_streams() -> list[os.stat_result]:
-    """Returns the status of those standard streams that are open."""
+    """Returns the status of the standard streams that are open."""
     found = []
     for number in STANDARD_STREAMS:
         try:
@@ -71,9 +71,8 @@ def _standard_streams() -> list[os.stat_result]:
 def uninterrupted() -> Iterator[None]:
     """Delays a Ctrl-C until the work inside the block is done.
 
-    Some libraries turn an interrupt into an error of their own, for example an archive that is
-    closed while a file in it is being written. Python delivers interrupts only to the main thread,
-    so other threads are not changed.
+    Some libraries turn an interrupt into an error of their own, for example while they write an
+    archive. Interrupts reach the main thread only, so nothing changes in others.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is None:
@@ -98,16 +97,10 @@ def uninterrupted() -> Iterator[None]:
 def held(output: Path) -> Iterator[None]:
     """Locks an output for this process, and removes what dead processes left half-written.
 
-    The kernel holds the lock, so it always ends with the process. If a killed process leaves its
-    lock file, the next process takes that file over and removes it.
+    The kernel holds the lock, so it ends with the process; the next process removes the lock file
+    of one that was killed. Refuses an output that another process holds.
 
-    Args:
-      output: a file or folder that does not exist yet, in a folder that does. Temporary files for
-        it are in that folder, under names that begin with the output's. A link is followed.
-
-    Raises:
-      OSError: if the folder cannot be written.
-      ValueError: if another process holds the lock.
+    output: a file or folder that does not exist yet, in a folder that does; a link is followed.
     """
     from filelock import FileLock, Timeout
 
@@ -122,8 +115,8 @@ def held(output: Path) -> Iterator[None]:
             f"({file})"
         ) from None
     try:
-        for name in {output, place}:
-            _remove_left_behind(name)
+        for path in {output, place}:
+            _remove_left_behind(path)
         yield
     finally:
         # Removed while the lock is held: a process that opens the name next makes a new file.
@@ -141,7 +134,7 @@ def _remove_left_behind(output: Path) -> None:
 
 
 def _runs(process: int) -> bool:
-    """Returns whether a process with this id is running, this process excepted."""
+    """Returns whether another process with this id is running."""
     if process == os.getpid():
         return False
     try:

@@ -1,7 +1,7 @@
-"""Beam search over any model's log-probabilities, with the steps and scores of transformers.
+"""Beam search over a model's log-probabilities, with the steps and scores of transformers.
 
-This is a second decoding loop. A step chooses among all continuations of several texts by their
-sums of log-probabilities, so there is no single growing text and no distribution to verify.
+A step chooses among all continuations of several texts by their sums of log-probabilities, so there
+is no single growing text and no distribution to verify: beams need a decoding loop of their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,8 @@ class Beam:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """The settings of a beam search, named as in transformers with `early_stopping=False`.
+class BeamSettings:
+    """The settings of a beam search, as in transformers with `early_stopping=False`.
 
     width: number of running beams (w), at least 1.
     max_new_tokens: most tokens of a beam, at least 1.
@@ -47,7 +47,7 @@ class Search:
 
     @property
     def candidates(self) -> int:
-        """Continuations that a step considers: enough to leave w running beams."""
+        """Number of continuations that a step considers: enough to leave w running beams."""
         return max(2, 1 + len(self.end_ids)) * self.width
 
 
@@ -66,11 +66,11 @@ class Beams:
 
     @property
     def length(self) -> int:
-        """Tokens in each running beam."""
+        """Number of tokens in each running beam."""
         return len(self.running[0].tokens)
 
 
-def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: Search) -> Beams:
+def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: BeamSettings) -> Beams:
     """Returns the beams after one more token.
 
     Args:
@@ -108,12 +108,7 @@ def draft_step(
     width: int,
     end_ids: frozenset[int],
 ) -> tuple[Beam, ...]:
-    """Returns the u unfinished beams that a draft expects after one more token.
-
-    Args:
-      log_probs: by running beam, log-probabilities of the next token, float32, (vocabulary,).
-      width: number of beams (u).
-    """
+    """Returns the `width` (u) unfinished beams that a draft expects after one more token."""
     rows = torch.stack([log_probs[beam.tokens] for beam in running])
     if end_ids:
         rows = rows.index_fill(1, torch.tensor(sorted(end_ids), device=rows.device), -torch.inf)

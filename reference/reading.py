@@ -1,4 +1,4 @@
-"""Reads files that may have no end: whole ones up to a limit of size, logs in blocks of lines."""
+"""Reads files that may have no end: whole up to a size limit, or in blocks of lines."""
 
 import gzip
 import io
@@ -21,10 +21,10 @@ def read_whole(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def limited(read: Callable[[int], bytes], name: str, *, most_bytes: int = MOST_BYTES) -> bytes:
-    """Returns all that `read` gives for a number of bytes.
+    """Returns what `read` returns; ValueError if that is more than most_bytes.
 
-    Raises:
-      ValueError: with the name, if that is more than most_bytes.
+    read: takes a number of bytes, as a file's `read` does.
+    name: the file's name, for the message.
     """
     content = read(most_bytes + 1)
     if len(content) > most_bytes:
@@ -33,11 +33,7 @@ def limited(read: Callable[[int], bytes], name: str, *, most_bytes: int = MOST_B
 
 
 def read_json(path: Path, decode: Callable[[bytes], Any] = json.loads) -> Any:
-    """Returns what the JSON of a file holds.
-
-    Raises:
-      ValueError: if it is larger than MOST_BYTES, or is no JSON.
-    """
+    """Returns the content of a JSON file of at most MOST_BYTES; ValueError if it is not JSON."""
     content = read_whole(path)
     try:
         return decode(content)
@@ -48,12 +44,10 @@ def read_json(path: Path, decode: Callable[[bytes], Any] = json.loads) -> Any:
 
 
 def text_blocks(path: Path) -> Iterator[str]:
-    """Yields a file in blocks of whole lines, each some BLOCK_BYTES long; gzip is unpacked.
+    """Yields a file in blocks of whole lines, about BLOCK_BYTES each; unpacks gzip.
 
-    Bytes that are no UTF-8 become replacement characters. The last block may lack a newline.
-
-    Raises:
-      ValueError: if a line is longer than MOST_BYTES, or the gzip is damaged.
+    Bytes that are not UTF-8 become replacement characters. The last block may lack a newline.
+    Refuses damaged gzip, and lines longer than MOST_BYTES.
     """
     with path.open("rb") as file:
         packed = file.peek(len(_GZIP)).startswith(_GZIP)
@@ -64,7 +58,7 @@ def text_blocks(path: Path) -> Iterator[str]:
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """Yields the lines of a file with their ends, as `text_blocks` reads it."""
+    """Yields the lines of a file, with their newlines; see `text_blocks`."""
     for block in text_blocks(path):
         yield from io.StringIO(block)
 

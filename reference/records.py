@@ -1,18 +1,19 @@
-"""The results of decoding: raw counts, ids and times. Ratios are properties."""
+"""The results of decoding: ids, counts and times."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block: drafted tokens, emitted tokens and times.
+    """One block: a draft, one target call and the tokens that were emitted.
 
-    gamma: most tokens that this block may draft: the policy's limit, cut to what can be emitted.
-    tokens: 1..gamma+1 emitted ids: accepted ones, then the target's own token, unless an accepted
-      token ended the text.
-    accepted: number of drafted ids among tokens.
-    draft_seconds, verify_seconds: inside the drafter's and the target's forward passes.
-    other_seconds: everything else.
+    gamma: most tokens that the block may draft: the policy's limit, or less at the text's end.
+    drafted: the proposed ids.
+    tokens: 1 to gamma + 1 emitted ids: the accepted ones, then the target's own token, unless an
+      accepted token ended the text.
+    accepted: number of drafted ids among `tokens`.
+    draft_seconds, verify_seconds: time inside the drafter's and the target's forward passes.
+    other_seconds: the rest of the block's time.
     ending: why the text ends with this block ("length", "end of text" or "stop string"); None if
       it continues.
     """
@@ -28,12 +29,10 @@ class Block:
 
     @property
     def target_calls(self) -> int:
-        """Number of target calls."""
         return 1
 
     @property
     def draft_calls(self) -> int:
-        """Number of distributions that the drafter computed."""
         return len(self.drafted)
 
     @property
@@ -43,7 +42,6 @@ class Block:
 
     @property
     def seconds(self) -> float:
-        """Total time of the block."""
         return self.draft_seconds + self.verify_seconds + self.other_seconds
 
 
@@ -51,8 +49,8 @@ class Block:
 class Generation:
     """One decoded text.
 
-    text: ids that decoding continued (the prompt, or a decoder's start token).
-    blocks: all target calls in order, without the prompt's pass.
+    text: the ids that decoding continued (the prompt, or a decoder's start token).
+    blocks: the blocks in order; the prompt's pass is not among them.
     prefill_seconds: time of the prompt's passes in target and drafter.
     """
 
@@ -72,7 +70,6 @@ class Generation:
 
     @property
     def target_calls(self) -> int:
-        """Number of target calls, without the prompt's pass."""
         return sum(block.target_calls for block in self.blocks)
 
     @property
@@ -82,7 +79,6 @@ class Generation:
 
     @property
     def drafted(self) -> int:
-        """Number of proposed tokens."""
         return sum(len(block.drafted) for block in self.blocks)
 
     @property
@@ -112,17 +108,14 @@ class Generation:
 
     @property
     def draft_seconds(self) -> float:
-        """Seconds in the drafter's forward passes, without the prompt's."""
         return sum(block.draft_seconds for block in self.blocks)
 
     @property
     def verify_seconds(self) -> float:
-        """Seconds in the target's forward passes, without the prompt's."""
         return sum(block.verify_seconds for block in self.blocks)
 
     @property
     def other_seconds(self) -> float:
-        """Seconds outside the models' forward passes."""
         return sum(block.other_seconds for block in self.blocks)
 
     @property

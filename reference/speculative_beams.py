@@ -1,8 +1,8 @@
 """Speculative beam search (Leviathan et al. 2023, appendix A.4): beam search in fewer calls.
 
-A draft model searches with u >= w beams for gamma steps ahead. The target reads all of these beams
-in one call and takes steps as long as its own w beams are among the draft's u. Beams and scores are
-equal to beam search with the target only, because every step is the target's own.
+A draft model searches gamma steps ahead with u >= w beams. The target reads all of these beams in
+one call and takes its own steps as long as its w beams are among the draft's u. So beams and scores
+equal a beam search by the target only.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from reference.beams import Beam, Beams, Search, Tokens, draft_step, step
+from reference.beams import Beam, Beams, BeamSettings, Tokens, draft_step, step
 from reference.models.model import Model
 from reference.models.text_tree import TextTree
 
@@ -33,7 +33,8 @@ class BeamBlock:
 class BeamSearch:
     """The result of a beam search.
 
-    beams: finished beams, best first, with scores like transformers' `sequences_scores`.
+    beams: finished beams, best first; their scores are transformers' `sequences_scores`.
+    blocks: all target calls, without the prompt's pass.
     """
 
     beams: tuple[Beam, ...]
@@ -41,20 +42,18 @@ class BeamSearch:
 
     @property
     def target_calls(self) -> int:
-        """Number of target calls, without the prompt's pass."""
         return len(self.blocks)
 
     @property
     def steps(self) -> int:
-        """Number of search steps: the calls that the target would need without a draft."""
+        """Number of search steps, each of which would be a target call without a draft."""
         return sum(block.steps for block in self.blocks)
 
     @property
     def judged(self) -> int:
-        """Number of drafted steps for which the target's beams could be compared with the draft's.
+        """Number of drafted steps whose beams were compared: the covered ones, and one a block.
 
-        These are the covered steps and the steps that ended a block. The last block's last step is
-        not counted: it ends the search, after which no beams run.
+        The last block's last step ends the search, so its beams are not compared.
         """
         return self.covered + sum(block.steps <= block.drafted for block in self.blocks[:-1])
 
@@ -65,7 +64,7 @@ class BeamSearch:
 
 
 def require_widths(width: int, drafted: int) -> None:
-    """Refuses a draft whose search is narrower than the target's."""
+    """Refuses a draft that searches with fewer beams than the target."""
     if drafted < width:
         raise ValueError(f"draft_beams must be at least beams, {width}, got {drafted}")
 
@@ -75,7 +74,7 @@ def beam_search(
     target: Model,
     prompt: Sequence[int],
     *,
-    search: Search,
+    search: BeamSettings,
     draft: Model | None = None,
     draft_width: int = 1,
     gamma: int = 0,
@@ -83,12 +82,9 @@ def beam_search(
     """Returns the best continuations of a prompt.
 
     Args:
-      draft: M_q, with the target's vocabulary; None: beam search without a draft.
+      draft: a model with the target's vocabulary; None: beam search without a draft.
       draft_width: number of the draft's beams (u), at least the width of the search.
-
-    Raises:
-      ValueError: if the draft is narrower than the search, or gamma is negative.
-      FloatingPointError: if a model returns logits that are NaN or infinite.
+      gamma: number of steps that the draft searches ahead.
     """
     if gamma < 0:
         raise ValueError(f"gamma must be at least 0, got {gamma}")
@@ -118,7 +114,7 @@ def _drafted(
     scout: TextTree | None,
     beams: Beams,
     shared: Tokens,
-    search: Search,
+    search: BeamSettings,
     width: int,
     gamma: int,
 ) -> list[tuple[Beam, ...]]:

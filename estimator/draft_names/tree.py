@@ -74,7 +74,7 @@ class Tree(DrafterKind):
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.trees import TreeDrafter, without_replacement
         from reference.laws.sampling import Sampling
-        from reference.models.tree_mask import require_branching
+        from reference.models.text_tree import require_branching
 
         # A kind with `supports_trees` makes a drafter of this type.
         made = cast("Callable[[Sampling], Branching]", self.drafting.load(context))

@@ -7,7 +7,7 @@ from estimator.generation.text import OneText
 from estimator.loading.pairs import load, one_draft
 from estimator.settings import ModelSettings
 from estimator.timing.processes import require_one_process
-from reference.beams import Search
+from reference.beams import BeamSettings
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.speculative_beams import BeamSearch, beam_search, require_widths
@@ -64,7 +64,7 @@ def generate_beams(request: GenerateBeams) -> FoundBeams:
     found = beam_search(
         loaded.target,
         ids,
-        search=Search(request.beams, stopping.max_new_tokens, frozenset(stopping.end_ids)),
+        search=BeamSettings(request.beams, stopping.max_new_tokens, frozenset(stopping.end_ids)),
         draft=drafter.draft,
         draft_width=request.draft_width,
         gamma=request.gamma,

@@ -20,18 +20,15 @@ from reference.speculative import verify_draft
 
 
 class HierarchicalDrafter:
-    """Drafts exactly what its model would draft, by speculative decoding with a cheaper drafter.
+    """Drafts what its model would draft, by speculative decoding with a cheaper drafter.
 
-    The blocks of the second stage emit tokens with the model's joint distribution, q. These tokens
-    go to the target with the model's own rows, so the first stage is lossless.
+    The inner decoding is lossless: its tokens have the model's distribution q, and they go to the
+    target with the model's own rows.
+
+    drafter: drafts for the model, over the model's vocabulary.
     """
 
     def __init__(self, model: ModelDrafter, drafter: Drafter, gamma: int) -> None:
-        """Combines a draft model with a cheaper drafter.
-
-        Args:
-          drafter: drafts for the model, over the model's vocabulary.
-        """
         self.model = model
         self.drafter = drafter
         self._policy = Fixed(gamma)
@@ -74,10 +71,8 @@ class HierarchicalDrafter:
                 rule=STRICT,
                 generator=generator,
             )
-            # A block's tokens are drawn at once. Tokens from the first distribution that the policy
-            # does not trust onwards are dropped: that depends on the distribution only, so it adds
-            # no bias. The others are submitted together, and the policy then decides about another
-            # block.
+            # The draft ends before the first distribution that the policy does not trust. Dropping
+            # those tokens adds no bias, because it depends on the distributions only.
             places = torch.arange(len(verified.tokens), device=device).split(1)
             trusts = [policy.trusts(verified.p.at(at)) for at in places]
             trusted = places[: [*trusts, False].index(False)]
@@ -88,7 +83,7 @@ class HierarchicalDrafter:
             goes_on = len(trusted) == len(places) and all(
                 policy.goes_on(emitted[at], laws.at(at)) for at in trusted
             )
-        # For the cheaper drafter the text has grown by the model's tokens; the target's comes next.
+        # Shows the cheaper drafter the model's tokens before the target's token follows.
         self.drafter.propose([*text, *tokens], 0, policy, generator)
         if not tokens:
             return no_draft(device)
@@ -99,7 +94,7 @@ class HierarchicalDrafter:
 
 
 def draft_model(drafter: Drafter) -> Model | None:
-    """Returns the model that a drafter drafts with; None if it drafts by a table or a rule."""
+    """Returns the model that a drafter drafts with; None if it drafts without one."""
     if isinstance(drafter, HierarchicalDrafter):
         return drafter.model.draft
     return drafter.draft if isinstance(drafter, ModelDrafter) else None

@@ -13,16 +13,15 @@ from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Scores, Stretch, score_laws
 from reference.models.derived import fitted
 from reference.models.model import Model, text_limit
-from reference.models.tree_mask import require_branching
+from reference.models.text_tree import require_branching
 from reference.policies.policy import Policy
 from reference.score_text import require_scorable, text_laws
 
 
 class ModelDrafter:
-    """Drafts autoregressively with a model, over the target's vocabulary."""
+    """Drafts token by token with a model, over the target's vocabulary."""
 
     def __init__(self, draft: Model, sampling: Sampling, vocabulary: int) -> None:
-        """Wraps a draft model."""
         self.draft = fitted(draft, vocabulary)
         self.sampling = sampling
         self._limit: int | None = None
@@ -47,15 +46,15 @@ class ModelDrafter:
         self.draft.start(prompt)
 
     def catch_up(self, text: Sequence[int]) -> None:
-        """Drops from the draft's cache what differs from the text, and the text's last token.
+        """Drops from the draft's cache rejected tokens, and the text's last token if it is there.
 
-        Afterwards the last token (the target's own) has to be read, and the token before it if the
-        whole previous draft was accepted: the draft drew that token but never read it.
+        At least that token is then unread. If the whole previous draft was accepted, its last token
+        is, too: the draft drew it but never read it.
         """
         self.draft.rollback(min(self.draft.length, len(text) - 1))
 
     def room(self, text: Sequence[int]) -> int:
-        """Returns how many tokens fit the draft's positions after a text."""
+        """Returns how many more tokens fit the draft's positions."""
         return sys.maxsize if self._limit is None else max(self._limit - len(text) + 1, 0)
 
     def propose(

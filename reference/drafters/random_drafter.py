@@ -21,17 +21,13 @@ class Uniform(Dense):
 
 
 class RandomDrafter:
-    """Drafts uniformly random tokens.
-
-    Its alpha is 1 / vocabulary or more; it exceeds that only where the target is nearly uniform.
-    """
+    """Drafts uniformly random tokens; its alpha is about 1 / vocabulary."""
 
     name = "random"
     sampling = None
     forward_seconds = 0.0
 
     def __init__(self, vocabulary: int, device: torch.device) -> None:
-        """Makes the drafter."""
         self._law = Uniform(torch.full((1, vocabulary), 1 / vocabulary, device=device))
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:

@@ -1,7 +1,7 @@
-"""Drafts token by token with a head on the target's hidden states (EAGLE-3, MTP).
+"""Drafts with a head on the target's hidden states (EAGLE-3, multi-token prediction).
 
 Before each draft the head reads the states that the target's last pass computed for the accepted
-tokens. Within the draft it reads its own states, which the next draft drops from the cache.
+tokens. Within a draft it reads its own states, which leave its cache before the next draft.
 """
 
 from collections.abc import Sequence
@@ -22,22 +22,17 @@ from reference.state_heads.head import StateHead, causal_mask, hidden_at, unroll
 
 
 class StateHeadDrafter:
-    """Drafts with a head over the target's vocabulary.
+    """Drafts token by token with a head, over the target's vocabulary.
 
-    Its distribution depends on where the block began. Position i means: the head reads the state of
-    token i and the embedding of token i + 1, and predicts token i + 2. So it cannot draft after a
+    Its distribution depends on where the block began. At position i the head reads the state of
+    token i and the embedding of token i + 1, and predicts token i + 2, so it drafts nothing after a
     text of one token.
     """
 
     def __init__(
         self, target: CachedModel, head: StateHead, sampling: Sampling, *, name: str
     ) -> None:
-        """Connects a head to the target that verifies its drafts.
-
-        Args:
-          target: from now on it keeps its hidden states at the head's taps.
-        """
-        target.tap(head.taps)
+        target.tap(head.taps)  # from now on the target keeps the states that the head reads
         self.target = target
         self.head = head
         self.sampling = sampling
@@ -62,14 +57,11 @@ class StateHeadDrafter:
 
     @torch.inference_mode()
     def read_prompt(self, text: Sequence[int]) -> None:
-        """Reads the states of the prompt, except the last, which belongs to the first block."""
+        """Reads the prompt's states but the last, which belongs to the first block."""
         self._catch_up(text, len(text) - 2)
 
     def _catch_up(self, text: Sequence[int], end: int) -> Tensor | None:
-        """Reads the target's states up to a position; returns the head's last state, if any.
-
-        Shape (1, 1, width).
-        """
+        """Reads the target's states up to a position; returns the head's last state, if any."""
         self._drop(end - 1)
         states = self.target.tapped(self.head.taps, self._read, end) if end > 0 else None
         if states is None or len(states) == 0:
@@ -85,7 +77,7 @@ class StateHeadDrafter:
         return made[:, -1:]
 
     def _drop(self, end: int) -> None:
-        """Drops from the cache the head's own states, and all positions from `end` on."""
+        """Drops the head's own states from the cache, and all positions from `end` on."""
         kept = min(self._read, max(end, 0))
         drop = self._read + self._own - kept
         if drop > 0:
@@ -160,10 +152,9 @@ class StateHeadDrafter:
 
     @torch.inference_mode()
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns the scores of all blocks that reach into the stretch, one for each setting.
+        """Returns the scores of all blocks that reach into the stretch, for each setting.
 
-        The target's cache must hold the text up to the stretch's last token, which is so once
-        `stretch.p` has been computed.
+        Computing `stretch.p` has filled the target's cache, from which the states are read.
         """
         first, length = len(stretch.text), len(stretch.text) + len(stretch.tokens)
         whole = [*stretch.text, *stretch.tokens]
@@ -207,7 +198,7 @@ class StateHeadDrafter:
         logits: Tensor,
         step: int,
     ) -> None:
-        """Fills in the scores of one step of all blocks; its last token ends the stretch."""
+        """Fills in the scores of one step of all blocks; `logits` end with the stretch."""
         first = len(stretch.tokens) - len(logits)
         before = [*stretch.text, *stretch.tokens[:first]]
         require_finite(peaks(logits).tolist(), self.name, len(before))

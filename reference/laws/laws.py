@@ -1,8 +1,8 @@
 """Laws: next-token probability distributions at consecutive positions.
 
-Dense laws are rows of probabilities. One-hot laws hold only token ids, not vocabulary-sized rows: a
-greedy choice is a one-hot law. Every sampling method is standard sampling from an adjusted
-distribution (Leviathan et al. 2023, section 2.2).
+`Dense` holds rows of probabilities; `OneHot` holds only the token of each greedy choice. Every
+sampling method is standard sampling from an adjusted distribution (Leviathan et al. 2023, section
+2.2).
 """
 
 from dataclasses import dataclass
@@ -12,17 +12,13 @@ from torch import Tensor
 
 
 def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
-    """Returns one token per row, drawn in proportion to the row's weights.
+    """Returns one token per row, drawn in proportion to the row's weights; shape (...), int64.
 
-    Inverts the distribution function in double precision: the result is the first token whose
-    cumulative weight exceeds a uniform share of the total, so a token of weight 0 is never drawn.
-    `torch.multinomial` draws from the same distribution, but its checks wait for the device.
+    It is the first token whose cumulative weight, in double precision, exceeds a uniform share of
+    the total, so a token of weight 0 is never drawn. `torch.multinomial` draws from the same
+    distribution, but its checks wait for the device.
 
-    Args:
-      weights: shape (..., vocabulary), not negative, with a positive entry in each row.
-
-    Returns:
-      shape (...), int64.
+    weights: shape (..., vocabulary), not negative, with a positive entry in each row.
     """
     cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
     total = cumulative[..., -1:]
@@ -33,12 +29,9 @@ def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def likeliest(logits: Tensor) -> Tensor:
-    """Returns the id of each row's largest logit, ties to the smallest id, shape (positions,).
-
-    On a CPU NumPy compares vectors of numbers where `torch.argmax` compares one by one. A few
-    thousand are compared faster than they are handed to NumPy.
-    """
+    """Returns the id of each row's largest logit, ties to the smallest id, shape (positions,)."""
     on_cpu = logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.float64)
+    # On a CPU `torch.argmax` compares one by one; NumPy is faster except for a few thousand.
     if on_cpu and logits.numel() >= 8192:
         return torch.from_numpy(logits.numpy().argmax(axis=-1))
     return logits.argmax(dim=-1)
@@ -60,7 +53,6 @@ class Dense:
 
     @property
     def device(self) -> torch.device:
-        """The device of the rows."""
         return self.probabilities.device
 
     @property
@@ -80,7 +72,7 @@ class Dense:
         return Dense(self.probabilities[:positions])
 
     def at(self, positions: Tensor) -> "Dense":
-        """Returns the distributions of the positions with these indices, shape (n,), int64."""
+        """Returns the distributions of some positions; indices of shape (n,), int64."""
         return Dense(self.probabilities[positions])
 
     def draw(self, generator: torch.Generator) -> Tensor:
@@ -94,11 +86,11 @@ class Dense:
 
 @dataclass(frozen=True, slots=True)
 class OneHot:
-    """Distributions that put all probability on one token each.
+    """Distributions that put all probability on one token each; methods as in `Dense`.
 
     tokens: shape (positions,), int64.
-    logits: shape (positions, vocabulary); tokens are their argmax. None if no model computed them.
-      Only code that looks at the distribution before the argmax reads them.
+    logits: the logits whose argmax the tokens are, shape (positions, vocabulary); None if no model
+      computed them.
     """
 
     tokens: Tensor
@@ -106,30 +98,23 @@ class OneHot:
 
     @property
     def device(self) -> torch.device:
-        """The device of the tokens."""
         return self.tokens.device
 
     @property
     def witness(self) -> Tensor:
-        """One number per row, finite exactly where the logits were; shape (positions,).
-
-        The maximum of a row with NaN is NaN.
-        """
+        """One number per row, finite exactly where the logits were; shape (positions,)."""
         if self.logits is None:
             return torch.zeros_like(self.tokens, dtype=torch.float32)
         return self.logits.gather(-1, self.tokens[:, None])[:, 0]
 
     def of(self, tokens: Tensor) -> Tensor:
-        """Returns 1 where a position's token is the given one, else 0; shape (positions,)."""
         return (self.tokens == tokens).to(torch.float32)
 
     def first(self, positions: int) -> "OneHot":
-        """Returns the distributions of the first positions."""
         logits = None if self.logits is None else self.logits[:positions]
         return OneHot(self.tokens[:positions], logits)
 
     def at(self, positions: Tensor) -> "OneHot":
-        """Returns the distributions of the positions with these indices, shape (n,), int64."""
         logits = None if self.logits is None else self.logits[positions]
         return OneHot(self.tokens[positions], logits)
 
@@ -138,7 +123,6 @@ class OneHot:
         return self.tokens
 
     def dense(self, vocabulary: int) -> Tensor:
-        """Returns the probabilities, shape (positions, vocabulary), float32."""
         rows = torch.zeros(len(self.tokens), vocabulary, device=self.tokens.device)
         return rows.scatter_(1, self.tokens[:, None], 1.0)
 
@@ -161,10 +145,7 @@ def concatenate(parts: list[Laws]) -> Laws:
 
 
 def overlap(p: Laws, q: Laws) -> Tensor:
-    """Returns beta = sum over x of min(p(x), q(x)) at each position, shape (positions,).
-
-    Leviathan et al. 2023, Theorem 5.
-    """
+    """Returns beta = sum over x of min(p(x), q(x)), (positions,) (Leviathan et al., Theorem 5)."""
     if isinstance(p, OneHot):
         return q.of(p.tokens)
     if isinstance(q, OneHot):

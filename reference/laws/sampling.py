@@ -1,4 +1,4 @@
-"""Sampling settings, and the one function that turns logits into distributions, for p and q."""
+"""Sampling settings, and the function that turns logits into distributions, of target or draft."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ class Sampling:
     Applied in the order of transformers: repetition penalty, temperature, top-k, top-p, min-p.
 
     temperature: 0 for the one-hot argmax (ties go to the smallest id), or at least 1e-6, so that
-      dividing by it overflows no logit.
+      no logit overflows.
     top_k: keep the k largest logits (and their ties); None keeps all.
     top_p: keep the smallest set of tokens whose probability reaches top_p, in (0, 1].
     min_p: drop tokens below min_p times the largest probability, in [0, 1].
-    repetition_penalty: > 0; logits of tokens already in the text are divided by it if positive and
-      multiplied if negative (Keskar et al. 2019). 1 changes nothing.
+    repetition_penalty: above 0; divides positive logits of tokens already in the text, multiplies
+      negative ones (Keskar et al. 2019). 1 changes nothing.
     """
 
     temperature: float = 1.0
@@ -60,11 +60,10 @@ class Sampling:
         """Returns the distributions of consecutive positions.
 
         Args:
-          logits: shape (positions, vocabulary). The last row follows all of text and drafted; each
-            earlier row follows one token less.
-          text: the ids so far, prompt included; only a repetition penalty reads it.
-          drafted: ids after text in one or more parts, each of shape (n,), int64; only a
-            repetition penalty reads them.
+          logits: shape (positions, vocabulary). The last row follows all of `text` and `drafted`;
+            each earlier row follows one token less.
+          text: the ids so far, for the repetition penalty.
+          drafted: the ids after the text, in parts of shape (n,), int64.
         """
         if self.repetition_penalty != 1:
             logits = self._penalised(precise(logits), text, drafted)
@@ -85,14 +84,13 @@ class Sampling:
         return Dense(probabilities)
 
     def _nucleus(self, logits: Tensor) -> Tensor:
-        """Returns logits with -inf for tokens outside the nucleus; the likeliest always stays."""
+        """Returns logits with -inf outside the smallest set that reaches top_p."""
         ascending, order = logits.sort(dim=-1)
         below = ascending.softmax(dim=-1).cumsum(dim=-1) <= 1 - self.top_p
         below[:, -1] = False
         return logits.masked_fill(below.scatter(-1, order, below), -torch.inf)
 
     def _penalised(self, logits: Tensor, text: Sequence[int], drafted: Sequence[Tensor]) -> Tensor:
-        """Returns logits after the repetition penalty for the ids that each row follows."""
         rows, vocabulary = logits.shape
         ids = torch.cat([torch.tensor(text, device=logits.device), *drafted])
         # Row 0 follows all but the last rows - 1 ids, each later row one id more.
@@ -107,7 +105,7 @@ class Sampling:
 
 
 def seeded(device: torch.device, *seed: int) -> torch.Generator:
-    """Returns a generator whose random stream is determined by these numbers only."""
+    """Returns a random generator seeded by these numbers."""
     # The length comes first because SeedSequence ignores trailing zeros.
     state = np.random.SeedSequence((len(seed), *seed)).generate_state(1, np.uint64)[0]
     return torch.Generator(device).manual_seed(int(state) >> 1)

@@ -29,11 +29,11 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class ScoreOptions:
-    """Which scores to compute of a drafter's acceptance.
+    """The settings for which a drafter is scored.
 
-    samplings: sampling settings of the draft to score; one pass serves all of them.
-    leniences: values l of `Scores.lenient_beta`, each in (0, 1].
-    max_gamma: longest draft to score, for drafters that depend on where the block began.
+    samplings: sampling settings of the draft; one pass serves all of them.
+    leniences: values l in (0, 1] for which `Scores.lenient_beta` has a column.
+    max_gamma: longest draft (K), for drafters that depend on where the block began.
     """
 
     samplings: Sequence[Sampling]
@@ -45,19 +45,19 @@ class ScoreOptions:
 class Scores:
     """Acceptance at n consecutive positions of a text x that the target generated.
 
-    beta: sum over y of min(p(y), q(y)) if a block begins at the position, shape (n,), float64
-      (Leviathan et al. 2023, Theorem 5).
+    beta: sum over y of min(p(y), q(y)) if a block begins at the position (Leviathan et al. 2023,
+      Theorem 5), shape (n,), float64.
     ratio: q(x)/p(x), finite, shape (n,), float64; for a one-hot q it may be cut to 1. For drafters
       that depend on where the block began: shape (n, K), column k for a block that began k
       positions earlier.
-    drafted: number of tokens proposed by a block that begins at the position, shape (n,), int64;
-      None if a drafter always proposes as many as requested.
-    rank: rank of x among the drafter's choices, 0 for the likeliest; int64, the shape of ratio.
-      None if the drafter has one choice only, or copies tokens from texts.
-    lenient_beta: sum over y of min(p(y)/l, q(y)), a column for each lenience l (A.5); shape
-      (n, leniences), float64.
-    confidence: how sure the drafter was (`confidence`), with the shape of ratio and then 3; None
-      if no distribution shows it.
+    drafted: number of tokens that a block beginning at the position proposes, shape (n,), int64;
+      None if the drafter always proposes as many as requested.
+    lenient_beta: sum over y of min(p(y)/l, q(y)) for each lenience l (A.5), shape (n, leniences),
+      float64.
+    rank: rank of x among the drafter's choices, from 0, int64, shape of `ratio`; None if the
+      drafter has one choice only.
+    confidence: results of the function `confidence`, shape of `ratio` and then 3; None if the
+      drafter has no distribution.
     """
 
     beta: Tensor
@@ -69,10 +69,7 @@ class Scores:
 
     @property
     def acceptance(self) -> Tensor:
-        """min(1, q(x)/p(x)): the probability that the position is accepted if it is drafted.
-
-        Conditional on the text's token x; has the shape of ratio.
-        """
+        """min(1, q(x)/p(x)): how likely the text's token x is accepted if it is drafted."""
         return self.ratio.clamp(max=1.0)
 
 
@@ -108,15 +105,11 @@ def score_laws(stretch: Stretch, q: Laws, leniences: Sequence[float]) -> Scores:
 
 
 def confidence(q: Laws, tokens: Tensor) -> Tensor | None:
-    """Returns how sure a drafter is at each position, as engines judge it, shape (n, 3), float64.
+    """Returns three measures of how sure a drafter is at each position, shape (n, 3), float64.
 
-    The columns are the largest probability, the same over the mass of the CANDIDATES likeliest
-    tokens, and the probability of the given token. A one-hot law is judged by the law at
-    temperature 1 that it is the argmax of; None where there is no such law.
-
-    Args:
-      q: laws at n positions.
-      tokens: shape (n,), int64.
+    They are the largest probability, its share among the CANDIDATES likeliest tokens, and the
+    probability of the given token. For a one-hot q they are taken at temperature 1; None if it has
+    no logits.
     """
     law = q.at_temperature_one() if isinstance(q, OneHot) else q
     if law is None:
@@ -128,14 +121,10 @@ def confidence(q: Laws, tokens: Tensor) -> Tensor | None:
 
 
 def ranks(q: Laws, tokens: Tensor) -> Tensor | None:
-    """Returns the rank of each token among a drafter's choices, shape (n,), int64, from 0.
+    """Returns the rank of each token among a drafter's choices, shape (n,), int64.
 
     Rank 0 is the likeliest token; ties go to the smallest id. A token that q never draws has the
-    vocabulary's size as its rank.
-
-    Args:
-      q: distributions at n positions; the result is None if they are one-hot without logits.
-      tokens: shape (n,), int64.
+    vocabulary's size as its rank. None if q is one-hot without logits.
     """
     odds = q.logits if isinstance(q, OneHot) else q.probabilities
     if odds is None:
@@ -148,16 +137,11 @@ def ranks(q: Laws, tokens: Tensor) -> Tensor | None:
 
 
 def lenient_overlaps(p: Laws, q: Laws, leniences: Sequence[float]) -> list[Tensor]:
-    """Returns beta under each lenience l: sum over y of min(p(y)/l, q(y)), up to rounding.
+    """Returns beta under each lenience l: sum over y of min(p(y)/l, q(y)), shape (n,) each.
 
-    Leviathan et al. 2023, A.5. At temperature 0 it is q's probability of the tokens that lenience
-    accepts, where p(y) >= l max p and p is the distribution before the argmax.
-
-    Args:
-      p, q: the target's and the drafter's distributions at n positions; a one-hot p has logits.
-
-    Returns:
-      one tensor per lenience l, shape (n,).
+    Leviathan et al. 2023, A.5. At temperature 0 it is q's probability of the tokens with
+    p(y) >= l max p, where p is the target's distribution at temperature 1 (a one-hot p needs
+    logits).
     """
     if isinstance(p, Dense) and isinstance(q, Dense):
         return [

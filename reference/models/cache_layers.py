@@ -7,7 +7,7 @@ from torch import Tensor
 from transformers.cache_utils import DynamicLayer, StaticLayer
 
 # A layer grows by this many positions at a time; each growth copies the whole layer.
-ROOM = 256
+GROWTH = 256
 
 
 class RoomyLayer(DynamicLayer):  # type: ignore[misc]
@@ -16,8 +16,7 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
     A rollback changes one number, and a step copies one token. transformers' own growing layers
     copy all of their content at every pass; in small models that takes longer than the attention.
 
-    keys, values: shape (batch, heads, capacity, width). Content from `length` on is unused, for
-      example after a rollback, and will be overwritten.
+    keys, values: shape (batch, heads, capacity, width); content from `length` on is unused.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -49,35 +48,26 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
         self.length = 0
 
     def crop(self, tokens_to_remove: int) -> None:
-        """Drops the last tokens; the argument is their number, negated."""
+        """Drops the last tokens; `tokens_to_remove` is their number, negated."""
         self.length = max(self.length + tokens_to_remove, 0)
 
 
 def grown(held: Tensor, length: int) -> Tensor:
-    """Returns a layer's keys or values with capacity for a length; new positions are not filled.
-
-    Args:
-      held: shape (..., capacity, width).
-    """
-    *rows, room, width = held.shape
-    roomier = held.new_empty(*rows, -(-length // ROOM) * ROOM, width)
-    roomier[..., :room, :] = held
-    return roomier
+    """Returns keys or values, shape (..., capacity, width), with room for `length` positions."""
+    *rows, capacity, width = held.shape
+    larger = held.new_empty(*rows, -(-length // GROWTH) * GROWTH, width)
+    larger[..., :capacity, :] = held
+    return larger
 
 
 class FixedLayer(StaticLayer):  # type: ignore[misc]
-    """Keys and values in tensors that never move; the model says where each pass writes.
+    """Keys and values in tensors that never move; attention reads them whole, under a mask.
 
-    transformers' own fixed layers each count their tokens, so every pass and every rollback writes
-    a number into each layer. Attention reads the whole tensors under a mask.
+    All layers share `length`, the number of tokens before a pass (shape (), int64). transformers'
+    own fixed layers each count their tokens, so every pass and rollback writes into each layer.
     """
 
     def __init__(self, capacity: int, length: Tensor) -> None:
-        """Makes an empty layer.
-
-        Args:
-          length: tokens of the text before a pass, shape (), int64; one tensor for all layers.
-        """
         super().__init__(capacity)
         self.cumulative_length = length
 

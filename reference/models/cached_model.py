@@ -1,4 +1,4 @@
-"""The common part of all transformers models here: a decoder with a cache that rolls back."""
+"""The common part of all transformers models: a decoder with a cache that rolls back."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -30,12 +30,7 @@ class CachedModel(ABC):
     kind: ClassVar[str]
 
     def __init__(self, module: Any, name: str) -> None:
-        """Wraps a loaded model.
-
-        Raises:
-          ValueError: if it keeps no cache, if its cache cannot be rolled back (recurrent state), or
-            if its family cannot process several tokens in one pass.
-        """
+        """Wraps a loaded model; refuses one that cannot be decoded speculatively."""
         self.module = module.eval()
         self.name = name
         config = module.config.get_text_config(decoder=True)
@@ -62,16 +57,14 @@ class CachedModel(ABC):
         """Returns an empty cache, which stays exact under rollbacks."""
 
     @abstractmethod
-    def beginning(self, prompt: Sequence[int]) -> list[int]:
-        """Returns the ids to continue, without a pass (see `reference.models.model.Model`)."""
+    def beginning(self, prompt: Sequence[int]) -> list[int]: ...
 
     @abstractmethod
-    def start(self, prompt: Sequence[int]) -> list[int]:
-        """Reads the prompt; returns the ids to continue (see `reference.models.model.Model`)."""
+    def start(self, prompt: Sequence[int]) -> list[int]: ...
 
     @abstractmethod
     def _logits(self, tokens: Tensor, parents: Sequence[int] | None) -> Tensor:
-        """Returns the logits after each of the tokens, which are appended to the cache."""
+        """Appends tokens to the cache; returns the logits after each of them."""
 
     def _forget(self) -> None:
         self._cache = self._empty_cache()
@@ -80,7 +73,6 @@ class CachedModel(ABC):
             states.clear()
 
     def _grow(self, tokens: int) -> None:
-        """Records that a pass over so many tokens was made."""
         self._length += tokens
         for states in self._all_states():
             states.keep(self._length)
@@ -116,18 +108,14 @@ class CachedModel(ABC):
         return self._states.at(position)
 
     def tap(self, boundaries: Boundaries) -> None:
-        """Records the hidden states at some boundaries of the layers, from the next text on.
-
-        Args:
-          boundaries: boundaries, counted as in `reference.models.states.Taps`.
-        """
+        """Records the hidden states at some boundaries of the layers, from the next text on."""
         if boundaries not in self._tapped:
             self._tapped[boundaries] = States(Taps(self.module, boundaries, name=self.name))
 
     def tapped(self, boundaries: Boundaries, first: int, end: int) -> Tensor | None:
-        """Returns recorded states of positions of the text, shape (positions, states · width).
+        """Returns recorded states of the positions from first up to end.
 
-        None if one of the positions is not in the cache.
+        Shape (positions, boundaries · width); None if one of the positions is not in the cache.
         """
         return self._tapped[boundaries].between(first, end)
 
@@ -182,9 +170,8 @@ class CachedModel(ABC):
 def forbidden_ids(module: Any, device: torch.device) -> Tensor | None:
     """Returns the ids that a model must not emit, shape (n,), int64; None if there are none.
 
-    They are the ids that the model's own settings exclude (Marian models, for example, must never
-    emit their padding token, whose logit has no meaning), and the padding token of decoders that
-    skip padding when they count positions (M2M100, for example).
+    The model's settings exclude some ids: Marian's padding token has a meaningless logit. Decoders
+    that skip padding when they count positions (M2M100) must not emit their padding token.
     """
     settings = module.generation_config
     ends = settings.eos_token_id

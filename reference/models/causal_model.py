@@ -11,7 +11,7 @@ from transformers.cache_utils import DynamicLayer
 
 from reference.models.cache_layers import RoomyLayer
 from reference.models.cached_model import CachedModel
-from reference.models.tree_mask import tree_mask
+from reference.models.text_tree import tree_mask
 
 
 class CausalModel(CachedModel):
@@ -20,11 +20,6 @@ class CausalModel(CachedModel):
     kind = "decoder-only"
 
     def __init__(self, module: Any, name: str) -> None:
-        """Wraps a loaded model.
-
-        Raises:
-          ValueError: if it is an encoder, or if its cache cannot be rolled back.
-        """
         super().__init__(module, name)
         # Only BERT and its relatives have both settings.
         family = type(module.config)
@@ -73,7 +68,7 @@ class CausalModel(CachedModel):
         return self._forward(tokens, logits_to_keep=0, parents=parents)
 
     def _require_tree_mask(self) -> None:
-        """Refuses branching drafts if a mask cannot decide what a token attends to."""
+        """Refuses branching drafts where a mask does not decide what a token attends to."""
         if self._windowed or not self._takes_positions:
             lacks = "sliding windows" if self._windowed else "positions of its own counting"
             raise ValueError(
@@ -84,7 +79,7 @@ class CausalModel(CachedModel):
     def _forward(
         self, tokens: Tensor, logits_to_keep: int, parents: Sequence[int] | None = None
     ) -> Tensor:
-        """Returns the last logits_to_keep rows; all rows for 0."""
+        """Returns the last `logits_to_keep` rows of a pass; 0: all rows."""
         if parents is None:
             end = self._length + len(tokens)
             positions = torch.arange(self._length, end, device=self.device)
@@ -96,7 +91,6 @@ class CausalModel(CachedModel):
     def _run(
         self, tokens: Tensor, logits_to_keep: int, positions: Tensor, mask: Tensor | None = None
     ) -> Tensor:
-        """Returns the last rows of a pass over tokens at the given positions."""
         given = {"position_ids": positions[None]} if self._takes_positions else {}
         if mask is not None:
             given["attention_mask"] = mask

@@ -1,9 +1,8 @@
 """A model with compiled short passes: fixed shapes over a cache that never moves.
 
-`torch.compile` makes one program per shape. So the cache has a fixed size, and a pass is padded to
-the next width that has a program. Padding and rolled-back tokens are beyond the cache's length:
-attention does not read them, and later passes overwrite them. On CUDA the programs are replayed as
-graphs.
+`torch.compile` makes one program for each shape. So the cache has a fixed size, and a pass is
+padded to the next width that has a program. Attention does not read what lies beyond the cache's
+length, and later passes overwrite it. On CUDA the programs are replayed as graphs.
 """
 
 import textwrap
@@ -23,18 +22,18 @@ MOST_PROGRAMS = 256
 
 
 class CompileError(ValueError):
-    """Compiling a model failed."""
+    """A model could not be compiled."""
 
 
 class OneCacheError(TypeError):
-    """A compiled model cannot be copied: its programs are bound to its one cache."""
+    """A compiled model cannot be copied, because its programs are bound to its cache."""
 
 
 class CompiledModel(CausalModel):
     """A decoder-only model with compiled passes, behind the `Model` protocol.
 
-    Prompts, and passes wider than every program, run uncompiled. Hidden states and branching drafts
-    are not supported.
+    Prompts, and passes wider than every program, run uncompiled. There are no hidden states and no
+    branching drafts.
     """
 
     def __init__(
@@ -51,7 +50,6 @@ class CompiledModel(CausalModel):
           model: its module is taken over; do not use this model afterwards.
           longest: tokens of the longest text, prompt included.
           widths: numbers of tokens of the passes to compile, at least 1 each.
-          backend: the backend of `torch.compile`.
         """
         self._widths = sorted(set(widths))
         self._capacity = longest + max(self._widths)
@@ -83,7 +81,7 @@ class CompiledModel(CausalModel):
 
     @torch.inference_mode()
     def _prepare(self, backend: str | Callable[..., Any]) -> None:
-        """Makes and runs a program for every width; later passes overwrite the cache content."""
+        """Makes a program for every width and runs it; later passes overwrite the cache."""
         cuda = self.device.type == "cuda"
         try:
             self._pass(torch.zeros(1, dtype=torch.int64, device=self.device))
@@ -147,12 +145,10 @@ class CompiledModel(CausalModel):
 def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, Any]:
     """Returns the arguments of `torch.compile` for one program.
 
-    A program is only called with tokens of one width, and everything else it reads never changes,
-    so it needs no guards. Checking every layer and every tensor's size, and the programs of other
-    widths first, would take a good part of a small model's pass.
+    A program is called with tokens of one width only, and nothing else that it reads changes, so it
+    needs no guards: they would take a good part of a small model's pass.
 
-    Args:
-      graphs: whether the program is recorded as a CUDA graph.
+    graphs: whether the program is recorded as a CUDA graph.
     """
     options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe}
     if backend == "inductor":

@@ -1,4 +1,4 @@
-"""Models spread over several devices by accelerate: parsing device maps, and finding the input."""
+"""Models that accelerate spreads over several devices: their device maps and input device."""
 
 import json
 from collections.abc import Mapping
@@ -13,13 +13,9 @@ DeviceMap = str | Mapping[str, str | int]
 
 
 def parse_device_map(text: str) -> DeviceMap:
-    """Returns the device map that a user names: one of AUTOMATIC, or a device for each module.
+    """Returns a user's device map: one of AUTOMATIC, or a device of this machine for each module.
 
-    Args:
-      text: a name, or a JSON object such as {"": "cpu"} or {"model": 0, "lm_head": 1}.
-
-    Raises:
-      ValueError: if it is neither, or if this machine lacks a device.
+    text: a name, or a JSON object such as {"": "cpu"} or {"model": 0, "lm_head": 1}.
     """
     if text in AUTOMATIC:
         return text
@@ -45,14 +41,7 @@ def parse_device_map(text: str) -> DeviceMap:
 
 
 def require_modules(module: Any, device_map: DeviceMap, name: str) -> None:
-    """Refuses a device map that does not fit a model.
-
-    Args:
-      device_map: a device for each module; accelerate's own maps fit any model.
-
-    Raises:
-      ValueError: if it names a module that the model lacks, or leaves out a weight.
-    """
+    """Refuses a device map that names a module that the model lacks, or leaves out a weight."""
     if isinstance(device_map, str):
         return
     modules = dict(module.named_modules())
@@ -71,7 +60,7 @@ def is_spread(module: Any) -> bool:
 
 
 def input_device(module: Any) -> torch.device:
-    """Returns the device for a model's input ids, where its logits arrive, too."""
+    """Returns the device of a model's input ids and of its logits."""
     if is_spread(module):
         # A layer that is stored elsewhere and loaded for each pass knows where it runs.
         hook = getattr(module.get_input_embeddings(), "_hf_hook", None)

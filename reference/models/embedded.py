@@ -1,4 +1,4 @@
-"""The embedded pair: where its files are, and which library files it was not trained on."""
+"""The embedded models: where their files are, and which library files are held out of training."""
 
 import hashlib
 import os
@@ -19,10 +19,7 @@ def weights_folder(model: str) -> Path:
 
 
 def held_out(relative_path: str) -> bool:
-    """Returns whether a library file is held out of training; paths have forward slashes.
-
-    One file in sixteen is: where the first byte of the path's SHA-256 is divisible by 16.
-    """
+    """Returns whether a library file is held out of training: one in 16, by its path's hash."""
     return hashlib.sha256(relative_path.encode()).digest()[0] % HELD_OUT_SHARE == 0
 
 

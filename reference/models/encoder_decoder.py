@@ -22,11 +22,6 @@ class EncoderDecoderModel(CachedModel):
     kind = "encoder-decoder"
 
     def __init__(self, module: Any, name: str) -> None:
-        """Wraps a loaded model.
-
-        Raises:
-          ValueError: if its cache cannot be rolled back, or if no start token is configured.
-        """
         super().__init__(module, name)
         # Marian models may read one vocabulary and write another.
         written = getattr(module.config, "decoder_vocab_size", None)

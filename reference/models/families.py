@@ -1,4 +1,4 @@
-"""Peculiarities of transformers model families that matter for decoding, known before any pass."""
+"""Peculiarities of transformers model families that decoding must know before any pass."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -16,17 +16,12 @@ UNFIT: Mapping[str, str] = MappingProxyType(
 # Names of the setting for the most positions of a text; the decoder's first.
 POSITIONS = ("max_decoder_position_embeddings", "max_position_embeddings", "max_seq_len")
 ENCODER_POSITIONS = ("max_encoder_position_embeddings", *POSITIONS)
-# Their attention uses distances only, which padding on the left does not change.
+# Families whose attention uses distances only, which padding on the left does not change.
 DISTANCES_ALONE = frozenset({"bloom", "mpt"})
 
 
 def require_fit(config: Any, name: str) -> None:
-    """Refuses a family whose passes over several tokens differ from its single steps.
-
-    Args:
-      config: the model's configuration.
-      name: the model's name, for the message.
-    """
+    """Refuses a model whose passes over several tokens differ from its single steps."""
     reason = UNFIT.get(config.model_type)
     if _drops_tokens(config):
         reason = "its experts have a capacity, beyond which a pass drops tokens that steps keep"
@@ -38,7 +33,7 @@ def require_fit(config: Any, name: str) -> None:
 
 
 def _drops_tokens(config: Any) -> bool:
-    """Returns whether experts drop tokens when too many tokens of a pass choose them."""
+    """Returns whether an expert that too many tokens of a pass choose drops some of them."""
     if getattr(config, "expert_capacity", None) is None:
         return False
     # NLLB-MoE's capacity is a share of the pass; at 1 no token is dropped.
@@ -46,16 +41,16 @@ def _drops_tokens(config: Any) -> bool:
 
 
 def position_limit(config: Any, names: tuple[str, ...]) -> int | None:
-    """Returns the first of the named settings that a configuration has; None: no limit."""
+    """Returns the value of the first of these settings that a configuration has, or None."""
     found = (getattr(config, name, None) for name in names)
     return next((int(limit) for limit in found if limit is not None), None)
 
 
 def rope_switch_length(config: Any) -> int | None:
-    """Returns the text length up to which a long-RoPE model uses its short factors.
+    """Returns the text length up to which a long-RoPE model uses its short factors, or None.
 
     A pass uses the factors for its last position, so a text that grows across this length would
-    mix both in one cache (Phi-3 and Phi-4 with 128k positions). None: the factors never change.
+    mix both in one cache (Phi-3 and Phi-4 with 128k positions).
     """
     parameters = getattr(config, "rope_parameters", None) or {}
     kinds = parameters.values() if "rope_type" not in parameters else [parameters]
@@ -75,10 +70,7 @@ def leaves_padding_out(part: Any) -> bool:
 
 
 def unapplied_settings(generation_config: Any) -> dict[str, object]:
-    """Returns the generation settings of a model that change its output, by name.
-
-    The decoder here ignores them: its caller chooses the settings.
-    """
+    """Returns a model's own generation settings that this decoder ignores, by name."""
     found: dict[str, object] = {}
     for name, neutral in NEUTRAL.items():
         value = getattr(generation_config, name, None)

@@ -15,7 +15,7 @@ from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from transformers.utils import logging as transformers_logging
 
-# The cache has one of these for everything that was loaded before.
+# The local cache has one of these for every model or tokenizer that was loaded before.
 FIRST_FILES = ("config.json", "tokenizer_config.json", "tokenizer.json")
 PORTS = {"https": 443, "http": 80}
 CONNECTION_SECONDS = 10.0
@@ -39,10 +39,9 @@ def _without_bar(bar: Callable[..., Any], arguments: Any, settings: dict[str, An
 
 
 def require_reachable(name: str, revision: str | None) -> None:
-    """Refuses a name that only the hub can resolve if the hub cannot be reached.
+    """Refuses a name that must come from the hub if the hub cannot be reached.
 
-    The hub's own library would retry for most of a minute. Behind a proxy, or if the user has
-    chosen offline work, that library decides.
+    The hub's own library would retry for most of a minute.
     """
     if Path(name).exists() or constants.HF_HUB_OFFLINE or getproxies():
         return
@@ -52,11 +51,7 @@ def require_reachable(name: str, revision: str | None) -> None:
 
 
 def require_hub() -> None:
-    """Checks that the hub can be reached, unless the user has chosen offline work or a proxy.
-
-    Raises:
-      ConnectionError: if it cannot be reached.
-    """
+    """Raises ConnectionError if the hub cannot be reached; offline work and proxies pass."""
     if constants.HF_HUB_OFFLINE or getproxies():
         return
     hub = urlsplit(constants.ENDPOINT)
@@ -69,7 +64,7 @@ def require_hub() -> None:
         ) from error
 
 
-# Errors of transformers for a missing folder, or for damaged files.
+# Errors of transformers for a missing folder or damaged files.
 UNLOADABLE = (
     OSError,
     ValueError,
@@ -86,17 +81,14 @@ TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.spm", "*.tiktoken")
 ADVICE = "name a folder that save_pretrained wrote, or a model of the Hugging Face hub"
 
 
-def unloadable(kind: str, name: str, error: Exception) -> ValueError:
-    """Returns an error that says why something could not be loaded."""
-    reason = _missing(kind, Path(name))
-    if reason is None:
-        reason = _first_line(error)
-    else:
-        reason += f"; {ADVICE}"
-    return ValueError(f"{kind} {name!r} could not be loaded: {reason}")
+def unloadable(what: str, name: str, error: Exception) -> ValueError:
+    """Returns an error that says why a "model" or "tokenizer" could not be loaded."""
+    reason = _missing(Path(name), tokenizer=what == "tokenizer")
+    reason = _first_line(error) if reason is None else f"{reason}; {ADVICE}"
+    return ValueError(f"{what} {name!r} could not be loaded: {reason}")
 
 
-def _missing(kind: str, path: Path) -> str | None:
+def _missing(path: Path, *, tokenizer: bool) -> str | None:
     """Returns an obvious reason why a path is no model or tokenizer folder, or None."""
     if path.is_file():
         return "it is a file"
@@ -105,7 +97,7 @@ def _missing(kind: str, path: Path) -> str | None:
         is_path = path.is_absolute() or len(path.parts) > 2
         return "there is no such folder" if is_path else None
     lacks = [] if (path / CONFIGURATION).is_file() else [CONFIGURATION]
-    if kind == "tokenizer":
+    if tokenizer:
         if any(file for pattern in TOKENIZER_FILES for file in path.glob(pattern)):
             return None
         lacks.append("tokenizer.json")

@@ -16,11 +16,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 
 
 def resolve_device(device: str) -> torch.device:
-    """Returns the device for "auto", "cpu" or "cuda".
-
-    Raises:
-      ValueError: for "cuda" on a machine without a CUDA device.
-    """
+    """Returns the device for "auto", "cpu" or "cuda"; refuses "cuda" where there is none."""
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device must be one that this machine has, got cuda without a CUDA device")
     if device == "auto":
@@ -46,10 +42,6 @@ def load_model(
       dtype: "float32", "bfloat16", "float16", or "auto": float32 on a CPU, the checkpoint's own
         elsewhere.
       trust_remote_code: whether code from the repository may run.
-
-    Raises:
-      ValueError: if it cannot be loaded, if its cache cannot be rolled back, or if the device map
-        does not fit the model.
     """
     on_cpu = device.type == "cpu"
     if device_map is not None and not isinstance(device_map, str):
@@ -98,11 +90,7 @@ def adapter_of(module: Any) -> type[CachedModel]:
 def load_tokenizer(
     name: str, *, revision: str | None = None, trust_remote_code: bool = False
 ) -> Any:
-    """Returns the tokenizer of a Hugging Face name or folder.
-
-    Raises:
-      ValueError: if there is none.
-    """
+    """Returns the tokenizer of a Hugging Face name or folder."""
     try:
         require_reachable(name, revision)
         with quiet():
@@ -114,7 +102,7 @@ def load_tokenizer(
 
 
 def require_same_tokenizer(target: Any, draft: Any, *, target_name: str, draft_name: str) -> None:
-    """Refuses a pair with different tokenizers; padded row widths may differ."""
+    """Refuses a pair with different tokenizers."""
     if target.get_vocab() != draft.get_vocab():
         raise ValueError(
             f"target and draft must share one tokenizer, got {target_name} with {len(target)} "
@@ -132,7 +120,7 @@ def require_same_kind(target: CachedModel, draft: CachedModel) -> None:
 
 
 def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
-    """Returns a model's end-of-text ids: its configuration has none, one or a list."""
+    """Returns a model's end-of-text ids, else its tokenizer's."""
     ids = module.generation_config.eos_token_id
     if ids is None:
         ids = tokenizer.eos_token_id
@@ -142,11 +130,7 @@ def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
 
 
 def encode_chat(tokenizer: Any, prompt: str, *, name: str) -> list[int]:
-    """Returns the ids of a user's message in the tokenizer's chat template, before the answer.
-
-    Raises:
-      ValueError: if the tokenizer has no chat template.
-    """
+    """Returns the ids of a user's message in the tokenizer's chat template, before the answer."""
     if tokenizer.chat_template is None:
         raise ValueError(
             f"a chat needs a tokenizer with a chat template, got {name}'s, which has none"

@@ -13,13 +13,12 @@ from torch import Tensor
 class Model(Protocol):
     """An autoregressive model whose cache grows by tokens and rolls back to a length.
 
-    The text of a decoder-only model begins with its prompt; the text of an encoder-decoder begins
-    with the decoder's start token, and its encoder reads the prompt. Decoding treats both alike.
+    The text of a decoder-only model begins with its prompt. The text of an encoder-decoder model
+    begins with the decoder's start token; its encoder reads the prompt. Decoding treats both alike.
     """
 
     @property
-    def name(self) -> str:
-        """The model's name in error messages and reports."""
+    def name(self) -> str: ...
 
     @property
     def vocabulary(self) -> int:
@@ -37,7 +36,7 @@ class Model(Protocol):
     def rope_switch_length(self) -> int | None:
         """Text length at which the model switches RoPE scaling; None if it does not.
 
-        A text must not grow across this length. A prompt that is already longer is fine.
+        A text must not grow across this length, but its prompt may be longer.
         """
 
     @property
@@ -49,46 +48,36 @@ class Model(Protocol):
         """Seconds inside the model's forward passes so far."""
 
     def beginning(self, prompt: Sequence[int]) -> list[int]:
-        """Returns the ids to continue after a prompt. Runs no pass.
+        """Returns the ids to continue after a prompt, without a pass.
 
-        Raises:
-          ValueError: if the prompt is empty or longer than the model's positions.
+        Refuses a prompt that is empty or longer than the model's positions.
         """
 
     def start(self, prompt: Sequence[int]) -> list[int]:
-        """Reads the prompt and returns the ids to continue; the cache lacks only the last of them.
-
-        Raises:
-          ValueError: if the prompt is empty or longer than the model's positions.
-        """
+        """Reads the prompt and returns `beginning`; the cache then lacks its last id only."""
 
     def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
-        """Appends tokens to the cache and returns the logits after each of them.
+        """Appends tokens to the cache; returns the logits after each, shape (n, vocabulary).
 
         Args:
           tokens: shape (n,), int64, n >= 1.
           parents: for each token, the index of the token that it follows; -1: the cache's last
             token. None: each follows the previous one. After a pass that branches, `keep` must be
             called next.
-
-        Returns:
-          shape (n, vocabulary).
         """
 
     def state(self, position: int) -> Tensor | None:
         """Returns the input of the output embedding at a position of the text, shape (width,).
 
-        Available for positions in the cache, except the prompt's before its last but one;
-        None elsewhere. Costs no further pass. Heads on the model draft from these states.
+        Drafting heads read it. None for positions that are not in the cache, and for a prompt's
+        positions before its last but one.
         """
 
     def keep(self, length: int, places: Sequence[int]) -> None:
         """Keeps the first `length` tokens of the cache, and some of those after them.
 
-        Args:
-          length: at most the cache's length.
-          places: indices of tokens to keep, ascending, counted from `length`. Each of these tokens
-            must follow the one kept before it.
+        places: indices of tokens after `length`, ascending, counted from there; each of these
+          tokens must follow the one kept before it.
         """
 
     def rollback(self, length: int) -> None:
@@ -96,19 +85,18 @@ class Model(Protocol):
 
 
 def text_limit(model: Model, given: int) -> int | None:
-    """Returns the most positions of a text; None: no limit.
+    """Returns the most positions that a text may grow to; None: no limit.
 
-    Args:
-      given: length of the text's beginning, which is read in one pass but for its last token.
+    given: number of the text's first ids, which are read in one pass but for the last.
     """
-    turn = model.rope_switch_length
-    if turn is None or given - 1 > turn:
+    switch = model.rope_switch_length
+    if switch is None or given - 1 > switch:
         return model.max_length
-    return turn if model.max_length is None else min(turn, model.max_length)
+    return switch if model.max_length is None else min(switch, model.max_length)
 
 
 def positions_of(model: Model, limit: int, role: str = "") -> str:
-    """Returns the words for a limit of positions in a message."""
+    """Returns the words of a message for a limit that `text_limit` returned."""
     if limit == model.rope_switch_length:
         return (
             f"{limit} positions up to which {role}{model.name} keeps its short rotary factors, or "
@@ -120,21 +108,17 @@ def positions_of(model: Model, limit: int, role: str = "") -> str:
 def peaks(logits: Tensor) -> Tensor:
     """Returns each row's largest logit, shape (positions,).
 
-    It is finite exactly where the row gives a distribution: a row must not have NaN or +inf, nor
-    consist of -inf only. Single entries of -inf (impossible tokens) are fine.
+    It is finite exactly where the row gives a distribution: NaN, +inf and a row of -inf all show.
     """
     return logits.amax(dim=-1)  # propagates NaN
 
 
 def require_finite(witness: Sequence[float], name: str, first_position: int) -> None:
-    """Stops a run whose model returns logits that give no distribution.
+    """Raises FloatingPointError if a model's logits gave no distribution.
 
     Args:
       witness: the `peaks` of consecutive positions, or other numbers finite at the same places.
       first_position: index in the text of the token that the first row predicts.
-
-    Raises:
-      FloatingPointError: with model and position.
     """
     for offset, number in enumerate(witness):
         if not math.isfinite(number):

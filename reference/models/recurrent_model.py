@@ -1,8 +1,8 @@
-"""Models with recurrent layers: after a rollback, accepted tokens of the block are read again.
+"""Models with recurrent layers: after a rollback they read the block's accepted tokens again.
 
 A recurrent state summarises the whole text and cannot be shortened. So the states are copied before
-each block. A rollback restores them and reads the accepted tokens again: a + 1 tokens after a
-rejection that follows a accepted ones, the last token of the earlier text included.
+each block. A rollback restores them and reads a + 1 tokens again if a were accepted: these, and the
+last token of the text before the block.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from transformers.cache_utils import (
 from reference.models.cache_layers import RoomyLayer
 from reference.models.causal_model import CausalModel
 
-# Their layers keep states in themselves, not only in the cache.
+# Families whose layers keep states in themselves, not only in the cache.
 IN_THEMSELVES = frozenset({"recurrent_gemma"})
 # Relative to the range of the logits: above rounding, far below the effect of a lost state.
 TRIAL_TOLERANCE = 0.02
@@ -43,7 +43,6 @@ class RecurrentModel(CausalModel):
     """
 
     def __init__(self, module: Any, name: str) -> None:
-        """Wraps a loaded model, and tests that its passes continue from its states."""
         super().__init__(module, name)
         self.read_again = 0
         self._require_steps()
@@ -52,7 +51,7 @@ class RecurrentModel(CausalModel):
     def _require_steps(self) -> None:
         """Refuses a model whose passes over several tokens ignore the state before them.
 
-        Tested on the model itself, not by a list of families: some do so only for prompts.
+        Tested on the model, not by its family: some families do so only for prompts.
         """
         ids = torch.arange(1, 7, device=self.device) % self.vocabulary
         self.start(ids[:3].tolist())
@@ -69,7 +68,7 @@ class RecurrentModel(CausalModel):
         self._forget()
 
     def _require_rollback(self) -> None:
-        """Accepts the model: all of its state is in its cache and can be restored from there."""
+        """Refuses nothing: all of the model's state can be restored from its cache."""
 
     def _empty_cache(self) -> Cache:
         cache = DynamicCache(config=self.module.config)
@@ -79,7 +78,7 @@ class RecurrentModel(CausalModel):
         return cache
 
     def _layer(self, layer: Any) -> Any:
-        """Returns a layer that can be rolled back, in place of transformers' own layer."""
+        """Returns a layer that can be rolled back, to replace transformers' layer."""
         attends = isinstance(layer, DynamicLayer)
         if is_recurrent(layer):
             return RecurrentAndRoomyLayer(layer.number_of_states) if attends else layer
@@ -163,26 +162,25 @@ def is_recurrent(layer: Any) -> bool:
 
 
 class Snapshot:
-    """Saved states of a cache's recurrent layers, and the ids of the whole text.
+    """A copy of the states of a cache's recurrent layers, and the ids of the whole text.
 
-    length: number of tokens that the saved states have read.
+    length: number of tokens that these states have read.
     """
 
     def __init__(self, layers: Sequence[Any]) -> None:
-        """Saves the states before any token."""
         self._layers = [layer for layer in layers if is_recurrent(layer)]
         self._copies: list[_Copy] | None = None
         self._ids: list[Tensor] = []
         self.length = 0
 
     def before(self, tokens: Tensor) -> None:
-        """Records tokens that the next pass will read, and saves the states if a copy is due."""
+        """Records the tokens that the next pass will read, and copies the states if that is due."""
         if self._copies is None:
             self._copies = [_copied(layer) for layer in self._layers]
         self._ids.append(tokens)
 
     def move(self, length: int) -> None:
-        """Requests that the states after `length` tokens are saved before the next pass."""
+        """Requests a copy of the states after `length` tokens, made before the next pass."""
         if length != self.length:
             self.length, self._copies = length, None
 
@@ -192,7 +190,7 @@ class Snapshot:
         return self._ids[0]
 
     def bring_back(self) -> None:
-        """Restores the saved states in the layers."""
+        """Copies the states back into the layers."""
         assert self._copies is not None
         for layer, (started, states) in zip(self._layers, self._copies, strict=True):
             layer.has_previous_state.update(started)

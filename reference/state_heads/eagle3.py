@@ -33,7 +33,7 @@ class Eagle3Shape:
     taps: boundaries of the target's layers at which the head reads states.
     norm_before_residual: whether the layer adds its result to the normed state.
     norm_output: whether the next step reads the state after the last norm.
-    norm_before_fc: whether the concatenated target states are normed.
+    norm_before_fc: whether the target's states are normed first.
     own_embedding, own_output: whether the head has these matrices; else it uses the target's.
     """
 
@@ -50,12 +50,11 @@ class Eagle3Shape:
 
 
 def shape_for(target: Any, *, hidden: int | None = None) -> Eagle3Shape:
-    """Returns the sizes of a head of one layer that drafts a target's whole vocabulary.
+    """Returns the sizes of a head of one layer for a target's whole vocabulary.
 
-    Its taps are the servers' default, as far as the target has such layers.
+    Its taps are the default of servers, as far as the target has such layers.
 
-    Args:
-      hidden: units of the feed-forward layer; None: four times the target's width.
+    hidden: units of the feed-forward layer; None: four times the target's width.
     """
     own = target.config.get_text_config(decoder=True)
     layers, width = own.num_hidden_layers, own.hidden_size
@@ -81,12 +80,12 @@ class WideLayer(LlamaDecoderLayer):  # type: ignore[misc]
 
     def __init__(self, config: Any, *, norm_before_residual: bool) -> None:
         super().__init__(config, layer_idx=0)
-        for name in ("q_proj", "k_proj", "v_proj"):
-            narrow = getattr(self.self_attn, name)
+        for projection in ("q_proj", "k_proj", "v_proj"):
+            narrow = getattr(self.self_attn, projection)
             wide = nn.Linear(
                 2 * config.hidden_size, narrow.out_features, bias=narrow.bias is not None
             )
-            setattr(self.self_attn, name, wide)
+            setattr(self.self_attn, projection, wide)
         self.hidden_norm = LlamaRMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         self.norm_before_residual = norm_before_residual
 
@@ -105,12 +104,6 @@ class Eagle3(StateHead):
     d2t: Tensor
 
     def __init__(self, shape: Eagle3Shape, target: Any) -> None:
-        """Makes an untrained head.
-
-        Args:
-          shape: the head's sizes.
-          target: a `PreTrainedModel`, whose embeddings the head uses if it has none.
-        """
         super().__init__(target)
         body = shape.body
         self.shape = shape

@@ -36,7 +36,7 @@ def load_eagle3(folder: Path, target: Any, *, name: str) -> Eagle3:
     if "d2t" in tensors:
         _require_map(folder, tensors["d2t"], mask, head.shape)
     head.load_state_dict(tensors, strict=False)
-    return head.beside(target)
+    return head.placed_like(target)
 
 
 def save_eagle3(folder: Path, head: Eagle3) -> None:

@@ -1,9 +1,8 @@
-"""Heads on the target's hidden states: their common part, and all drafts of a text in one pass.
+"""Heads on the target's hidden states: their common part, and all drafts of a text at once.
 
-At position i such a head reads a state of token i and the embedding of token i + 1. From its result
-it predicts token i + 2, and reads the result as the state at position i + 1. The first state of a
-draft is the target's, later ones are the head's own (Li et al. 2025, EAGLE-3; DeepSeek-AI 2024,
-section 2.2).
+At position i a head reads a state of token i and the embedding of token i + 1. Its result predicts
+token i + 2, and is the state at position i + 1. The first state of a draft is the target's, later
+ones are the head's own (Li et al. 2025, EAGLE-3; DeepSeek-AI 2024, section 2.2).
 """
 
 from abc import ABC, abstractmethod
@@ -18,42 +17,40 @@ from reference.models.cache_layers import RoomyLayer
 
 
 class StateHead(nn.Module, ABC):
-    """A head on a target's hidden states.
+    """A head that drafts from a target's hidden states; it uses the target's embeddings.
 
     taps: boundaries of the target's layers whose states the head reads, concatenated
-      (`reference.models.states`).
+      (`reference.models.states.Taps`).
     depth: number of the head's own layers, which cache keys and values.
 
     Example: a head without layers, which drafts from the sum of state and embedding.
 
-        class SumHead(StateHead):
-            taps, depth = (None,), 0
-
-            def entry(self, states):
-                return states
-
-            def forward(self, embedded, states, positions, mask, cache):
-                return states + embedded
-
-            def logits(self, states):
-                return self.get_output_embeddings()(states)
+      >>> class SumHead(StateHead):
+      ...     taps, depth = (None,), 0
+      ...     def entry(self, states):
+      ...         return states
+      ...     def forward(self, embedded, states, positions, mask, cache):
+      ...         return states + embedded
+      ...     def logits(self, states):
+      ...         return self.get_output_embeddings()(states)
+      >>> from transformers import LlamaConfig, LlamaForCausalLM
+      >>> config = LlamaConfig(hidden_size=64, vocab_size=5, num_hidden_layers=1)
+      >>> head = SumHead(LlamaForCausalLM(config))
+      >>> state = head(head.embed(torch.tensor([3])), torch.zeros(1, 64), None, None, None)
+      >>> head.logits(state).shape
+      torch.Size([1, 5])
     """
 
     taps: tuple[int | None, ...]
     depth: int
 
     def __init__(self, target: Any) -> None:
-        """Makes a head that uses the target's embeddings, unless it has its own.
-
-        Args:
-          target: a `PreTrainedModel`.
-        """
+        """Makes an untrained head for a `PreTrainedModel`."""
         super().__init__()
-        # In a tuple, so that they do not become submodules: they belong to the target.
+        # In a tuple, so that they do not become submodules.
         self._of_target = (target.get_input_embeddings(), target.get_output_embeddings())
 
     def get_output_embeddings(self) -> Any:
-        """Returns the output matrix that the head uses; named as in `PreTrainedModel`."""
         return self._of_target[1]
 
     def embed(self, tokens: Tensor) -> Tensor:
@@ -61,20 +58,20 @@ class StateHead(nn.Module, ABC):
         embedded: Tensor = self._of_target[0](tokens)
         return embedded
 
-    def beside(self, target: Any) -> Self:
-        """Returns the trained head on its target's device and in its precision."""
+    def placed_like(self, target: Any) -> Self:
+        """Returns the trained head on its target's device and in its precision, for drafting."""
         like = target.get_input_embeddings().weight
         return self.to(like.device, like.dtype).eval().requires_grad_(False)
 
     @abstractmethod
     def entry(self, states: Tensor) -> Tensor:
-        """Returns the head's first states from the target's states, shape (..., width)."""
+        """Returns the states that the head reads in place of the target's, shape (..., width)."""
 
     @abstractmethod
     def forward(
         self, embedded: Tensor, states: Tensor, positions: Tensor, mask: Tensor | None, cache: Cache
     ) -> Tensor:
-        """Returns the head's states, shape (batch, n, width).
+        """Returns the head's states at the next positions, shape (batch, n, width).
 
         Args:
           embedded: embeddings of the tokens after the positions, shape (batch, n, width).
@@ -87,10 +84,7 @@ class StateHead(nn.Module, ABC):
 
     @abstractmethod
     def logits(self, states: Tensor) -> Tensor:
-        """Returns logits over the target's vocabulary, shape (..., vocabulary).
-
-        -inf for ids that the head never drafts.
-        """
+        """Returns logits over the target's vocabulary; -inf for ids that the head never drafts."""
 
     def empty_cache(self) -> Cache:
         """Returns an empty cache that can be rolled back."""
@@ -100,11 +94,7 @@ class StateHead(nn.Module, ABC):
 
 
 def causal_mask(rows: int, before: int, like: Tensor) -> Tensor | None:
-    """Returns the mask of new positions after cached ones; None for a single new position.
-
-    Args:
-      before: number of cached positions, all of which are attended to.
-    """
+    """Returns the mask of `rows` positions after `before` cached ones; None for a single row."""
     if rows == 1:
         return None
     seen = torch.ones(rows, before + rows, dtype=torch.bool, device=like.device).tril(before)
@@ -120,17 +110,16 @@ def hidden_at(unseen: Tensor, like: Tensor) -> Tensor:
 def unrolled(
     head: StateHead, states: Tensor, tokens: Tensor, cache: Any, *, first: int, steps: int
 ) -> Iterator[Tensor]:
-    """Yields the head's states after each step of drafts that begin at N positions.
+    """Yields the head's states after each step of the drafts that begin at N positions.
 
-    A draft attends to what the head made of the target's states up to its beginning, and to its own
-    earlier steps. So the first step is a causal pass; in each later step a draft attends to its own
-    position in every earlier step ("training-time test", Li et al. 2025, section 3.2, Figure 6).
+    The first step is a causal pass over the target's states. In each later step a draft also
+    attends to its own earlier steps ("training-time test", Li et al. 2025, section 3.2, Figure 6).
 
     Args:
       states: the target's states at N consecutive positions, shape (batch, N, width).
-      tokens: the ids to read, N + steps - 1 of them from the second position on, shape
-        (batch, N + steps - 1).
+      tokens: the ids from the second position on, shape (batch, N + steps - 1).
       cache: keys and values of the positions before the first; each step appends N.
+      first: the first position.
     """
     count = states.shape[1]
     own = head.entry(states)

@@ -27,12 +27,6 @@ class Mtp(StateHead):
     depth = 1
 
     def __init__(self, target: Any, *, name: str) -> None:
-        """Makes an untrained head.
-
-        Args:
-          target: a `PreTrainedModel`; the head's layer has the kind of its last layer.
-          name: the target's name, for messages.
-        """
         super().__init__(target)
         _, layers = layer_stack(target, what="multi-token prediction", name=name)
         config, decoder = target.config.get_text_config(decoder=True), target.get_decoder()
@@ -81,11 +75,7 @@ EXPERT = re.compile(r"layer\.mlp\.experts\.(\d+)\.(gate|up|down)_proj\.weight")
 
 
 def load_mtp(folder: Path, target: Any, *, name: str) -> Mtp:
-    """Returns the layer of multi-token prediction that a target's files hold after its own layers.
-
-    Raises:
-      ValueError: if there is no such layer, if there are several, or if a tensor is missing.
-    """
+    """Returns the layer of multi-token prediction that a target's files hold after its layers."""
     config = target.config.get_text_config(decoder=True)
     first = config.num_hidden_layers
     tensors = _stored(folder, first)
@@ -107,7 +97,7 @@ def load_mtp(folder: Path, target: Any, *, name: str) -> Mtp:
             f"for {missing[0]}"
         )
     head.load_state_dict({key: tensors[key] for key in expected})
-    return head.beside(target)
+    return head.placed_like(target)
 
 
 def _stored(folder: Path, layer: int) -> dict[str, Tensor]:
@@ -130,7 +120,6 @@ def _named(name: str) -> str:
 
 
 def _fused(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Returns tensors with all experts in one tensor, as transformers' layers expect them."""
     experts: dict[str, dict[int, Tensor]] = {"gate": {}, "up": {}, "down": {}}
     others = {}
     for name, value in tensors.items():

@@ -22,11 +22,7 @@ def save_checkpoint(
     parameters: Mapping[str, nn.Parameter],
     optimizers: Sequence[torch.optim.Optimizer],
 ) -> None:
-    """Writes parameters and optimisers atomically: a kill leaves the old checkpoint or this one.
-
-    Args:
-      settings: the settings of the training; JSON.
-    """
+    """Writes parameters and optimisers atomically; `settings` identify the training."""
     tensors = {f"model.{name}": value.detach().contiguous() for name, value in parameters.items()}
     for number, optimizer in enumerate(optimizers):
         for index, values in optimizer.state_dict()["state"].items():
@@ -47,8 +43,7 @@ def load_checkpoint(
 ) -> int:
     """Restores parameters and optimisers in place; returns the number of finished steps.
 
-    Raises:
-      ValueError: if the checkpoint belongs to another training.
+    Refuses the checkpoint of a training with other settings.
     """
     with safe_open(path, framework="pt") as file:
         note = file.metadata() or {}
@@ -64,9 +59,8 @@ def load_checkpoint(
         parameter.copy_(tensors[f"model.{name}"])
     states: list[dict[int, dict[str, Tensor]]] = [{} for _ in optimizers]
     for name, value in tensors.items():
-        kind, _, rest = name.partition(".")
-        if kind == "optimizer":
-            number, index, key = rest.split(".")
+        if name.startswith("optimizer."):
+            _, number, index, key = name.split(".")
             states[int(number)].setdefault(int(index), {})[key] = value
     for optimizer, state in zip(optimizers, states, strict=True):
         optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
@@ -81,12 +75,11 @@ def publish(
     *,
     instead_of: Sequence[Path] = (),
 ) -> None:
-    """Writes a model (safetensors), its tokenizer and training.json, then renames the folder.
+    """Writes a folder with a model (safetensors), its tokenizer and training.json, atomically.
 
     Args:
-      note: how the model was trained; JSON.
-      instead_of: files that only an unfinished run needs. They are removed after the renaming, so
-        that a kill in between loses nothing.
+      note: the content of training.json.
+      instead_of: files of the unfinished training, which are removed at the end.
     """
     unfinished = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)

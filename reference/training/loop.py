@@ -23,12 +23,12 @@ SMOOTHING = 0.98
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """The identity and settings of a training.
+    """The settings of a training.
 
     name: the label of the progress bar.
     checkpoint: a safetensors file; training resumes from it if it exists, and writes it.
     seed: seed of the module's own random numbers (dropout), which start over at each step.
-    settings: all other settings; a checkpoint with different ones is refused.
+    settings: further settings; a checkpoint with other ones is refused.
     checkpoint_steps: number of steps between checkpoints; the last step writes one, too.
     """
 
@@ -48,11 +48,10 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """Statistics of a run of the training loop.
+    """A run of the training loop.
 
     resumed: the step at which it began: 0, or a checkpoint's.
-    steps: number of steps taken.
-    seconds: wall time of these steps.
+    seconds: wall time of its `steps` steps.
     loss: loss of the last step; None if there was no step.
     """
 
@@ -77,17 +76,14 @@ def train(
     GPUs: torchrun) each process takes an equal share of every batch, and gradients are averaged.
 
     Args:
-      module: the module to train; left in evaluation mode.
-      batch: returns the batch of a step, counted from 0: a tensor with one row per example (often
-        just indices).
+      module: left in evaluation mode.
+      batch: returns the batch of a step, counted from 0; one row for each example.
       loss: returns the loss (a scalar) of a batch, or of a process's share of it, at a step.
 
     Raises:
-      ValueError: if the checkpoint belongs to another training, or if the batch cannot be shared
-        equally.
       FloatingPointError: if the loss is NaN or infinite; the last checkpoint is kept.
     """
-    # Imported here because it is slow, and most importers of this package never train.
+    # Imported here because it is slow, and most importers never train.
     from accelerate.utils import reduce
     from tqdm import tqdm
 
@@ -149,23 +145,19 @@ def train(
 
 
 PATIENCE = timedelta(days=7)
-"""How long the other processes wait for work of one process, such as writing large texts."""
+"""How long processes wait for the work of one of them, such as writing texts."""
 
 
 def this_process() -> "PartialState":
-    """Returns accelerate's state: number and count of processes, and which one is the main one.
-
-    Without a GPU accelerate knows of several processes (torchrun with gloo) only if a setting says
-    that they run on CPUs; otherwise each would consider itself the only one.
-    """
-    # Imported here because it is slow, and most importers of this package never train.
+    """Returns accelerate's state: the number and count of processes, and which is the main one."""
     from accelerate import PartialState
 
+    # Without `cpu`, each of several processes without a GPU would consider itself the only one.
     return PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE)
 
 
 def require_equal_shares(rows: int, *, processes: int) -> None:
-    """Refuses a batch that processes cannot share equally: the mean gradient would be wrong."""
+    """Refuses a batch that processes cannot share equally: its mean gradient would be wrong."""
     if rows % processes != 0:
         raise ValueError(
             f"a batch must have as many rows for each of {processes} processes, got {rows}"

@@ -10,10 +10,10 @@ from torch import nn
 class Schedule:
     """A linear warm-up, a plateau, then a linear fall to 0.
 
-    steps: at least 0.
+    steps: number of steps, at least 0.
     peak: learning rate of the plateau, above 0.
     warmup: number of warm-up steps, at least 1.
-    decay: share of the steps, at the end, over which the rate falls, in [0, 1]; 0: none.
+    decay: share of the steps, in [0, 1], over which the rate falls at the end.
     """
 
     steps: int
@@ -42,8 +42,8 @@ class Schedule:
 def muon_and_adamw(module: nn.Module) -> list[torch.optim.Optimizer]:
     """Returns Muon for the matrices inside the layers, and AdamW for all other parameters.
 
-    Muon makes every direction of a matrix's update equally large. Embeddings, heads and norms do
-    not map hidden states to hidden states, so AdamW trains them.
+    Muon suits matrices that map hidden states to hidden states; embeddings, output heads and norms
+    do not.
     """
     outside = {
         id(parameter)

@@ -1,4 +1,4 @@
-"""Trains a head on a frozen target's states in the way it will draft: several steps per position.
+"""Trains a head on a frozen target's states as it will draft: several steps from each position.
 
     L = sum over k of 0.8^k L_k,     L_k: loss of the k-th token drafted from every position
 
@@ -31,8 +31,8 @@ class Windows:
     """Texts of equal length with a target's hidden states, float16.
 
     ids: shape (windows, length).
-    states: states that a head reads, shape (windows, length, taps · width).
-    last: inputs of the output embedding, shape (windows, length, width).
+    states: the states that a head reads, shape (windows, length, taps · width).
+    last: the inputs of the output embedding, shape (windows, length, width).
     """
 
     ids: Tensor
@@ -40,11 +40,10 @@ class Windows:
     last: Tensor
 
     def part(self, windows: slice) -> Self:
-        """Returns some of the windows in their order."""
         return type(self)(self.ids[windows], self.states[windows], self.last[windows])
 
     def at(self, chosen: Tensor, output: Any) -> Self:
-        """Returns some of the windows, on an output embedding's device and in its precision."""
+        """Returns the chosen windows, on an output embedding's device and in its precision."""
         like = output.weight
         return type(self)(
             self.ids[chosen].to(like.device),
@@ -57,19 +56,15 @@ class Windows:
 def windows_along(
     module: Any, ids: Tensor, taps: Sequence[int | None], *, name: str, texts: int = 8
 ) -> Windows:
-    """Returns texts with the hidden states of a target.
-
-    Args:
-      ids: shape (windows, length).
-    """
-    heard = Taps(module, taps, name=name)
+    """Returns texts (ids of shape (windows, length)) with the hidden states of a target."""
+    listener = Taps(module, taps, name=name)
     states, last = [], []
     hook = module.get_output_embeddings().register_forward_pre_hook(
         lambda _, given: last.append(given[0].half().cpu())
     )
     for part in ids.split(texts):
         module(input_ids=part.to(module.device), use_cache=False)
-        read = heard.taken()
+        read = listener.taken()
         assert read is not None
         states.append(read.half().cpu())
     hook.remove()
@@ -97,10 +92,7 @@ def losses_ahead(
 
 @torch.no_grad()
 def acceptance_ahead(head: StateHead, output: Any, windows: Windows, *, steps: int) -> list[float]:
-    """Returns the mean of sum min(p, q) at each step along texts; earlier steps are the text's.
-
-    Args: see `losses_ahead`.
-    """
+    """Returns the mean of sum min(p, q) at each step of drafts along the texts."""
     parts = [
         torch.stack(
             losses_ahead(head, output, windows.at(row[None], output), steps=steps, loss="tv")

@@ -8,7 +8,7 @@ from estimator.draft_names.registry import parse_drafter
 from estimator.loading.pairs import LoadedPair, load
 from estimator.progress import SILENT, Progress, notice
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
-from reference.models.tree_mask import require_branching
+from reference.models.text_tree import require_branching
 from studies.blockwise.analysis import Rescorers, analyse
 from studies.blockwise.draft_names.heads import HeadsName, lattice_k
 from studies.blockwise.drafter import HeadsDrafter

@@ -14,7 +14,7 @@ from tabular import TabularModel
 from test_decoder_architectures import random_prompt, saved_pair
 from tiny_models import with_noise
 
-from reference.beams import Beams, Search, step
+from reference.beams import Beams, BeamSettings, step
 from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model
 from reference.models.text_tree import TextTree
@@ -26,7 +26,9 @@ TOLERANCE = 1e-4
 Pair = tuple[CachedModel, CachedModel]
 
 
-def generated(target: CachedModel, prompt: Sequence[int], search: Search) -> list[tuple[Any, Any]]:
+def generated(
+    target: CachedModel, prompt: Sequence[int], search: BeamSettings
+) -> list[tuple[Any, Any]]:
     """Returns the sequences and scores of transformers' own beam search."""
     ids = torch.tensor([list(prompt)])
     output = target.module.generate(
@@ -61,9 +63,9 @@ def require_same(found: BeamSearch, expected: list[tuple[Any, Any]]) -> None:
 
 
 SEARCHES = {
-    "plain": Search(3, 10),
-    "ends": Search(3, 12),
-    "long favoured": Search(2, 12, length_penalty=2.0),
+    "plain": BeamSettings(3, 10),
+    "ends": BeamSettings(3, 12),
+    "long favoured": BeamSettings(2, 12, length_penalty=2.0),
 }
 
 
@@ -128,7 +130,7 @@ def test_beams_of_t5_are_those_of_generate(tmp_path: Path) -> None:
     module.save_pretrained(tmp_path / "draft")
     target, draft = (load_model(str(tmp_path / role), device=CPU) for role in ("target", "draft"))
     assert not TextTree(target).branches
-    for search in (Search(3, 10, frozenset({1})), Search(2, 12, frozenset({1, 8, 30}))):
+    for search in (BeamSettings(3, 10, frozenset({1})), BeamSettings(2, 12, frozenset({1, 8, 30}))):
         prompt = random_prompt(7, 1)
         expected = generated(target, prompt, search)
         found = beam_search(target, prompt, search=search, draft=draft, draft_width=6, gamma=3)
@@ -148,7 +150,7 @@ def exhaustive(model: TabularModel, prompt: Sequence[int], tokens: int) -> list[
 
 def test_wide_beams_find_the_likeliest_texts_of_all() -> None:
     model = TabularModel(random_table(1, 4), 4)
-    search = Search(2, 2)
+    search = BeamSettings(2, 2)
     found = beam_search(
         model, [0, 1], search=search, draft=TabularModel(random_table(2, 4), 4), draft_width=4,
         gamma=2,
@@ -162,7 +164,7 @@ def test_wide_beams_find_the_likeliest_texts_of_all() -> None:
 def test_a_perfect_draft_is_covered_at_every_step() -> None:
     table = random_table(3, 6)
     found = beam_search(
-        TabularModel(table, 6), [1], search=Search(3, 13), draft=TabularModel(table, 6),
+        TabularModel(table, 6), [1], search=BeamSettings(3, 13), draft=TabularModel(table, 6),
         draft_width=3, gamma=3,
     )  # fmt: skip
     assert [block.steps for block in found.blocks] == [4, 4, 4, 1]
@@ -175,7 +177,7 @@ def test_a_perfect_draft_is_covered_where_ends_of_text_end_a_search_within_it() 
     for seed in range(20):
         table = random_table(seed, 5)
         found = beam_search(
-            TabularModel(table, 5), [1], search=Search(2, 12, end_ids=frozenset({0})),
+            TabularModel(table, 5), [1], search=BeamSettings(2, 12, end_ids=frozenset({0})),
             draft=TabularModel(table, 5), draft_width=2, gamma=4,
         )  # fmt: skip
         assert found.covered == found.judged
@@ -187,7 +189,7 @@ def test_a_call_reads_the_beams_and_what_was_drafted() -> None:
     """w + u gamma tokens where the beams part at the last token, and what is not yet read."""
     table = random_table(3, 6)
     found = beam_search(
-        TabularModel(table, 6), [1], search=Search(2, 9), draft=TabularModel(table, 6),
+        TabularModel(table, 6), [1], search=BeamSettings(2, 9), draft=TabularModel(table, 6),
         draft_width=4, gamma=2,
     )  # fmt: skip
     assert found.blocks[0].fed == 1 + 4 + 4
@@ -198,7 +200,7 @@ def test_what_a_draft_proposes_changes_calls_alone() -> None:
     target = TabularModel(random_table(4, 5), 5)
     searches = [
         beam_search(
-            target, [0], search=Search(2, 10, frozenset({3})), draft=draft, draft_width=wide,
+            target, [0], search=BeamSettings(2, 10, frozenset({3})), draft=draft, draft_width=wide,
             gamma=4,
         )
         for draft in (TabularModel(random_table(seed, 5), 5) for seed in (4, 5, 6))
@@ -211,14 +213,14 @@ def test_what_a_draft_proposes_changes_calls_alone() -> None:
 def test_bad_searches_are_refused() -> None:
     model = TabularModel(random_table(1, 4), 4)
     with pytest.raises(ValueError, match="draft_beams must be at least beams, 3, got 2"):
-        beam_search(model, [0], search=Search(3, 4), draft=model, draft_width=2, gamma=1)
+        beam_search(model, [0], search=BeamSettings(3, 4), draft=model, draft_width=2, gamma=1)
     with pytest.raises(ValueError, match="gamma must be at least 0, got -1"):
-        beam_search(model, [0], search=Search(1, 4), draft=model, draft_width=2, gamma=-1)
+        beam_search(model, [0], search=BeamSettings(1, 4), draft=model, draft_width=2, gamma=-1)
     with pytest.raises(ValueError, match="beams must be at least 1, got 0"):
-        Search(0, 4)
+        BeamSettings(0, 4)
     with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
-        Search(1, 0)
+        BeamSettings(1, 0)
     with pytest.raises(
         ValueError, match="beams must leave 6 continuations to choose among, got 4 of 4 tokens"
     ):
-        step(Beams(), {(): torch.zeros(4)}, Search(3, 4))
+        step(Beams(), {(): torch.zeros(4)}, BeamSettings(3, 4))

@@ -16,7 +16,7 @@ from transformers import FalconConfig, FalconForCausalLM
 from reference.drafter import Draft
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
-from reference.models.tree_mask import require_branching
+from reference.models.text_tree import require_branching
 from reference.policies.policy import Fixed, Policy
 from reference.rules.rule import Lenient
 from reference.stopping import Stopping

@@ -141,7 +141,7 @@ class HeadsName(DrafterKind):
 
     def _require_paths(self, context: LoadContext, paths: int) -> None:
         """Refuses a target that cannot verify several drafts; warns if there are too few paths."""
-        from reference.models.tree_mask import require_branching
+        from reference.models.text_tree import require_branching
 
         if self.drafts > 1:
             require_branching(context.target)

@@ -11,7 +11,7 @@ from recurrent_models import FAMILIES, PROMPT, VOCABULARY, model, near
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.sampling import Sampling
-from reference.models.tree_mask import require_branching
+from reference.models.text_tree import require_branching
 from reference.policies.policy import Fixed
 from reference.stopping import Stopping
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import DynamicLayer
 
-from reference.models.cache_layers import ROOM, RoomyLayer
+from reference.models.cache_layers import GROWTH, RoomyLayer
 
 
 def states(tokens: int) -> tuple[Tensor, Tensor]:
@@ -19,7 +19,7 @@ def test_steps_and_rollbacks_leave_what_a_growing_layer_holds() -> None:
     torch.manual_seed(0)
     own, theirs = RoomyLayer(), DynamicLayer()
     for step in range(300):
-        keys, values = states(chance.choice((1, 1, 2, 5, ROOM // 2 if step % 30 == 0 else 3)))
+        keys, values = states(chance.choice((1, 1, 2, 5, GROWTH // 2 if step % 30 == 0 else 3)))
         for held, expected in zip(
             own.update(keys, values), theirs.update(keys, values), strict=True
         ):
@@ -29,20 +29,20 @@ def test_steps_and_rollbacks_leave_what_a_growing_layer_holds() -> None:
         theirs.crop(-drop)
         assert own.get_seq_length() == theirs.get_seq_length()
         assert own.get_mask_sizes(3) == theirs.get_mask_sizes(3)
-    assert own.get_seq_length() > ROOM
+    assert own.get_seq_length() > GROWTH
 
 
 def test_tensors_stay_where_they_are_until_the_room_is_full() -> None:
     layer = RoomyLayer()
     layer.update(*states(3))
     place = layer.keys.data_ptr()
-    for _ in range(ROOM - 3):
+    for _ in range(GROWTH - 3):
         layer.update(*states(1))
         layer.crop(-1)
         layer.update(*states(1))
-    assert (layer.keys.data_ptr(), layer.get_seq_length()) == (place, ROOM)
+    assert (layer.keys.data_ptr(), layer.get_seq_length()) == (place, GROWTH)
     layer.update(*states(1))
-    assert layer.keys.shape == (1, 2, 2 * ROOM, 3)
+    assert layer.keys.shape == (1, 2, 2 * GROWTH, 3)
 
 
 def test_a_reset_layer_begins_anew() -> None:
