@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from operator import add, sub
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from prometheus_client.samples import Sample
 
 # Half-width of the 95 % interval of a normal distribution, in standard deviations.
 DEVIATIONS = 1.959963984540054
@@ -113,24 +116,15 @@ DRAFTED = "spec_decode_num_draft_tokens"
 BY_POSITION = "spec_decode_num_accepted_tokens_per_pos"
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """A number on a metrics page; its name lacks the engine's prefix."""
-
-    name: str
-    labels: Mapping[str, str]
-    value: float
-
-
 def samples(page: str, prefix: str) -> Iterator[Sample]:
-    """Yields the numbers with a prefix on a page in Prometheus' text format."""
+    """Yields the numbers with a prefix on a page in Prometheus' format, their names without it."""
     from prometheus_client.parser import text_string_to_metric_families
 
     for family in text_string_to_metric_families(page):
         for sample in family.samples:
             engine, _, name = sample.name.partition(":")
             if engine == prefix:
-                yield Sample(name, sample.labels, sample.value)
+                yield sample._replace(name=name)
 
 
 def counters(page: str, *, prefix: str, turns_on: str) -> Counts:

@@ -54,14 +54,6 @@ class Needs:
     settings: ModelSettings
 
 
-@dataclass(frozen=True, slots=True)
-class SuffixTree:
-    """The settings of suffix decoding: the trees' depth, and whether earlier outputs have one."""
-
-    depth: int
-    earlier: bool = False
-
-
 class DrafterKind(ABC):
     """One kind of drafter; an instance is a drafter that a user named.
 
@@ -132,8 +124,8 @@ class DrafterKind(ABC):
         return False
 
     @property
-    def suffixes(self) -> SuffixTree | None:
-        """Its settings, if it is suffix decoding and nothing else."""
+    def suffixes(self) -> tuple[int, bool] | None:
+        """If it is only suffix decoding: its trees' depth, and whether earlier outputs have one."""
         return None
 
     def from_texts(self, tokenizer: Any) -> Copies | None:

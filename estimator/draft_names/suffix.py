@@ -10,7 +10,6 @@ from estimator.draft_names.kind import (
     DrafterKind,
     LoadContext,
     Needs,
-    SuffixTree,
     positive,
     value_of,
 )
@@ -62,8 +61,8 @@ class Suffix(DrafterKind):
         return () if self.file is None else (Path(self.file),)
 
     @property
-    def suffixes(self) -> SuffixTree:
-        return SuffixTree(self.depth, earlier=self.file is not None)
+    def suffixes(self) -> tuple[int, bool]:
+        return self.depth, self.file is not None
 
     def require(self, needs: Needs) -> None:
         self._require_file()

@@ -33,16 +33,8 @@ class GenerateBeams(OneText):
         return 2 * self.beams if self.draft_beams is None else self.draft_beams
 
 
-@dataclass(frozen=True, slots=True)
-class FoundBeams:
-    """The result of a beam search."""
-
-    search: BeamSearch
-    texts: tuple[str, ...]
-
-
-def generate_beams(request: GenerateBeams) -> FoundBeams:
-    """Returns the likeliest continuations of one prompt."""
+def generate_beams(request: GenerateBeams) -> tuple[BeamSearch, list[str]]:
+    """Returns the likeliest continuations of one prompt, as beams and as texts."""
     require_one_process("generate")
     require_widths(request.beams, request.draft_width)
     name = one_draft(request.models)
@@ -71,4 +63,4 @@ def generate_beams(request: GenerateBeams) -> FoundBeams:
     )
     decode: Callable[..., str] = loaded.tokenizer.decode
     texts = [str(decode(list(beam.tokens), skip_special_tokens=True)) for beam in found.beams]
-    return FoundBeams(found, tuple(texts))
+    return found, texts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,21 +81,12 @@ def _one_line(error: Exception) -> str:
 TOKENS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class MetaPass:
-    """The result of one pass without numbers.
+def meta_pass(model: PreTrainedModel) -> tuple[Any, Mapping[str, int]]:
+    """Returns the cache after a pass over a few tokens, and the uses of matrices in the pass.
 
-    cache: the model's cache; its layers hold tensors of the right shapes.
-    uses: number of multiplications with each matrix in the pass, by its name; modules that share a
-      matrix are added up. A matrix whose module was not called is missing.
+    The cache holds tensors without numbers. Uses are counted by the matrix' name, over all modules
+    that share it; a matrix whose module was not called is missing.
     """
-
-    cache: Any
-    uses: Mapping[str, int]
-
-
-def meta_pass(model: PreTrainedModel) -> MetaPass:
-    """Returns the result of a pass over a few tokens; refuses caches of an unknown kind."""
     import torch
 
     name = type(model).__name__
@@ -123,9 +113,7 @@ def meta_pass(model: PreTrainedModel) -> MetaPass:
     if type(cache).__name__ != "DynamicCache":
         found = "no cache" if cache is None else type(cache).__name__
         raise ValueError(f"{name} must be a decoder with a cache of known layers, got {found}")
-    return MetaPass(
-        cache, {n: uses[id(each)] for n, each in model.named_parameters() if id(each) in uses}
-    )
+    return cache, {n: uses[id(each)] for n, each in model.named_parameters() if id(each) in uses}
 
 
 @contextmanager

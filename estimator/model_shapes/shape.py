@@ -18,8 +18,6 @@ from simulator.cost.number_formats import NumberFormat
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from estimator.model_shapes.meta_pass import MetaPass
-
 
 Part = Literal["whole", "last layer"]
 _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
@@ -60,12 +58,12 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
       part: "whole", or only the weights and caches of the last decoder layer.
     """
     # The storage format of weights changes no module.
-    text, model, passed = _built(json.dumps(without_storage(config), default=dict))
+    text, model, cache, uses = _built(json.dumps(without_storage(config), default=dict))
     if part == "whole":
-        caches = count_caches(passed.cache, text)
-        weights = count_weights(model, text, kept, uses=passed.uses)
+        caches = count_caches(cache, text)
+        weights = count_weights(model, text, kept, uses=uses)
     else:
-        caches = layer_caches(passed.cache, text)[-1]
+        caches = layer_caches(cache, text)[-1]
         weights = count_weights(model, text, kept, within=last_layer(model))
     return Counted(
         name=type(model).__name__,
@@ -87,8 +85,8 @@ def without_storage(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=8)
-def _built(config: str) -> tuple[Any, PreTrainedModel, MetaPass]:
-    """Returns the text's configuration, its model and a pass; the argument is JSON text."""
+def _built(config: str) -> tuple[Any, PreTrainedModel, Any, Mapping[str, int]]:
+    """Returns the text's configuration, its model, and a pass; config is JSON text."""
     from estimator.model_shapes.meta_pass import build, decoder_config, meta_pass
 
     parsed = json.loads(config)
@@ -97,7 +95,7 @@ def _built(config: str) -> tuple[Any, PreTrainedModel, MetaPass]:
     # For a family whose class takes the whole configuration: the text's sizes.
     text = decoder.get_text_config(decoder=True)
     _size(text, _LAYERS)  # gives a clear error for a model without layers
-    return text, model, meta_pass(model)
+    return text, model, *meta_pass(model)
 
 
 def _size(config: Any, names: tuple[str, ...], *, default: int | None = None) -> int:

@@ -35,20 +35,8 @@ class Prompt:
     reference: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PromptFiles:
-    """The prompts of a user's files, and the files without text.
-
-    prompts: in the files' order, at least one.
-    left_out: files of a folder or glob that hold no text.
-    """
-
-    prompts: tuple[Prompt, ...]
-    left_out: tuple[Path, ...] = ()
-
-
-def read_prompts(source: str) -> PromptFiles:
-    """Returns the prompts of a file, or one for each file of a folder or glob.
+def read_prompts(source: str) -> tuple[list[Prompt], list[Path]]:
+    """Returns the prompts of a file, or one per file of a folder or glob, and files without text.
 
     A .txt file has one prompt per line. A line of a .jsonl or .ndjson file, or an item of a .json
     file's list, is read by `prompt_of`. Blank lines, and hidden files of a folder, are ignored.
@@ -58,7 +46,7 @@ def read_prompts(source: str) -> PromptFiles:
     """
     path = Path(source)
     if path.is_file():
-        return PromptFiles(tuple(_of_file(path)))
+        return _of_file(path), []
     if path.is_dir():
         found = [file for file in path.rglob("*") if not _hidden(file.relative_to(path))]
     else:
@@ -67,10 +55,10 @@ def read_prompts(source: str) -> PromptFiles:
     if not path.is_dir() and not files:
         raise ValueError(f"prompts must be an existing file, folder or glob, got {source}")
     texts = {file: _text_of(file) for file in files}
-    prompts = tuple(Prompt(text) for text in texts.values() if text is not None)
+    prompts = [Prompt(text) for text in texts.values() if text is not None]
     if not prompts:
         raise ValueError(f"prompts must hold at least one prompt, got none in {source}")
-    return PromptFiles(prompts, tuple(file for file, text in texts.items() if text is None))
+    return prompts, [file for file, text in texts.items() if text is None]
 
 
 def whole_references(references: Sequence[str | None]) -> list[str] | None:

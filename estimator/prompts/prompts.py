@@ -37,11 +37,11 @@ def wanted_prompts(settings: PromptSource) -> list[Prompt] | None:
         if value is not None:
             raise ValueError(f"{name} must come with a dataset, got {value} without")
     if settings.prompts is not None:
-        files = read_prompts(settings.prompts)
-        if files.left_out:
-            first, others = files.left_out[0], len(files.left_out) - 1
+        prompts, left_out = read_prompts(settings.prompts)
+        if left_out:
+            first, others = left_out[0], len(left_out) - 1
             notice(f"left out as no text: {first}" + (f" and {others} more" if others else ""))
-        return list(files.prompts[: settings.count])
+        return prompts[: settings.count]
     if settings.chat:
         raise ValueError("chat needs a prompt of your own, got none")
     return None

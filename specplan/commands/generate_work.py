@@ -47,8 +47,8 @@ def _print(started: Started, form: GenerateForm, *, bild: bool = False) -> None:
 
 def beams(request: GenerateBeams, form: Printed) -> None:
     """Searches for the likeliest continuations of one prompt and prints them."""
-    found = generate_beams(request)
-    search, beams = found.search, list(zip(found.search.beams, found.texts, strict=True))
+    search, texts = generate_beams(request)
+    beams = list(zip(search.beams, texts, strict=True))
     if form.as_json:
         counted = ("steps", "target_calls", "judged", "covered")
         print_json(

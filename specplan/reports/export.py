@@ -65,8 +65,7 @@ def export(
             return flags if same else f"# {server} copies from {rule}\n{flags}"
         if parsed.suffixes is not None:
             suffix = _offered(server, "suffix decoding", lambda exports: exports.suffix)
-            tree = parsed.suffixes
-            return NO_DRAFT if gamma == 0 else suffix(gamma, tree.depth, tree.earlier)
+            return NO_DRAFT if gamma == 0 else suffix(gamma, *parsed.suffixes)
         if parsed.served is None and gamma > 0:
             raise ValueError(f"--export needs a draft model, got a profile of {drafter}")
         draft = replace(draft, name=parsed.served or draft.name)
