@@ -2,7 +2,7 @@
 
     python scripts/count_known.py
 
-The configurations are those of docs/configs and of benchmarks/published_decoding.json.
+Reads the configurations in docs/configs and benchmarks/published_decoding.json.
 """
 
 import json

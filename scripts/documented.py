@@ -32,7 +32,7 @@ class Example:
     page: relative to the repository.
     command: without the prompt, on one line.
     shown: the lines below it; empty where the page shows none.
-    inline: whether it stands in a sentence, which may leave out what the command needs.
+    inline: whether it is part of a sentence, which may omit arguments that the command needs.
     """
 
     page: str

@@ -81,7 +81,7 @@ def _content(file: IO[bytes]) -> str:
 
 
 def _remove(folder: Path, output: str) -> None:
-    """Removes what an earlier run of a case wrote, and what lies beside it."""
+    """Removes the output of an earlier run of a case, and the files next to it."""
     for path in folder.glob(f"{output}*"):
         if path.is_dir():
             shutil.rmtree(path)

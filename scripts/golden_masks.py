@@ -1,4 +1,4 @@
-"""What a clock or a machine decides of an answer: masked where it is compared, or made up."""
+"""Masks or replaces the parts of an answer that depend on a clock or a machine."""
 
 import json
 import re
@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-# Keys of JSON whose numbers a clock decides, and what stands in for them where a later case reads
-# them: `first + slope * n`, n being the whole number that is the nearest key around it. The floats
-# of a line lie 0.01 apart, so that one in another's place shows.
+# Keys of JSON whose numbers depend on a clock, and their replacements where a later case reads them:
+# `first + slope * n`, where n is the nearest enclosing key that is a whole number. Floats of a line
+# differ by 0.01, so that a swap shows.
 _STILL: list[tuple[Any, float, str]] = [
     (10.0, 0.5, "target_ms step_ms baseline_ms"),
     (0.0, 1, "drafting_ms"),
@@ -37,9 +37,9 @@ CLOCK = {
     for first, slope, keys in _STILL
     for place, key in enumerate(keys.split())
 }
-# What the machine decides, of a row what is doubtful, and of BiLD which was fastest: masked whole.
+# Keys that the machine decides, doubts of rows, and the fastest of BiLD: masked whole.
 MACHINE = frozenset({"python", "platform", "libraries", "engine_version", "best", "doubts"})
-# Of an engine the clock decides which passes are priced, too: masked whole.
+# Keys of engines for which the clock also decides which passes are timed: masked whole.
 PRICED = frozenset({"target_ms", "step_ms", "drafting_ms", "improvement_factor"})
 # The commands that run models against a clock. In what others print the same keys are computed.
 TIMED = ("measure", "validate", "generate", "align", "heads train")
@@ -55,7 +55,7 @@ def masked(value: Any, whole: Collection[str] = MACHINE) -> Any:
 
 
 def stilled(value: Any) -> Any:
-    """Returns JSON in which what stands at a key of CLOCK is made up, the same each time."""
+    """Returns JSON with fixed made-up values at the keys of CLOCK."""
 
     def made_up(key: str, number: int, leaf: Any) -> Any:
         first, slope = CLOCK[key]
@@ -111,7 +111,7 @@ def comparable(text: str, command: str) -> str:
 
 
 def comparable_errors(text: str, command: str) -> str:
-    """Returns what went to stderr without progress; of what is timed the errors alone."""
+    """Returns stderr without progress bars; for timed commands, only the error lines."""
     lines = [line for line in text.splitlines(keepends=True) if not _PROGRESS.search(line)]
     if "specplan measure" in command or "specplan validate" in command:
         lines = [line for line in lines if line.startswith("Error")]

@@ -38,7 +38,7 @@ print(*sorted({library["architecture"] for library in threadpoolctl.threadpool_i
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """What each library calls the code of one processor.
+    """Each library's name for the code of one processor.
 
     openblas: its name for the kernel.
     numpy: the groups of vector instructions beyond NumPy's baseline.
@@ -127,7 +127,7 @@ def main() -> int:
         for turn, threads in enumerate(THREADS)
         if asked.every or place % len(THREADS) == turn
     ]
-    # A second thread finds little to do in arrays as small as those of tests.
+    # A second thread has little to do in the small arrays of tests.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         passed = list(pool.map(lambda play: tested(*play, asked.tests), plays))
     return 0 if all(passed) else 1

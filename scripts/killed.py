@@ -6,7 +6,7 @@
 
 Each run is a process of its own that is sent SIGKILL at a moment drawn uniformly from the time that
 a whole run takes, up to KILLS times, and then left to end. What it wrote must be what the whole run
-wrote, times apart, and nothing may lie beside it. The exit status is 0 if every run passed.
+wrote, times apart, without further files. The exit status is 0 if every run passed.
 
 Times are the processor's, so that moments fall where they are meant to on a busy machine, too.
 
@@ -32,7 +32,7 @@ import psutil
 
 KILLS = 3
 COMMON = ("--max-new-tokens", "8", "--prompt-tokens", "16")
-# Of a profile, what its texts and settings decide; the rest is times, or made of them.
+# The fields of a profile that texts and settings decide; all others depend on times.
 DECIDED = ("alpha", "draftings", "alpha_by_position_in_text", "iid_check", "c_hat", "setup")
 
 

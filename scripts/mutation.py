@@ -6,8 +6,8 @@
 mutmut makes the changes, in a copy below --work, and runs on each the tests that reach it, out of
 those that the table below names. Printed are, for each subject, how many changes there were, how
 many failed a test, and the survivors as differences; docs/testing.md says what is left and why.
-Without a subject all are tried, which takes an hour on two cores. What mutmut does not change:
-properties, and what stands outside functions.
+Without a subject all are tried, which takes an hour on two cores. mutmut changes neither
+properties nor code outside functions.
 """
 
 import argparse
@@ -29,7 +29,7 @@ NOTICED = ("killed", "timeout")
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is changed, and the tests that are to notice; patterns from the root."""
+    """Files to change, and the tests that should notice; patterns from the root."""
 
     files: tuple[str, ...]
     tests: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the scripts that train T5 pairs share: tokenizer, models, loss, texts, prompts."""
+"""Shared by the scripts that train T5 pairs: tokenizer, models, loss, texts, prompts."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ TEXT_TOKENS = 80
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Of one of the T5 models, and how many steps it is trained for."""
+    """The size of a T5 model, and its number of training steps."""
 
     width: int
     feedforward: int
@@ -68,11 +68,11 @@ def t5(
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What both models of a pair learn, and how.
+    """The training of both models of a pair.
 
-    batch: of a step; loss: of a model on it.
-    optimizers: of a model.
-    judged: what a trained model's note says of its texts.
+    batch: returns the batch of a step; loss: returns a model's loss on a batch.
+    optimizers: returns a model's optimizers.
+    judged: returns the note on a trained model's texts.
     """
 
     batch: Callable[[int], Tensor]
@@ -121,7 +121,7 @@ def train_pair(
 class Pieces:
     """How a tokenizer cuts texts, whose words begin with a mark and which end with END.
 
-    cut: before the pieces are learnt, beside words.
+    cut: characters at which text is split, in addition to words, before pieces are learnt.
     """
 
     model: models.Model

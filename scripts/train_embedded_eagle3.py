@@ -6,7 +6,7 @@ One layer of the target's width on its states at layers 2, 12 and 21, its output
 whole vocabulary, in the layout that vLLM and SGLang load. It learns the target's laws four tokens
 ahead from every position, half in library text that is not held out and half in text that the
 target writes itself: first by cross-entropy, then by 1 - alpha (as the embedded draft model does).
-What stands in --work is gone on from.
+The run resumes from the files in --work.
 """
 
 from collections.abc import Callable

@@ -56,7 +56,7 @@ CALIBRATION = 2000
 
 SHAPES = {"smaller": Shape(96, 384, 4, 2, 1, 1600), "larger": Shape(160, 640, 4, 2, 6, 2000)}
 
-# Of both languages, a unigram model of SentencePiece's, as T5's is.
+# A unigram model of both languages by SentencePiece, like T5's.
 PIECES = Pieces(
     models.Unigram(),
     trainers.UnigramTrainer(
@@ -78,7 +78,7 @@ def sentences(data: Path, split: str, language: str) -> list[str]:
 def batch_of(step: int, lengths: np.ndarray, seed: int) -> Tensor:
     """Returns the indices of a step's sentences, which are about equally long.
 
-    Each epoch is cut anew into batches of neighbours in an order by length, ties and more broken
+    Each epoch is cut into batches of neighbours in an order by length, ties and more broken
     at random.
     """
     batches = len(lengths) // BATCH

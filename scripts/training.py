@@ -1,4 +1,4 @@
-"""What the training scripts share: the embedded pair's shape, text and stages, and their notes."""
+"""Shared by the training scripts: the embedded pair's shape, text and stages, and their notes."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""A page for each command: what click knows of it, and its part of docs/commands.md."""
+"""Makes a page for each command from click's help and its part of docs/commands.md."""
 
 import re
 from html import escape
@@ -8,7 +8,7 @@ import click
 
 from specplan.main import SUMMARIES, main
 
-# Of docs/commands.md: what all commands share, then a part for each.
+# The parts of docs/commands.md: one for all commands, then one for each.
 _PART = re.compile(r"(?m)^## specplan (\w+)\n")
 
 

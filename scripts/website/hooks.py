@@ -1,4 +1,4 @@
-"""What mkdocs asks while it builds the site: pages that are made of what the repository has.
+"""Hooks that mkdocs calls while it builds the site: pages made from the repository's files.
 
 README is the home page; CONTRIBUTING and CHANGELOG are pages, too; each command has a page of its
 own; all figures are drawn; the report on the profiles of docs/examples is a page that works.

@@ -1,4 +1,4 @@
-"""What the tests of engines share: llama.cpp with the embedded pair, written once."""
+"""Fixtures for tests of engines: llama.cpp with the embedded pair, whose files are written once."""
 
 import pytest
 from engine_pairs import embedded_llama_cpp

@@ -1,4 +1,4 @@
-"""Trials whose runs are made up: what was counted, what it took, and what models find of it."""
+"""Trials with made-up runs: counts, times, and scores."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -46,7 +46,7 @@ def made_trial(
 def made_run(
     trial: Trial, seconds: Sequence[float], *, drafts: bool, at_once: bool = False
 ) -> EngineRun:
-    """Returns a run of texts of zeros, in which every draft stands; seconds of each text."""
+    """Returns a run of texts of zeros with every draft accepted, given the seconds of each text."""
     [gamma], tokens = trial.gammas, trial.request.text.max_new_tokens
     blocks = (tokens - 1) // (gamma + 1)
     each = Counts.of(blocks, blocks * gamma, (blocks,) * gamma) if drafts else NOTHING
@@ -57,22 +57,21 @@ def made_run(
 
 
 def made_measured(
-    trial: Trial, times: NDArray[np.float64], *, alone: float, step: float
+    trial: Trial, times: NDArray[np.float64], *, plain: float, step: float
 ) -> Measured:
     """Returns the runs of a trial.
 
     Args:
-      trial: made.
-      times: over what they take, of priced and predicted prompts alone and with drafts, shape
-        (4, repeats, prompts).
-      alone, step: seconds of a token of the target, and of a step with drafts.
+      times: factors of the runs' times, for priced and predicted prompts, each without and with
+        drafts, shape (4, repeats, prompts).
+      plain, step: seconds of a token of the target, and of a step with drafts.
     """
     [gamma], [case] = trial.gammas, trial.cases
     tokens = trial.request.text.max_new_tokens
     measured = Measured("1")
     cells = ((use, drafted) for use in ("priced", "rows") for drafted in (0, gamma))
     for (use, drafted), rows in zip(cells, times, strict=True):
-        whole = (tokens - 1) * (step / (gamma + 1) if drafted else alone)
+        whole = (tokens - 1) * (step / (gamma + 1) if drafted else plain)
         prompts = len(trial.prompts_of(use))
         measured.of(use)[drafted, case] = [
             made_run(trial, whole * row[:prompts], drafts=drafted > 0, at_once=case[1] > 1)

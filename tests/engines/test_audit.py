@@ -105,7 +105,7 @@ def test_what_is_drafted_past_the_end_of_repeated_texts_is_explained() -> None:
             resample=False,
             generator=generator,
         )
-        # Of 96 rates, one false alarm in a hundred tests at most.
+        # For 96 rates, at most one false alarm in a hundred tests.
         found = audit(predicted, total)
         assert found.explained, found.sentence
 
@@ -124,7 +124,7 @@ def whole_blocks(stands: np.ndarray, *, end: int, gamma: int) -> Counts:
 def test_rare_acceptances_are_named_as_seldom_as_common_ones() -> None:
     from scipy.stats import poisson
 
-    # Of some 115 drafts few are accepted at position 1, nearly by Poisson's law. Four deviations
+    # Few of some 115 drafts are accepted at position 1, nearly by Poisson's law. Four deviations
     # above their number are passed in 7e-4 of all cases.
     predicted, drafts = prediction([np.full(40, 0.02)] * 3), 115
     expected = predicted.rates[0].value * drafts
@@ -137,7 +137,7 @@ def test_rare_acceptances_are_named_as_seldom_as_common_ones() -> None:
 def test_simulated_rates_are_binomial() -> None:
     predicted = simulated([0.5, 0.1], drafts=100)
     assert predicted.rates[1].high == pytest.approx(0.1 + 1.96 * 0.03, abs=1e-4)
-    # Of 100 drafts at 0.1, at most 23 and at least 1 are accepted in all but 1 of 10 000 cases.
+    # At a rate of 0.1, between 1 and 23 of 100 drafts are accepted but in 1 of 10 000 cases.
     assert predicted.limits[1] == (0.01, 0.23)
     assert audit(predicted, Counts.of(100, 200, (55, 12))).explained
     assert not audit(predicted, Counts.of(100, 200, (75, 12))).explained

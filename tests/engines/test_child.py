@@ -1,4 +1,4 @@
-"""Servers as child processes: waited for, heard when they die, gone whatever happens."""
+"""Servers as child processes: awaited, reported when they die, and always stopped."""
 
 import os
 import signal
@@ -122,7 +122,7 @@ def test_what_was_started_ends_with_its_starter(number: int, tmp_path: Path) -> 
     assert not lives(process)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells each thread's time")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports each thread's time")
 def test_a_thread_counts_while_it_computes_and_not_while_it_waits() -> None:
     here = os.getpid()
 

@@ -1,4 +1,4 @@
-"""Counters read before and after a run: what came between, and a restart noticed."""
+"""Counters read before and after a run: their differences, and a restart in between."""
 
 from itertools import chain
 

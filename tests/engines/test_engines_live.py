@@ -60,7 +60,7 @@ def test_greedy_ids_and_steps_are_the_targets_own(live: SimpleNamespace, gamma: 
     steps = own.steps(drafts_past_end=live.kind.drafts_past_end)
     assert steps == round(replayed_steps(live.kind, own, gamma, 0.0))
     assert own.total.drafts >= steps - len(PROMPTS)
-    # Beside each block's own token there is room for TOKENS - 1 drafted ones at most.
+    # Each block has its own token and room for at most TOKENS - 1 drafted tokens.
     assert own.total.drafted <= own.total.drafts * min(gamma, TOKENS - 1)
 
 

@@ -23,7 +23,7 @@ from specplan.reports.engines import validation_text
 
 GAMMA, REPEATS, PROMPTS = 3, 2, 5
 ALONE, STEP = 2e-3, 5e-3
-# A first token, and two blocks in which every draft stands.
+# A first token, and two blocks with every draft accepted.
 TOKENS = 1 + 2 * (GAMMA + 1)
 QUIET = np.ones((2, REPEATS, PROMPTS))
 
@@ -35,7 +35,7 @@ def judged(concurrency: int, speeds: NDArray[np.float64], noise: NDArray[np.floa
     )
     [case] = trial.cases
     times = speeds * noise
-    measured = made_measured(trial, np.concatenate([times, times]), alone=ALONE, step=STEP)
+    measured = made_measured(trial, np.concatenate([times, times]), plain=ALONE, step=STEP)
     scores = TextScores.of(np.zeros(TOKENS), np.ones(TOKENS, dtype=int))
     pairs = {key: [[(scores, scores)] * PROMPTS] * REPEATS for key in measured.rows}
     return judge(trial, measured, pairs, timed_steps(trial, measured, case), GAMMA, case)
@@ -74,13 +74,13 @@ def greedy_row(
     """Returns the row of texts at temperature 0.
 
     Args:
-      gaps: of the target's logits between its own ids and those of the texts; 0: the same. Shape
-        (texts, tokens).
-      blocks: of each text, after its first id.
-      accepted: of each block's drafts.
+      gaps: differences in the target's logits between its own ids and the texts', shape
+        (texts, tokens); 0: equal ids.
+      blocks: number of blocks of each text after its first id.
+      accepted: number of accepted tokens per block.
       missed: which ids of the texts are not the draft's likeliest; None: they all are.
-      repeats: of the same texts.
-      kind: what wrote them.
+      repeats: number of repeats.
+      kind: engine that wrote the texts.
     """
     texts, tokens = gaps.shape
     trial = made_trial(gamma=4, prompts=texts, tokens=tokens, repeats=repeats, kind=kind)
@@ -145,7 +145,7 @@ def test_steps_that_shrink_with_gamma_are_marked_in_the_row() -> None:
     """Prices at γ 1 of twice what they are at γ 3, as a clock under load once had it."""
     trial = made_trial(gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS)
     [case] = trial.cases
-    measured = made_measured(trial, np.ones((4, REPEATS, PROMPTS)), alone=ALONE, step=STEP)
+    measured = made_measured(trial, np.ones((4, REPEATS, PROMPTS)), plain=ALONE, step=STEP)
     slow = [made_run(trial, [2 * 2 * STEP] * PROMPTS, drafts=True) for _ in range(REPEATS)]
     measured.priced[1, case] = measured.rows[1, case] = slow
     trial = replace(trial, request=replace(trial.request, gammas=(1, GAMMA)))
@@ -158,10 +158,10 @@ def test_steps_that_shrink_with_gamma_are_marked_in_the_row() -> None:
 
 def test_a_speed_up_beyond_the_tokens_of_a_step_is_marked_in_the_row() -> None:
     slow = np.concatenate([QUIET, QUIET])
-    slow[2] *= 3  # the target alone on the predicted prompts
+    slow[2] *= 3  # the baseline on the predicted prompts
     trial = made_trial(gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS)
     [case] = trial.cases
-    measured = made_measured(trial, slow, alone=ALONE, step=STEP)
+    measured = made_measured(trial, slow, plain=ALONE, step=STEP)
     scores = TextScores.of(np.zeros(TOKENS), np.ones(TOKENS, dtype=int))
     pairs = {key: [[(scores, scores)] * PROMPTS] * REPEATS for key in measured.rows}
     row = judge(trial, measured, pairs, timed_steps(trial, measured, case), GAMMA, case)

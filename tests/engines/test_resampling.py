@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from engines.trials.timing import PassTimes, speed_up_interval, timed_steps
 
 GAMMA, ALONE, STEP = 3, 2e-3, 5e-3
-# A first token, and two blocks in which every draft stands.
+# A first token, and two blocks with every draft accepted.
 TOKENS = 1 + 2 * (GAMMA + 1)
 SPEED_UP = ALONE * (GAMMA + 1) / STEP
 
@@ -29,7 +29,7 @@ def interval(
         seed=seed,
     )
     [case] = trial.cases
-    measured = made_measured(trial, times, alone=ALONE, step=STEP)
+    measured = made_measured(trial, times, plain=ALONE, step=STEP)
     timed = timed_steps(trial, measured, case)
     speed_up = (GAMMA + 1) * timed.levels["rows", 0] / timed.levels["rows", GAMMA]
     return speed_up_interval(speed_up, ENGINE, timed, measured.rows[GAMMA, case], GAMMA, case)
@@ -60,7 +60,7 @@ def test_intervals_cover_the_speed_up_as_often_as_they_say() -> None:
             assert low is not None
             assert high is not None
             covered += low <= SPEED_UP <= high
-        # Of intervals that cover in 95 % of all cases, one in ten thousand such counts is less.
+        # With a coverage of 95 %, one in ten thousand such counts is less.
         assert covered >= scipy.stats.binom.ppf(1e-4, trials, 0.95), (prompts, repeats, differing)
         found, most = found + covered, most + trials
     assert found >= scipy.stats.binom.ppf(1e-4, most, 0.95)

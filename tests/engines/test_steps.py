@@ -11,7 +11,7 @@ from engines.trials.steps import Steps
     [
         # A line prices what lies between and beyond.
         ({1: 2.0, 4: 3.5, 8: 5.5}, 0, 0.5, {1: 2, 2: 2.5, 4: 3.5, 8: 5.5, 10: 6.5}),
-        # A third point off the line is a corner; within two per cent the line stands.
+        # A third point off the line is a corner; within two per cent the line is kept.
         ({1: 2.0, 4: 4.4, 8: 5.5}, 3.5 / 4.4 - 1, 0.5, {1: 2, 2: 2.8, 4: 4.4, 6: 4.95, 8: 5.5}),
         ({1: 2.0, 4: 3.55, 8: 5.5}, 3.5 / 3.55 - 1, 0.5, {4: 3.5}),
         # Prices that fall on the way are met; c is at least 0.
@@ -19,7 +19,7 @@ from engines.trials.steps import Steps
         ({1: 5.0, 4: 4.0}, None, 0, {1: 5, 4: 4}),
         # c is what one more drafted token adds, over a token of the target.
         ({1: 1.05, 8: 3.0}, None, 1.95 / 7, {1: 1.05, 8: 3}),
-        # One gamma is priced alone, its c from the target.
+        # With a single gamma, c is taken from the target.
         ({4: 3.0}, None, 0.5, {4: 3}),
     ],
 )

@@ -117,7 +117,7 @@ def test_scores_refuse(refusal: Refusal, message: str) -> None:
 
 
 def test_vllm_s_rank_of_a_tie_is_that_of_its_argmax() -> None:
-    """Whatever the server lists first: 4, whose rank is then 1, or 1."""
+    """The server may list 4 first, whose rank is then 1, or 1."""
     for ranks in ((1, 2), (2, 1)):
         row = {"4": {"logprob": -1.0, "rank": ranks[0]}, "1": {"logprob": -1.0, "rank": ranks[1]}}
         assert (_rank(row, 1), _rank(row, 4)) == (1, 2)

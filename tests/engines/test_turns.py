@@ -1,4 +1,4 @@
-"""Trials end when they are precise enough or the time is up, and tell what was run."""
+"""Trials end when they are precise enough or the time is up, and return what was run."""
 
 import math
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ TOKENS = 1 + 2 * (GAMMA + 1)
 
 @dataclass
 class Served:
-    """Writes zeros in which every draft stands, each step in as long as the one before."""
+    """Writes zeros with every draft accepted; all steps take equally long."""
 
     gamma: int
     version: str = "1"

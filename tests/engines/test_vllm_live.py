@@ -53,7 +53,7 @@ def serving_variables() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vllm]:
-    """Returns vLLM with the embedded pair, whose draft has the tokenizer's files beside it."""
+    """Returns vLLM with the embedded pair; the draft's folder also has the tokenizer's files."""
     draft = tmp_path_factory.mktemp("draft")
     for path in [*Path(DRAFT).iterdir(), *Path(TARGET).glob("tokenizer*.json")]:
         (draft / path.name).symlink_to(path.resolve())
@@ -146,7 +146,7 @@ def test_what_vllm_observed_before_a_restart_is_not_subtracted(vllm: Vllm) -> No
         with vllm.serve(Setting(GAMMA)) as server:
             texts(server, speculative=True)
             observed.append(observe([server.url], gamma=None))
-    # The same texts: no counter fell, but they began anew.
+    # The same texts: no counter fell, but all restarted.
     assert observed[0].hits == observed[1].hits
     with pytest.raises(ValueError, match="the server was restarted"):
         observed[1].since(observed[0])

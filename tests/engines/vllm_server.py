@@ -12,7 +12,7 @@ import torch
 
 from engines.text_scores import load_causal
 
-# What each fault does to an answer.
+# The change that each fault makes to an answer.
 FAULTS = ("retokenised", "nan", "refused")
 
 
@@ -79,14 +79,14 @@ class Served:
 
 @contextmanager
 def vllm_server(folder: str, *, name: str, fault: str | None = None) -> Iterator[str]:
-    """Serves a model alone, and gives the server's URL."""
+    """Serves a model without a draft, and yields the server's URL."""
     served = Served(folder, name, fault)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             pages = {
                 "/health": "",
-                # Of a server that does not speculate.
+                # A page of a server that does not speculate.
                 "/metrics": "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running 0\n",
                 "/version": json.dumps({"version": "0.0-test"}),
                 "/v1/models": json.dumps({"object": "list", "data": [{"id": served.name}]}),

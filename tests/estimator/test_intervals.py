@@ -34,7 +34,7 @@ def covered(
 
 @pytest.mark.parametrize("prompts", [4, 8, 24])
 def test_intervals_of_speed_ups_cover_as_often_as_they_say(prompts: int) -> None:
-    """Of 1000 intervals 950 are to cover, and 940 do by 20,000 trials of this law at the worst.
+    """950 of 1000 intervals should cover; 20,000 trials of this distribution give 940 at the worst.
 
     At 940 fewer than 908 have odds of 3e-5, and more than 980 of 1e-9. Percentile bootstraps, which
     cover some 800 at 4 prompts and 880 at 8, would be found out.
@@ -48,7 +48,7 @@ def test_intervals_of_speed_ups_cover_as_often_as_they_say(prompts: int) -> None
 
 @pytest.mark.parametrize("prompts", [4, 8, 24])
 def test_intervals_of_alpha_cover_as_often_as_they_say(prompts: int) -> None:
-    """Rates differ by prompt about 3/4, and texts in length; odds as above."""
+    """Rates vary by prompt around 3/4, and texts in length. The false-alarm odds are 1e-6."""
     generator = np.random.default_rng(prompts)
     tokens = generator.integers(20, 65, TRIALS * prompts)
     accepted = generator.binomial(tokens, generator.beta(6, 2, TRIALS * prompts))
@@ -59,7 +59,7 @@ def test_intervals_of_alpha_cover_as_often_as_they_say(prompts: int) -> None:
 def test_texts_of_very_different_lengths_are_as_few_as_they_amount_to(prompts: int) -> None:
     """Lengths spread over two orders of magnitude; what they take a token does not depend on them.
 
-    Of 20,000 intervals 97.6 and 96.8 % cover, so of 1000 fewer than 940 have odds of 1e-6. With as
+    97.6 and 96.8 % of 20,000 intervals cover, so fewer than 940 of 1000 have odds of 1e-6. With as
     many degrees of freedom as prompts, less one, 88.6 and 88.9 % do.
     """
     generator = np.random.default_rng(prompts)

@@ -1,4 +1,4 @@
-"""The library of measured kernels: what it covers, what is saved, and what cannot be."""
+"""The library of measured kernels: its range, its files, and its refusals."""
 
 import json
 from importlib.metadata import PackageNotFoundError

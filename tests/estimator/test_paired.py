@@ -1,4 +1,4 @@
-"""Paired differences: what is shared cancels, and the interval covers what it says."""
+"""Paired differences: shared errors cancel, and the interval covers nominally."""
 
 import numpy as np
 import pytest

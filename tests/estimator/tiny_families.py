@@ -5,7 +5,7 @@ from typing import Any
 VOCABULARY = 40
 POSITIONS = 64
 
-# What families call their sizes; a configuration is given those that it has.
+# Families' names for sizes; a configuration gets the names that it has.
 SIZES: dict[str, int] = (
     dict.fromkeys(["hidden_size", "d_model", "n_embd", "dim", "word_embed_proj_dim"], 16)
     | dict.fromkeys(["num_hidden_layers", "n_layer", "n_layers", "num_layers"], 2)

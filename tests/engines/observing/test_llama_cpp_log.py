@@ -1,4 +1,4 @@
-"""What llama.cpp logs of its drafts, as two of its builds print it."""
+"""Reads the lines about drafts in llama.cpp's log, as two of its builds print them."""
 
 from pathlib import Path
 

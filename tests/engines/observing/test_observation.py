@@ -26,7 +26,7 @@ def observation(drafts: int, by_position: tuple[int, ...], **others: object) -> 
 
 
 def drawn(alphas: tuple[float, ...], drafts: int, generator: np.random.Generator) -> Observation:
-    """Returns counts of blocks whose positions stand with these conditional rates."""
+    """Returns counts of blocks whose positions are accepted with these conditional rates."""
     stands = np.logical_and.accumulate(generator.random((drafts, len(alphas))) < alphas, axis=1)
     return observation(drafts, tuple(int(hits) for hits in stands.sum(axis=0)))
 

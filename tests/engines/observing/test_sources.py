@@ -1,4 +1,4 @@
-"""What servers print: metrics pages, logs, JSON; each read into the same counts."""
+"""Metrics pages, logs and JSON of servers are all read into the same counts."""
 
 from pathlib import Path
 

@@ -128,7 +128,7 @@ def test_one_draft_length_beside_none_is_split_by_what_it_adds() -> None:
 
 
 def beside(seconds: dict[int, float], counts: dict[int, int]) -> CostModel:
-    """Returns the model of blocks that take these seconds beside verification, by draft length."""
+    """Returns the cost of blocks that take these seconds in addition to verification, by length."""
     blocks = [
         block(gamma, draft=0.0, verify=0.010, other=seconds[gamma])
         for gamma, count in counts.items()

@@ -1,7 +1,7 @@
 """Every causal language model of transformers is priced as it is, or refused by name.
 
 Tiny configurations, and of some types the first layers of transformers' default ones, which are
-counted on the meta device alone. What is counted without numbers is compared with the module
+counted only on the meta device. Counts without numbers are compared with the module
 itself: its weights, the cache that a pass of it fills, and the operations that torch counts
 during that pass.
 """
@@ -37,7 +37,7 @@ ENCODERS = """
 OTHER_CACHES = "deepseek_v4 minimax openai-gpt recurrent_gemma rwkv xlstm"
 # Passes that look at numbers, which the meta device has not.
 NUMBERS = "biogpt jetmoe longcat_flash moshi"
-# Default configurations that cannot be built, or do not tell their layers.
+# Default configurations that cannot be built, or do not state their layers.
 DEFAULTS = """
     blt cohere_compass_text dbrx gemma4_unified_assistant qwen4_exp qwen4_exp_text reformer
 """
@@ -68,7 +68,7 @@ SIZES = {
     "index_topk": 4, "expert_ffn_hidden_size": 8, "ffn_hidden_size": 24,
     "hidden_size_per_layer_input": 4, "vocab_size_per_layer_input": VOCABULARY, "laurel_rank": 4,
 }  # fmt: skip
-# What a family needs beside small sizes: consistent widths, and layers of each kind it has.
+# Further settings of each family: consistent widths, and layers of each kind that it has.
 ROTARY = {"head_dim": 4}
 BOTH_KINDS = ["linear_attention", "full_attention", "linear_attention", "full_attention"]
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -1,4 +1,4 @@
-"""Counts of models that are kept are those that counting anew gives, and only those."""
+"""Saved counts of models equal fresh counts."""
 
 import json
 import os
@@ -37,7 +37,7 @@ FAMILIES = {
         "num_experts_per_tok": 2,
     },
 }  # fmt: skip
-# Other values than the defaults of what is said to change no size.
+# Values other than the defaults of settings that change no size.
 CHANGED: dict[str, Any] = {
     "architectures": ["Other"], "attention_dropout": 0.5, "bos_token_id": 7,
     "draft_vocab_size": 50, "dtype": "float16", "eos_token_id": [8, 9], "hidden_act": "gelu",
@@ -58,7 +58,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Configurations that were counted anew, in their order."""
+    """Configurations that were counted, in order."""
     made: list[Any] = []
 
     def noted(config: Any, *asked: Any) -> Counted:

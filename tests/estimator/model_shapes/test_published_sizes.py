@@ -1,4 +1,4 @@
-"""Weights counted from configurations equal those of the published checkpoints, to the last one.
+"""Weights counted from configurations equal the published checkpoints' weights exactly.
 
 published.json holds config values of checkpoints on the Hugging Face hub, and the totals of their
 tensors as the hub states them there and public files quote them. Weights are counted as

@@ -1,4 +1,4 @@
-"""How weights are stored: as asked for, or as a configuration's quantization_config says."""
+"""The storage of weights: as requested, or by a configuration's quantization_config."""
 
 from typing import Any
 

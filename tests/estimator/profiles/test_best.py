@@ -1,4 +1,4 @@
-"""What a profile says at its best gamma, and by position."""
+"""A profile's numbers at its best gamma, and by position."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from estimator.profiles.drafting import Alpha, Drafting
 from estimator.profiles.profile import Improvement, Profile
 from estimator.profiles.setup import Setup
 
-# A first token stands in 3 blocks of 4, a second in half of them.
+# A first token is accepted in 3 of 4 blocks, a second one in half of those.
 PROFILE = Profile(
     alpha=Alpha(0.75),
     draft_sampling="sampled",

@@ -62,7 +62,7 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
     assert lenient == sorted(lenient)
     assert drafting.alpha_by_lenience[1.0] == pytest.approx(alpha(traces))
     assert list(profile.improvement_factor) == [1, 2, 3]
-    # As far as a plan asks by default, though drafts were timed up to MAX_GAMMA alone.
+    # Up to a plan's default, though drafts were timed only up to MAX_GAMMA.
     for replayed in (drafting.blocks, drafting.blocks_jointly):
         assert list(replayed) == list(range(1, DEFAULT_MAX_GAMMA + 1))
     assert drafting.blocks == replayed_blocks(traces, DEFAULT_MAX_GAMMA)
@@ -105,7 +105,7 @@ def test_prices_that_shrink_with_gamma_leave_a_profile_in_doubt() -> None:
 
 
 def shrinking(text: Generation) -> Generation:
-    """Returns a text in which drafts of one token take longer than those of two."""
+    """Returns a text in which drafts of one token take longer than drafts of two."""
     seconds = (0.5, 2.0, 1.0, 3.0)
     blocks = tuple(
         replace(

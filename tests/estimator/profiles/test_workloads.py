@@ -1,4 +1,4 @@
-"""What some of the prompts gave: groups by category and context, and their own numbers."""
+"""Groups of prompts by category and context, and the numbers of each group."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def trace(acceptance: float) -> Trace:
 
 
 def generation(gamma: int, milliseconds: float) -> Generation:
-    """Returns a text whose blocks draft gamma tokens, none of which stands."""
+    """Returns a text whose blocks draft gamma tokens, all of them rejected."""
     block = Block(
         gamma=gamma,
         drafted=(7,) * gamma,

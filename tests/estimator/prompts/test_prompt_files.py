@@ -25,7 +25,7 @@ CHAT = {"role": "user", "content": "why?"}
         ("a.json", '[{"prompt": "x"},\n {"turns": ["y", "z"]}, "w"]', ["x", "y", "w"]),
         ("a.json", '{"prompt": "x"}', ["x"]),
         ("a.jsonl", "\ufeff" + '{"prompt": "x"}', ["x"]),
-        # What `splitlines` would split at.
+        # Characters at which `splitlines` would split.
         ("a.txt", "one\u2028two\x85three\x0cfour\n", ["one\u2028two\x85three\x0cfour"]),
         ("a.jsonl", '{"prompt": "a\u2028b\x85c"}\n', ["a\u2028b\x85c"]),
         ("a.jsonl", json.dumps({"messages": [{"role": "system", "content": "s"}, CHAT]}),

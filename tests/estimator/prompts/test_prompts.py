@@ -1,4 +1,4 @@
-"""Prompts as ids, and those of the library's held-out sources."""
+"""Prompts as ids, and prompts from the library's held-out sources."""
 
 import pytest
 

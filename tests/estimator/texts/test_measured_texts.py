@@ -1,4 +1,4 @@
-"""Acceptance from texts alone: as with the model that wrote them, whoever shares the log."""
+"""Acceptance from texts equals acceptance with the model, for any number of processes."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -86,7 +86,7 @@ def test_drafts_from_earlier_outputs_are_those_that_the_greedy_model_tells(tmp_p
 
 
 def require_alike(name: str, drafter: Drafter, tmp_path: Path) -> Profile:
-    """Fails unless texts tell what the model that wrote them does; returns what they tell."""
+    """Returns acceptance along texts; fails unless it equals acceptance with their model."""
     target, stopping = tiny_llama(seed=3), Stopping(TOKENS)
     subject = Subject(target, drafter, Sampling(0.0), stopping, STRICT)
     texts = [
@@ -111,7 +111,7 @@ def require_alike(name: str, drafter: Drafter, tmp_path: Path) -> Profile:
 
 
 def test_the_mean_over_sampled_texts_is_the_acceptance(tmp_path: Path) -> None:
-    """A copied token y stands with the target's chance p(y), whatever it was copied for.
+    """A copied token y is accepted with the target's probability p(y).
 
     The bound is 4 standard errors: a false alarm in 16,000 runs.
     """

@@ -1,4 +1,4 @@
-"""What the adaptive policy gains on the embedded pair, which it is told nothing of."""
+"""The gain of the adaptive policy on the embedded pair, without prior knowledge."""
 
 import functools
 from collections.abc import Sequence

@@ -17,12 +17,12 @@ from reference.speculative import Session, Subject
 from reference.stopping import Stopping
 
 
-# Bytes: of all arms at once, of three, of one at a time.
+# Free bytes for all arms at once, for three, and for one.
 @pytest.mark.parametrize("free", [1e12, 3e6, 0.0])
 def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
     free: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What drifts between two prompts, or settles at the start, meets all arms alike."""
+    """Drift between prompts, or at the start, affects all arms equally."""
     prompts = PROMPTS[1:3]
     sampling = Sampling(0.0)
     target, drafter = tiny_pair(sampling)
@@ -101,7 +101,7 @@ class Impatient:
         (Impatient(repeats=1), [1, 1, 1]),
         (Impatient(repeats=2), [2, 2, 2]),
         (Impatient(repeats=9), [3, 3, 3]),
-        # Asked from the third prompt on: two of them there are always.
+        # Called from the third prompt on, since two prompts always run.
         (Impatient(prompts=0), [1, 1]),
         (Impatient(prompts=1), [1, 1, 1]),
         (Impatient(prompts=3), [2, 2, 1]),

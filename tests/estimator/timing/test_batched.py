@@ -1,4 +1,4 @@
-"""Texts decoded together are those that each prompt has alone."""
+"""Texts decoded together equal the text of each prompt decoded by itself."""
 
 import random
 from typing import Any

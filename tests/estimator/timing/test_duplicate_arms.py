@@ -91,7 +91,7 @@ def begin(pair: Pair, gamma: int, prompt: int = 2) -> Session:
 
 
 def assert_alike_in_turns(pair: Pair) -> None:
-    """What each length of draft wrote alone, it writes in turns: ids, drafts and blocks."""
+    """In turns, each draft length writes the same ids, drafts and blocks as by itself."""
     alone = [begin(pair, gamma).finished() for gamma in GAMMAS]
     pairs = duplicates(pair, len(GAMMAS), longer=1)
     assert len(pairs) == len(GAMMAS)
@@ -142,13 +142,13 @@ def test_memory_bounds_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> No
     assert duplicates(pair, 5, longer=1) == [pair]
     # Two layers and two models; keys and values of 256 positions, 32 wide, in float32.
     held = 2 * 2 * 2 * 256 * 32 * 4
-    # Half of the memory is there for twins, and the states of 14 tokens are little beside caches.
+    # Half of the memory is for duplicates; the states of 14 tokens are small compared with caches.
     monkeypatch.setattr("estimator.timing.duplicate_arms.free_bytes", lambda _: 2 * 3.5 * held)
     assert [len(duplicates(pair, 5, longer=longer)) for longer in (1, 3, 4)] == [4, 2, 1]
 
 
 def test_a_compiled_model_has_no_twin(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Whatever its programs are.
+    # For any compiled programs.
     monkeypatch.setattr(torch, "compile", lambda module, **_: module)
     model = tiny_llama(seed=0)
     target = CompiledModel(model, longest=40, widths=(1, 3), backend="eager")

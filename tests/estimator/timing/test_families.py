@@ -1,4 +1,4 @@
-"""Every family that is accepted: passes are steps, a batch is each text alone, positions suffice.
+"""Every accepted family: passes equal steps, batches equal single texts, positions suffice.
 
 Tiny random models of all families of transformers that a small configuration can be made of.
 """
@@ -47,7 +47,7 @@ ENCODERS = """
     bert bert-generation big_bird camembert data2vec-text electra ernie megatron-bert rembert
     roberta roberta-prelayernorm xlm-roberta xlm-roberta-xl
 """
-# Their decoders alone count positions from the beginning of the row.
+# Only their decoders count positions from the beginning of the row.
 UNSHIFTED = """
     bart bigbird_pegasus blenderbot blenderbot-small marian mbart mvp pegasus plbart trocr roformer
 """
@@ -98,7 +98,7 @@ def generators() -> list[torch.Generator]:
 
 
 def texts_alone(target: CachedModel) -> list[tuple[int, ...]]:
-    """Returns the text of each prompt, decoded alone."""
+    """Returns the text of each prompt, decoded by itself."""
     return [
         decode(target, prompt, sampling=SAMPLING, stopping=STOPPING, generator=generator).tokens
         for prompt, generator in zip(PROMPTS, generators(), strict=True)

@@ -1,4 +1,4 @@
-"""A machine's changing speed divided out of what ran on it turn by turn."""
+"""The machine's changing speed is divided out of runs in turns."""
 
 import numpy as np
 import pytest

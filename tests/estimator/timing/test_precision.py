@@ -1,4 +1,4 @@
-"""How precisely a clock tells speed-ups, and when that is enough."""
+"""The precision of measured speed-ups, and when it is enough."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def test_speed_ups_are_off_by_more_than_the_precision_in_one_of_twenty_runs() ->
         reach = precision_percent(texts)
         assert reach is not None
         beyond += abs(np.log(found)) > np.log1p(reach / 100)
-    # Of 5 % of 400, 20: 2 to 38 but for one time in 30,000 (four deviations of 4.36).
+    # 5 % of 400 are 20; 2 to 38 except once in 30,000 times (four deviations of 4.36).
     assert 2 <= beyond <= 38
 
 
@@ -87,7 +87,7 @@ def test_it_is_late_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None
 def test_each_pair_may_take_its_share_of_the_time_that_is_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of 60 seconds for three pairs the first may take 20; it takes 10, so the next may take 25."""
+    """The first of three pairs may take 20 of 60 seconds; it takes 10, so the next may take 25."""
     now = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now)
 

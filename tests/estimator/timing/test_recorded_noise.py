@@ -27,7 +27,7 @@ STEP = 0.010
 SECONDS = {0: STEP, 1: 0.0125, 4: 0.017}
 ARMS = {BASELINE: 0, AGAIN: 0, "gamma 1": 1, "gamma 4": 4}
 PROMPTS, TOKENS, A_TURN, RUNS = 5, 16, 2, 120
-# Of 5 % of 120, 6, with a deviation of 2.4: beyond 16 once in 6,000 times.
+# 5 % of 120 are 6, with a deviation of 2.4: more than 16 once in 6,000 times.
 MOST_MISSED = 16
 
 
@@ -53,7 +53,7 @@ class Machine:
 
 
 def accepted(alpha: float, gamma: int, source: np.random.Generator) -> int:
-    """Returns how many of a block's drafts stand."""
+    """Returns the number of accepted tokens of a block."""
     for place in range(gamma):
         if source.random() >= alpha:
             return place
@@ -88,7 +88,7 @@ def alphas(source: np.random.Generator, prompts: int) -> NDArray[np.float64]:
 
 @cache
 def true_speed_up(gamma: int) -> float:
-    """Returns that of all prompts of the kind; of 20,000 of them, known to 0.3 %."""
+    """Returns the value over all prompts of the kind: over 20,000 of them, exact to 0.3 %."""
     source = np.random.default_rng(99)
     alpha = alphas(source, 20_000)[:, np.newaxis]
     left, blocks = np.full(len(alpha), TOKENS), 0

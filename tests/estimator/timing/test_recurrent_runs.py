@@ -1,4 +1,4 @@
-"""Models with recurrent layers, run: what they read again as priced, and several texts at once."""
+"""Runs of models with recurrent layers: repeated readings, and several texts at once."""
 
 from itertools import pairwise
 

@@ -47,7 +47,7 @@ def decoded(seconds: float, tokens: int) -> Generation:
 
 
 def test_the_noise_is_how_far_prompts_differ_from_no_difference() -> None:
-    """Prompts weigh alike, whatever the length of their texts."""
+    """Prompts have equal weights, independent of their texts' lengths."""
     texts = {
         "baseline": [decoded(s, n) for s, n in ((1.1, 3), (1.0, 5), (0.9, 4))],
         "again": [decoded(s, n) for s, n in ((1.0, 7), (1.0, 2), (1.0, 4))],

@@ -49,7 +49,7 @@ def test_speeds_of_rounds_leave_no_trace() -> None:
 
 
 def test_at_one_speed_all_along_nothing_changes() -> None:
-    """Whatever blocks differ by that is not their round's stays; so do ratios of arms."""
+    """Differences of blocks that are not their round's remain, and so do ratios of arms."""
     source = np.random.default_rng(1)
     runs = [(arm, text(arm, np.exp(source.normal(0, 0.02, 40)))) for arm in SECONDS]
     for (_, before), after in zip(runs, at_one_speed(runs), strict=True):
@@ -130,7 +130,7 @@ def seconds(texts: Timed, arm: str) -> float:
 def test_speed_ups_on_a_machine_that_jumps_are_those_of_a_steady_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Wherever it jumps: of thirds of its period the root of the mean square is below 2 %."""
+    """For jumps anywhere: over thirds of the period the root mean square is below 2 %."""
 
     def gains(speed: Callable[[float], float]) -> NDArray[np.float64]:
         texts = ran(monkeypatch, speed)

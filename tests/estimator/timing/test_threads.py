@@ -37,7 +37,7 @@ QUIET = [1.0] * 8
         (QUIET, "250000 100000", 2.5, 1),
         ([0.0, 10.0], "max 100000", 1.9, 1),
         ([100.0, 100.0], "max 100000", 0.0, 1),
-        # Those beyond its own are others' alone.
+        # Cores beyond its own belong to others.
         ([*QUIET, 100.0, 0.0], "max 100000", 7.92, 7),
     ],
 )

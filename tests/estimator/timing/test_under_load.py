@@ -1,4 +1,4 @@
-"""Costs of batches: what passes are timed, and what cannot be."""
+"""Costs of batches: the timed passes, and the refusals."""
 
 import pytest
 from pairs import tiny_llama

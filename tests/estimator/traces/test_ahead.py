@@ -84,10 +84,10 @@ def trials(
 def test_the_interval_covers_runs_and_is_no_wider_than_it_must_be(
     prompts: int, likeness: float
 ) -> None:
-    """Of 120 intervals of 95 % 114 are to cover; fewer than 104 do once in 10,000 seeds.
+    """114 of 120 intervals of 95 % should cover; fewer than 104 do once in 10,000 seeds.
 
     (Binomial with success 0.95: 1.3e-4; with 0.96, 1e-5.) Their median width is compared with that
-    of the middle 95 % of all deviations, which 120 trials tell to about 9 %: a factor of 1.5 is 4.5
+    of the middle 95 % of all deviations, which 120 trials give to about 9 %: a factor of 1.5 is 4.5
     standard errors; Student's t of few degrees of freedom is wider by itself.
     """
     deviations, bounds = trials(prompts, likeness, np.random.default_rng(prompts))
@@ -120,7 +120,7 @@ def test_of_one_outcome_the_clock_alone_is_uncertain() -> None:
 def test_a_run_deviates_by_one_text_and_its_prediction_by_the_mean_of_two() -> None:
     """With a perfect clock and certain acceptances only texts differ.
 
-    Of two texts of a prompt whose seconds differ by d the variance of one is d²/2, and of their
+    If two texts of a prompt differ by d seconds, the variance of one is d²/2, and of their
     mean d²/4: in all 3/4 of the sum of d².
     """
     generator = np.random.default_rng(2)

@@ -1,4 +1,4 @@
-"""Drafts by argmax, and at a temperature that is not the target's: lossless, and foretold."""
+"""Drafts by argmax, and at another temperature than the target's: lossless, and predicted."""
 
 import math
 
@@ -56,7 +56,7 @@ def test_replay_foretells_the_calls_of_drafts_at_any_temperature(draft_temperatu
     )
     differences = calls_beyond_replay(pair, 3, 300)
     if draft_temperature == 0:
-        # A draft by argmax stands exactly where it is the text's own token.
+        # An argmax draft is accepted exactly where it is the text's own token.
         assert set(differences) == {0}
     else:
         error = differences.std(ddof=1) / math.sqrt(len(differences))

@@ -76,7 +76,7 @@ def test_an_interrupted_measurement_resumes(tmp_path: Path, written: list[Sequen
 def test_texts_do_not_depend_on_where_a_run_of_batches_was_interrupted(
     finished: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each prompt is decoded beside the same others, whether the run was interrupted or not."""
+    """Each prompt is decoded in the same batch, whether or not the run was interrupted."""
     groups = []
     decode_batch = estimator.traces.measured_traces.decode_batch
 
@@ -125,7 +125,7 @@ def test_traces_of_another_library_revision_or_setting_are_not_taken_up(
 def test_greedy_drafts_take_up_the_traces_of_sampled_ones(
     tmp_path: Path, written: list[Sequence[int]]
 ) -> None:
-    """Both are in one file, whichever was asked for."""
+    """Both are in one file, even if only one was requested."""
     path = tmp_path / "traces.npz"
     sampled = measured(tiny_subject(), path)
     written.clear()
@@ -136,7 +136,7 @@ def test_greedy_drafts_take_up_the_traces_of_sampled_ones(
 
 
 def test_argmax_traces_are_those_of_a_drafter_that_drafts_so() -> None:
-    """Text is the target's whatever the draft; a drafter at temperature 0 is scored as itself."""
+    """The text is the target's for any draft; a drafter at temperature 0 is scored as itself."""
     both = measured(tiny_subject())
     alone = measured(tiny_subject(draft_temperature=0.0))
     require_equal(both, alone)

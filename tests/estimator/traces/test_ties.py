@@ -25,6 +25,6 @@ def test_texts_may_part_at_once() -> None:
 
 
 def test_the_gap_is_taken_after_the_repetition_penalty() -> None:
-    """Token 1 stands in the text, token 2 does not: 2 log(0.5) against log(0.4)."""
+    """Token 1 is in the text, token 2 is not: 2 log(0.5) against log(0.4)."""
     gap = tie_gap(model(), [1, 0], [2], [1], repetition_penalty=2.0)
     assert gap == pytest.approx(abs(2 * math.log(0.5) - math.log(0.4)))

@@ -148,7 +148,7 @@ def test_keeping_a_prompt_costs_the_same_however_many_went_before(tmp_path: Path
         kept.add(prompt, pair(prompt % 7))
         stat = journal_path(path).stat()
         sizes.append(stat.st_size)
-        assert inode in (None, stat.st_ino)  # never written anew
+        assert inode in (None, stat.st_ino)  # never rewritten
         inode = stat.st_ino
     steps = np.diff(sizes[1:])
     assert steps.max() < 1.2 * steps.min()

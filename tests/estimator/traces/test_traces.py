@@ -127,7 +127,7 @@ def test_lenience_raises_alpha_as_the_formula_says() -> None:
 
 
 def test_greedy_lenience_keeps_what_is_likely_enough() -> None:
-    """A.5 at temperature 0: drafted tokens stand where p(x) >= l max p. Here p(1) / max p = 0.5."""
+    """A.5 at temperature 0: drafts are accepted where p(x) >= l max p. Here p(1) / max p = 0.5."""
     pair = table_subject([0.6, 0.3, 0.1], [0.1, 0.8, 0.1], 0.0, draft_temperature=0.0)
     recorded = trace(pair, [2], [0, 0], max_gamma=1, leniences=[1.0, 0.51, 0.49, 0.1])
     assert alpha([recorded]) == 0

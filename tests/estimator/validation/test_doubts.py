@@ -1,4 +1,4 @@
-"""What cannot be is told from what surprises."""
+"""Impossible results are distinguished from surprising ones."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_impossible_numbers_are_named(found: ValidationRow, sentence: str) -> No
     [
         row(1.7, 1.5, 1.9, predicted=1.75),
         row(0.5, None, None),
-        row(1.85, 1.7, 2.0),  # beyond 1.8 by chance alone
+        row(1.85, 1.7, 2.0),  # beyond 1.8 only by chance
         row(1.2, 0.7, 2.0),
     ],
 )
