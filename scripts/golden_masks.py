@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-# Keys of JSON whose numbers depend on a clock, and their replacements where a later case reads them:
+# Keys of JSON whose numbers depend on a clock, replaced where a later case reads them by
 # `first + slope * n`, where n is the nearest enclosing key that is a whole number. Floats of a line
 # differ by 0.01, so that a swap shows.
 _STILL: list[tuple[Any, float, str]] = [
