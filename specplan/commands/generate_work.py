@@ -9,7 +9,7 @@ from estimator.generation.text import Generate, GenerateAlone, Started, generate
 from reference.records import Generation
 from specplan.reports.generation import bild_counts, counts, generation_data, print_blocks
 from specplan.reports.output import Printed, print_json, tell
-from studies.bild.generation import GenerateBild, generate_bild
+from studies.bild.request import GenerateBild, generate_bild
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import click
 
 from specplan.options.declared import command_option, together
 from specplan.options.ranges import integers, numbers
-from studies.bild.settings import (
+from studies.bild import (
     CERTAINTY,
     DISTANCE,
     FALLBACKS,

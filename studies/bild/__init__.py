@@ -1,1 +1,11 @@
-"""Big Little Decoder (Kim et al. 2023): its policy, rule, costs and sweeps over thresholds."""
+"""Big Little Decoder (Kim et al. 2023): policy, rule, costs, sweeps; and its default settings."""
+
+FALLBACKS = (0.3, 0.5, 0.7, 0.9)
+ROLLBACKS = (1.0, 2.0, 4.0)
+# Lenience of the speculative decoding that BiLD is compared with.
+LENIENCE = 0.5
+CERTAINTY = "probability"
+DISTANCE = "cross-entropy"
+# Thresholds of Figure 3, for decoding one text.
+ONE_FALLBACK = 0.6
+ONE_ROLLBACK = 2.0

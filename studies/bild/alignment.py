@@ -15,19 +15,16 @@ from reference.atomic import held
 from reference.drafters.hierarchical import draft_model
 from reference.models.cached_model import CachedModel
 from reference.models.derived import FittedModel
-from reference.models.model import Model
 from reference.speculative import Subject
 from reference.training.alignment import Lesson, align, train_exits
 from reference.training.checkpoint import publish
 from reference.training.loop import Training, require_equal_shares, this_process
 from reference.training.schedule import Schedule
+from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
 from studies.bild.calibration import large_texts
 from studies.bild.held_out import HeldOut, Share, held_out, with_as_many_calls
-from studies.bild.request import tell_of_size
-from studies.bild.settings import ONE_FALLBACK, ONE_ROLLBACK
+from studies.bild.request import warn_of_size
 from studies.bild.thresholds import Fallback, Rollback
-
-MEASURES = ("alpha", "fallbacks", "rollbacks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +32,8 @@ class Align:
     """Settings of an alignment: the small model is trained on texts of the large one.
 
     loss: hard, soft or tv.
-    held_out: number of prompts, at the end of the list, that are used only for judging.
-    fallback, rollback: thresholds of BiLD for judging.
-
-    Raises:
-      ValueError: if a device map is given.
+    held_out: number of prompts, at the end of the list, that measure the effect of training.
+    fallback, rollback: thresholds of BiLD on the held-out prompts.
     """
 
     output: Path
@@ -61,21 +55,10 @@ class Align:
             raise ValueError(f"device_map cannot be given with align, got {self.models.device_map}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """The model to train, and the pair that drafts with it."""
-
-    loaded: LoadedPair
-    subject: Subject
-    name: str
-    drafted_with: Model
-    small: CachedModel
-
-
 def unfinished_files(output: Path) -> tuple[Path, Path]:
-    """Returns the files in which an unfinished run keeps the large model's texts and checkpoint."""
+    """Returns the files of an unfinished run: the large model's texts, and the checkpoint."""
     texts, checkpoint = (
-        output.with_name(f"{output.name}.{kind}") for kind in ("texts.json", "checkpoint")
+        output.with_name(f"{output.name}.{ending}") for ending in ("texts.json", "checkpoint")
     )
     return texts, checkpoint
 
@@ -95,21 +78,22 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
         models = request.models
         if process.num_processes > 1:
             models = replace(models, device=process.device.type)
-        pair = _loaded(request, models, name)
+        loaded, subject = _loaded(request, models)
+        small = _trainable(subject, name)
         if process.is_main_process:
-            tell_of_size(pair.loaded, pair.subject)
-        prompts = _enough(pair.loaded.prompts, request.held_out)
+            warn_of_size(loaded, subject)
+        prompts = _enough(loaded.prompts, request.held_out)
         progress.expect(len(prompts))
         with process.main_process_first():
             lessons = large_texts(
-                pair.subject, prompts, texts_file, seed=request.seed, progress=progress.step
+                subject, prompts, texts_file, seed=request.seed, progress=progress.step
             )
-        judge = _judge(request, pair, lessons[-request.held_out :], progress)
+        judge = _judge(request, subject, lessons[-request.held_out :], progress)
         taught = lessons[: -request.held_out]
         before = judge(request.fallback)
         parsed = parse_drafter(name)
         exits = isinstance(parsed, ModelKind) and parsed.of_target
-        large, small = pair.loaded.target, pair.small
+        large = loaded.target
         learner, batch = large if exits else small, request.batch
         training = Training(f"align {learner.name}", schedule, checkpoint, request.seed)
         if exits:
@@ -135,21 +119,24 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
         if not process.is_main_process:
             return None
         unfinished = (checkpoint, texts_file)
-        publish(request.output, learner.module, pair.loaded.tokenizer, found, instead_of=unfinished)
+        publish(request.output, learner.module, loaded.tokenizer, found, instead_of=unfinished)
     return found
 
 
-def _loaded(request: Align, models: ModelSettings, name: str) -> _Pair:
+def _loaded(request: Align, models: ModelSettings) -> tuple[LoadedPair, Subject]:
     sampling = request.sampling.at(request.temperature)
     loaded = load(models, request.text, sampling=request.sampling)
     [drafter_of] = loaded.drafters.values()
-    subject = Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
-    drafted_with = draft_model(subject.drafter)
-    # A model with another row width is wrapped; the model inside the wrapper is trained.
-    small = drafted_with.model if isinstance(drafted_with, FittedModel) else drafted_with
-    if drafted_with is None or not isinstance(small, CachedModel):
+    return loaded, Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
+
+
+def _trainable(subject: Subject, name: str) -> CachedModel:
+    """Returns the model to train, which may be inside a wrapper that fits its row width."""
+    small = draft_model(subject.drafter)
+    small = small.model if isinstance(small, FittedModel) else small
+    if not isinstance(small, CachedModel):
         raise ValueError(f"draft must be a model to be trained, got {name}")
-    return _Pair(loaded, subject, name, drafted_with, small)
+    return small
 
 
 def _enough(prompts: list[list[int]], judging: int) -> list[list[int]]:
@@ -162,17 +149,18 @@ def _enough(prompts: list[list[int]], judging: int) -> list[list[int]]:
 
 
 def _judge(
-    request: Align, pair: _Pair, judging: list[Lesson], progress: Progress
+    request: Align, subject: Subject, judging: list[Lesson], progress: Progress
 ) -> Callable[[float], HeldOut]:
-    """Returns a function that judges the small model in its present state, at a fallback."""
+    """Returns a function that measures the small model, as trained so far, at a fallback."""
+    small = draft_model(subject.drafter)
+    assert small is not None
 
     def judge(threshold: float) -> HeldOut:
         progress.expect(len(judging))
         return held_out(
-            pair.subject,
-            pair.drafted_with,
-            [lesson.prompt for lesson in judging],
-            [lesson.output for lesson in judging],
+            subject,
+            small,
+            judging,
             fallback=threshold,
             rollback=request.rollback,
             seed=request.seed,
@@ -185,14 +173,10 @@ def _judge(
 def _changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float) -> dict[str, Any]:
     """Returns measures before and after, at the same fallback and at as many large calls."""
     after = judge(fallback)
-    equal_fallback, equal = with_as_many_calls(before.fallbacks.value, judge)
-
-    def compared_with(now: HeldOut, measures: tuple[str, ...]) -> dict[str, Any]:
-        return {name: compared(getattr(before, name), getattr(now, name)) for name in measures}
-
-    return compared_with(after, MEASURES) | {
-        "as_many_calls": {"fallback": equal_fallback, **compared_with(equal, MEASURES[1:])}
-    }
+    equal_fallback, equal = with_as_many_calls(before["fallbacks"].value, judge)
+    changes = {name: compared(before[name], after[name]) for name in before}
+    rollbacks = {name: compared(before[name], equal[name]) for name in ("fallbacks", "rollbacks")}
+    return changes | {"as_many_calls": {"fallback": equal_fallback, **rollbacks}}
 
 
 def compared(before: Share, after: Share) -> dict[str, Any]:

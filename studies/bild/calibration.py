@@ -26,10 +26,8 @@ def large_texts(
     """Returns the large model's continuation of each prompt.
 
     Args:
-      subject: the target and its settings.
       prompts: ids, at least one prompt.
       path: file with the finished texts; resumed if it has the same prompts and settings.
-      seed: seed of sampled texts.
       progress: called for each prompt, even if it was finished earlier.
 
     Raises:

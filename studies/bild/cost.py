@@ -3,8 +3,8 @@
 Kim et al. 2023 (BiLD), Algorithm 1: the small model drafts while it is confident, at most
 `max_draft` tokens (10 in their section 7.1.2). Then the large model reads the draft in one call. It
 replaces the first drafted token that is too far from its own distribution, or else adds the next
-token. The paper measures costs and gives no formula. The formulas here follow from its algorithm
-with independent positions, the assumption of Leviathan et al. 2023, Eq. 1.
+token. The paper measures costs and gives no formula. These formulas follow from Algorithm 1 with
+independent positions, as in Leviathan et al. 2023, Eq. 1.
 """
 
 from dataclasses import dataclass, field
@@ -88,23 +88,18 @@ def count_calls(
 ) -> BildCalls:
     """Returns the calls for a recorded text, block by block (Kim et al. 2023, Algorithm 1).
 
-    A draft continues after a token that will be rolled back. If the draft then ends the text, no
-    large call reads it, because Algorithm 1 ends there. So confidence should be recorded along the
-    draft that would begin at each position. If it was recorded along the text only, the text's
-    confidence is used beyond, and the text's end as every draft's end.
+    A draft continues after a token that will be rolled back, and no large call reads a draft that
+    ends the text. So confidence should be recorded along the draft that begins at each position.
 
     Args:
-      confidence: max_y p_S(y) of the small model at each position, shape (n,), or along the draft
-        that would begin there, shape (n, max_draft or more); NaN: not confident.
+      confidence: max_y p_S(y) of the small model along the draft that begins at each position,
+        shape (n, max_draft or more), or only along the text, shape (n,); NaN: not confident.
       distance: d(p_S, p_L) at each position, shape (n,).
       fallback_threshold: α_FB; a lower confidence calls the large model.
       rollback_threshold: α_RB; a larger distance rolls back.
       max_draft: most tokens drafted before the large model is called, at least 1.
-      ends: number of tokens after which the draft at each position would end the text, at least 1,
+      ends: number of tokens after which the draft at each position ends the text, at least 1,
         shape (n,); None: at the end of the recorded text.
-
-    Raises:
-      ValueError: if the recordings differ in shape or are empty, or max_draft is below 1.
     """
     confident = np.asarray(confidence, dtype=np.float64) >= fallback_threshold
     far = np.asarray(distance, dtype=np.float64) > rollback_threshold
@@ -147,8 +142,8 @@ def relative_latency(calls: BildCalls, cost: Cost) -> NDArray[np.float64]:
         (Σ_k draft_lengths[k]·(t_d(k) + t_p(k+1) + t_o) + Σ_k unread_lengths[k]·t_d(k) + r·t_q)
             / (tokens·(t_p(1) + t_b))
 
-    where r counts the small model's calls that drafted nothing because it was not confident. The
-    inverse is the speed-up of Kim et al. 2023, Figure 8.
+    where r counts the small model's unconfident calls, which draft nothing. The inverse is the
+    speed-up of Kim et al. 2023, Figure 8.
 
     Args:
       cost: its draft step is the small model's step, its target the large model.
@@ -168,9 +163,8 @@ def relative_operations(calls: BildCalls, *, c_hat: ArrayLike) -> NDArray[np.flo
 
         (small_calls·ĉ + read + large_calls) / tokens
 
-    "The autoregressive and non-autoregressive executions have the same amount of FLOPs" (Kim et
-    al. 2023, section 7.5.1): so only the small model and rolled-back tokens add operations. The
-    large model does not read a draft that ends the text.
+    where `read` counts the drafted tokens that the large model reads, rolled-back ones included
+    (Kim et al. 2023, section 7.5.1).
 
     Args:
       c_hat: operations per token of the small model over the large one's.
@@ -184,9 +178,7 @@ def relative_operations(calls: BildCalls, *, c_hat: ArrayLike) -> NDArray[np.flo
 def relative_memory_traffic(calls: BildCalls, *, bytes_ratio: ArrayLike) -> NDArray[np.float64]:
     """Returns memory traffic per token, relative to the large model ("MOPs" of Figure 8).
 
-        (small_calls·m + large_calls) / tokens
-
-    "Process multiple tokens with a single weight load" (Kim et al. 2023, §7.5.1).
+        (small_calls·m + large_calls) / tokens        (Kim et al. 2023, section 7.5.1)
 
     Args:
       bytes_ratio: m, bytes that one call of the small model reads over one of the large model.
@@ -205,7 +197,7 @@ def relative_intensity(
 
 
 def _sure_lengths(confident: NDArray[np.bool_], limit: int) -> NDArray[np.int64]:
-    """Returns the length of a draft from each position if no text ended, shape (n,)."""
+    """Returns the length of the draft from each position, ignoring ends of text, shape (n,)."""
     if confident.ndim == 1:
         sure = _next_true(~confident) - np.arange(confident.size)
     elif confident.shape[1] < limit:

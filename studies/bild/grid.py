@@ -1,4 +1,4 @@
-"""The settings of a BiLD sweep: thresholds, windows, and the decoders to compare with."""
+"""The decoders of a BiLD sweep: thresholds, fixed windows, and speculative decoding."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,18 +11,18 @@ from estimator.timing.rates import PROBE
 from reference.policies.policy import Fixed
 from reference.rules.rule import STRICT, Lenient, Rule
 from reference.speculative import Session, Subject
+from studies.bild import CERTAINTY, DISTANCE, FALLBACKS, LENIENCE, ROLLBACKS
 from studies.bild.loop import bild_session
-from studies.bild.settings import CERTAINTY, DISTANCE, FALLBACKS, LENIENCE, ROLLBACKS
 from studies.bild.swept import BILD, SMALL, WINDOW
 from studies.bild.thresholds import PAPERS_MOST, Fallback, Rollback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """The settings to try.
+    """The settings of a sweep.
 
     fallback, rollback: thresholds, at least one of each; a rollback may be infinite.
-    windows: lengths of fixed windows to try without a fallback (the ablation of Figure 5).
+    windows: lengths of fixed windows without a fallback (the ablation of Figure 5).
     certainty, distance: names of the measures to which the thresholds apply.
     gammas: draft lengths of speculative decoding.
     lenience: lenience of a second speculative decoder; None or 1: 0.5.
@@ -79,9 +79,9 @@ class Grid:
         return arms
 
     def probes(self, end_ids: frozenset[int]) -> dict[str, "Arm"]:
-        """Returns the arms that measure costs, by name: draft lengths of powers of 2.
+        """Returns the arms that measure costs, by name: one per power of 2 as draft length.
 
-        They roll nothing back, so that each of their blocks drafts equally many tokens.
+        They never roll back, so that all blocks of an arm draft equally many tokens.
         """
         lengths = sorted({*(2**power for power in range(8) if 2**power < self.most), self.most})
         nothing = Arm(WINDOW, Fixed(0), Rollback(np.inf), 0.0)
@@ -108,8 +108,8 @@ class Arm:
     @property
     def rollback(self) -> float | None:
         """BiLD's threshold; None for decoders without one."""
-        finite = isinstance(self.rule, Rollback) and np.isfinite(self.rule.threshold)
-        return self.rule.threshold if isinstance(self.rule, Rollback) and finite else None
+        threshold = self.rule.threshold if isinstance(self.rule, Rollback) else np.inf
+        return threshold if np.isfinite(threshold) else None
 
     @property
     def most(self) -> int:

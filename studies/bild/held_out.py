@@ -14,6 +14,7 @@ from estimator.traces.text_laws import overlaps
 from reference.laws.sampling import seeded
 from reference.models.model import Model
 from reference.speculative import Subject
+from reference.training.alignment import Lesson
 from studies.bild.loop import bild_session
 from studies.bild.thresholds import Fallback, Rollback
 
@@ -42,22 +43,15 @@ class Share:
         return jackknife_interval(other.value - self.value, after - before, scale=difference)
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOut:
-    """Measures of one small model.
+HeldOut = dict[str, Share]
+"""Measures of one small model on held-out prompts.
 
-    alpha: mean of sum min(p, q) along texts that the large model wrote.
-    fallbacks: large calls over tokens emitted by BiLD.
-    rollbacks: large calls that replaced a token, over tokens emitted by BiLD.
-    """
+alpha: mean of sum min(p, q) along texts that the large model wrote.
+fallbacks: large calls over tokens emitted by BiLD.
+rollbacks: large calls that replaced a token, over tokens emitted by BiLD.
+"""
 
-    alpha: Share
-    fallbacks: Share
-    rollbacks: Share
-
-
-HALVINGS = 7
-"""Share of the range of thresholds at which the search for a threshold stops."""
+HALVINGS = 7  # steps of the search for a threshold
 
 
 def with_as_many_calls(
@@ -65,7 +59,11 @@ def with_as_many_calls(
 ) -> tuple[float, HeldOut]:
     """Returns the fallback threshold with the nearest share of large calls, and its measures.
 
-    A confidence is at most 1, and a higher threshold leads to more calls, so bisection finds it.
+    Found by bisection of [0, 1], because a higher threshold leads to more large calls.
+
+    Args:
+      fallbacks: the share of large calls to reach.
+      judge: returns the measures at a threshold.
     """
     low, high = 0.0, 1.0
     tried: list[tuple[float, HeldOut]] = []
@@ -73,18 +71,17 @@ def with_as_many_calls(
         threshold = (low + high) / 2
         given = judge(threshold)
         tried.append((threshold, given))
-        if given.fallbacks.value < fallbacks:
+        if given["fallbacks"].value < fallbacks:
             low = threshold
         else:
             high = threshold
-    return min(tried, key=lambda one: abs(one[1].fallbacks.value - fallbacks))
+    return min(tried, key=lambda one: abs(one[1]["fallbacks"].value - fallbacks))
 
 
 def held_out(
     subject: Subject,
     small: Model,
-    prompts: Sequence[Sequence[int]],
-    texts: Sequence[Sequence[int]],
+    lessons: Sequence[Lesson],
     *,
     fallback: float,
     rollback: float,
@@ -95,18 +92,20 @@ def held_out(
 
     Args:
       small: the draft model, with rows as wide as the target's.
+      lessons: held-out prompts, each with the large model's text.
     """
     subject = replace(subject, rule=Rollback(rollback))
     policy = Fallback(fallback, end_ids=subject.stopping.end_ids)
     betas, runs = [], []
-    for number, (prompt, text) in enumerate(zip(prompts, texts, strict=True)):
-        betas.append(overlaps(subject.target, small, prompt, text, subject.sampling))
+    for number, lesson in enumerate(lessons):
+        text = (lesson.prompt, lesson.output)
+        betas.append(overlaps(subject.target, small, *text, subject.sampling))
         generator = seeded(subject.target.device, seed, number)
-        runs.append(bild_session(subject, prompt, policy, generator).finished())
+        runs.append(bild_session(subject, lesson.prompt, policy, generator).finished())
         progress()
     tokens = tuple(float(len(run.tokens)) for run in runs)
-    return HeldOut(
-        Share(tuple(float(b.sum()) for b in betas), tuple(float(len(b)) for b in betas)),
-        Share(tuple(float(run.target_calls) for run in runs), tokens),
-        Share(tuple(float(run.rollbacks) for run in runs), tokens),
-    )
+    return {
+        "alpha": Share(tuple(float(b.sum()) for b in betas), tuple(float(len(b)) for b in betas)),
+        "fallbacks": Share(tuple(float(run.target_calls) for run in runs), tokens),
+        "rollbacks": Share(tuple(float(run.rollbacks) for run in runs), tokens),
+    }

@@ -22,9 +22,9 @@ from reference.stopping import Stopping
 class BildBlock(Block):
     """A block of BiLD.
 
-    computed: distributions that the small model computed: one per drafted token, and one more if it
-      was not confident of the next.
-    read: whether the large model ran; the last block of a text may be a draft that it did not read.
+    computed: number of distributions that the small model computed: one per drafted token, and one
+      more if it was not confident of the next.
+    read: whether the large model ran; it does not read a draft that ends the text.
     """
 
     computed: int
@@ -47,12 +47,11 @@ def read_part(run: Generation) -> Generation:
 def unread_ending(
     draft: Draft, text: Sequence[int], *, drafter_name: str, stopping: Stopping, emitted: int
 ) -> tuple[int, ...]:
-    """Returns the ids of a draft that ends the text by itself; empty if the text continues.
+    """Returns the ids of a draft that ends the text without a large call; empty if it does not.
 
     Args:
       draft, text, drafter_name: see `reference.speculative.verify_draft`.
-      stopping: when the text ends.
-      emitted: number of ids of text that are new.
+      emitted: number of ids of the text after its prompt.
     """
     if len(draft.tokens) == 0:
         return ()

@@ -15,15 +15,8 @@ def reference_metrics(texts: Sequence[str], references: Sequence[str]) -> dict[s
 
     bleu: sacrebleu's corpus BLEU; rouge_l: mean F-measure of rouge-score's ROUGE-L without
     stemming; exact: share of texts that equal their references.
-
-    Raises:
-      ModuleNotFoundError: if one of the libraries is not installed.
-      ValueError: if the number of references differs from the number of texts.
     """
-    if len(texts) != len(references):
-        raise ValueError(
-            f"references must be as many as the prompts, {len(texts)}, got {len(references)}"
-        )
+    require_equal_number(texts, references)
     import sacrebleu
     from rouge_score.rouge_scorer import RougeScorer
 
@@ -37,6 +30,14 @@ def reference_metrics(texts: Sequence[str], references: Sequence[str]) -> dict[s
     }
 
 
+def require_equal_number(prompts: Sequence[object], references: Sequence[str]) -> None:
+    """Raises ValueError if there are not as many references as prompts."""
+    if len(prompts) != len(references):
+        raise ValueError(
+            f"references must be as many as the prompts, {len(prompts)}, got {len(references)}"
+        )
+
+
 def own_metrics(
     target: Model,
     prompts: Sequence[Sequence[int]],
@@ -45,8 +46,8 @@ def own_metrics(
 ) -> dict[str, float]:
     """Returns metrics that need no references.
 
-    agreement: similarity of each text to the target's own greedy text, 2M/T in per cent (M ids in
-    matching runs, of T ids in both; Ratcliff and Obershelp), mean over texts.
+    agreement: similarity of each text to the target's own greedy text, mean over texts: 2M/T in per
+    cent, where M of the T ids in both texts are in matching runs (Ratcliff and Obershelp).
     log_likelihood: mean ln p(x) of all tokens under the target at temperature 1, in nats.
     """
     ratios = [

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -22,14 +22,13 @@ NEVER = sys.maxsize
 
 @dataclass(frozen=True, slots=True)
 class BildTrace:
-    """The quantities along one text on which BiLD's policies decide.
+    """The quantities on which BiLD's policies decide, at each token of a text.
 
-    certainty: certainty of the small model along the draft that it would begin at each token,
-      shape (tokens, most); NaN beyond the draft's end.
-    ends: number of tokens after which that draft ends the text, shape (tokens,); NEVER if it does
-      not.
-    distance: distance between the models at each token of the small model, shape (tokens,).
-    same: whether the small model would write the text's own token, shape (tokens,).
+    certainty: of the small model along the draft that begins here, shape (tokens, most); NaN after
+      the draft's end.
+    ends: tokens after which that draft ends the text, or NEVER, shape (tokens,).
+    distance: between both models' distributions, shape (tokens,).
+    same: whether the small model writes the text's own token, shape (tokens,).
     """
 
     certainty: NDArray[np.float64]
@@ -50,17 +49,16 @@ def bild_trace(
 ) -> BildTrace:
     """Returns the quantities on which BiLD's policies decide, along a greedily decoded text.
 
-    A draft continues after each token of the small model, even if it will be rolled back. Where the
-    small model writes the text's own token, the draft continues like the draft from the next token,
-    so only the other drafts are run.
+    Where the small model writes the text's own token, its draft equals the draft from the next
+    token, so only the drafts at the other tokens are run.
 
     Args:
       large: begins a new text.
       drafter: the greedy small model.
       prompt: ids.
       continuation: the ids after the prompt, at least 1.
-      fallback, rollback: give the certainty measure, the distance, the longest draft and the ids
-        that end a text; their thresholds are not used.
+      fallback, rollback: certainty measure, distance, longest draft and the ids that end a text;
+        the thresholds are not used.
     """
     greedy = [Sampling(0.0)]
     beginning = drafter.draft.beginning(prompt)
@@ -92,7 +90,7 @@ def bild_trace(
 
 @dataclass(frozen=True, slots=True)
 class BildPrediction:
-    """Predicted speed and calls at given thresholds.
+    """Predicted speed and calls of BiLD.
 
     speedup: seconds per token of the large model over BiLD's.
     seconds: BiLD's seconds per token.
@@ -112,16 +110,12 @@ def spliced(large: BildTrace, small: BildTrace, *, fallback: float, rollback: fl
     one would not have written. The text after that is easier for the small model, so the trace of
     the small model's own text is used from there on, position by position.
     """
-    stands = ~large.same & (large.certainty[:, 0] >= fallback) & (large.distance <= rollback)
-    if not stands.any():
+    kept = ~large.same & (large.certainty[:, 0] >= fallback) & (large.distance <= rollback)
+    if not kept.any():
         return large
-    place = int(stands.argmax()) + 1
-    return BildTrace(
-        np.concatenate([large.certainty[:place], small.certainty[place:]]),
-        np.concatenate([large.ends[:place], small.ends[place:]]),
-        np.concatenate([large.distance[:place], small.distance[place:]]),
-        np.concatenate([large.same[:place], small.same[place:]]),
-    )
+    place = int(kept.argmax()) + 1
+    parts = [(getattr(large, one.name), getattr(small, one.name)) for one in fields(BildTrace)]
+    return BildTrace(*(np.concatenate([own[:place], other[place:]]) for own, other in parts))
 
 
 def predict(
@@ -134,7 +128,7 @@ def predict(
     max_new_tokens: int,
     cost: Cost,
 ) -> BildPrediction:
-    """Returns BiLD's predicted speed at any thresholds, from one run of each model.
+    """Returns BiLD's predicted speed at any thresholds.
 
     Args:
       large_traces, small_traces: traces along each model's own texts, after the same prompts.
@@ -152,10 +146,7 @@ def predict(
         for trace in [spliced(large, small, fallback=fallback, rollback=rollback)]
     ]
     total = BildCalls(
-        tokens=np.sum([calls.tokens for calls in counted], axis=0),
-        small_calls=np.sum([calls.small_calls for calls in counted], axis=0),
-        draft_lengths=np.sum([calls.draft_lengths for calls in counted], axis=0),
-        unread_lengths=np.sum([calls.unread_lengths for calls in counted], axis=0),
+        *(np.sum([getattr(calls, one.name) for calls in counted], 0) for one in fields(BildCalls))
     )
     tokens = float(total.tokens)
     latency = float(relative_latency(total, cost))

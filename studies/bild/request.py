@@ -1,22 +1,27 @@
-"""The settings and the result of a sweep over BiLD's thresholds."""
+"""Requests of BiLD: a sweep over its thresholds, and one text."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from estimator.loading.pairs import LoadedPair, load
+from estimator.generation.text import GenerateAlone, Started, stopping_at
+from estimator.loading.pairs import LoadedPair, load, one_draft
 from estimator.progress import SILENT, Progress, notice
 from estimator.prompts.files import whole_references
-from estimator.settings import TimedPair
+from estimator.settings import ModelSettings, TimedPair, draft_sampling
 from estimator.timing.arms import require_positions
 from estimator.timing.precision import timings
 from estimator.timing.processes import require_one_process
 from estimator.timing.threads import Threads, computing
 from reference.drafters.hierarchical import draft_model
 from reference.drafters.model_drafter import ModelDrafter
+from reference.laws.sampling import seeded
 from reference.models.derived import transformers_module
 from reference.speculative import Subject
+from studies.bild import CERTAINTY, DISTANCE, ONE_FALLBACK, ONE_ROLLBACK
 from studies.bild.grid import Grid
-from studies.bild.sweep import References, sweep
+from studies.bild.loop import bild_session
+from studies.bild.sweep import drafting_model, sweep
 from studies.bild.swept import Sweep
+from studies.bild.thresholds import PAPERS_MOST, Fallback, Rollback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +34,7 @@ class ValidateBild(TimedPair):
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """The sweeps of each draft at each temperature, the number of prompts, and the threads."""
+    """The sweeps of all drafts and temperatures; prompts: how many; threads: of the runs."""
 
     sweeps: tuple[Sweep, ...]
     prompts: int
@@ -49,7 +54,7 @@ class Swept:
 
 
 def validate_thresholds(request: ValidateBild, progress: Progress = SILENT) -> Swept:
-    """Returns a sweep for each draft at each temperature."""
+    """Sweeps the thresholds with each draft at each temperature."""
     require_one_process("validate")
     with computing(request.models.device, request.threads) as threads:
         sweeps, prompts = _sweeps(request, progress)
@@ -60,14 +65,7 @@ def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...
     grid = request.grid
     samplings = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]
     loaded = load(request.models, request.text, sampling=request.sampling)
-    whole = whole_references(loaded.references[: len(loaded.prompts)])
-    references = (
-        None
-        if whole is None
-        else References(
-            whole, lambda ids: str(loaded.tokenizer.decode(ids, skip_special_tokens=True))
-        )
-    )
+    references = whole_references(loaded.references[: len(loaded.prompts)])
     subjects = [
         Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
         for drafter_of in loaded.drafters.values()
@@ -76,19 +74,26 @@ def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...
     for subject in subjects:
         require_positions(subject, loaded.prompts)
         if isinstance(subject.drafter, ModelDrafter):
-            tell_of_size(loaded, subject)
+            warn_of_size(loaded, subject)
     arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
     planned = arms * len(loaded.prompts) * request.timing.repeats
     progress.expect(len(subjects) * planned)
     every = timings(request, count=len(subjects), planned=planned, progress=progress)
     sweeps = [
-        sweep(subject, loaded.prompts, grid, timing, references=references)
+        sweep(
+            subject,
+            loaded.prompts,
+            grid,
+            timing,
+            references=references,
+            text_of=lambda ids: str(loaded.tokenizer.decode(ids, skip_special_tokens=True)),
+        )
         for timing, subject in zip(every, subjects, strict=True)
     ]
     return tuple(sweeps), len(loaded.prompts)
 
 
-def tell_of_size(loaded: LoadedPair, subject: Subject) -> None:
+def warn_of_size(loaded: LoadedPair, subject: Subject) -> None:
     """Warns if the small model has more weights than the large one."""
     small = draft_model(subject.drafter)
     module = None if small is None else transformers_module(small)
@@ -98,3 +103,39 @@ def tell_of_size(loaded: LoadedPair, subject: Subject) -> None:
             f"the small model {subject.drafter.name} has {module.num_parameters():,} weights, more "
             f"than the large one's {large.num_parameters():,}"
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateBild(GenerateAlone):
+    """Settings of a text: a small model writes while it is confident, a large one otherwise.
+
+    draft_temperature: temperature of the small model; None: the large one's.
+    max_gamma: most tokens that the small model writes in a row; None: the paper's 10.
+    """
+
+    models: ModelSettings = field(default_factory=ModelSettings)
+    draft_temperature: float | None = None
+    fallback: float = ONE_FALLBACK
+    rollback: float = ONE_ROLLBACK
+    certainty: str = CERTAINTY
+    distance: str = DISTANCE
+    max_gamma: int | None = None
+
+
+def generate_bild(request: GenerateBild) -> Started:
+    """Returns a session in which the two models continue a text."""
+    most = PAPERS_MOST if request.max_gamma is None else request.max_gamma
+    policy = Fallback(request.fallback, most, request.certainty)
+    rule = Rollback(request.rollback, request.distance)
+    sampling = request.sampling.at(request.temperature)
+    drafted_by = draft_sampling(sampling, request.draft_temperature)
+    one_draft(request.models)
+    loaded = request.loaded([most])
+    stopping = stopping_at(loaded, request.stop_strings)
+    [ids] = loaded.prompts
+    [drafter_of] = loaded.drafters.values()
+    small = drafting_model(drafter_of(drafted_by))
+    subject = Subject(loaded.target, small, sampling, stopping, rule)
+    policy = replace(policy, end_ids=stopping.end_ids)
+    text = bild_session(subject, ids, policy, seeded(loaded.target.device, request.seed))
+    return request.started(loaded, text, rule)

@@ -1,7 +1,7 @@
 """A sweep over BiLD's thresholds, compared with speculative decoding and with each model."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from msgspec import structs
@@ -30,18 +30,10 @@ from reference.speculative import Subject
 from simulator.cost.cost import Cost
 from studies.bild.grid import Arm, Grid
 from studies.bild.loop import read_part
-from studies.bild.metrics import own_metrics, reference_metrics
+from studies.bild.metrics import own_metrics, reference_metrics, require_equal_number
 from studies.bild.prediction import BildPrediction, bild_trace, predict
 from studies.bild.swept import BILD, LARGE, SMALL, WINDOW, BildRow, Sweep
 from studies.bild.thresholds import Fallback, Rollback
-
-
-@dataclass(frozen=True, slots=True)
-class References:
-    """Reference texts, and the function that decodes ids."""
-
-    texts: Sequence[str]
-    text_of: Callable[[Sequence[int]], str]
 
 
 def sweep(
@@ -50,22 +42,22 @@ def sweep(
     grid: Grid,
     timing: Timing,
     *,
-    references: References | None,
+    references: Sequence[str] | None = None,
+    text_of: Callable[[Sequence[int]], str] = str,
 ) -> Sweep:
     """Returns quality and speed of every decoder, all interleaved on the same prompts.
 
     Args:
       subject: the pair, with a model as its drafter; its rule is not used.
       timing: how runs are timed; all prompts run at least once.
+      references: a reference text per prompt; None: quality is measured without references.
+      text_of: returns the text of ids, which is compared with the reference.
 
     Raises:
       ValueError: if prompts and references differ in number, or if the drafter is not a model.
     """
-    if references is not None and len(references.texts) != len(prompts):
-        raise ValueError(
-            f"references must be as many as the prompts, {len(prompts)}, got "
-            f"{len(references.texts)}"
-        )
+    if references is not None:
+        require_equal_number(prompts, references)
     drafter, stopping = drafting_model(subject.drafter), subject.stopping
     arms = {arm.name: arm for arm in grid.arms(stopping.end_ids, stopping.max_new_tokens)}
     every = grid.probes(stopping.end_ids) | arms
@@ -86,8 +78,8 @@ def sweep(
         metrics = own_metrics(subject.target, prompts, texts[arm], own)
         if references is None:
             return metrics
-        written = [references.text_of(text.tokens) for text in texts[arm]]
-        return reference_metrics(written, references.texts) | metrics
+        written = [text_of(text.tokens) for text in texts[arm]]
+        return reference_metrics(written, references) | metrics
 
     rows = [_row(subject, texts, BASELINE, None, quality(BASELINE), None)]
     rows += [

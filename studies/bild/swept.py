@@ -146,8 +146,8 @@ class Sweep:
     def summary(self) -> dict[str, Any]:
         """Returns the summary for JSON: mean errors, and the fastest row at each loss."""
         errors = {
-            f"{prefix}mean_abs_{name}": self.mean_error(name, *decoders)
-            for name in ("error_percent", "time_error_percent")
+            f"{prefix}mean_abs_{error}": self.mean_error(error, *decoders)
+            for error in ("error_percent", "time_error_percent")
             for prefix, decoders in (
                 ("", (BILD, WINDOW)), ("bild_", (BILD,)), ("window_", (WINDOW,)),
             )

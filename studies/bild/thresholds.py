@@ -37,16 +37,16 @@ MEASURES: dict[str, Callable[[Tensor], Tensor]] = {
 class Fallback:
     """Drafts until the draft model is not certain of the next position.
 
-    A position is left to the target if the certainty of q is below the threshold. This depends only
-    on the distribution, so under the strict rule the output keeps the target's distribution. (The
-    policy `Confidence` decides after the draw and must therefore submit the uncertain token.) For
-    greedy drafting it is the certainty at temperature 1; a drafter without such a distribution
-    counts as certain. Each decision waits for the device.
+    The decision depends only on the distribution q, not on the drawn token, so under the strict
+    rule the output keeps the target's distribution. Greedy drafting uses the certainty at
+    temperature 1. A drafter without distributions counts as certain. Each decision waits for the
+    device.
 
-    threshold: alpha_FB, at least 0. 0 always drafts; above 1 only the target writes.
+    threshold: alpha_FB, at least 0. A lower certainty leaves the position to the target: 0 always
+      drafts; above 1 only the target writes.
     most: most tokens that a block drafts, at least 1.
     measure: name of the certainty in [0, 1], from `MEASURES`.
-    end_ids: nothing is drafted after these ids.
+    end_ids: ids after which a draft ends.
     """
 
     name: ClassVar[str] = "fallback"
@@ -79,14 +79,13 @@ class Fallback:
 
 
 Distance = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""From the distributions p and q, both (positions, vocabulary), and the drafted tokens."""
+"""Returns a distance from p and q, both (positions, vocabulary), and the drafted tokens."""
 
 
 def cross_entropy(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
     """Returns -ln p(x), shape (positions,), in nats: the paper's choice (section 3.4).
 
-    It is the cross-entropy between the small model's hard label (the token x that it wrote) and the
-    large model's soft label.
+    The cross-entropy between the drafted token x, as a hard label, and the large model's p.
     """
     return -p.gather(-1, tokens[:, None]).squeeze(-1).log()
 
@@ -100,7 +99,7 @@ def kl_divergence(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
 def total_variation(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
     """Returns sum over y of max(0, q(y) - p(y)), shape (positions,): probability of a rejection.
 
-    It is exactly 0 for equal distributions; 1 - sum of min(p, q) would be 0 up to rounding.
+    Exactly 0 for equal distributions, unlike 1 - sum of min(p, q), which rounds.
     """
     return (q - p).clamp(min=0).sum(dim=-1)
 
@@ -123,10 +122,9 @@ class Rollback:
     """Accepts drafted tokens while d(q, p) <= threshold (Kim et al. 2023, Eq. 3): lossy by design.
 
     The first token with a larger distance is replaced by the target's token, and later ones are
-    dropped. No random number is used. Distances are taken between the distributions that tokens are
-    drawn from; under greedy decoding, at temperature 1. A token that the target's sampling excludes
-    (outside its nucleus) has infinite cross-entropy. The large model does not read a draft that
-    ends the text ("while y[-1] is not the end of text").
+    dropped. No random number is used. Distances are between the distributions that tokens are drawn
+    from; under greedy decoding, between those at temperature 1. A token that the target's sampling
+    excludes (outside its nucleus) has infinite cross-entropy.
 
     threshold: alpha_RB, at least 0; infinite: never rolls back.
     distance: a name from `DISTANCES`.

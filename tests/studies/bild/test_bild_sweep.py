@@ -19,7 +19,7 @@ from reference.stopping import Stopping
 from simulator.cost.curves import CostModel
 from studies.bild.grid import Grid
 from studies.bild.prediction import NEVER, BildTrace, bild_trace, predict, spliced
-from studies.bild.sweep import References, sweep
+from studies.bild.sweep import sweep
 from studies.bild.swept import LARGE, SMALL, BildRow, Sweep
 from studies.bild.thresholds import Fallback, Rollback
 
@@ -43,9 +43,8 @@ def swept(temperature: float, references: list[str] | None = None, *, grid: Grid
         PROMPTS,
         grid,
         Timing(progress=lambda: done.append(None)),
-        references=None
-        if references is None
-        else References(references, lambda ids: " ".join(map(str, ids))),
+        references=references,
+        text_of=lambda ids: " ".join(map(str, ids)),
     )
     arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
     assert len(done) == arms * len(PROMPTS)
