@@ -29,7 +29,7 @@ from reference.laws.sampling import Sampling
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_model, load_tokenizer, resolve_device
 from reference.stopping import Stopping
-from studies.blockwise.analysis import Rescorers, analyse
+from studies.blockwise.analysis import analyse
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.heads import load_heads
 from studies.blockwise.lattice.automaton import Automaton
@@ -104,7 +104,8 @@ def main() -> None:
         result = analyse(
             kept[: arguments.tuning],
             kept[arguments.tuning :],
-            Rescorers(automata, neural),
+            ngrams=automata,
+            neural=neural,
             k=K,
             step=bar.update,
         )

@@ -42,11 +42,6 @@ class BildCalls:
         """Tokens proposed by the small model."""
         return _weighted_lengths(self.draft_lengths) + _weighted_lengths(self.unread_lengths)
 
-    @property
-    def discarded_tokens(self) -> NDArray[np.float64]:
-        """Drafted tokens that rollbacks removed, the replaced ones included."""
-        return self.drafted_tokens - (self.tokens - self.large_calls)
-
 
 def expected_calls(fallback: ArrayLike, *, rollback: ArrayLike, max_draft: int) -> BildCalls:
     """Returns the mean calls and tokens per call of the large model.

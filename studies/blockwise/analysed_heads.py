@@ -1,4 +1,4 @@
-"""Settings and run of an analysis of blockwise heads (Kim et al. 2024)."""
+"""Analyses blockwise heads as `specplan heads analyse` requests (Kim et al. 2024)."""
 
 from dataclasses import dataclass, field, replace
 
@@ -8,8 +8,9 @@ from estimator.draft_names.registry import parse_drafter
 from estimator.loading.pairs import LoadedPair, load
 from estimator.progress import SILENT, Progress, notice
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
+from reference.models.model import Model
 from reference.models.text_tree import require_branching
-from studies.blockwise.analysis import Rescorers, analyse
+from studies.blockwise.analysis import analyse
 from studies.blockwise.draft_names.heads import HeadsName, lattice_k
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
@@ -20,7 +21,7 @@ from studies.blockwise.texts import BlockText, block_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalyseHeads:
-    """Settings: drafts of heads on greedy texts of their target, before and after rescoring.
+    """Settings of an analysis of heads' drafts on greedy texts of their target.
 
     ngrams: files of rescoring n-grams; empty: the embedded one, if the target is embedded.
     neural: a small rescoring model; None: the embedded one, if the target is embedded.
@@ -36,11 +37,7 @@ class AnalyseHeads:
 
 
 def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysis:
-    """Returns repetition, entropy by head, and block efficiency of each way to draft.
-
-    Raises:
-      ValueError: if a setting is out of range or does not fit the heads.
-    """
+    """Returns repetition, entropy by head, and block efficiency of each drafting method."""
     drafts = request.models.drafts or (HeadsName.prefix,)
     heads = parse_drafter(drafts[0])
     if len(drafts) > 1 or not isinstance(heads, HeadsName):
@@ -53,7 +50,7 @@ def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysi
     drafter = loaded.drafters[drafts[0]](request.sampling.at(0.0))
     assert isinstance(drafter, HeadsDrafter)  # plain heads
     require_arcs(k, loaded.target.vocabulary)
-    rescorers = _rescorers(request, loaded)
+    ngrams, neural = _rescorers(request, loaded)
     if len(loaded.prompts) < 2:
         raise ValueError("an analysis needs at least 2 prompts, one of them to tune on, got 1")
     progress.expect(len(loaded.prompts))
@@ -63,11 +60,15 @@ def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysi
         progress.step()
     kept = _kept(texts)
     count = min(max(round(request.tuning_share * len(kept)), 1), len(kept) - 1)
-    return analyse(kept[:count], kept[count:], rescorers, k=k, step=progress.step)
+    return analyse(
+        kept[:count], kept[count:], ngrams=ngrams, neural=neural, k=k, step=progress.step
+    )
 
 
-def _rescorers(request: AnalyseHeads, loaded: LoadedPair) -> Rescorers:
-    """Returns the rescorers."""
+def _rescorers(
+    request: AnalyseHeads, loaded: LoadedPair
+) -> tuple[dict[str, Automaton], Model | None]:
+    """Returns the n-gram rescorers by name, and the neural one."""
     embedded = request.models.target in (None, EMBEDDED)
     context = LoadContext(loaded.target, loaded.tokenizer, request.models)
     needs = Needs(loaded.target.name, loaded.tokenizer, request.models)
@@ -80,14 +81,14 @@ def _rescorers(request: AnalyseHeads, loaded: LoadedPair) -> Rescorers:
         automata[order if order not in automata else f"{order} {ngram.file}"] = Automaton(rows)
     neural = EMBEDDED if request.neural is None and embedded else request.neural
     if neural is None:
-        return Rescorers(automata, None)
+        return automata, None
     rescorer = parse_drafter(neural)
     if not isinstance(rescorer, ModelKind) or not rescorer.rescores:
         raise ValueError(f"neural must name a model, got {neural}")
     rescorer.require(needs)
     model = rescorer.model(context)
     require_branching(model)
-    return Rescorers(automata, model)
+    return automata, model
 
 
 def _kept(texts: list[BlockText | None]) -> list[BlockText]:
@@ -95,5 +96,7 @@ def _kept(texts: list[BlockText | None]) -> list[BlockText]:
     if len(kept) < 2:
         raise ValueError("an analysis needs at least 2 texts of 2 tokens or more, got fewer")
     if len(kept) < len(texts):
-        notice(f"{len(texts) - len(kept)} texts ended with their first token and tell nothing")
+        notice(
+            f"{len(texts) - len(kept)} texts ended with their first token and cannot be analysed"
+        )
     return kept

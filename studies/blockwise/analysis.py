@@ -1,12 +1,10 @@
 """The analyses of Kim et al. 2024 (blockwise drafts), sections 6 and 7, for any model."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from msgspec import structs
-from numpy.typing import NDArray
 
 from estimator.intervals import ratio_interval
 from reference.models.model import Model
@@ -24,7 +22,7 @@ from studies.blockwise.measures import (
     target_calls,
     wins,
 )
-from studies.blockwise.records import Analysis, Tuning, Way, Weighted
+from studies.blockwise.records import Analysis, TunedWeight, Way, Weighted
 from studies.blockwise.texts import BlockText, Drafts, heads_drafts, local_drafts, path_drafts
 
 WEIGHTS = (0.1, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 5.0, 10.0)  # their appendix E
@@ -32,44 +30,21 @@ PARALLEL = (1, 2, 4, 8, 16)
 HEADS = (3, 6, 9)
 
 
-@dataclass(frozen=True, slots=True)
-class Rescorers:
-    """The models that rescore lattices.
-
-    ngrams: automata by name, for example "4-gram".
-    neural: a small model, or None.
-    """
-
-    ngrams: Mapping[str, Automaton]
-    neural: Model | None
+def calls_of(lengths: Sequence[Counts]) -> Counts:
+    """Returns the target calls of each text from its blocks' accepted lengths, shape (texts,)."""
+    return np.array([target_calls(of_text) for of_text in lengths])
 
 
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """Tokens and target calls of one drafting method, by text, shapes (texts,)."""
-
-    tokens: NDArray[np.int64]
-    calls: NDArray[np.int64]
-
-    @property
-    def block_efficiency(self) -> float:
-        """Emitted tokens per target call, over all texts."""
-        return int(self.tokens.sum()) / int(self.calls.sum())
-
-
-def calls_of(texts: Sequence[BlockText], lengths: Sequence[Counts]) -> Calls:
-    """Returns tokens and calls of texts from the accepted lengths of their blocks."""
-    return Calls(
-        np.array([len(text.tokens) for text in texts]),
-        np.array([target_calls(of_text) for of_text in lengths]),
-    )
+def tokens_of(texts: Sequence[BlockText]) -> Counts:
+    """Returns the number of tokens of each text, shape (texts,)."""
+    return np.array([len(text.tokens) for text in texts])
 
 
 def tuned(
     texts: Sequence[BlockText],
     drafts_of: Callable[[BlockText, Sequence[float]], Sequence[Drafts]],
     weights: Sequence[float] = WEIGHTS,
-) -> Tuning:
+) -> TunedWeight:
     """Returns the block efficiency of each weight on the tuning texts, and the best weight."""
     lengths: list[list[Counts]] = [[] for _ in weights]
     for text in texts:
@@ -77,10 +52,10 @@ def tuned(
         for of_weight, drafts in zip(lengths, drafts_of(text, weights), strict=True):
             of_weight.append(accepted(drafts, ahead))
     rows = [
-        Weighted(weight, calls_of(texts, of_weight).block_efficiency)
+        Weighted(weight, int(tokens_of(texts).sum()) / int(calls_of(of_weight).sum()))
         for weight, of_weight in zip(weights, lengths, strict=True)
     ]
-    return Tuning(best_weight(rows), tuple(rows))
+    return TunedWeight(best_weight(rows), tuple(rows))
 
 
 def best_weight(rows: Sequence[Weighted]) -> float:
@@ -88,16 +63,20 @@ def best_weight(rows: Sequence[Weighted]) -> float:
     return max(rows, key=lambda row: (row.block_efficiency, -row.weight)).weight
 
 
-def way_of(name: str, calls: Calls, base: Calls) -> Way:
-    """Returns the block efficiency of one drafting method, and its change over the heads' own."""
-    low, high = ratio_interval(calls.tokens.tolist(), calls.calls.tolist())
-    ends = ratio_interval(base.calls.tolist(), calls.calls.tolist())
+def way_of(name: str, tokens: Counts, *, calls: Counts, base: Counts) -> Way:
+    """Returns the block efficiency of one drafting method, and its change over the heads' own.
+
+    tokens, calls, base: tokens, calls and the heads' own calls of each text, shapes (texts,).
+    """
+    total = int(calls.sum())
+    low, high = ratio_interval(tokens.tolist(), calls.tolist())
+    ends = ratio_interval(base.tolist(), calls.tolist())
     return Way(
         name=name,
-        block_efficiency=calls.block_efficiency,
+        block_efficiency=int(tokens.sum()) / total,
         low=low,
         high=high,
-        change_percent=100 * (int(base.calls.sum()) / int(calls.calls.sum()) - 1),
+        change_percent=100 * (int(base.sum()) / total - 1),
         change_low=None if ends[0] is None else 100 * (ends[0] - 1),
         change_high=None if ends[1] is None else 100 * (ends[1] - 1),
     )
@@ -106,12 +85,21 @@ def way_of(name: str, calls: Calls, base: Calls) -> Way:
 def analyse(
     tuning: Sequence[BlockText],
     texts: Sequence[BlockText],
-    rescorers: Rescorers,
     *,
+    ngrams: Mapping[str, Automaton],
+    neural: Model | None,
     k: int,
     step: Callable[[], object] = lambda: None,
 ) -> Analysis:
-    """Returns every analysis; intervals are jackknife intervals over texts."""
+    """Returns every analysis; intervals are jackknife intervals over texts.
+
+    Args:
+      tuning, texts: the texts on which weights are chosen, and those that are analysed.
+      ngrams: n-gram rescorers by name, for example "4-gram".
+      neural: a small model that rescores, or None.
+      k: tokens of each head in a lattice.
+      step: called after each part.
+    """
     ahead = [text.ahead() for text in texts]
 
     def lengths_of(drafts: Sequence[Drafts]) -> list[Counts]:
@@ -122,25 +110,25 @@ def analyse(
 
     base = [heads_drafts(text) for text in texts]
     base_lengths = lengths_of(base)
-    base_calls = calls_of(texts, base_lengths)
+    base_calls, tokens = calls_of(base_lengths), tokens_of(texts)
 
     def way(name: str, lengths: Sequence[Counts]) -> Way:
-        return way_of(name, calls_of(texts, lengths), base_calls)
+        return way_of(name, tokens, calls=calls_of(lengths), base=base_calls)
 
-    tunings: dict[str, Tuning] = {}
+    tunings: dict[str, TunedWeight] = {}
     drafts: dict[str, list[Drafts]] = {"base": base}
     parallel = {"parallel base": paths_of(None, 0.0)}
     step()
-    for name, automaton in rescorers.ngrams.items():
+    for name, automaton in ngrams.items():
         tunings[name] = tuned(tuning, partial(_first_paths, automaton))
         paths = paths_of(automaton, tunings[name].best_weight)
         drafts[name] = [of_text[:, 0] for of_text in paths]
         parallel[f"parallel {name}"] = paths
         step()
-    if rescorers.neural is not None:
-        tunings["neural"] = tuned(tuning, partial(_rescored, rescorers.neural))
+    if neural is not None:
+        tunings["neural"] = tuned(tuning, partial(_rescored, neural))
         best = tunings["neural"].best_weight
-        drafts["neural"] = [local_drafts(text, rescorers.neural, best) for text in texts]
+        drafts["neural"] = [local_drafts(text, neural, best) for text in texts]
         step()
     single = {name: lengths_of(of_texts) for name, of_texts in drafts.items()}
     arcs = [np.stack([lattice.tokens for lattice in text.lattices]) for text in texts]
@@ -150,11 +138,11 @@ def analyse(
     ]
     step()
     heads = texts[0].lattices[0].steps + 1
-    efficiency = base_calls.tokens / base_calls.calls
+    efficiency = tokens / base_calls
     rises = [h_max([text]) for text in texts]
     return Analysis(
         texts=len(texts),
-        tokens=int(base_calls.tokens.sum()),
+        tokens=int(tokens.sum()),
         tuning_texts=len(tuning),
         heads=heads,
         k=k,
@@ -181,8 +169,7 @@ def analyse(
         acceptance_by_head=tuple(by_head(base_lengths, texts)),
         wins={
             name: wins(texts, base, of_texts, gain=_gain(single[name], base_lengths))
-            for name, of_texts in drafts.items()
-            if name != "base"
+            for name, of_texts in list(drafts.items())[1:]
         },
         entropy=entropies(texts),
         entropy_bin=BIN,

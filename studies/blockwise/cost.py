@@ -1,9 +1,9 @@
 """The cost of blockwise parallel decoding: heads draft a block while the last one is verified.
 
 Kim et al. 2024 (blockwise drafts), after Stern et al. 2018: h heads on the target predict the next
-h tokens (the first head is the target's own), and p candidate drafts of h tokens are verified in
-one call. The B tokens that a call emits (B: the block efficiency) share the bytes that it reads,
-but not its operations.
+h tokens (the first head is the target's own), and one call verifies p candidate drafts of h tokens
+and emits B tokens (the block efficiency). Bytes read are divided by B; operations count every
+verified token.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ def cache_bytes_per_token(
         kv · (L + p·h) / B                    (Kim et al. 2024, Table 11, "KV Cache I/O")
 
     A call reads the cache of the preceding L tokens and writes p drafts of h tokens. The paper
-    gives numbers and no formula; this formula reproduces its 24 numbers to the printed digits.
+    prints no formula; this one reproduces its 24 numbers to the printed digits.
 
     Args:
       cache_bytes: kv, cached bytes per token, a neural rescorer's included.

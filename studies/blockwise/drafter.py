@@ -50,7 +50,7 @@ class HeadsDrafter:
         None if there is no state to draft from: after a text of one token.
 
         Args:
-          text: ids, of which the target's cache lacks only the last.
+          text: ids; the target's cache holds all but the last.
           limit: most positions to return, at least 0.
         """
         state = self.target.state(len(text) - 2)
@@ -70,9 +70,9 @@ class HeadsDrafter:
         return draft_from(self.sampling.laws(logits, text), len(logits), policy, generator)
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns the scores of the blocks that reach into the stretch, one for each setting.
+        """Returns, per sampling, the verification scores of all blocks that overlap the stretch.
 
-        The target's cache must hold the text up to the stretch's last token, which is so once
+        The target's cache must hold the text up to the stretch's last token, as it does once
         `stretch.p` has been computed.
         """
         first, positions = len(stretch.text), len(stretch.tokens)

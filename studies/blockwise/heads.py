@@ -36,9 +36,6 @@ class Heads(nn.Module):
           heads: h, the model's own head included, at least 2.
           width: width of the model's states.
           hidden: width of the hidden layers, at least 1.
-
-        Raises:
-          ValueError: if heads or hidden is out of range.
         """
         super().__init__()
         if heads < 2:
@@ -66,14 +63,11 @@ class Heads(nn.Module):
         return self.up.shape[2]
 
     def forward(self, states: Tensor, first: int | None = None) -> Tensor:
-        """Returns the output embedding's input for each further head.
+        """Returns the output embedding's input for each further head, (heads, positions, width).
 
         Args:
           states: shape (positions, width).
           first: how many of the further heads to compute; None: all.
-
-        Returns:
-          shape (heads, positions, width).
         """
         up, down = self.up[:first], self.down[:first]
         inner = torch.baddbmm(self.up_bias[:first], states.expand(len(up), -1, -1), up)
@@ -86,10 +80,9 @@ SAMPLED_ROWS = 64
 
 
 def model_fingerprint(module: Any) -> str:
-    """Returns a hash that identifies a model, in any precision.
+    """Returns a hash that identifies a model's weights, equal in every precision.
 
-    It is taken of the signs of 64 rows of the output embedding, which rounding does not change. A
-    model that was trained further has another hash.
+    It hashes the signs of 64 rows of the output embedding, which rounding does not change.
     """
     weight = module.get_output_embeddings().weight.detach()
     rows = torch.linspace(0, len(weight) - 1, min(SAMPLED_ROWS, len(weight))).long()

@@ -13,14 +13,11 @@ Counts = NDArray[np.int64]
 
 
 def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
-    """Returns the number of tokens of each block's draft (or best draft) that the text has.
+    """Returns how many tokens of each block's draft, or best draft, are accepted, shape (blocks,).
 
     Args:
       drafts: shape (blocks, steps) or (blocks, p, steps).
       ahead: the text's tokens, shape (blocks, steps).
-
-    Returns:
-      shape (blocks,).
     """
     several = drafts if drafts.ndim == 3 else drafts[:, None]
     agree = (several == ahead[:, None]).cumprod(axis=2).sum(axis=2)
@@ -41,12 +38,10 @@ def oracle(tokens: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Count
 
 
 def target_calls(accepted_lengths: Counts) -> int:
-    """Returns the number of target calls that decode a text with these accepted lengths.
-
-    A call emits the accepted tokens and one more.
+    """Returns the number of target calls that decode a text; each emits accepted tokens plus one.
 
     Args:
-      accepted_lengths: for the block that would begin at each position of the text.
+      accepted_lengths: of the block that begins at each position, shape (tokens,).
     """
     at = calls = 0
     while at < len(accepted_lengths):
@@ -56,7 +51,7 @@ def target_calls(accepted_lengths: Counts) -> int:
 
 
 def repeats(drafts: Drafts, own: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Returns which tokens of a block equal the previous token, shape (blocks, steps).
+    """Returns which drafted tokens equal the previous token, shape (blocks, steps).
 
     Args:
       drafts: shape (blocks, steps).
@@ -78,7 +73,7 @@ def longest_runs(repeated: NDArray[np.bool_]) -> Counts:
 
 
 def increasing_heads(mean_entropy: NDArray[np.float64]) -> int:
-    """Returns h_max: the last head of those with increasing mean entropy (Kim et al. 2024, 6.2).
+    """Returns h_max: the head up to which mean entropy increases (Kim et al. 2024, 6.2).
 
     Args:
       mean_entropy: by head, the model's own first, shape (h,).
@@ -160,7 +155,7 @@ def entropies(texts: Sequence[BlockText]) -> tuple[HeadEntropy, ...]:
 
 
 def h_max(texts: Sequence[BlockText]) -> int:
-    """Returns the last head with increasing mean entropy over these texts."""
+    """Returns `increasing_heads` of the mean entropy over these texts."""
     return increasing_heads(np.concatenate([text.entropy for text in texts]).mean(axis=0))
 
 

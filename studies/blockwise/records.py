@@ -34,13 +34,13 @@ class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Weighted(msgspec.Struct, frozen=True):
-    """Block efficiency of one weight of a rescorer."""
+    """Measured block efficiency with a rescorer at one weight."""
 
     weight: float
     block_efficiency: float
 
 
-class Tuning(msgspec.Struct, frozen=True):
+class TunedWeight(msgspec.Struct, frozen=True):
     """The block efficiency of each tried weight, and the best weight."""
 
     best_weight: float
@@ -48,9 +48,11 @@ class Tuning(msgspec.Struct, frozen=True):
 
 
 class Wins(msgspec.Struct, frozen=True):
-    """Blocks that gain or lose accepted tokens, and the part of repetition in this.
+    """Numbers of blocks in which rescoring leaves, gains or loses accepted tokens.
 
-    Percentages are of the wins or of the losses; None if there are none.
+    wins_repair_percent: share of the wins in which the draft stops repeating a token; None: no win.
+    wins_regress_percent: share of the wins in which the draft begins to repeat one.
+    losses_repair_percent, losses_regress_percent: shares of the losses; None: no loss.
     """
 
     ties: int
@@ -63,7 +65,10 @@ class Wins(msgspec.Struct, frozen=True):
 
 
 class HeadEntropy(msgspec.Struct, frozen=True):
-    """Entropy of one head in nats; shares: of positions, in bins of `entropy_bin` nats."""
+    """Entropy of one head in nats, over positions: mean, percentiles and histogram.
+
+    shares: share of the positions in each bin of `entropy_bin` nats, from 0.
+    """
 
     head: int
     mean: float
@@ -86,7 +91,7 @@ class Analysis(msgspec.Struct, frozen=True):
     heads: int
     k: int
     variants: tuple[Way, ...]
-    tuning: dict[str, Tuning]
+    tuning: dict[str, TunedWeight]
     oracle: tuple[Way, ...]
     by_heads: tuple[Way, ...]
     parallel: tuple[Way, ...]

@@ -86,7 +86,7 @@ def block_text(
 
 
 Drafts = NDArray[np.int64]
-"""Ids, shape (blocks, steps) of one draft each, or (blocks, p, steps)."""
+"""Ids, shape (blocks, steps) for one draft per block, or (blocks, p, steps)."""
 
 
 def heads_drafts(text: BlockText) -> Drafts:
@@ -97,15 +97,12 @@ def heads_drafts(text: BlockText) -> Drafts:
 def path_drafts(
     text: BlockText, automaton: Automaton | None, weights: Sequence[float], *, count: int
 ) -> list[Drafts]:
-    """Returns the p best paths of each block's lattice, for each of some weights.
+    """Returns the p best paths of each block's lattice: per weight, shape (blocks, p, steps).
 
     Args:
       automaton: an n-gram model; None: only the heads' scores count.
       weights: factors of the n-gram's log-probabilities, each at least 0.
       count: p, at most the number of paths in a lattice.
-
-    Returns:
-      one array per weight, shape (blocks, p, steps).
     """
     found: list[list[Drafts]] = [[] for _ in weights]
     for start, lattice in enumerate(text.lattices):
@@ -117,10 +114,9 @@ def path_drafts(
 
 @torch.inference_mode()
 def local_drafts(text: BlockText, model: Model, weight: float) -> Drafts:
-    """Returns the drafts of local rescoring, all blocks at once, shape (blocks, steps).
+    """Returns the drafts of `LocalRescoring` for all blocks at once, shape (blocks, steps).
 
-    Equals `LocalRescoring` (`studies.blockwise.lattice.drafter`), but the blocks of all positions
-    branch off one text and are read together, in one pass per step.
+    The blocks branch off one text, so one pass per step reads all of them.
 
     Args:
       model: the rescorer; it must read trees, and have positions for text and block.

@@ -1,4 +1,4 @@
-"""Trains blockwise heads for a user's model."""
+"""Trains blockwise heads as `specplan heads train` requests."""
 
 import shutil
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ from studies.blockwise.training import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainHeads(HeadTraining):
-    """Settings of heads to train on text, on a frozen model or together with it.
+    """Settings of heads to train on text.
 
     heads: number of heads, the model's own included.
     hidden: width of the hidden layers; None: twice the model's width.
-    joint: whether the model is trained, too.
+    joint: whether the model is trained together with the heads; else it is frozen.
     """
 
     heads: int = 9
@@ -84,7 +84,7 @@ def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, A
 
 
 def _trained(request: TrainHeads, made: Heads, model: CachedModel, learnt: Tensor) -> Trained:
-    """Trains the heads, and the model if requested; resumes from the files in the folder."""
+    """Trains heads, and the model if requested; resumes an interrupted run."""
     settings = {"heads": request.heads, "hidden": made.hidden}
     name = "model and heads" if request.joint else "heads"
     training = request.training(name, learnt, settings)

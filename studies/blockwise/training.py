@@ -6,6 +6,7 @@ Kim et al. 2024 (blockwise drafts), appendix C.1. For a frozen model L_1 is cons
 its text are computed once and saved, so that a step trains only the heads.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +46,13 @@ def windows_of(stream: Tensor, length: int, *, heads: int) -> Tensor:
 
 
 def states_and_logits(module: Any, ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the inputs and outputs of a model's output embedding.
+    """Returns the inputs and outputs of a decoder-only model's output embedding.
 
     Args:
-      module: a decoder-only `PreTrainedModel`.
       ids: shape (texts, length).
 
     Returns:
-      states: shape (texts, length, width).
-      logits: shape (texts, length, vocabulary).
+      states, shape (texts, length, width), and logits, shape (texts, length, vocabulary).
     """
     read: list[Tensor] = []
     hook = module.get_output_embeddings().register_forward_pre_hook(
@@ -72,7 +71,7 @@ def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -
 
     Args:
       windows: ids, shape (windows, length).
-      folder: folder of safetensors files with SHARD windows each; existing ones are read.
+      folder: safetensors files with SHARD windows each; existing ones are read.
 
     Returns:
       shape (windows, length, width), float16, on the CPU.
@@ -97,20 +96,15 @@ def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -
 
 
 def tokens_ahead(windows: Tensor, heads: int) -> Tensor:
-    """Returns the tokens that heads 2..h shall predict: those 2..h places after each token.
+    """Returns the tokens that heads 2..h are trained on: the tokens 2..h places after each token.
 
-    Args:
-      windows: ids, shape (windows, length).
-      heads: h.
-
-    Returns:
-      shape (windows, length - h, h - 1), a view.
+    A view of shape (windows, length - h, h - 1) of ids of shape (windows, length).
     """
     return windows[:, 2:].unfold(1, heads - 1, 1)[:, : windows.shape[1] - heads]
 
 
 def drawn(count: int, size: int, *, seed: int, step: int) -> Tensor:
-    """Returns the examples of a step, drawn with replacement; determined by seed and step."""
+    """Returns `size` examples below `count`, drawn with replacement from seed and step."""
     generator = torch.Generator().manual_seed(seed * 1_000_003 + step)
     return torch.randint(count, (size,), generator=generator)
 
@@ -140,7 +134,6 @@ def train_on_states(
     Args:
       heads: on the embedding's device.
       embedding: the model's output embedding, frozen.
-      training: steps and checkpoint; its seed also determines the positions.
       windows: ids, shape (windows, length).
       states: hidden states along the windows, shape (windows, length, width).
       positions: number of positions drawn at random for each step.
@@ -156,13 +149,7 @@ def train_on_states(
         ahead = tokens_ahead(windows, heads.count)[row, place].to(device)
         return heads_loss(heads, embedding, states[row, place].float().to(device), ahead)
 
-    return train(
-        heads,
-        training,
-        batch=batch,
-        loss=loss,
-        optimizers=[torch.optim.AdamW(heads.parameters(), betas=(0.9, 0.95), weight_decay=0.01)],
-    )
+    return _train(heads, training, batch, loss)
 
 
 def train_jointly(
@@ -176,8 +163,8 @@ def train_jointly(
     """Trains heads and their model together, in place; L_1 is the model's own loss.
 
     Args:
-      training: steps and checkpoint; its seed also determines the windows.
       windows: ids, shape (windows, length).
+      texts: number of windows drawn at random for each step.
     """
     both = nn.ModuleDict({"model": module, "heads": heads})
     embedding = module.get_output_embeddings()
@@ -193,13 +180,17 @@ def train_jointly(
         inside = states[:, : ahead.shape[1]]
         return own + heads_loss(heads, embedding, inside.flatten(0, 1), ahead.flatten(0, 1))
 
-    return train(
-        both,
-        training,
-        batch=batch,
-        loss=loss,
-        optimizers=[torch.optim.AdamW(both.parameters(), betas=(0.9, 0.95), weight_decay=0.01)],
-    )
+    return _train(both, training, batch, loss)
+
+
+def _train(
+    module: nn.Module,
+    training: Training,
+    batch: Callable[[int], Tensor],
+    loss: Callable[[Tensor, int], Tensor],
+) -> Trained:
+    optimizer = torch.optim.AdamW(module.parameters(), betas=(0.9, 0.95), weight_decay=0.01)
+    return train(module, training, batch=batch, loss=loss, optimizers=[optimizer])
 
 
 @torch.no_grad()

@@ -25,8 +25,8 @@ LEAST_LOG_PROBABILITY = -1000.0
 class LatticeStates:
     """The states of one step. Row 0 is the empty history; longer histories follow.
 
-    nodes: by length 1..n-1, indices of the histories among the n-grams of that order.
-    shorter: by length, the row of the longest proper suffix that is also listed.
+    nodes: for each length 1..n-1, indices of the histories among the n-grams of that order.
+    shorter: for each length, rows of the histories' longest proper suffixes that are also listed.
     """
 
     nodes: tuple[Index, ...]
@@ -127,7 +127,7 @@ class Automaton:
         return int(self._number[word]) if word >= 0 else int(self.model.number[word])
 
     def read(self, states: LatticeStates, tokens: Index) -> Arcs:
-        """Returns the scores of a step's words after each state, and the states after them.
+        """Returns the scores of a step's words after each state, and the next states.
 
         Args:
           tokens: ids, shape (words,).

@@ -4,8 +4,8 @@
 
 Kim et al. 2024 (blockwise drafts), 7.2, compose lattice and n-gram automaton with OpenFST. Here a
 backward pass gives each state the score of its best completion; then a forward pass keeps the p
-prefixes with the best completions. None of the p best paths is lost: each prefix that the pass
-prefers to a path's own prefix has a completion better than the path, and these are all different.
+prefixes with the best completions. No best path is lost: a prefix that is kept in its place has a
+completion that is better than the path, and these completions are all different.
 """
 
 from __future__ import annotations
@@ -35,16 +35,8 @@ class Paths:
     scores: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """An n-gram model's scores of a lattice after a text, for any weight.
-
-    start: row of the state before the first step.
-    arcs: one for each step.
-    """
-
-    start: int
-    arcs: tuple[Arcs, ...]
+Reading = tuple[int, tuple[Arcs, ...]]
+"""Scores of a lattice by an n-gram model: row of the first state, and the arcs of each step."""
 
 
 def best_paths(
@@ -68,9 +60,9 @@ def best_paths(
 
 
 def best_of(lattice: Lattice, reading: Reading, *, count: int, weight: float) -> Paths:
-    """Returns the best paths of a lattice that was read before; see `best_paths`."""
+    """Returns the `count` best paths of a lattice from its scores; see `best_paths`."""
     require_search(weight, count=count)
-    arcs = reading.arcs
+    start, arcs = reading
     gains = [
         np.rint((scores + weight * step.log_probability) / GRID) * GRID
         for scores, step in zip(lattice.scores, arcs, strict=True)
@@ -82,7 +74,7 @@ def best_of(lattice: Lattice, reading: Reading, *, count: int, weight: float) ->
 
     # The kept prefixes, always in the order of their arcs.
     chosen = np.empty((1, 0), np.int64)
-    states = np.array([reading.start])
+    states = np.array([start])
     scores = np.zeros(1)
     for gain, step, completion in zip(gains, arcs, completions[1:], strict=True):
         longer = scores[:, None] + gain[states]
@@ -99,11 +91,7 @@ def best_of(lattice: Lattice, reading: Reading, *, count: int, weight: float) ->
 
 
 def require_search(weight: float, *, count: int = 1) -> None:
-    """Refuses a weight that is negative or no number, and fewer than one path.
-
-    Raises:
-      ValueError: if weight or count is out of range.
-    """
+    """Raises ValueError if a rescorer's weight or the number of paths is out of range."""
     if count < 1:
         raise ValueError(f"p must be at least 1, got {count}")
     if not 0 <= weight < float("inf"):
@@ -111,22 +99,18 @@ def require_search(weight: float, *, count: int = 1) -> None:
 
 
 def read_lattice(lattice: Lattice, automaton: Automaton | None, text: Sequence[int]) -> Reading:
-    """Returns a lattice's arcs with an n-gram model's scores; 0 for all arcs without a model.
-
-    Args:
-      lattice, automaton, text: see `best_paths`.
-    """
+    """Returns a lattice's scores by an n-gram model after a text; without a model, scores of 0."""
     if automaton is None:
         one = np.zeros((1, lattice.k))
         alone = Arcs(one, one.astype(np.int64), LatticeStates((), ()))
-        return Reading(0, (alone,) * lattice.steps)
+        return 0, (alone,) * lattice.steps
     states = automaton.start(text)
     start = states.rows - 1
     arcs = []
     for tokens in lattice.tokens:
         arcs.append(automaton.read(states, tokens))
         states = arcs[-1].after
-    return Reading(start, tuple(arcs))
+    return start, tuple(arcs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +136,7 @@ class Lattice:
 
 
 def require_arcs(k: int, vocabulary: int) -> None:
-    """Refuses fewer than one arc per step, or more than the vocabulary has tokens.
-
-    Raises:
-      ValueError: if k is out of range.
-    """
+    """Raises ValueError if k is not the number of one or more tokens of the vocabulary."""
     if not 1 <= k <= vocabulary:
         raise ValueError(f"k must lie in [1, {vocabulary}], the tokens of the vocabulary, got {k}")
 

@@ -53,11 +53,7 @@ class LatticeDrafter:
     def __init__(self, heads: HeadsDrafter, rescoring: Rescoring, *, k: int, name: str) -> None:
         """Combines heads with a rescorer of their lattice.
 
-        Args:
-          heads: compute the lattice.
-          rescoring: chooses drafts from the lattice.
-          k: tokens of each head in the lattice.
-          name: name in reports.
+        k: tokens of each head in the lattice.
         """
         require_arcs(k, heads.target.vocabulary)
         self.heads = heads
@@ -97,7 +93,7 @@ class LatticeDrafter:
         return draft_from(OneHot(tokens), len(tokens), policy, generator)
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns the scores of each token: 1 if a draft agrees with the text so far.
+        """Returns the scores of each token: ratio 1 if a draft agrees with the text so far.
 
         The target's cache must hold the text, as for `HeadsDrafter.score`.
         """
@@ -136,10 +132,9 @@ class LocalRescoring:
     """
 
     def __init__(self, model: Model, vocabulary: int, *, weight: float) -> None:
-        """Takes a rescoring model.
+        """Takes a rescoring model of the target's ids.
 
         Args:
-          model: reads the target's ids.
           vocabulary: width of the target's rows.
           weight: alpha, at least 0; with 0 the heads choose.
         """
@@ -173,12 +168,9 @@ class GlobalRescoring:
     """The p best of all paths by heads and an n-gram model (Kim et al. 2024, 7.2)."""
 
     def __init__(self, automaton: Automaton | None, *, weight: float, count: int) -> None:
-        """Takes an n-gram model.
+        """Takes the arguments of `best_paths`.
 
-        Args:
-          automaton: the n-gram model; None: only the heads' scores count.
-          weight: factor of the n-gram's log-probabilities, at least 0.
-          count: p, number of drafts verified in parallel, at least 1; 1 is n-gram rescoring.
+        count: p, number of drafts verified in parallel; 1 is n-gram rescoring.
         """
         require_search(weight, count=count)
         self.automaton = automaton
@@ -190,11 +182,7 @@ class GlobalRescoring:
 
     def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
         """Returns the first tokens of the p best paths; of all paths if there are fewer."""
-        whole = best_paths(
-            lattice,
-            count=self.count,
-            automaton=self.automaton,
-            weight=self.weight,
-            text=text,
+        paths = best_paths(
+            lattice, count=self.count, automaton=self.automaton, weight=self.weight, text=text
         )
-        return whole.tokens[:, :limit]
+        return paths.tokens[:, :limit]

@@ -20,7 +20,6 @@ from reference.models.causal_model import CausalModel
 from reference.policies.policy import Fixed
 from reference.stopping import Stopping
 from studies.blockwise.analysis import (
-    Rescorers,
     analyse,
     best_weight,
     calls_of,
@@ -125,10 +124,10 @@ def test_every_way_to_draft_is_replayed_as_it_is_decoded(
                 target, chosen, prompt, GREEDY, Fixed(HEADS - 1), Stopping(TOKENS)
             )
             assert list(generation.tokens[1:]) == text.tokens.tolist()
-            stands = accepted(drafts_of(text), text.ahead())
-            # The decoder's first block is of the text's first token alone.
+            lengths = accepted(drafts_of(text), text.ahead())
+            # The decoder's first block has only the text's first token.
             assert len(generation.blocks[0].tokens) == 1
-            counted = target_calls(stands)
+            counted = target_calls(lengths)
             assert counted == len(generation.blocks) - 1
             calls[name] += counted
     assert len(set(calls.values())) > 3
@@ -145,7 +144,7 @@ def test_a_weight_of_zero_leaves_the_heads_and_a_large_one_does_not(
 def test_an_analysis_says_what_the_replay_of_each_way_says(
     automaton: Automaton, texts: list[BlockText]
 ) -> None:
-    result = analyse(texts[:1], texts[1:], Rescorers({"2-gram": automaton}, small()), k=K)
+    result = analyse(texts[:1], texts[1:], ngrams={"2-gram": automaton}, neural=small(), k=K)
     variants = {way.name: way for way in result.variants}
     assert list(variants) == [
         "base", "2-gram", "neural", "parallel base", "parallel 2-gram", "oracle k=4"
@@ -184,7 +183,8 @@ def test_the_weight_is_the_one_of_the_largest_block_efficiency(
     found = tuned(texts, drafts_of, weights=(0.0, 1.0, 20.0))
     for row, weight in zip(found.rows, (0.0, 1.0, 20.0), strict=True):
         lengths = [accepted(drafts_of(text, [weight])[0], text.ahead()) for text in texts]
-        assert row == Weighted(weight, calls_of(texts, lengths).block_efficiency)
+        tokens = sum(len(text.tokens) for text in texts)
+        assert row == Weighted(weight, tokens / int(calls_of(lengths).sum()))
     assert best_weight([Weighted(2, 1.5), Weighted(1, 1.5), Weighted(3, 1.4)]) == 1
 
 
@@ -196,5 +196,5 @@ def test_correlation_is_pearsons_and_null_where_nothing_varies() -> None:
     assert correlation(np.ones(5), y) == Interval(None, None, None)
 
 
-def test_a_text_of_one_token_tells_nothing(target: CausalModel, drafter: HeadsDrafter) -> None:
+def test_a_text_of_one_token_has_no_block(target: CausalModel, drafter: HeadsDrafter) -> None:
     assert block_text(target, drafter, [1], stopping=Stopping(1), k=K) is None
