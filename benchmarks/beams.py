@@ -14,7 +14,7 @@ from estimator.intervals import ratio_interval
 from reference.beams import BeamSettings
 from reference.speculative_beams import beam_search
 from simulator.acceptance.iid import Iid
-from simulator.schemes.beams import BeamCost
+from simulator.schemes.extensions import BeamCost
 
 
 def main() -> None:

@@ -22,19 +22,22 @@ def _bild_source(paper: str, ours: str) -> str:
     return f"{_BILD}, {paper}; {SOURCE}: {_METRICS}; {ours}"
 
 
+_COMPARED = ("4-gram", "neural", "parallel base", "parallel 4-gram")
+_TUNED = ("neural", "4-gram")
+
+
 def _gains(_: Sequence[Cell]) -> str:
     gains = ", ".join(
         f"{way.name} {way.change_percent:+.0f} % [{way.change_low:+.0f}, {way.change_high:+.0f}]"
         for way in analysis().variants
-        if way.name in ("4-gram", "neural", "parallel base", "parallel 4-gram")
+        if way.name in _COMPARED
     )
     return f"Block efficiency over the heads' own drafts, ours: {gains}"
 
 
 def _tuning_source() -> str:
     tried = {
-        name: [row.block_efficiency for row in analysis().tuning[name].rows]
-        for name in ("neural", "4-gram")
+        name: [row.block_efficiency for row in analysis().tuning[name].rows] for name in _TUNED
     }
     reach = "; ".join(f"{name} {min(of):.3f} to {max(of):.3f}" for name, of in tried.items())
     return (

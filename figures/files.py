@@ -40,9 +40,9 @@ def write_figure(
     data = entry.compute(results, load)
     figure = entry.draw(data) if set(formats) - {"csv"} else None
     written = []
-    for name in formats:
-        path = folder / f"{entry.name}.{name}"
-        if figure is None or name == "csv":
+    for suffix in formats:
+        path = folder / f"{entry.name}.{suffix}"
+        if figure is None or suffix == "csv":
             write_whole(path, data.csv().encode("utf-8"))
         else:
             save_image(figure, path, dots_per_inch=dots_per_inch)

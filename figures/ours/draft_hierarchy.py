@@ -12,7 +12,7 @@ from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.cost import Cost
 from simulator.cost.ratio import Ratio
-from simulator.schemes.hierarchical import hierarchical_cost
+from simulator.schemes.extensions import hierarchical_cost
 
 ALPHA, MAX_GAMMA = 0.8, 16
 # Acceptance of the cheap drafter's tokens by the draft model, and the time of such a token relative

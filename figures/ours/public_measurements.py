@@ -42,13 +42,14 @@ def compute() -> FigureRows[PublicSpeedUp]:
     """Returns the benchmark's measurements with a known accepted length."""
     path = files("figures") / "results" / "published_speculation.json"
     found = json.loads(path.read_text(encoding="utf-8"))
-    columns = (found[name] for name in ("draft", "measured", "before", "predicted"))
+    columns = (found[column] for column in ("draft", "measured", "before", "predicted"))
     return FigureRows(tuple(PublicSpeedUp(*row) for row in zip(*columns, strict=True)))
 
 
 def draw(data: FigureRows[PublicSpeedUp]) -> style.Figure:
     """Returns the drawing: predicted against measured, in two panels, with a colour per draft."""
-    before, now = (mean_error(data.rows, name) for name in ("before", "predicted"))
+    before = mean_error(data.rows, "before")
+    now = mean_error(data.rows, "predicted")
     figure, panels = style.canvas(
         f"{len(data.rows)} public measurements: off by {before:.0%} by the bare roofline, "
         f"by {now:.0%} with a prior from other sources",

@@ -12,11 +12,11 @@ from simulator.schemes.trees import checked_rates
 
 @dataclass(frozen=True, slots=True)
 class BestTrees:
-    """The best tree of each size and greatest depth (`best_trees`).
+    """The best tree of each size and depth, as `best_trees` finds it.
 
     acceptance: by rank.
-    tokens: F, shape (depths + 1, nodes + 1): entry (d, n) of the best tree of n nodes, none of
-      them deeper than d. Depth 0 has no node: -inf but for n = 0.
+    tokens: F, shape (depths + 1, nodes + 1); entry (d, n): the best tree of n nodes and depth d at
+      most; -inf if there is none.
     forests: W_1, W_2, … and W after the last rank, shape (depths + 1, ranks + 1, nodes + 1).
     """
 
@@ -25,11 +25,7 @@ class BestTrees:
     forests: NDArray[np.float64]
 
     def parents(self, nodes: int, depth: int) -> tuple[int, ...]:
-        """Returns a best tree of that size and depth, level by level.
-
-        Raises:
-          ValueError: if there is none, or it was not computed.
-        """
+        """Returns the parents of the best tree with that size and depth, level by level."""
         depths, sizes = self.tokens.shape
         count = integer("nodes", nodes)
         deepest = integer("depth", depth)
@@ -48,7 +44,7 @@ class BestTrees:
         return tuple(parents)
 
     def _shares(self, size: int, depth: int) -> list[int]:
-        """Returns how many nodes the subtrees of a node's children have, themselves included."""
+        """Returns the sizes of the subtrees of a node's children, the children included."""
         shares: list[int] = []
         while size > 0:
             rank = len(shares)
@@ -65,13 +61,11 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
         F(n, d) = 1 + W_1(n, d),
         W_k(m, d) = max over 1 ≤ j ≤ m of a_k F(j - 1, d - 1) + W_{k+1}(m - j, d),  W_k(0, d) = 0
 
-    where the k-th child has a subtree of j nodes, and there is no child after one that is missing.
+    where the subtree of the k-th child has j nodes.
 
     Args:
-      acceptance: a_1, a_2, …, by rank, at least 0, of sum at most 1; the draft has no further
-        choices.
-      max_nodes: at least 1.
-      max_depth: at least 1.
+      acceptance: a_1, a_2, …, by rank, each at least 0, with a sum of at most 1.
+      max_nodes, max_depth: largest size and depth, at least 1.
     """
     rates = checked_rates(acceptance)
     sizes = integer("max_nodes", max_nodes, at_least=1) + 1
@@ -91,12 +85,15 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
 
 
 def _own(rate: float, subtree: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns what a child's subtree of 1, 2, … nodes yields; -inf where there is no such tree."""
+    """Returns the tokens of a child's subtree of 1, 2, … nodes; -inf where there is none."""
     there = np.isfinite(subtree)
     # A choice with acceptance 0 still needs an existing subtree: avoids 0 times -inf.
     return np.where(there, rate * np.where(there, subtree, 0.0), -np.inf)
 
 
 def _gains(own: NDArray[np.float64], rest: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Returns the tokens of `size` nodes by the number (1, …, size) in this child's subtree."""
+    """Returns the tokens of `size` nodes if 1, 2, …, size of them are in one child's subtree.
+
+    own, rest: tokens of the child's subtree and of its later siblings' subtrees, by size.
+    """
     return own[:size] + rest[size - 1 :: -1]

@@ -1,11 +1,10 @@
-"""Which tree: size and depth that follow from what passes cost on this machine.
-
-Sequoia (Chen et al. 2024), section 3.3, chooses size and depth by what verification costs there:
+"""Chooses the size and depth of a tree from the times of passes on this machine.
 
     speed-up(T) = F(T) (t_p(1) + t_b) / ( Σ over levels of t_q(nodes read) + t_p(|T| + 1) + t_o )
 
-that is, trees are an acceptance and a cost, γ being the nodes of one. The rival is a draft that
-does not branch, whose passes read one token each.
+Sequoia (Chen et al. 2024), section 3.3, with the draft's passes. Trees are an acceptance and a
+cost whose γ is the number of nodes. The tree is compared with a chain: a draft without branches,
+whose passes read one token each.
 """
 
 from collections.abc import Mapping
@@ -25,7 +24,7 @@ from simulator.numerics.arguments import integer
 from simulator.schemes.best_trees import BestTrees, best_trees
 from simulator.schemes.trees import Shapes, TreeAcceptance, chain, draft_passes, nodes_of
 
-# A deeper tree must yield at least so many more tokens to be considered: less is rounding.
+# A deeper tree is considered if it yields at least this many more tokens; less is rounding.
 _MORE_TOKENS = 1e-9
 
 
@@ -34,7 +33,7 @@ class Passes:
     """Times of the passes of target and draft, for drafts with branches and without.
 
     chain: cost of drafts without branches; trees share its verification and its baseline.
-    draft_seconds: t_q(n), a draft pass over n tokens, by n, as in `pass_seconds`.
+    draft_seconds: t_q(n), seconds of a draft pass over n tokens, by n.
     """
 
     chain: Cost
@@ -45,7 +44,7 @@ class Passes:
         object.__setattr__(self, "draft_seconds", points)
 
     def of_trees(self, shapes: Shapes) -> Redrafted:
-        """Returns the cost of blocks that draft trees, by their nodes."""
+        """Returns the cost of blocks that draft these trees, by number of nodes."""
 
         def drafting(nodes: int) -> float:
             return float(pass_seconds(self.draft_seconds, draft_passes(shapes[nodes])).sum())
@@ -55,7 +54,7 @@ class Passes:
 
 @dataclass(frozen=True, slots=True)
 class TreePlan:
-    """A tree, the tokens that a call with it yields, and its speed-up over the baseline.
+    """A tree and its effect.
 
     parents: parent of each node of the tree; empty: do not speculate.
     tokens: F, expected tokens per call.
@@ -79,11 +78,11 @@ class TreePlan:
 
 @dataclass(frozen=True, slots=True)
 class TreeChoice:
-    """The fastest tree, the advised draft that does not branch, and the fastest tree of each size.
+    """The fastest trees, and the chain to compare with.
 
-    best: a tree of any size up to the largest; empty: do not speculate.
-    chain: the draft that `specplan plan` advises at these costs; empty: do not speculate.
-    by_nodes: the best trees of 1, 2, … nodes.
+    best: the fastest tree; empty: do not speculate.
+    chain: the draft without branches that `specplan plan` advises; empty: do not speculate.
+    by_nodes: the fastest tree of each size.
     """
 
     best: TreePlan
@@ -92,7 +91,7 @@ class TreeChoice:
 
     @property
     def fastest(self) -> TreePlan:
-        """The faster of best and chain; of equals the chain, which needs no mask."""
+        """The faster of best and chain; the chain on a tie, because it needs no mask."""
         return self.best if self.best.speedup > self.chain.speedup else self.chain
 
 
@@ -101,13 +100,12 @@ def choose_tree(
 ) -> TreeChoice:
     """Returns the fastest of the trees that yield most tokens at their size and depth.
 
-    Where a narrower tree yields fewer tokens, and saves more in passes of the draft, it is missed:
-    in one case in 200 of small random ones, by 4 % at most.
+    A narrower tree that yields fewer tokens but saves more draft passes is missed: in one of 200
+    small random cases, by at most 4 %.
 
     Args:
       acceptance: by rank.
-      passes: times of the passes.
-      max_nodes, max_depth: the largest considered, at least 1.
+      max_nodes, max_depth: largest size and depth, at least 1.
     """
     deepest = integer("max_depth", max_depth, at_least=1)
     trees = fastest_trees(acceptance, passes, max_nodes=max_nodes, max_depth=deepest)
@@ -137,10 +135,7 @@ def choose_tree(
 def fastest_trees(
     acceptance: ArrayLike, passes: Passes, *, max_nodes: int, max_depth: int
 ) -> TreeAcceptance:
-    """Returns, for each size, the fastest of the trees that yield most tokens at each depth.
-
-    Arguments and errors as in choose_tree.
-    """
+    """Returns, per size, the fastest of the trees that yield most tokens at their depth."""
     found = best_trees(acceptance, max_nodes=max_nodes, max_depth=max_depth)
     rates = tuple(found.acceptance.tolist())
     chosen = {}
@@ -151,14 +146,14 @@ def fastest_trees(
                 float(speed_up(TreeAcceptance(rates, one), passes.of_trees(one), nodes))
                 for one in ({nodes: shape} for shape in shapes)
             ]
-            # The shallowest of those that are as fast but for rounding.
+            # The shallowest of the fastest, which may differ by rounding.
             fast = np.array(factors) >= max(factors) * (1 - _MORE_TOKENS)
             chosen[nodes] = shapes[int(fast.argmax())]
     return TreeAcceptance(rates, chosen)
 
 
 def _candidates(trees: BestTrees, nodes: int) -> list[tuple[int, ...]]:
-    """Returns the trees of that size of most tokens, one for each depth that adds any."""
+    """Returns the trees of that size, one per depth that yields more tokens than smaller depths."""
     found: list[tuple[int, ...]] = []
     best = -np.inf
     for depth in range(1, min(nodes + 1, len(trees.tokens))):

@@ -1,14 +1,11 @@
-"""Drafts that branch: the tokens that a tree of likeliest choices yields, the draft's passes.
+"""Drafts that branch: expected tokens of a tree of likeliest choices, and the draft's passes.
 
-Sequoia (Chen et al. 2024), section 3.1: with a_k the probability that the target's token is the
-draft's k-th choice after an accepted token (acceptance by rank), a node whose path has the ranks
-k_1, …, k_d is accepted with probability a_{k_1} … a_{k_d}, and a tree yields
+    F(T) = 1 + Σ over nodes of Π of the acceptances a_k along the node's path
 
-    F(T) = 1 + Σ over nodes of Π of the acceptances along its path
-
-tokens a call, the target's own included: their positional acceptance assumption. A tree is given
-by its parents: which earlier node each one follows, -1 the text; the children of one node are its
-first, second, … choices in their order. A chain of γ is -1, 0, …, γ-2.
+tokens per call, the target's own included (Sequoia, Chen et al. 2024, section 3.1). Acceptance by
+rank a_k is the probability that the target's token is the draft's k-th choice after an accepted
+token. A tree is a list of parents: the earlier node that each node follows, or -1 for the text. The
+children of a node are its first, second, … choices in order. A chain of γ is -1, 0, …, γ-2.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,10 +26,10 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of a tree: how many tokens lead to it, itself included, and which choice it is.
+    """A node of a tree.
 
-    depth: at least 1.
-    rank: from 0, the likeliest.
+    depth: number of drafted tokens on its path, itself included.
+    rank: which choice after its parent; 0 is the likeliest.
     """
 
     depth: int
@@ -40,11 +37,7 @@ class Node:
 
 
 def nodes_of(parents: Sequence[int]) -> list[Node]:
-    """Returns the nodes of a tree.
-
-    Raises:
-      ValueError: if a parent is neither -1 nor an earlier node.
-    """
+    """Returns the nodes of a tree; raises ValueError if a parent is not -1 or an earlier node."""
     nodes: list[Node] = []
     children: dict[int, int] = {}
     for place, parent in enumerate(integers("parents", parents, at_least=-1).tolist()):
@@ -66,23 +59,23 @@ def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
 
     Args:
       parents: parent of each node of a tree.
-      acceptance: a_1, a_2, …: by rank, at least 0, of sum at most 1; beyond the last 0.
+      acceptance: a_1, a_2, …, each at least 0, with a sum of at most 1; later ranks have 0.
     """
     rates = checked_rates(acceptance)
     total = 1.0
-    stands: list[float] = []
+    accepted: list[float] = []
     for node, parent in zip(nodes_of(parents), parents, strict=True):
-        before = 1.0 if parent < 0 else stands[parent]
-        stands.append(before * (rates[node.rank] if node.rank < len(rates) else 0.0))
-        total += stands[-1]
+        before = 1.0 if parent < 0 else accepted[parent]
+        accepted.append(before * (rates[node.rank] if node.rank < len(rates) else 0.0))
+        total += accepted[-1]
     return float(total)
 
 
 def draft_passes(parents: Sequence[int]) -> list[int]:
-    """Returns over how many tokens each pass of a draft model over a tree is.
+    """Returns the number of tokens that each pass of the draft model reads to draft a tree.
 
-    The first is over the text's last token. A further one reads a level's nodes that have children,
-    and the nodes above these again, because its cache holds one text.
+    The first pass reads the text's last token. Each further pass reads the nodes of one level that
+    have children, and again the nodes above them, because the cache holds one text.
     """
     nodes = nodes_of(parents)
     going_on = {parent for parent in parents if parent >= 0}
@@ -100,14 +93,14 @@ def draft_passes(parents: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeAcceptance(Acceptance):
-    """Trees of likeliest choices as an acceptance, γ being the nodes of one.
+    """Trees of likeliest choices as an acceptance whose γ is the number of nodes.
 
         E[τ(γ)] = F(the tree of γ nodes)      (Sequoia, section 3.1)
 
-    Beyond the largest tree that one is drafted; texts are long.
+    For γ above the largest tree, the largest tree is drafted. Texts are long.
 
-    rates: a_1, a_2, …: acceptance by rank, at least 0, of sum at most 1.
-    shapes: by the number of nodes.
+    rates: a_1, a_2, …, each at least 0, with a sum of at most 1.
+    shapes: trees by number of nodes.
     """
 
     rates: tuple[float, ...]
@@ -146,11 +139,7 @@ class TreeAcceptance(Acceptance):
 
 
 def checked_rates(acceptance: ArrayLike) -> NDArray[np.float64]:
-    """Returns acceptance by rank as an array.
-
-    Raises:
-      ValueError: if a rate is out of range, or their sum above 1.
-    """
+    """Returns acceptance by rank as an array; raises ValueError if it is out of range."""
     rates = np.atleast_1d(probability("acceptance", acceptance))
     if rates.ndim != 1 or not len(rates) or rates.sum() > 1 + _ROUNDING:
         raise ValueError(

@@ -5,7 +5,7 @@ import pytest
 from planned import planned
 
 from simulator.acceptance.iid import Iid
-from simulator.schemes.beams import BeamCost
+from simulator.schemes.extensions import BeamCost
 
 BEAMS = BeamCost(2, 4, {1: 1.1, 101: 11.1}, {1: 0.01, 101: 1.01})
 

@@ -8,7 +8,7 @@ from planned import planned
 from simulator.acceptance.iid import Iid
 from simulator.cost.curves import CostModel
 from simulator.cost.ratio import Ratio
-from simulator.schemes.hierarchical import hierarchical_cost
+from simulator.schemes.extensions import hierarchical_cost
 
 
 @pytest.mark.parametrize("inner_gamma", [0, 1, 3, 12])
@@ -26,7 +26,7 @@ def test_all_but_drafting_costs_what_it_did() -> None:
     alone = CostModel({1: 0.02, 5: 0.03}, 0.004, 0.001, 0.0005)
     inner = CostModel({1: 0.5}, 0.1)
     cost = hierarchical_cost(alone, inner=inner, alpha=0.6, gamma=2)
-    # The draft model's own step is what the outer cost says, whatever unit the inner one is in.
+    # The draft model's own step is the outer cost's; the unit of the inner cost does not matter.
     steps = finite_seconds(0.6, 2, cost=Ratio(0.2), length=4)
     assert cost.block_seconds(4) == pytest.approx(0.004 * steps + 0.03 + 0.001)
     for name in ("in_seconds", "observed_gamma", "step_seconds", "baseline_seconds", "c",

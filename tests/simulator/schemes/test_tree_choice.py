@@ -1,4 +1,4 @@
-"""Which tree: the fastest of the most accepted, its rival the draft that does not branch."""
+"""The choice of the fastest tree, and of the chain to compare with."""
 
 import itertools
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def test_a_block_of_a_tree_costs_its_passes_and_its_verification() -> None:
 
 
 def test_the_rival_is_the_draft_that_does_not_branch_as_a_plan_has_it() -> None:
-    """Its passes read one token each; those of a tree that is a chain read all of it again."""
+    """A chain's passes read one token each; passes of an equal tree read all its nodes again."""
     cost = CostModel({1: 1.0, 9: 1.6}, draft_seconds=0.05, draft_curve={1: 0.09})
     passes = Passes(cost, {1: 0.05, 9: 0.45})
     choice = choose_tree([0.8, 0.02], passes, max_nodes=12, max_depth=12)
@@ -65,7 +65,7 @@ def test_the_choice_is_the_best_of_a_plan_of_the_fastest_trees() -> None:
 
 
 def test_the_choice_is_the_fastest_of_all_trees_but_for_few_and_small_misses() -> None:
-    """Of each size and depth the tree of most tokens stands for all."""
+    """Only the tree with most tokens is considered at each size and depth."""
     source, missed = np.random.default_rng(7), []
     every = [shape for nodes in range(1, 6) for shape in trees(nodes)]
     for _ in range(20):
@@ -89,7 +89,7 @@ def test_every_size_has_its_fastest_tree_and_chains_reach_both_bounds() -> None:
             assert len(found.parents) == nodes
             assert found.depth <= max_depth
             assert found.widest == max(node.rank + 1 for node in nodes_of(found.parents))
-    # One choice alone has no tree of more nodes than levels.
+    # With a single choice, no tree has more nodes than levels.
     assert list(choose_tree([0.9], free, max_nodes=5, max_depth=3).by_nodes) == [1, 2, 3]
     assert max(choose_tree(RATES, free).by_nodes) == 64
     assert choose_tree([0.99], free).best.parents == chain(16)
@@ -98,7 +98,7 @@ def test_every_size_has_its_fastest_tree_and_chains_reach_both_bounds() -> None:
 @pytest.mark.parametrize(
     ("rates", "passes"),
     [
-        # A second choice that never stands, in passes that cost nothing: no speed-up, and no loss.
+        # A second choice that is never accepted, with free passes: no speed-up, and no loss.
         ([0.0, 0.0], FREE),
         ([0.2], Passes(CostModel({1: 1.0, 2: 2.0}, draft_seconds=0.5), {1: 0.5})),
     ],

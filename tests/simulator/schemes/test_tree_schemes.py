@@ -1,4 +1,4 @@
-"""Trees: what they yield and read, the best of them against brute force, and replay."""
+"""Trees: their tokens and passes, best trees against brute force, and agreement with replay."""
 
 import itertools
 from collections.abc import Iterator, Sequence
