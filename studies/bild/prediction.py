@@ -24,7 +24,7 @@ NEVER = sys.maxsize
 class BildTrace:
     """The quantities on which BiLD's policies decide, at each token of a text.
 
-    certainty: of the small model along the draft that begins here, shape (tokens, most); NaN after
+    certainty: the small model's along the draft that begins here, shape (tokens, most); NaN after
       the draft's end.
     ends: tokens after which that draft ends the text, or NEVER, shape (tokens,).
     distance: between both models' distributions, shape (tokens,).

@@ -41,7 +41,7 @@ def target_calls(accepted_lengths: Counts) -> int:
     """Returns the number of target calls that decode a text; each emits accepted tokens plus one.
 
     Args:
-      accepted_lengths: of the block that begins at each position, shape (tokens,).
+      accepted_lengths: one length for the block that begins at each position, shape (tokens,).
     """
     at = calls = 0
     while at < len(accepted_lengths):
