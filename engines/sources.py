@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from engines.kind import EngineKind, PrintedCounts, engine_kinds, listed
 from engines.observing.observation import Observation
 from engines.serving.http import get_text
-from estimator.writing import MOST_BYTES, text_blocks
+from estimator.writing import MOST_BYTES, json_objects, text_blocks
 
 SCRAPE_SECONDS = 30.0
 STDIN = Path("/dev/stdin")
@@ -125,7 +125,7 @@ def _file(blocks: Iterator[str], gamma: int | None) -> Observation:
         )
     text = "".join(head)
     if text.lstrip()[:1] in ("{", "["):
-        return total([_answer(value, gamma) for value in _objects(text)])
+        return total([_answer(value, gamma) for value in json_objects(text, "JSON of drafts")])
     for _, metrics in _printing("metrics"):
         if _is_page(text, metrics):
             return metrics.read(text, gamma)
@@ -145,25 +145,6 @@ def _answer(value: dict[str, Any], gamma: int | None) -> Observation:
     known = listed([f"{each.marks[0]} ({each.program})" for _, each in _printing("JSON")])
     got = ", ".join(map(str, [*value][:5])) or "nothing"
     raise ValueError(f"JSON of drafts must have {known}, got {got}")
-
-
-def _objects(text: str) -> list[dict[str, Any]]:
-    """Returns the JSON objects of a text: one, a list, or one per line."""
-    try:
-        found = [json.loads(text)]
-    except json.JSONDecodeError:
-        try:
-            found = [json.loads(line) for line in text.split("\n") if line.strip()]
-        except json.JSONDecodeError as error:
-            raise ValueError(f"JSON of drafts must be JSON, got: {error}") from None
-    if len(found) == 1 and isinstance(found[0], list):
-        found = found[0]
-    if not found:
-        raise ValueError("JSON of drafts must hold an object, got none")
-    for value in found:
-        if not isinstance(value, dict):
-            raise ValueError(f"JSON of drafts must be objects, got {type(value).__name__}")
-    return found
 
 
 def _printing(form: str) -> list[tuple[EngineKind, PrintedCounts]]:

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from reference.atomic import whole_file
-from reference.reading import MOST_BYTES, limited, read_json, text_blocks
+from reference.reading import MOST_BYTES, json_objects, limited, read_json, text_blocks
 
 __all__ = [
     "MOST_BYTES",
     "builtins",
+    "json_objects",
     "json_text",
     "limited",
     "read_json",

@@ -43,6 +43,24 @@ def read_json(path: Path, decode: Callable[[bytes], Any] = json.loads) -> Any:
         raise ValueError(f"{path} must be JSON, got: {error}") from None
 
 
+def json_objects(text: str, name: str) -> list[dict[str, Any]]:
+    """Returns the JSON objects of a text: one, a list, or one per line; name is for messages."""
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError:
+        try:
+            found = [json.loads(line) for line in text.split("\n") if line.strip()]
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{name} must be JSON or a JSON object a line, got: {error}") from None
+    objects = found if isinstance(found, list) else [found]
+    if not objects:
+        raise ValueError(f"{name} must hold at least one JSON object, got none")
+    for value in objects:
+        if not isinstance(value, dict):
+            raise ValueError(f"{name} must be JSON objects, got {type(value).__name__}")
+    return objects
+
+
 def text_blocks(path: Path) -> Iterator[str]:
     """Yields a file in blocks of whole lines, about BLOCK_BYTES each; unpacks gzip.
 

@@ -1,11 +1,10 @@
 """Costs of the target from the output files of llama.cpp's two benches and vLLM's latency bench."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reference.reading import read_whole
+from reference.reading import json_objects, read_whole
 
 _LLAMA_BENCH = {"n_prompt", "n_gen", "avg_ns"}
 _BATCHED_BENCH = {"pl", "tg", "t_tg"}
@@ -29,7 +28,7 @@ def read_benches(paths: Sequence[Path]) -> dict[int, float]:
     models: dict[str, Path] = {}
     latencies: dict[tuple[int, int], dict[int, float]] = {}
     for path in paths:
-        records = _records(path)
+        records = json_objects(read_whole(path).decode(), str(path))
         first = records[0]
         if first.keys() >= _LLAMA_BENCH:
             points |= _llama_bench(records, path, models)
@@ -54,21 +53,6 @@ def read_benches(paths: Sequence[Path]) -> dict[int, float]:
             f"output lengths), got n of {sorted(points)}"
         )
     return dict(sorted(points.items()))
-
-
-def _records(path: Path) -> list[Mapping[str, Any]]:
-    text = read_whole(path).decode()
-    try:
-        loaded = json.loads(text)
-    except json.JSONDecodeError:
-        try:
-            loaded = [json.loads(line) for line in text.split("\n") if line.strip()]
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path} must be JSON or a JSON object a line, got: {error}") from None
-    records = loaded if isinstance(loaded, list) else [loaded]
-    if not records or not all(isinstance(each, Mapping) for each in records):
-        raise ValueError(f"{path} must hold at least one JSON object, got none")
-    return records
 
 
 def _llama_bench(

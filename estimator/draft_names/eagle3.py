@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from estimator.draft_names.kind import EMBEDDED, DrafterKind, LoadContext, Needs, value_of
-
-if TYPE_CHECKING:
-    from estimator.draft_names.kind import DrafterOf
+from estimator.draft_names.kind import (
+    EMBEDDED,
+    DrafterKind,
+    DrafterOf,
+    LoadContext,
+    Needs,
+    value_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from estimator.draft_names.kind import (
     JOINED_BY_WORDS,
     DrafterKind,
+    DrafterOf,
     LoadContext,
     ModelKind,
     positive,
     walk,
 )
 from estimator.draft_names.registry import parse_drafter
-
-if TYPE_CHECKING:
-    from estimator.draft_names.kind import DrafterOf
 
 # Default number of tokens in inner blocks.
 GAMMA = 4

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from reference.laws.sampling import Sampling
     from reference.models.cached_model import CachedModel
 
-    DrafterOf = Callable[[Sampling], Drafter]
-    # From recorded texts and the longest draft.
-    Copies = Callable[[Texts, int], Copied]
-
+# Makes a drafter for sampling settings.
+DrafterOf = Callable[["Sampling"], "Drafter"]
+# Drafts along recorded texts, up to a longest draft.
+Copies = Callable[["Texts", int], "Copied"]
 EMBEDDED = "embedded"
 # Order in which kinds try a name: names joined by words, joined by signs, own names, any name.
 JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME, ANY_NAME = range(4)

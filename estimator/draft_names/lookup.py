@@ -6,11 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from estimator.draft_names.kind import DrafterKind, LoadContext, positive, value_of
+from estimator.draft_names.kind import (
+    Copies,
+    DrafterKind,
+    DrafterOf,
+    LoadContext,
+    positive,
+    value_of,
+)
 from ngram.drafters.matches import LONGEST, MOST
 
 if TYPE_CHECKING:
-    from estimator.draft_names.kind import Copies, DrafterOf
     from ngram.drafters.copying import PromptLookupDrafter
 
 # vLLM's prompt_lookup_min and prompt_lookup_max where neither is given.

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from estimator.draft_names.kind import JOINED_BY_SIGNS, DrafterKind, LoadContext
+from estimator.draft_names.kind import JOINED_BY_SIGNS, DrafterKind, DrafterOf, LoadContext
 from estimator.draft_names.lookup import Lookup
 from estimator.draft_names.ngram import Ngram
-
-if TYPE_CHECKING:
-    from estimator.draft_names.kind import DrafterOf
 
 
 @dataclass(frozen=True, slots=True)

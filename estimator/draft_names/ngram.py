@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from estimator.draft_names.kind import DrafterKind, LoadContext, Needs, value_of
+from estimator.draft_names.kind import Copies, DrafterKind, DrafterOf, LoadContext, Needs, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from estimator.draft_names.kind import Copies, DrafterOf
     from ngram.drafters.ngram_drafter import NgramDrafter
     from ngram.rows.rows import Rows
     from reference.laws.sampling import Sampling

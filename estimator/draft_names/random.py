@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from estimator.draft_names.kind import DrafterKind, LoadContext
-
-if TYPE_CHECKING:
-    from estimator.draft_names.kind import DrafterOf
+from estimator.draft_names.kind import DrafterKind, DrafterOf, LoadContext
 
 
 @dataclass(frozen=True, slots=True)

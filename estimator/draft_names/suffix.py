@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimator.draft_names.kind import (
+    Copies,
     DrafterKind,
+    DrafterOf,
     LoadContext,
     Needs,
     positive,
@@ -17,8 +19,6 @@ from ngram.drafters.suffixes import DEPTH, MOST_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from estimator.draft_names.kind import Copies, DrafterOf
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from estimator.draft_names.kind import JOINED_BY_WORDS, DrafterKind, LoadContext
+from estimator.draft_names.kind import JOINED_BY_WORDS, DrafterKind, DrafterOf, LoadContext
 from estimator.draft_names.registry import parse_drafter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from estimator.draft_names.kind import DrafterOf
     from reference.drafters.trees import Branching
 
 MOST_NODES = 256

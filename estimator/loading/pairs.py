@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from estimator.draft_names.kind import EMBEDDED, DrafterKind, LoadContext, Needs, walk
+from estimator.draft_names.kind import EMBEDDED, DrafterKind, DrafterOf, LoadContext, Needs, walk
 from estimator.draft_names.registry import parse_drafter
 from estimator.loading.origins import model_files, target_source
 from estimator.progress import notice
@@ -20,10 +20,6 @@ from reference.models.families import unapplied_settings
 from reference.models.huggingface import end_ids, load_model, load_tokenizer, resolve_device
 from reference.rules.rule import Rule, Strict
 from reference.stopping import Stopping
-
-if TYPE_CHECKING:
-    from estimator.draft_names.kind import DrafterOf
-
 
 # Settings that only some kinds of drafters read.
 OF_SOME_KINDS = ("lattice_k", "rescoring_weight")

@@ -7,10 +7,8 @@ from reference.policies.policy import Confidence, Fixed, Heuristic, Policy, Prod
 
 FIXED, ADAPTIVE = "fixed", "adaptive"
 FIRST_HEURISTIC_GAMMA = 5
-STOPPING = {
-    "confidence": Confidence,
-    "product": Product,
-}
+HEURISTIC = "heuristic"
+STOPPING = {"confidence": Confidence, "product": Product}
 
 
 def parse_policies(
@@ -38,7 +36,7 @@ def parse_policies(
 
 def _by_rule(name: str, max_gamma: int) -> Policy:
     kind, _, value = name.partition(":")
-    if name == "heuristic":
+    if name == HEURISTIC:
         return Heuristic(start=min(FIRST_HEURISTIC_GAMMA, max_gamma), most=max_gamma)
     if kind in STOPPING:
         try:

@@ -7,7 +7,6 @@ from estimator.model_shapes.head_kind import Head, HeadKind
 from estimator.model_shapes.heads.dflash import NESTED, block_of, projects_by
 from simulator.cost.draft_shape import DraftShape
 
-_GATES = ("vanilla", "gated", "rnn")
 # Default of the speculators format.
 _RANK = 256
 
@@ -28,15 +27,17 @@ def dspark(head: Head) -> DraftShape:
         raise ValueError(f"markov_rank in config.json of DSpark must be at least 0, got {rank!r}")
     width, kind = head.integer("hidden_size"), "vanilla"
     vocabulary = head.get("draft_vocab_size") or head.target.vocabulary
-    gate = 0
+    gates = {
+        "vanilla": 0,
+        "gated": (width + rank) * rank + rank,
+        "rnn": (2 * rank + width) * 3 * rank + 3 * rank,
+    }
     if rank > 0:
         kind = head.get("markov_head_type", default="vanilla", within=NESTED)
-    if kind not in _GATES:
-        raise ValueError(f"markov_head_type in config.json must be one of {_GATES}, got {kind}")
-    if kind == "gated":
-        gate = (width + rank) * rank + rank
-    elif kind == "rnn":
-        gate = (2 * rank + width) * 3 * rank + 3 * rank
+    if kind not in gates:
+        raise ValueError(
+            f"markov_head_type in config.json must be one of {tuple(gates)}, got {kind}"
+        )
     weighed = head.get("confidence_head_alpha", default=0.0, within=NESTED)
     confident = head.get("enable_confidence_head", default=stated or weighed > 0, within=NESTED)
     joined = head.get("confidence_head_with_markov", default=stated, within=NESTED)
@@ -46,7 +47,7 @@ def dspark(head: Head) -> DraftShape:
         in_turn=(
             head.weights("embedding", head.target.vocabulary * rank),
             head.weights("head", vocabulary * rank),
-            head.weights("feed-forward", gate + confidence),
+            head.weights("feed-forward", gates[kind] + confidence),
         ),
         anchored=True,
     )

@@ -10,6 +10,7 @@ from estimator.draft_names.kind import (
     EMBEDDED,
     JOINED_BY_SIGNS,
     DrafterKind,
+    DrafterOf,
     LoadContext,
     ModelKind,
     Needs,
@@ -21,7 +22,6 @@ from estimator.draft_names.registry import drafter_kinds, parse_drafter
 from estimator.progress import notice
 
 if TYPE_CHECKING:
-    from estimator.draft_names.kind import DrafterOf
     from reference.laws.sampling import Sampling
     from studies.blockwise.drafter import HeadsDrafter
     from studies.blockwise.lattice.drafter import Rescoring

@@ -226,8 +226,8 @@ def test_several_files_are_summed(saved) -> None:
         ),
         ('{"timings": {"predicted_n": 5}}', "timings must have draft_n, got none: speculation is"),
         ('{"error": 1}', "must have timings .* spec_decode_num_drafts .* or metrics .*, got error"),
-        ("{", "JSON of drafts must be JSON, got: "),
-        ("[1]", "JSON of drafts must be objects, got int"),
+        ("{", "JSON of drafts must be JSON or a JSON object a line, got: "),
+        ("[1]", "JSON of drafts must be JSON objects, got int"),
         (
             BENCH.replace("spec_decode", "decode"),
             "vllm bench serve must report spec_decode_num_drafts, got none: speculation is off",
