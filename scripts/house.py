@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = (
     "simulator", "reference", "ngram", "estimator", "engines", "studies", "figures", "specplan",
 )  # fmt: skip
-MOST_LINES = 54_242
+MOST_LINES = 53_600
 MOST_IN_FILE, MOST_IN_TEST_FILE, MOST_PARAMETERS, MOST_IN_COMMAND = 250, 400, 8, 60
 MOST_FIELDS = 14
 # Folders that hold a small file for each kind, on purpose.
@@ -28,7 +28,7 @@ KIND_FOLDERS = (
     "estimator/model_shapes/heads/", "specplan/options/acceptances/",
     "specplan/options/costs/", "studies/blockwise/draft_names/", "simulator/acceptance/stopping/",
 )  # fmt: skip
-KIND_TEST = re.compile(r"""\b(?:kind|name|algorithm|word)\b (?:==|!=|in) \(?["'{]""")
+KIND_TEST = re.compile(r"""(?<!for )\b(?:kind|name|algorithm|word)\b (?:==|!=|in) \(?["'{]""")
 ROW_LOOK_UP = re.compile(r"\brow\[\"")
 READERS = ("figures/", "specplan/reports/", "specplan/commands/")
 
@@ -159,8 +159,8 @@ def records(packages: dict[str, str]) -> list[Finding]:
     twice = sorted(f"{name} in {len(of)}" for name, of in files.items() if len(of) > 1)
     return [
         Finding("class names used in several files", len(twice), 10, tuple(twice)),
-        Finding("dataclasses", count, 390),
-        Finding(f"dataclasses over {MOST_FIELDS} fields", len(wide), 5, tuple(wide)),
+        Finding("dataclasses", count, 370),
+        Finding(f"dataclasses over {MOST_FIELDS} fields", len(wide), 4, tuple(wide)),
     ]
 
 
@@ -178,7 +178,7 @@ def slivers(packages: dict[str, str]) -> list[Finding]:
             allowed,
             tuple(path for path, size in sizes.items() if size < most),
         )
-        for most, allowed in ((40, 10), (60, 51))
+        for most, allowed in ((40, 8), (60, 34))
     ]
 
 
@@ -227,7 +227,7 @@ def findings() -> list[Finding]:
         Finding('look-ups row["…"] in reports and figures', len(looked_up), 0, tuple(looked_up)),
         Finding("what only tests reach in simulator", len(unreached), 0, tuple(unreached)),
         Finding("import circles", len(round_about), 0, tuple(round_about)),
-        Finding("files that compare a kind with a string", len(tested), 50, tuple(tested)),
+        Finding("files that compare a kind with a string", len(tested), 18, tuple(tested)),
         *records(packages),
         *slivers(packages),
     ]

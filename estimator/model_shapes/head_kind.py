@@ -10,7 +10,7 @@ from typing import Any
 
 from estimator.kinds import modules_in
 from estimator.model_shapes.shape import Count, shape_of
-from estimator.model_shapes.storage import Storage, storage
+from estimator.model_shapes.storage import LINEAR, Storage, storage
 from simulator.cost.draft_shape import DraftKind, DraftShape
 from simulator.cost.model_shape import ModelShape, WeightKind, Weights
 
@@ -108,8 +108,7 @@ class Head:
 
     def weights(self, kind: WeightKind, values: int) -> Weights:
         """Returns weights stored in the head's format."""
-        plain = kind in ("head", "embedding", "other")
-        form = self.stored.plain if plain else self.stored.quantised
+        form = self.stored.quantised if kind in LINEAR else self.stored.plain
         return Weights(
             kind=kind,
             values=values,
@@ -149,8 +148,7 @@ class Head:
           once: further weights used once per block.
           in_turn: further weights used for each token of a parallel draft, one after another.
         """
-        own = tuple(each for each in body.weights if each.kind != "embedding")
-        step = replace(body, name=f"{self.kind} head", weights=(*own, *added))
+        step = replace(body, name=f"{self.kind} head", weights=(*body.multiplied, *added))
         beside = sum(each.stored_bytes for each in (*once, *in_turn) if each.held)
         return DraftShape(
             self.kind,
@@ -220,7 +218,7 @@ def prior_of(name: str) -> str:
 
 def borrowed_head(target: ModelShape) -> tuple[Weights, ...]:
     """Returns the target's output matrix, which the head uses but does not store."""
-    return tuple(replace(each, held=False) for each in target.weights if each.kind == "head")
+    return tuple(replace(each, held=False) for each in target.only("head"))
 
 
 def class_names(config: Mapping[str, Any]) -> str:

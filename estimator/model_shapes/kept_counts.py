@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from estimator.model_shapes.shape import Counted, Part, count, without_storage
+from estimator.model_shapes.meta_pass import without_storage
+from estimator.model_shapes.shape import Counted, Part, count
 
 FILE = Path(__file__).with_name("known.json")
 # Keys of a configuration that change no size in the families of known models.

@@ -46,10 +46,8 @@ def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
         raise ValueError(f"model_type must be one that transformers knows, got {kind}")
     if config.get("is_encoder_decoder") is True:
         raise ValueError(f"config.json must describe a decoder, got {kind}, an encoder–decoder")
-    # Weights are counted unquantised; `storage` reads how they are stored.
-    plain = {name: value for name, value in config.items() if name != "quantization_config"}
     try:
-        whole = CONFIG_MAPPING[kind].from_dict(plain)
+        whole = CONFIG_MAPPING[kind].from_dict(without_storage(config))
         text = whole.get_text_config(decoder=True)
     except Exception as error:
         raise ValueError(f"transformers refuses this {kind}: {_one_line(error)}") from None
@@ -58,6 +56,13 @@ def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
     if kind in CAUSAL:
         return whole
     raise ValueError(f"config.json must describe a causal language model, got {kind}")
+
+
+def without_storage(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the configuration without quantisation, which changes no module (see `storage`)."""
+    plain = dict(config)
+    plain.pop("quantization_config", None)
+    return plain
 
 
 def build(config: PreTrainedConfig, *, kind: str) -> PreTrainedModel:

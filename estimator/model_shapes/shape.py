@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from estimator.model_shapes.caches import count_caches, layer_caches
-from estimator.model_shapes.meta_pass import architecture
+from estimator.model_shapes.meta_pass import architecture, without_storage
 from estimator.model_shapes.storage import Storage, storage
 from estimator.model_shapes.weights import CountedWeights, count_weights, last_layer
 from simulator.cost.model_shape import CacheLayers, ModelShape, WeightKind, Weights
@@ -77,11 +77,6 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
         weights=weights,
         caches=caches,
     )
-
-
-def without_storage(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the configuration without its quantisation settings."""
-    return {name: value for name, value in config.items() if name != "quantization_config"}
 
 
 @lru_cache(maxsize=8)

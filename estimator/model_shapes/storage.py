@@ -5,9 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from simulator.cost.model_shape import WeightKind
 from simulator.cost.number_formats import FORMATS, NumberFormat, find_format, int4
 
 _PLAIN = ("float32", "bfloat16", "float16")
+# Kinds of weights that quantisation may change.
+LINEAR: tuple[WeightKind, ...] = ("attention", "feed-forward", "experts")
 
 
 @dataclass(frozen=True, slots=True)

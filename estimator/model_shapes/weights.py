@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from estimator.model_shapes.storage import LINEAR
 from simulator.cost.model_shape import WeightKind
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def _quantised(kind: WeightKind, name: str, parameter: Tensor, kept: tuple[str, 
     module = name.rpartition(".")[0]
     router = module.rpartition(".")[2] in _ROUTERS
     matrix = parameter.dim() >= 2 and "conv" not in module and not router
-    if kind not in ("attention", "feed-forward", "experts") or not matrix:
+    if kind not in LINEAR or not matrix:
         return False
     # An expert's parameters are in modules of its own or bare tensors: both names are checked.
     return not any(re.search(each, tried) for each in kept for tried in (name, module))

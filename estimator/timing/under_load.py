@@ -18,6 +18,7 @@ from transformers import DynamicCache
 from estimator.timing.levels import polish
 from estimator.timing.turns import processor_clock
 from reference.models.cached_model import CachedModel
+from reference.models.causal_model import CausalModel
 from reference.models.model import Model
 from reference.models.recurrent_model import RecurrentModel
 
@@ -132,8 +133,8 @@ def require_load(
     draft_name: str,
 ) -> CachedModel:
     """Returns the draft model after checking, before any pass, that a batch can be timed."""
-    if not isinstance(draft, CachedModel) or target.kind != "decoder-only":
-        decoder = target.kind == "decoder-only"
+    decoder = isinstance(target, CausalModel)
+    if not isinstance(draft, CachedModel) or not decoder:
         got = f"draft {draft_name}" if decoder else f"{target.name} ({target.kind})"
         raise ValueError(f"batch must be of a decoder-only target and a draft model, got {got}")
     for batch in batches:

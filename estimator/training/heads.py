@@ -14,6 +14,7 @@ from estimator.loading.origins import read_corpus, target_source
 from estimator.progress import SILENT, Progress
 from ngram.rows.words import vocabulary_of
 from reference.models.cached_model import CachedModel
+from reference.models.causal_model import CausalModel
 from reference.models.huggingface import load_model, load_tokenizer, resolve_device
 from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.state_heads.eagle3_folder import save_eagle3
@@ -83,7 +84,7 @@ class HeadTraining:
     def model(self, window: int) -> CachedModel:
         """Returns the target after checking that it is decoder-only and has enough positions."""
         model = load_model(self.source, device=resolve_device(self.device), dtype="float32")
-        if model.kind != "decoder-only":
+        if not isinstance(model, CausalModel):
             raise ValueError(
                 f"heads are trained for decoder-only models, got {self.target} ({model.kind})"
             )

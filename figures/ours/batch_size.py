@@ -61,7 +61,7 @@ def load_of(
     """Returns the load of a deployment, with a caption that names sizes."""
     target, draft, gpus = deployment.target, deployment.draft, deployment.conditions.tp
     held = sum(each.values for each in (*draft.step.weights, *draft.once) if each.held)
-    drafter = "" if draft.kind == "model" else f"{draft.kind}, "
+    drafter = "" if draft.is_model else f"{draft.kind}, "
     caption = (
         f"{target.name} ({target.parameters / 1e9:.1f}B) drafted by {drafter}{held / 1e9:.2f}B, "
         f"on {gpus} × {deployment.hardware.name}"

@@ -37,6 +37,11 @@ class DraftShape:
     multiple: int = 1
 
     @property
+    def is_model(self) -> bool:
+        """Whether it is a model of its own, not a head on the target's states."""
+        return self.kind == "model"
+
+    @property
     def opening(self) -> ModelShape:
         """The first step of a block: a step, and what is needed once."""
         return replace(self.step, weights=(*self.step.weights, *self.once))

@@ -96,7 +96,15 @@ class ModelShape:
     @property
     def multiplied(self) -> tuple[Weights, ...]:
         """The weights that a pass reads: all but those that are looked up."""
-        return tuple(each for each in self.weights if each.kind != "embedding")
+        return self.without("embedding")
+
+    def without(self, *kinds: WeightKind) -> tuple[Weights, ...]:
+        """Returns the weights of all other kinds."""
+        return tuple(each for each in self.weights if each.kind not in kinds)
+
+    def only(self, *kinds: WeightKind) -> tuple[Weights, ...]:
+        """Returns the weights of these kinds."""
+        return tuple(each for each in self.weights if each.kind in kinds)
 
     @property
     def weight_bytes(self) -> float:
@@ -111,8 +119,7 @@ class ModelShape:
     @property
     def body_and_head(self) -> tuple[ModelShape, ModelShape]:
         """The model without its output matrix, and the output matrix without layers."""
-        head = tuple(each for each in self.weights if each.kind == "head")
-        body = tuple(each for each in self.weights if each.kind != "head")
+        body, head = self.without("head"), self.only("head")
         return replace(self, weights=body), replace(self, layers=0, weights=head, caches=())
 
     def values(self, kind: WeightKind) -> int:

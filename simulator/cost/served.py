@@ -1,12 +1,11 @@
 """The work of steps of a deployment, from the shapes of its models and the roofs of its GPU."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
 from simulator.cost.hardware import Hardware
 from simulator.cost.machine import Drafting, LoadPoint, Machine
-from simulator.cost.model_shape import ModelShape, Weights
+from simulator.cost.model_shape import ModelShape
 from simulator.cost.parameters import PARAMETERS, Work, work
 from simulator.cost.roofline import Conditions, forward_seconds
 from simulator.cost.roofline_cost import Deployment
@@ -59,8 +58,8 @@ class RooflineMachine(Machine):
     def _target_work(self, load: LoadPoint, *, new_tokens: int) -> Work:
         shape, hardware = self.deployment.target, self.deployment.hardware
         tp = self.deployment.conditions.tp
-        dense = _only(shape, lambda each: each.kind != "experts")
-        sparse = _only(shape, lambda each: each.kind == "experts")
+        dense = replace(shape, weights=shape.without("experts"), caches=())
+        sparse = replace(shape, weights=shape.only("experts"), caches=())
         cached, again = (
             roof_seconds(replace(shape, weights=()), hardware, load, new_tokens=n, tp=tp)
             for n in (new_tokens, 1)
@@ -84,11 +83,6 @@ class RooflineMachine(Machine):
         target = self.deployment.target
         peak = self.deployment.hardware.flops(target.activations)
         return 2 * target.active_parameters / peak / self.deployment.conditions.tp
-
-
-def _only(shape: ModelShape, wanted: Callable[[Weights], bool]) -> ModelShape:
-    """Returns the shape with only the wanted weights, and no caches."""
-    return replace(shape, weights=tuple(filter(wanted, shape.weights)), caches=())
 
 
 @cache

@@ -157,12 +157,12 @@ def deployment_of(options: Deployed) -> Deployment:
         activations=options.activations,
         uncached=options.no_cache,
     )
-    if draft.kind == "model" and draft.step.vocabulary != target.vocabulary:
+    if draft.is_model and draft.step.vocabulary != target.vocabulary:
         warn(
             f"the vocabularies differ, {target.vocabulary} in the target and "
             f"{draft.step.vocabulary} in the draft: do both have one tokenizer?"
         )
-    if draft.kind == "model" and draft.step.active_parameters > target.active_parameters:
+    if draft.is_model and draft.step.active_parameters > target.active_parameters:
         warn("the draft is larger than the target: are --target-config and --draft-config swapped?")
     overhead_us = options.layer_overhead_us
     conditions = Conditions(

@@ -48,7 +48,7 @@ def block_of(head: Head, *, in_turn: Sequence[Weights], anchored: bool) -> Draft
     body = head.body(vocabulary)
     taps = head.taps(*_LAYER_IDS, (None, "target_layer_ids"), default=body.layers)
     if not own:
-        body = replace(body, weights=tuple(w for w in body.weights if w.kind != "head"))
+        body = replace(body, weights=body.without("head"))
     anchored = head.get("sample_from_anchor", default=anchored, within=NESTED)
     return head.draft(
         body,

@@ -39,7 +39,6 @@ def eagle(head: Head) -> DraftShape:
     width = head.require_width("hidden_size", head.integer("hidden_size"))
     vocabulary = head.integer("vocab_size")
     body = head.body(vocabulary)
-    kept = tuple(each for each in body.weights if each.kind not in ("other", "head"))
     norms = (2 * body.layers - 1) * width
     biased = head.get("eagle_fc_bias", default=False) if served else head.get("bias", default=True)
     drafted = head.get("truncated_vocab_size") or vocabulary
@@ -49,7 +48,7 @@ def eagle(head: Head) -> DraftShape:
         else (head.weights("head", drafted * width),)
     )
     return head.draft(
-        replace(body, weights=kept),
+        replace(body, weights=body.without("other", "head")),
         (
             head.weights("feed-forward", 2 * width * width),
             head.weights("other", norms + (width if biased else 0)),
