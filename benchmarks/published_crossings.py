@@ -50,7 +50,7 @@ def gaining(logs: Sequence[float]) -> int:
 
 
 def batch_sweeps(rows: Sequence[Row]) -> list[list[Row]]:
-    """Returns rows that differ in batch alone, ascending."""
+    """Returns rows that differ only in batch, ascending."""
     groups: dict[Any, dict[int, Row]] = defaultdict(dict)
     for row in rows:
         traffic = tuple(row.facts[name] for name in ("dataset", "context", "prompt", "output"))

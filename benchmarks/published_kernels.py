@@ -36,7 +36,7 @@ FIRST_GAMMA = 3
 
 def quality(name: str, guesses: Sequence[Guess]) -> str:
     """Returns a row of a table: errors, and the interval with its bootstrap over sources."""
-    score, (low, high) = Score.of(guesses), by_source(guesses)
+    score, (low, high) = Score.of(guesses), by_source(guesses)[0]
     cells = (name, str(score.rows), f"{score.mean:.1%}", f"{score.median:.1%}",
              f"{score.bias:+.1%}", f"{score.inside:.0%} ({low:.0%} to {high:.0%})",
              f"{score.width:.0%}", f"{score.interval:.2f}")  # fmt: skip

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from published_rows import draft_class
+from published_rows import KEPT_OUT, draft_class, read_table
 from scipy.optimize import minimize
 
 from simulator.acceptance import rate_prior as priors
@@ -61,14 +61,13 @@ class Group:
 def groups() -> list[Group]:
     """Returns all groups."""
     found: dict[Any, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    with (HERE / "published_speculation.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            kind = draft_class(row["kind"])
-            used = row["length"] and row["gamma"] and row["length_from"] != "biased"
-            if used and kind in KINDS and row["width"] in ("", "1"):
-                key = (kind, row["source"], row["draft"], row["target"], row["format"],
-                       row["temperature"], row["dataset"])  # fmt: skip
-                found[key][int(row["gamma"])].append(float(row["length"]))
+    for row in read_table():
+        kind = draft_class(row["kind"])
+        used = row["length"] and row["gamma"] and row["length_from"] != "biased"
+        if row["source"] not in KEPT_OUT and used and kind in KINDS and row["width"] in ("", "1"):
+            key = (kind, row["source"], row["draft"], row["target"], row["format"],
+                   row["temperature"], row["dataset"])  # fmt: skip
+            found[key][int(row["gamma"])].append(float(row["length"]))
     with TYPICAL.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["source"].startswith("SemiAnalysisAI"):

@@ -61,7 +61,10 @@ def kernel_machine(machine: Machine, engine: str) -> Machine | None:
         return None
     if (gpu, engine) not in TABLES:
         TABLES[gpu, engine] = MeasuredKernels(gpu, engine)
-    return CachedMachine(KernelMachine(deployment, TABLES[gpu, engine]))
+    try:
+        return CachedMachine(KernelMachine(deployment, TABLES[gpu, engine]))
+    except ValueError:
+        return None
 
 
 @cache

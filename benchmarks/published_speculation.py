@@ -19,23 +19,29 @@ from typing import Any
 import numpy as np
 from published_deployed import impossible
 from published_fit import KERNELS, fit
-from published_rows import Row, over_kernels, read_rows
+from published_rows import Row, over_kernels, read_kept_out, read_rows
 from published_scores import (
     Guess,
     Score,
     before,
+    by_source,
+    chosen_on,
     grouped,
     guess,
+    of_posterior,
     with_runs,
     without_source,
 )
 from published_sweeps import Choice, others, session, sweeps, unaided
 
-from simulator.cost.published_prior import FILES, V0
+from simulator.cost.posterior import infer
+from simulator.cost.published_prior import FILES, V0, published_prior
 
 ROOT = Path(__file__).parent.parent
 FIGURE = ROOT / "figures" / "results" / "published_speculation.json"
 WORST = 10
+# γ of the table of biases, each of as many rows or more.
+GAMMAS, FEW = range(1, 9), 6
 HEAD = ("", "rows", "mean", "median", "bias", "sign", "in 90 %", "90 % is ±", "score")
 
 
@@ -86,8 +92,12 @@ def scores(rows: Sequence[Row], effects: dict[str, dict[str, Any]]) -> list[str]
     guesses = [guess(row, [], effects[row.owner]) for row in rows]
     lines = [table_head(HEAD), line("the roofline alone", [before(row) for row in rows])]
     lines.append(line("all", guesses))
+    for name, chosen in (("constants chosen on these sources", True), ("other sources", False)):
+        half = [each for each in guesses if chosen_on(each.row.owner) == chosen]
+        lines.append(line(name, half))
     for name in (by_draft, by_engine, era, lambda row: row.owner):
         lines += [line(each, group) for each, group in grouped(guesses, name)]
+    lines += ["", *spreads(guesses), "", *biases(guesses)]
     generator = np.random.default_rng(0)
     near = {"any load": lambda _, __: True, "own load": lambda a, b: a.run.load == b.run.load}
     for load, eligible in near.items():
@@ -110,6 +120,42 @@ def scores(rows: Sequence[Row], effects: dict[str, dict[str, Any]]) -> list[str]
             )  # fmt: skip
             lines.append(table_row(cells))
     return lines
+
+
+def spreads(guesses: Sequence[Guess]) -> list[str]:
+    """Returns a table of coverage, width and score by class, bootstrapped over sources."""
+    lines = [table_head(("90 % of a bootstrap over sources", "sources", "in 90 %", "±", "score"))]
+    for name, group in [("all", list(guesses)), *grouped(guesses, by_draft)]:
+        inside, width, score = by_source(group)
+        cells = (name, str(len({each.row.owner for each in group})),
+                 f"{inside[0]:.0%} to {inside[1]:.0%}", f"{width[0]:.0%} to {width[1]:.0%}",
+                 f"{score[0]:.2f} to {score[1]:.2f}")  # fmt: skip
+        lines.append(table_row(cells))
+    return lines
+
+
+def biases(guesses: Sequence[Guess]) -> list[str]:
+    """Returns a table of the mean error by class and γ; of γ that FEW rows have or more."""
+    lines = [table_head(("mean error at γ of", *map(str, GAMMAS)))]
+    for name, group in grouped(guesses, by_draft):
+        cells = [name]
+        for gamma in GAMMAS:
+            errors = [each.error for each in group if each.row.run.gamma == gamma]
+            cells.append(f"{np.mean(errors):+.0%} ({len(errors)})" if len(errors) >= FEW else "")
+        if any(cells[1:]):
+            lines.append(table_row(cells))
+    return lines
+
+
+def kept_out() -> list[str]:
+    """Returns a table of the sources that nothing was fitted to or chosen by."""
+    rows = read_kept_out()
+    guesses = [
+        of_posterior(row, infer(row.machine, published_prior(row.traits), [])) for row in rows
+    ]
+    lines = [table_head(HEAD), line("kept out", guesses)]
+    lines += [line(name, group) for name, group in grouped(guesses, lambda row: row.owner)]
+    return [*lines, "", *biases(guesses)]
 
 
 def choices_of_sweeps(rows: Sequence[Row], effects: dict[str, dict[str, Any]]) -> list[str]:
@@ -161,6 +207,8 @@ def main() -> None:
     print(f"{len(rows) + len(rest)} rows, {len(rest)} of them without length, γ, batch or shapes;")
     print(f"{len(rows) - len(kept)} gain more than their length ({', '.join(left_out)}).\n")
     print("\n".join([*scores(kept, effects), "", *choices_of_sweeps(kept, effects)]))
+    print("\nSources kept out of every fit, by the fit to all others:\n")
+    print("\n".join(kept_out()))
 
 
 def points(rows: Sequence[Row], effects: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -10,10 +10,9 @@ from simulator.cost.machine import CachedMachine, Drafting, LoadPoint, Machine
 from simulator.cost.posterior import Posterior, infer
 from simulator.cost.published_prior import (
     Traits,
-    over_pcie,
     published_prior,
 )
-from simulator.cost.roofline_cost import Deployment
+from simulator.cost.roofline_cost import Deployment, over_pcie
 from simulator.cost.runs import Run
 from simulator.cost.served import RooflineMachine
 
@@ -80,8 +79,8 @@ def deployed_cost(
     kernels: Machine | None = None
     if why is None:
         tables = MeasuredKernels(gpu, engine)
-        kernels = CachedMachine(KernelMachine(deployment, tables))
         try:
+            kernels = CachedMachine(KernelMachine(deployment, tables))
             for load in (*loads, *(run.load for run in runs)):
                 kernels.block_work(load, Drafting(_COMPARED))
         except ValueError as error:

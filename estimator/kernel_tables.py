@@ -168,7 +168,7 @@ class MeasuredKernels(KernelTables):
 
     @cached_property
     def _engine(self) -> tuple[Any, Any]:
-        """The library's reader of the tables, and the tables."""
+        """The library's reader of the tables, and the tables: measured ones, no estimates."""
         from aiconfigurator_core.sdk import perf_database
         from aiconfigurator_core.sdk.engine import EngineHandle
 
@@ -177,7 +177,7 @@ class MeasuredKernels(KernelTables):
         slots = perf_database.get_version_slots(self._system, self._server)
         assert slots is not None
         database = perf_database.get_database_view(
-            self._system, self._server, slots["current"], database_mode="HYBRID"
+            self._system, self._server, slots["current"], database_mode="SILICON"
         )
         return EngineHandle.for_database(database), database
 
@@ -185,7 +185,7 @@ class MeasuredKernels(KernelTables):
     def _file(self) -> Path:
         from estimator.model_shapes.kept_counts import folder
 
-        name = f"{self._system} {self._server} {self._release}.json"
+        name = f"{self._system} {self._server} {self._release} measured.json"
         return folder().parent / "kernels" / name.replace(" ", "-")
 
     def _read(self) -> dict[str, float | None]:

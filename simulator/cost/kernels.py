@@ -14,7 +14,7 @@ from dataclasses import replace
 from simulator.cost.machine import Drafting, LoadPoint, Machine
 from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
 from simulator.cost.parameters import Work, work
-from simulator.cost.roofline_cost import Deployment
+from simulator.cost.roofline_cost import Deployment, over_pcie
 from simulator.cost.served import roof_seconds
 
 # Rows of a chunk in which servers read prompts.
@@ -24,6 +24,8 @@ _PLAIN_CACHES = ("full", "sliding", "chunked")
 _NEAR = 0.02
 # Experts' inner sizes are multiples of this.
 _INNER = 32
+# A smaller inner size of a feed-forward network is a router of experts.
+_LEAST_INNER = 128
 
 
 class KernelTables(ABC):
@@ -69,9 +71,15 @@ class KernelMachine(Machine):
 
     deployment: target, draft and GPU; of its conditions the number of GPUs counts.
     tables: kernels of its GPU and server.
+
+    Raises:
+      ValueError: if several GPUs share the target over PCIe. On public measurements of such servers
+        kernels were further off than the roofline (`docs/roofline.md`).
     """
 
     def __init__(self, deployment: Deployment, tables: KernelTables) -> None:
+        if over_pcie(deployment):
+            raise ValueError("kernels do not cover several GPUs over PCIe")
         self.deployment = deployment
         self.tables = tables
 
@@ -208,6 +216,8 @@ def _matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, i
         case "feed-forward":
             inner = values / 3 / hidden
             sides = [(2 * inner / tp, hidden), (hidden, inner / tp)]
+            if inner < _LEAST_INNER:  # a router of experts, the same on every GPU
+                sides = [(values / hidden, hidden)]
         case _:
             sides = [(values / hidden / tp, hidden)]
     return [(max(round(n), 1), max(round(k), 1), layers) for n, k in sides]

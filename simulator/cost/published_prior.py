@@ -18,7 +18,6 @@ import numpy as np
 
 from simulator.cost.parameters import PARAMETERS
 from simulator.cost.posterior import Prior
-from simulator.cost.roofline_cost import Deployment
 
 Base = Literal["roofline", "kernels"]
 FILES: Mapping[Base, Path] = MappingProxyType(
@@ -36,8 +35,6 @@ ANY_ENGINE = ("vllm", "sglang")
 # Kinds of drafts whose probability of a gain came true less often than it said, where none of their
 # runs was known: at 0.75 to 0.95, 31 % of 13 loads gained (benchmarks/published_advice.py).
 NOT_CALIBRATED = ("model",)
-# 16 lanes of PCIe 5.0, bytes a second one way.
-PCIE_BANDWIDTH = 64e9
 # The means come from few sources: this is their own variance, over the covariance around them. An
 # engine or a draft that no row has is less certain, and so are the model's errors for it.
 FEW_SOURCES, UNKNOWN, UNKNOWN_ERROR = 1.3, 0.3, 1.5
@@ -121,12 +118,6 @@ def published_prior(
     covariance = doubt * wider * np.array(fitted["covariance"])
     known = traits.draft not in NOT_CALIBRATED
     return Prior(logs, covariance, level, ratio, shared, drawn=apart, calibrated=known)
-
-
-def over_pcie(deployment: Deployment) -> bool:
-    """Returns whether several GPUs share the target over a link that is no quicker than PCIe."""
-    link = deployment.hardware.link_bandwidth
-    return deployment.conditions.tp > 1 and (link is None or link <= PCIE_BANDWIDTH)
 
 
 def _mixture(priors: Sequence[Prior]) -> Prior:

@@ -13,6 +13,9 @@ from simulator.cost.roofline import Conditions, forward_flops, forward_seconds, 
 from simulator.cost.tensor_parallel import require_division
 from simulator.numerics.arguments import integer
 
+# 16 lanes of PCIe 5.0, bytes a second one way.
+PCIE_BANDWIDTH = 64e9
+
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
@@ -67,6 +70,12 @@ class Deployment:
             batch=batch,
             conditions=self.draft_conditions,
         )
+
+
+def over_pcie(deployment: Deployment) -> bool:
+    """Returns whether several GPUs share the target over a link that is no quicker than PCIe."""
+    link = deployment.hardware.link_bandwidth
+    return deployment.conditions.tp > 1 and (link is None or link <= PCIE_BANDWIDTH)
 
 
 def roofline_cost(

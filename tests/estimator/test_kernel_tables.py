@@ -50,7 +50,7 @@ def test_tables_of_another_release_are_refused(monkeypatch: pytest.MonkeyPatch) 
 
 def test_saved_times_are_read_in_place_of_the_tables(kernel_tables: Path) -> None:
     kernel_tables.mkdir(parents=True)
-    file = kernel_tables / "h100_sxm-vllm-0.12.0.json"
+    file = kernel_tables / "h100_sxm-vllm-0.12.0-measured.json"
     file.write_text(json.dumps({"product bfloat16 8 6144 4096": 2.5e-5}))
     kernels = MeasuredKernels("h100-sxm", "vllm")
     assert kernels.product(**SIZES) == 2.5e-5
@@ -62,7 +62,7 @@ def test_a_damaged_file_of_saved_times_is_as_if_it_were_not_there(
     kernel_tables: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     kernel_tables.mkdir(parents=True)
-    (kernel_tables / "h100_sxm-vllm-0.12.0.json").write_text(text)
+    (kernel_tables / "h100_sxm-vllm-0.12.0-measured.json").write_text(text)
     monkeypatch.setattr(MeasuredKernels, "_look_up", lambda *_, **__: 3e-5)
     kernels = MeasuredKernels("h100-sxm", "vllm")
     assert kernels.product(**SIZES) == 3e-5

@@ -143,3 +143,21 @@ def test_a_draft_takes_a_pass_for_each_token() -> None:
     one, four = (of.drafting_work(LOAD, Drafting(gamma)) for gamma in (1, 4))
     assert amount(four, "roof") == pytest.approx(4 * amount(one, "roof"))
     assert amount(four, "draft") == 4
+
+
+def test_a_mixture_s_router_is_one_product_that_every_gpu_has_whole() -> None:
+    routed = Weights("experts", 6 * 3 * 8 * 4096 * 512, 1e9, "bfloat16", experts=8, active=2)
+    router = Weights("feed-forward", 32 * 4096 * 128, 32 * 4096 * 256.0, "bfloat16")
+    attention = tuple(each for each in LLAMA_8B.weights if each.kind == "attention")
+    of = machine(replace(LLAMA_8B, weights=(*attention, router, routed)), tp=4)
+    of.plain_work(LOAD)
+    products = {each[1:4] for each in asked(of) if each[0] == "product"}
+    assert products == {(4, 1536, 4096), (4, 4096, 1024), (4, 128, 4096)}
+
+
+def test_several_gpus_over_pcie_are_not_covered() -> None:
+    pcie = replace(SERVED.deployment.hardware, link_bandwidth=64e9)
+    deployment = replace(SERVED.deployment, hardware=pcie, target=LLAMA_8B)
+    KernelMachine(deployment, Invented())
+    with pytest.raises(ValueError, match="kernels do not cover several GPUs over PCIe"):
+        KernelMachine(replace(deployment, conditions=Conditions(tp=2)), Invented())

@@ -15,11 +15,11 @@ from simulator.cost.published_prior import (
     UNKNOWN,
     UNKNOWN_ERROR,
     Traits,
-    over_pcie,
     published_prior,
     vague_prior,
 )
 from simulator.cost.roofline import Conditions
+from simulator.cost.roofline_cost import over_pcie
 
 EFFECTS = {
     "mean": [0.0] * COUNT,
