@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from published_heads import GPT_OSS, HEADS, LLAMA_8B, ONE, QWEN3_8B, Published, speculators
+from published_heads import HEADS, Published, speculators
+from published_targets import GPT_OSS, LLAMA_8B, ONE, QWEN3_8B
 
 from estimator.model_shapes.drafts import draft_kind, draft_of
 from estimator.model_shapes.head_kind import head_kinds, prior_of
