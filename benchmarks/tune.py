@@ -1,12 +1,15 @@
 """Tunes engines, and compares the gamma that each tuning ends with to a second, independent sweep.
 
     OMP_NUM_THREADS=1 python benchmarks/tune.py run results.json    # continues where it was killed
+    python benchmarks/tune.py vllm results.json --command "PYTHON -m vllm... --dtype float32"
     python benchmarks/tune.py show results.json                     # the tables of docs/tune.md
 
-The loss of a setting comes only from the sweep: its nine gammas and the tuned one in turns on the
-same prompts. One half of the turns chooses the best gamma and the other half says how much faster
-it is than the tuned one, and the other way round: chosen and judged by the same turns, the best of
-nine would look better than it is.
+The loss of a setting comes only from the sweep: its gammas and the tuned one in turns on the same
+prompts, twice. One pass chooses the best gamma, the other one says how much faster it is than the
+tuned one, and the other way round: chosen and judged by the same turns, the best of nine would look
+better than it is. A gamma's time is its step's time over its length. At temperature 0 every gamma
+writes the same texts, and its length is what it took for them; above, texts differ by chance, and
+the length follows from the acceptance by position of all gammas together.
 """
 
 import argparse
@@ -18,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from engines.kind import EngineSettings
@@ -28,10 +32,15 @@ from estimator.writing import write_json
 from reference.models.embedded import weights_folder
 
 SWEEP = (0, 1, 2, 3, 4, 6, 8, 12, 16)
+# A server for each gamma takes a minute to start.
+VLLM_SWEEP = (0, 1, 2, 3, 4, 6, 8)
 LAYERS = 2
-# Prompts, tokens of each text, repeats.
-SIZES = {"llama.cpp": (8, 48, 3), "own": (6, 48, 2), "mlx": (6, 48, 2), "transformers": (6, 48, 2)}
-RESAMPLES = 2000
+# Prompts, and repeats: at most, and what the user's own sweep would take.
+SIZES = {"llama.cpp": 8, "own": 6, "mlx": 6, "transformers": 6, "vllm": 8}
+TOKENS, REPEATS = 48, 2
+RESAMPLES = 1000
+# Blocks of one text are alike (simulator.acceptance.accepted): so many count as one.
+ALIKE = 2.6
 
 
 def first_layers(folder: Path) -> str:
@@ -57,16 +66,15 @@ def first_layers(folder: Path) -> str:
     return str(folder)
 
 
-def request(engine: str, draft: str, temperature: float, concurrency: int) -> Any:
+def request(engine: str, draft: str, temperature: float, loads: tuple[int, ...]) -> Any:
     """Returns the tuning of a setting, as the command line would ask for it."""
-    prompts, tokens, repeats = SIZES[engine]
-    if concurrency > 1:
-        repeats *= 2  # a turn is then all prompts
+    # Where several run at once, a turn is all prompts.
+    repeats = REPEATS if loads == (1,) else 2 * REPEATS
     how = Tuning(
-        text=PromptSettings(num_prompts=prompts, max_new_tokens=tokens),
+        text=PromptSettings(num_prompts=SIZES[engine], max_new_tokens=TOKENS),
         timing=TimingSettings(repeats=repeats),
         temperature=temperature,
-        concurrencies=(concurrency,),
+        concurrencies=loads,
     )
     if engine == "own":
         return TuneOwn(
@@ -75,91 +83,159 @@ def request(engine: str, draft: str, temperature: float, concurrency: int) -> An
             sampling=SamplingSettings(),
             threads=1,
         )
-    threads = {} if engine == "mlx" else {"threads": 1}
-    settings = EngineSettings(engine, concurrencies=(concurrency,), **threads)
+    threads = {"threads": 1} if engine in ("llama.cpp", "transformers") else {}
+    settings = EngineSettings(engine, concurrencies=loads, **threads)
     return TuneEngine(
         engine=settings, text=how.text, timing=how.timing, seed=0, target="embedded",
         drafts=(draft,), how=how,
     )  # fmt: skip
 
 
-def swept(asked: Any, gamma: int) -> dict[str, Any]:
-    """Returns milliseconds a token of a second sweep, by gamma and turn, and how long it took."""
-    fresh = replace(asked, how=replace(asked.how, seed=1000))
+def swept(asked: Any, gammas: tuple[int, ...], wanted: set[int]) -> dict[str, Any]:
+    """Returns the runs of a second sweep, in two passes, and how long a user's own sweep takes."""
+    repeats = asked.how.timing.repeats
+    timing = replace(asked.how.timing, repeats=repeats // 2)
+    fresh = replace(asked, how=replace(asked.how, seed=1000, timing=timing))
     ready = tuning._own if isinstance(asked, TuneOwn) else tuning._engine
+    every = sorted({*gammas, *wanted})
     began = time.monotonic()
+    passes = []
     with ready(fresh) as (bench, _, _):
-        gammas = sorted({*SWEEP, gamma})
-        rows = bench.measure(gammas, asked.how.concurrencies, 0)
-    seconds = (time.monotonic() - began) * len(SWEEP) / len(gammas)
-    times = {
-        row.gamma: {turn: 1e3 * spent / tokens for _, turn, spent, _, tokens in row.turns}
-        for row in rows
-    }
-    return {"seconds": seconds, "times": times}
+        for number in (0, 1) if bench.how.together else (0,):
+            if not bench.how.together:
+                bench.how = replace(bench.how, timing=asked.how.timing)
+            passes.append(bench.measure(every, asked.how.concurrencies, 1000 * number))
+    seconds = (time.monotonic() - began) * len(gammas) / len(every)
+    return {"seconds": seconds, "gammas": gammas, "passes": msgspec.to_builtins(passes)}
 
 
-def measured(engine: str, draft: str, temperature: float, concurrency: int) -> dict[str, Any]:
-    """Returns a tuning and its sweep."""
-    asked = request(engine, draft, temperature, concurrency)
+def measured(asked: Any, gammas: tuple[int, ...]) -> dict[int, Any]:
+    """Returns a tuning and its sweep, by load."""
     began = time.monotonic()
     found = tuning.tune(asked)
     seconds = time.monotonic() - began
-    [advised] = found.advised
+    sweep = swept(asked, gammas, {each.gamma for each in found.advised})
     return {
-        "gamma": advised.gamma,
-        "factor": advised.improvement_factor,
-        "runs": sum(row.gamma > 0 for row in found.rows),
-        "tried": [row.gamma for row in found.rows],
-        "seconds": seconds,
-        "sweep": swept(asked, advised.gamma),
+        each.concurrency: {
+            "gamma": each.gamma,
+            "factor": each.improvement_factor,
+            "tried": [row.gamma for row in found.at(each.concurrency)],
+            "turns": [len(row.turns) for row in found.at(each.concurrency)],
+            "seconds": seconds,
+            "sweep": sweep,
+        }
+        for each in found.advised
     }
 
 
-def run(path: Path) -> None:
-    """Measures every setting that the file does not have yet."""
+def run(path: Path, command: str | None) -> None:
+    """Measures every setting that the file does not have yet; those of vLLM with its command."""
     results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    cases: list[tuple[tuple[int, ...], float, str, str]] = [((1, 4), 0.0, "embedded", "vllm")]
+    if command is None:
+        cases = [
+            (load, *case)
+            for load, *case in product(
+                ((1,), (4,)), (0.0, 1.0), ("embedded", "layers"), SIZES.keys() - {"vllm"}
+            )
+            if load == (1,) or case[-1] == "llama.cpp"
+        ]
     with TemporaryDirectory() as name:
         layers = first_layers(Path(name) / "layers")
-        for concurrency, temperature, pair, engine in product(
-            (1, 4), (0.0, 1.0), ("embedded", "layers"), SIZES
-        ):
-            if concurrency == 1 or engine == "llama.cpp":
-                key = f"{engine}|{pair}|{temperature:g}|{concurrency}"
-                if key in results:
-                    continue
-                draft = "embedded" if pair == "embedded" else layers
-                results[key] = measured(engine, draft, temperature, concurrency)
-                write_json(results, path)
-                print(key, results[key]["tried"], results[key]["gamma"], flush=True)
+        for loads, temperature, pair, engine in sorted(cases):
+            key = f"{engine}|{pair}|{temperature:g}|"
+            if f"{key}{loads[0]}" in results:
+                continue
+            asked = request(
+                engine, "embedded" if pair == "embedded" else layers, temperature, loads
+            )
+            if command is not None:
+                asked = replace(asked, engine=replace(asked.engine, engine_command=command))
+            found = measured(asked, SWEEP if command is None else VLLM_SWEEP)
+            for load, each in found.items():
+                results[f"{key}{load}"] = each
+                print(f"{key}{load}", each["tried"], each["gamma"], flush=True)
+            write_json(results, path)
 
 
-def loss(result: dict[str, Any]) -> tuple[float, float, float, int]:
-    """Returns the share of speed lost, its 90 % interval, and the sweep's best gamma."""
-    times = {int(gamma): by for gamma, by in result["sweep"]["times"].items()}
-    turns = sorted(set.intersection(*({int(turn) for turn in by} for by in times.values())))
-    gammas = sorted(times)
-    table = np.log([[times[gamma][str(turn)] for turn in turns] for gamma in gammas])
+class Swept:
+    """One pass of a sweep at one load: step times by gamma and turn, and lengths."""
+
+    def __init__(self, rows: list[dict[str, Any]], *, drawn: bool, together: bool) -> None:
+        """Reads runs; drawn: whether texts were drawn; together: whether gammas shared turns."""
+        self.gammas = [row["gamma"] for row in rows]
+        self.drawn, self.together = drawn, together
+        steps = [{turn: spent / n for _, turn, spent, n, _ in row["turns"]} for row in rows]
+        shared = sorted(set.intersection(*map(set, steps)))
+        self.logs = np.log(
+            [[own[turn] for turn in shared] if together else [*own.values()] for own in steps]
+        )
+        work = [np.sum([turn[3:] for turn in row["turns"]], axis=0) for row in rows]
+        self.lengths = np.log([tokens / passes for passes, tokens in work])
+        self.counts = [
+            (row["gamma"], row["drafts"] / ALIKE, np.array([1.0, *row["rates"]]))
+            for row in rows
+            if row["rates"]
+        ]
+
+    def token_logs(self, draws: Any) -> Any:
+        """Returns the logarithm of each gamma's time a token; draws: resamples all, unless None."""
+        logs, lengths = self.logs, self.lengths
+        if draws is not None:
+            count = logs.shape[1]
+            shape = count if self.together else (len(logs), count)
+            logs = np.take_along_axis(
+                logs, np.broadcast_to(draws.integers(count, size=shape), logs.shape), axis=1
+            )
+        if self.together:
+            logs = logs - logs[:1]
+        if self.drawn and self.counts:
+            lengths = np.log(self._pooled(draws))
+        return np.median(logs, axis=1) - lengths
+
+    def _pooled(self, draws: Any) -> Any:
+        longest = max(self.gammas)
+        stood, reached = np.zeros(longest), np.zeros(longest)
+        for gamma, blocks, rates in self.counts:
+            stood[:gamma] += blocks * rates[1:]
+            reached[:gamma] += blocks * rates[:-1]
+        rates = stood / np.maximum(reached, 1e-9)
+        if draws is not None:
+            rates = draws.beta(stood + 0.5, reached - stood + 0.5)
+        tokens = np.cumsum([1.0, *np.cumprod(rates)])
+        return tokens[self.gammas]
+
+
+def loss(key: str, result: dict[str, Any]) -> tuple[Any, int]:
+    """Returns the share of speed lost, then resamples of it, and the sweep's best gamma."""
+    *_, temperature, load = key.split("|")
+    passes = [
+        [row for row in rows if row["concurrency"] == int(load)]
+        for rows in result["sweep"]["passes"]
+    ]
+    together = len(passes) > 1
+    if not together:
+        # Servers ran one after the other: every other turn is a pass.
+        passes = [
+            [{**row, "turns": row["turns"][start::2]} for row in passes[0]] for start in (0, 1)
+        ]
+    halves = [Swept(rows, drawn=float(temperature) > 0, together=together) for rows in passes]
+    gammas = halves[0].gammas
     own = gammas.index(result["gamma"])
-    swept_ones = [index for index, gamma in enumerate(gammas) if gamma in SWEEP]
+    candidates = [index for index, each in enumerate(gammas) if each in result["sweep"]["gammas"]]
 
-    def halves(columns: Any) -> float:
+    def lost(draws: Any) -> float:
+        times = [half.token_logs(draws) for half in halves]
         behind = []
-        for first in (0, 1):
-            chosen, judged = table[:, columns[first::2]], table[:, columns[1 - first :: 2]]
-            middle = np.median(chosen - chosen[:1], axis=1)
-            best = min(swept_ones, key=lambda index: middle[index])
-            behind.append(np.median(judged[own] - judged[best]))
+        for chosen, judged in (times, times[::-1]):
+            best = min(candidates, key=lambda index: chosen[index])
+            behind.append(judged[own] - judged[best])
         return float(1 - np.exp(-np.mean(behind)))
 
     draws = np.random.default_rng(0)
-    columns = np.arange(len(turns))
-    drawn = [halves(draws.choice(columns, len(columns))) for _ in range(RESAMPLES)]
-    middle = np.median(table - table[:1], axis=1)
-    best = gammas[min(swept_ones, key=lambda index: middle[index])]
-    shuffled = [halves(draws.permutation(columns)) for _ in range(200)]
-    low, high = np.quantile(drawn, (0.05, 0.95))
-    return float(np.mean(shuffled)), float(low), float(high), best
+    whole = np.mean([half.token_logs(None) for half in halves], axis=0)
+    best = gammas[min(candidates, key=lambda index: whole[index])]
+    return np.array([lost(None), *(lost(draws) for _ in range(RESAMPLES))]), best
 
 
 def show(path: Path) -> None:
@@ -167,26 +243,34 @@ def show(path: Path) -> None:
     results = json.loads(path.read_text())
     print("| engine | pair | T | at once | K run | K | sweep's | loss, % [90 %] | time share |")
     print("|---" * 9 + "|")
-    found = []
+    losses, found = [], []
     for key, each in results.items():
-        lost, low, high, best = loss(each)
+        lost, best = loss(key, each)
+        low, high = np.quantile(lost[1:], (0.05, 0.95))
         share = each["seconds"] / each["sweep"]["seconds"]
-        found.append((lost, high, each["runs"], share))
+        losses.append(lost)
+        found.append((high, sum(gamma > 0 for gamma in each["tried"]), share))
         tried = ", ".join(map(str, each["tried"]))
-        lost_percent = f"{100 * lost:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+        lost_percent = f"{100 * lost[0]:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
         cells = (*key.split("|"), tried, each["gamma"], best, lost_percent, f"{share:.2f}")
         print(f"| {' | '.join(map(str, cells))} |")
-    lost, high, runs, share = np.mean(found, axis=0)
-    print(f"\nmeans: loss {100 * lost:.1f} %, upper end {100 * high:.1f} %, runs {runs:.1f}, "
-          f"time share {share:.2f}")  # fmt: skip
+    high, runs, share = np.mean(found, axis=0)
+    mean = np.mean(losses, axis=0)
+    low, high_mean = np.quantile(mean[1:], (0.05, 0.95))
+    print(f"\nmean loss {100 * mean[0]:.1f} % [{100 * low:.1f}, {100 * high_mean:.1f}], mean of the "
+          f"upper ends {100 * high:.1f} %, runs {runs:.1f}, time share {share:.2f}")  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("run", "show"))
+    parser.add_argument("what", choices=("run", "vllm", "show"))
     parser.add_argument("path", type=Path)
+    parser.add_argument("--command", help="starts vLLM's server")
     arguments = parser.parse_args()
-    (run if arguments.what == "run" else show)(arguments.path)
+    if arguments.what == "show":
+        show(arguments.path)
+    else:
+        run(arguments.path, arguments.command if arguments.what == "vllm" else None)
 
 
 if __name__ == "__main__":
