@@ -256,9 +256,9 @@ def show(path: Path) -> None:
         print(f"| {' | '.join(map(str, cells))} |")
     high, runs, share = np.mean(found, axis=0)
     mean = np.mean(losses, axis=0)
-    low, high_mean = np.quantile(mean[1:], (0.05, 0.95))
-    print(f"\nmean loss {100 * mean[0]:.1f} % [{100 * low:.1f}, {100 * high_mean:.1f}], mean of "
-          f"the upper ends {100 * high:.1f} %, runs {runs:.1f}, time share {share:.2f}")  # fmt: skip
+    low, top = 100 * np.quantile(mean[1:], (0.05, 0.95))
+    print(f"\nmean loss {100 * mean[0]:.1f} % [{low:.1f}, {top:.1f}], mean of the upper ends "
+          f"{100 * high:.1f} %, runs {runs:.1f}, time share {share:.2f}")  # fmt: skip
 
 
 def main() -> None:
