@@ -122,7 +122,7 @@ def measured(asked: Any, gammas: tuple[int, ...]) -> dict[int, Any]:
 
 
 def run(path: Path, command: str | None) -> None:
-    """Measures every setting that the file does not have yet; those of vLLM with its command."""
+    """Measures every setting that the file does not have yet; with a command: vLLM's settings."""
     results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     cases: list[tuple[tuple[int, ...], float, str, str]] = [((1, 4), 0.0, "embedded", "vllm")]
     if command is None:

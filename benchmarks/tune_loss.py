@@ -1,11 +1,11 @@
-"""What the gamma of a tuning loses against the best one of a second sweep.
+"""Computes what the gamma of a tuning loses against the best one of a second sweep.
 
-The sweep has its gammas and the tuned one in turns on the same
-prompts, twice. One pass chooses the best gamma, the other one says how much faster it is than the
-tuned one, and the other way round: chosen and judged by the same turns, the best of nine would look
-better than it is. A gamma's time is its step's time over its length. At temperature 0 every gamma
-writes the same texts, and its length is what it took for them; above, texts differ by chance, and
-the length follows from the acceptance by position of all gammas together.
+The sweep has its gammas and the tuned one in turns on the same prompts, twice. One pass chooses the
+best gamma, the other one says how much faster it is than the tuned one, and the other way round:
+chosen and judged by the same turns, the best of nine would look better than it is. A gamma's time
+is its step's time over its length. At temperature 0 every gamma writes the same texts, and its
+length is what it took for them; above, texts differ by chance, and the length follows from the
+acceptance by position of all gammas together.
 """
 
 from typing import Any
