@@ -6,12 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimator.profiles.profile import Improvement, LoadCosts, Profile
+from estimator.traces.traces import DraftSampling
 from simulator.acceptance.iid import Iid
 from simulator.choice.curve import Doubt
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.choice.plan import Plan, plan
 from simulator.cost.curves import CostModel
 from simulator.cost.pricing import Pricing
+
+# Positions drawn of an acceptance without times.
+MOST_DRAWN = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +66,16 @@ def best_of(profile: Profile) -> Best | None:
     return Best(gamma, plan_of(profile, cost), gain, seconds, slope)
 
 
-def plan_of(profile: Profile, cost: CostModel) -> Plan:
-    """Returns the plan of a profile as it was measured, as `specplan plan --profile` makes it."""
-    acceptance = profile.drafting().under(profile.verification)
-    return plan(acceptance, Pricing(cost), doubt=measured_doubt(profile))
+def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = None) -> Plan:
+    """Returns the plan of a profile as it was measured, as `specplan plan --profile` makes it.
+
+    Args:
+      sampling: the way of drafting; None: the profile's own, whose speed-ups were measured.
+    """
+    acceptance = profile.drafting(sampling).under(profile.verification)
+    price = Pricing(cost, timed=tuple(profile.improvement_factor))
+    own = sampling in (None, profile.draft_sampling)
+    return plan(acceptance, price, doubt=measured_doubt(profile) if own else None)
 
 
 def measured_doubt(profile: Profile) -> Doubt | None:
@@ -104,13 +114,21 @@ def best_by_batch(profile: Profile) -> list[BestAtBatch]:
 def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
     """Returns what the first, second, … drafted token adds to the tokens of a target call.
 
-    By replay (or as a server counted it), and α^k, which it is if acceptances are independent: as
-    far as drafts were timed, where they were.
+    Over the blocks of the longest timed draft, so that no position adds more than the one before.
+    Older profiles have no such rates: there, tokens per call at one γ more, made to fall.
+
+    Returns:
+      the additions, and α^k, which they are if acceptances are independent.
     """
-    acceptance = profile.drafting().acceptance
-    longest = acceptance.observed_gamma
-    assert longest is not None  # of recorded and of counted acceptances
-    longest = min(longest, max(profile.improvement_factor, default=longest))
-    tokens = acceptance.tokens_per_call(np.arange(longest + 1))
-    powers = acceptance.alpha ** np.arange(1, longest + 1)
-    return np.diff(tokens).tolist(), powers.tolist()
+    from scipy.optimize import isotonic_regression
+
+    drafting = profile.drafting()
+    added = [rate.value for rate in drafting.accepted_by_position]
+    if not added:
+        acceptance = drafting.acceptance
+        longest = min(
+            acceptance.observed_gamma or 1, max(profile.improvement_factor, default=MOST_DRAWN)
+        )
+        steps = np.diff(acceptance.tokens_per_call(np.arange(longest + 1)))
+        added = isotonic_regression(steps, increasing=False).x.tolist()
+    return added, [profile.alpha.value**k for k in range(1, len(added) + 1)]

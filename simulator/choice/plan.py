@@ -158,6 +158,8 @@ def plan(
     chosen = best if gamma is None else _stated(gamma, price.multiple)
     most = acceptance.most_gamma
     candidates = allowed if most is None else allowed & (gammas <= most)
+    timed = candidates & np.isin(gammas, price.timed)
+    candidates = timed if timed.any() else candidates
     posterior = price.posterior
     return Plan(
         acceptance=acceptance,

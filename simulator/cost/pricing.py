@@ -77,6 +77,7 @@ class Pricing:
       the cost is exact.
     point: the load at which the posterior is evaluated; None without a posterior.
     wall: the largest step that the server replays as a captured graph; None: no limit is known.
+    timed: the γ whose speed-ups were measured; only these are advised. Empty: all γ are.
     """
 
     cost: Cost
@@ -91,6 +92,7 @@ class Pricing:
     posterior: Posterior | None = None
     point: LoadPoint | None = None
     wall: Wall | None = None
+    timed: tuple[int, ...] = ()
 
     @classmethod
     def of_doubt(cls, posterior: Posterior, point: LoadPoint) -> Pricing:

@@ -71,6 +71,8 @@ class Stated:
     counted: whether alpha is inferred from counts, as if acceptances were i.i.d.
     draft_sampling, verification: how drafts are made and judged; None: not known.
     doubt: doubt of the speed-ups at the costs that were measured with them; None: not known.
+    other: the acceptance of the way of drafting that was not chosen, where a profile has both and
+      the user names neither.
     """
 
     acceptances: tuple[Acceptance, ...]
@@ -79,6 +81,7 @@ class Stated:
     verification: Verification | None = None
     notes: tuple[str, ...] = ()
     doubt: Doubt | None = None
+    other: Acceptance | None = None
 
 
 @dataclass(frozen=True)

@@ -117,12 +117,14 @@ class Asked:
     """Arguments of `specplan plan`, and the form of its answer.
 
     thresholds: the texts at thresholds of a stopping rule; None: drafts have a fixed length.
+    other: the same plan with the drafts that the profile also has; None: it has no others.
     """
 
     request: PlanRequest
     basis: Basis
     answer: Answer
     thresholds: Thresholds | None = None
+    other: PlanRequest | None = None
 
 
 def asked(ctx: click.Context) -> Asked:
@@ -157,7 +159,8 @@ def requested(
         raise click.UsageError("--reads-again cannot be given with --profile: its times hold it")
     profile = read(file.profile_path)
     server = None if answer.server is None else engine_kinds()[answer.server]
-    background = Background(profile, server, choice.max_gamma)
+    drafting = server if stopping.server is None else engine_kinds()[stopping.server]
+    background = Background(profile, server or drafting, choice.max_gamma)
     wall = graphs.wall(engine_kinds().get(getattr(costs, "engine_family", None) or "", server))
     if isinstance(costs, Runs) and costs.runs:
         costs = replace(costs, runs=replayed(costs.runs, wall))  # type: ignore[call-arg]
@@ -182,19 +185,23 @@ def requested(
     several = thresholds is None and len(stated.acceptances) * len(priced) > 1
     if server is not None and several and not scheduled:
         raise click.UsageError("--export needs a single alpha and c")
+    request = PlanRequest(
+        stated.acceptances,
+        priced,
+        c_hat=choice.c_hat,
+        gamma=choice.gamma,
+        max_gamma=longest,
+        near=choice.near / 100,
+        doubt=stated.doubt if from_profile else None,
+        reads_again=choice.reads_again,
+        batches=many,
+        finer=None if dense else price,
+    )
+    other = None
+    if stated.other is not None and not several and thresholds is None:
+        other = replace(request, acceptances=(stated.other,), doubt=None)
     return Asked(
-        PlanRequest(
-            stated.acceptances,
-            priced,
-            c_hat=choice.c_hat,
-            gamma=choice.gamma,
-            max_gamma=longest,
-            near=choice.near / 100,
-            doubt=stated.doubt if from_profile else None,
-            reads_again=choice.reads_again,
-            batches=many,
-            finer=None if dense else price,
-        ),
+        request,
         Basis(
             counted=stated.counted,
             c_hat_is_c=choice.c_hat is None and priced[0].c_hat is None,
@@ -209,6 +216,7 @@ def requested(
         ),
         answer,
         thresholds,
+        other,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engines.kind import names_of
 from specplan.options.declared import option
 
 if TYPE_CHECKING:
@@ -36,6 +37,13 @@ class StoppingOptions:
         help="The rule of --p-min: llama.cpp, llama.cpp-older, transformers, product.  [default: "
         "the rule of --export's server, else llama.cpp]",
     )
+
+    @property
+    def server(self) -> str | None:
+        """The server with the stated rule; None: no threshold is stated, or no server has it."""
+        rule = self.stopping_rule or DEFAULT_RULE
+        found = names_of(lambda kind: kind.exports is not None and kind.exports.stopping == rule)
+        return next(iter(found), None) if self.p_min is not None else None
 
     def thresholds(
         self, path: Path | None, profile: Profile | None, stated: Stated, server: EngineKind | None

@@ -194,20 +194,19 @@ def pair_of(
             "of several batches"
         )
     with_draft, alone = _prompts(priced[0], demand, batching)
+    spread = 0.0 if batching.alpha_spread is None else batching.alpha_spread
     server = Server(
         by_batch(batches, times, batching.slots),
-        Blocks.of(
-            accepting,
-            longest,
-            spread=0.0 if batching.alpha_spread is None else batching.alpha_spread,
-        ),
+        Blocks.of(accepting, longest, spread=spread),
         with_draft,
         _cache_tokens(priced) if batching.cache_tokens is None else batching.cache_tokens,
     )
-    only = gammas[: accepting.most_gamma] if batching.gamma is None else (batching.gamma,)
+    observed = gammas[: accepting.most_gamma].tolist()
+    timed = [gamma for gamma in observed if gamma in priced[0].timed] or observed
+    only = timed if batching.gamma is None else [batching.gamma]
     measured = {price.batch: price.own_gains for price in priced}
     known = all(price.posterior is None or price.posterior.calibrated for price in priced)
-    return Pair(server, server.without(alone), demand, tuple(map(int, only)), measured, known)
+    return Pair(server, server.without(alone), demand, tuple(only), measured, known)
 
 
 def _longest(priced: Sequence[Pricing], batching: Batching) -> int:

@@ -115,6 +115,12 @@ def _tolerance(plan: Plan) -> list[str]:
 def _limits(plan: Plan) -> list[str]:
     """Says what keeps a longer draft from being advised: observations, or captured graphs."""
     lines = []
+    timed, best = plan.price.timed, plan.optimal_gamma
+    if timed and best not in timed and plan.advice.named not in plan.within(plan.near):
+        lines.append(
+            f"K = {best} ({plan.curve.improvement_factor[best - 1]:.2f} times) was not timed, and "
+            f"only K that were are advised: 'specplan validate --gamma {best}' measures it."
+        )
     if plan.most_gamma is not None and plan.advice.named > 0:
         lines.append(
             f"No position beyond {plan.acceptance.observed_gamma} was observed, so at most "

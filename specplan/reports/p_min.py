@@ -19,6 +19,8 @@ class StoppedPlans:
     """The plans of all thresholds.
 
     best: the plan at the best threshold.
+    exported: the plan and the threshold for a server: the fixed length where the threshold loses on
+      the texts that did not choose it.
     gain: the best draft length and threshold, and what they gain over the best fixed length.
     """
 
@@ -29,6 +31,19 @@ class StoppedPlans:
         self.gain = thresholds.gain(rows[0].price.cost, max_gamma=longest)
         self._best = thresholds.p_mins.index(self.gain.p_min)
         self.best = rows[self._best]
+        gained = self.gain.held_out is None or self.gain.held_out > 1
+        self.exported = (self.best, self.gain.p_min) if gained else (rows[0], 0.0)
+
+    @property
+    def lost(self) -> str:
+        """A comment for a server's flags where the best threshold is not among them, or nothing."""
+        gain = self.gain
+        if gain.held_out is None or gain.held_out > 1 or gain.p_min == 0:
+            return ""
+        return (
+            f"# p_min 0: with p_min {gain.p_min:g} the speed changes by "
+            f"{_percent(gain.held_out)} on texts that did not choose it\n"
+        )
 
     def json(self, basis: Basis) -> dict[str, Any]:
         """Returns the JSON object of the best plan; its curve has every length and threshold."""
@@ -38,6 +53,7 @@ class StoppedPlans:
             # That step prices verified tokens; a dropped token's step is paid without one.
             "break_even_c": None,
             "p_min": self.gain.p_min,
+            "advised_p_min": self.exported[1],
             "p_min_gain": self.gain._asdict(),
             "stopping_rule": rule,
             "drafted_error": self._thresholds.acceptances[self._best].drafted_error,
@@ -71,13 +87,13 @@ class StoppedPlans:
         what = "product of its probabilities" if rule.product else "probability"
         fails = "is verified" if rule.keeps else "is dropped after its draft step"
         lines = [
-            f"{rule.name}, {rule.builds}: a draft ends where its {what} ({rule.confidence}) falls "
-            f"below p_min; the token that fails {fails}.",
+            f"{rule.name}, {rule.builds}, {basis.draft_sampling} drafts: a draft ends where its "
+            f"{what} ({rule.confidence}) falls below p_min; the token that fails {fails}.",
             *basis.notes,
             "",
             table(range(len(gammas)), columns, best=lambda i: i == self._best, note=lambda i: ""),
             "",
-            _advice(self.best, self.gain),
+            _advice(self.best, self.gain, kept=self.exported[0] is self.best),
         ]
         error = acceptances[self._best].drafted_error
         if error > 0:
@@ -88,7 +104,7 @@ class StoppedPlans:
         return folded("\n".join(lines))
 
 
-def _advice(row: Plan, gain: StopGain) -> str:
+def _advice(row: Plan, gain: StopGain, *, kept: bool) -> str:
     if row.optimal_gamma == 0:
         return "Do not speculate: no draft length and threshold gains."
     interval, held_out = "", ""
@@ -99,6 +115,7 @@ def _advice(row: Plan, gain: StopGain) -> str:
         f"Best: gamma {gain.gamma} with p_min {gain.p_min:g}, "
         f"{_percent(gain.value)}{interval} over the best fixed gamma {gain.fixed_gamma}"
         f"{held_out}."
+        + ("" if kept else f" So keep gamma {gain.fixed_gamma} without a threshold (p_min 0).")
     )
 
 

@@ -92,7 +92,8 @@ def _times(plan: Plan) -> list[Column[int]]:
 
 def _assumptions(plan: Plan, basis: Basis) -> str:
     kind = plan.acceptance.kind
-    source = {"replay": " (replayed)"}.get(kind, "")
+    drafts = f", {basis.draft_sampling} drafts" if basis.draft_sampling else ""
+    source = {"replay": f" (replayed{drafts})"}.get(kind, "")
     if basis.counted:
         taken = {"iid": ", taken as i.i.d."}.get(kind, " if i.i.d.")
         source = f" (from counts{taken})"

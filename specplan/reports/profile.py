@@ -9,6 +9,7 @@ import click
 
 from specplan.reports.advice import decision_lines
 from specplan.reports.output import Written, folded, print_json
+from specplan.reports.samplings import other_line, other_way
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, bounds, ranged, shown, table
 from specplan.reports.validation import TIMES_IN_DOUBT
 
@@ -115,7 +116,13 @@ def _advice(profile: Profile) -> list[str]:
     assert profile.cost is not None
     if profile.alpha.prompts == 1:
         return ["One prompt gives no interval, so no gamma is recommended: measure more prompts."]
-    return decision_lines(plan_of(profile, profile.cost))
+    own, way = plan_of(profile, profile.cost), other_way(profile.draft_sampling)
+    if way not in profile.draftings:
+        return decision_lines(own)
+    other = plan_of(profile, profile.cost, way)
+    if other.acceptance == own.acceptance:
+        return decision_lines(own)
+    return [*decision_lines(own), other_line(other, way)]
 
 
 def clock_lines(profile: Profile) -> list[str]:

@@ -82,12 +82,21 @@ class Recorded(Profiled, AcceptanceKind):
             )
         if profile.quiet is False:
             notes.append("Measured while the machine was not quiet: do not trust the times.")
+        other = None
+        if self.draft_sampling is None and background.server is None and lenience is None:
+            found = [
+                each.under(verification, background.draft_kind)
+                for way, each in profile.draftings.items()
+                if way != sampling and (verification == "token" or each.blocks_jointly)
+            ]
+            other = next((each for each in found if each != acceptance), None)
         return Stated(
             (acceptance,),
             draft_sampling=sampling,
             verification=verification,
             notes=tuple(notes),
             doubt=measured_doubt(profile) if as_measured else None,
+            other=other,
         )
 
 

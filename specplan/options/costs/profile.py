@@ -36,4 +36,4 @@ class OfProfile(Profiled, CostKind):
                 f"profile {self.profile_path} must hold costs, got only acceptance; give them by "
                 "--c, or by --target-ms and --draft-ms"
             )
-        return (Pricing(profile.cost),)
+        return (Pricing(profile.cost, timed=tuple(profile.improvement_factor)),)

@@ -103,8 +103,8 @@ def _acceptance(drafts: Sequence[DraftSection]) -> Chart:
     return Chart(
         "acceptance",
         "Acceptance by position",
-        "Tokens that the first, second, … drafted token adds to a target call; dashed: "
-        "α to that power, as if acceptances were independent.",
+        "Tokens that the first, second, … drafted token adds to a target call, over blocks of the "
+        "longest timed draft; dashed: α to that power, as if acceptances were independent.",
         "position in the draft",
         "tokens added per call",
         tuple(series),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from estimator.profiles.best import added_by_position, best_of
-from estimator.profiles.drafting import Alpha, Drafting
+from estimator.profiles.drafting import Alpha, Drafting, Estimate
 from estimator.profiles.profile import Improvement, Profile
 from estimator.profiles.setup import Setup
 
@@ -44,6 +44,24 @@ def test_each_position_adds_what_stands_there_as_far_as_drafts_were_timed() -> N
     assert added_by_position(timed_once)[0] == pytest.approx([0.75])
     untimed = replace(PROFILE, improvement_factor={})
     assert added_by_position(untimed)[0] == pytest.approx([0.75, 0.5])
+
+
+def test_no_position_adds_more_than_the_one_before() -> None:
+    """Blocks of another length begin elsewhere, so that tokens per call can rise in steps."""
+    blocks = {1: (0.0, 0.6), 2: (0.0, 0.0, 0.55), 3: (0.0, 0.0, 0.0, 0.4)}
+    rising = replace(
+        PROFILE,
+        draftings={"sampled": Drafting(Alpha(0.75), blocks)},
+        improvement_factor={gamma: Improvement(1.5, 1.5) for gamma in (1, 2, 3)},
+    )
+    tokens = [1 / 0.6, 1 / 0.55, 1 / 0.4]
+    assert tokens[2] - tokens[1] > tokens[1] - tokens[0]
+    added, _ = added_by_position(rising)
+    assert added == sorted(added, reverse=True)
+    assert 1 + sum(added) == pytest.approx(tokens[-1])
+    counted = (Estimate(0.8), Estimate(0.5), Estimate(0.2))
+    drafting = Drafting(Alpha(0.75), blocks, accepted_by_position=counted)
+    assert added_by_position(replace(rising, draftings={"sampled": drafting}))[0] == [0.8, 0.5, 0.2]
 
 
 @pytest.mark.parametrize(("best", "gamma"), [(None, 1), (0, 1), (1, 1), (4, 4)])

@@ -10,7 +10,7 @@ from plan_inputs import run, run_json
 from refusals import assert_refused
 
 from estimator.profiles.drafting import Alpha, Drafting
-from estimator.profiles.profile_file import write_profile
+from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.traces.trace_file import traces_path, write_traces
 from estimator.traces.traces import RecordedConfidence, Trace, TracePair, alpha, replayed_blocks
 
@@ -95,10 +95,37 @@ def test_the_table_names_the_rule_and_the_gain(profile: Path) -> None:
     ],
 )
 def test_the_export_has_the_threshold(profile: Path, server: str, line: str) -> None:
-    found = run_json(f"--profile {profile} --p-min 0.4 --draft-sampling argmax --export {server}")
-    assert found["p_min"] == 0.4
-    assert line.format(0.4) in found["export"]
+    found = run_json(f"--profile {profile} --p-min 0.2 --draft-sampling argmax --export {server}")
+    assert found["p_min"] == found["advised_p_min"] == 0.2
+    assert line.format(0.2) in found["export"]
     assert found["stopping_rule"]["name"] == server
+
+
+def test_a_threshold_that_loses_on_other_texts_is_not_exported(profile: Path) -> None:
+    asked = f"--profile {profile} --p-min 0.4"
+    found = run_json(f"{asked} --export llama.cpp")
+    gain = found["p_min_gain"]
+    assert gain["held_out"] < 1
+    assert (found["p_min"], found["advised_p_min"]) == (0.4, 0)
+    comment, flags = found["export"].splitlines()
+    assert comment.startswith("# p_min 0: with p_min 0.4 the speed changes by -1.7 %")
+    assert flags.endswith(f"--spec-draft-n-max {gain['fixed_gamma']} --spec-draft-p-min 0")
+    text = " ".join(run(asked).stdout.split())
+    assert f"So keep gamma {gain['fixed_gamma']} without a threshold (p_min 0)." in text
+
+
+def test_the_table_is_of_drafts_as_the_rules_server_makes_them(profile: Path) -> None:
+    """llama.cpp drafts by argmax, so a profile measured with sampled drafts is read so."""
+    made = read_profile(profile)
+    both = {"argmax": made.draftings["argmax"], "sampled": made.draftings["argmax"]}
+    write_profile(replace(made, draft_sampling="sampled", draftings=both), profile)
+    table, exported = (
+        run_json(f"--profile {profile} --p-min auto{more}") for more in ("", " --export llama.cpp")
+    )
+    assert table["draft_sampling"] == exported["draft_sampling"] == "argmax"
+    assert table["advised_p_min"] == exported["advised_p_min"]
+    text = run(f"--profile {profile} --p-min auto").stdout
+    assert "argmax drafts: a draft ends" in " ".join(text.split())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,95 @@
+"""One profile, one K: `plan`, `measure`, `report` and exports of it agree, or name their drafts."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from plan_inputs import PROFILE
+
+from estimator.profiles.profile import Improvement, Profile
+from estimator.profiles.profile_file import read_profile, write_profile
+from specplan.main import main
+from specplan.reports.profile import profile_text
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+TIMED = {gamma: Improvement(1.4, 1.4) for gamma in (1, 2, 4)}
+
+
+def run(*words: str) -> str:
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    return " ".join(result.stdout.split())
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> str:
+    """A profile whose argmax drafts, as llama.cpp makes them, want another K."""
+    path = tmp_path / "p.json"
+    write_profile(replace(PROFILE, improvement_factor=TIMED), path)
+    return str(path)
+
+
+def drafts(text: str) -> list[str]:
+    """Returns the K of each piece of advice in a text, in order."""
+    return [part.partition(")")[0] for part in text.split("per block (K = ")[1:]]
+
+
+def test_the_table_shows_the_k_of_each_export_by_name(both: str) -> None:
+    data = json.loads(run("plan", "--profile", both, "--json"))
+    ways = data["by_draft_sampling"]
+    assert list(ways) == ["sampled", "argmax"]
+    sampled, argmax = (ways[way]["advised_gamma"] for way in ways)
+    assert sampled != argmax
+    assert data["advised_gamma"] == sampled
+    text = run("plan", "--profile", both)
+    assert drafts(text) == [str(sampled), str(argmax)]
+    assert "(replayed, sampled drafts)" in text.partition("Argmax drafts, as by default in")[0]
+    assert "(replayed, argmax drafts)" in text.partition("Argmax drafts, as by default in")[2]
+    exported = run("plan", "--profile", both, "--export", "llama.cpp")
+    assert f"--spec-draft-n-max {argmax} " in exported
+    alone = run("plan", "--profile", both, "--draft-sampling", "argmax")
+    assert drafts(alone) == [str(argmax)]
+
+
+def test_one_line_suffices_where_both_ways_have_one_k(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    write_profile(replace(PROFILE, improvement_factor={1: TIMED[1]}), path)
+    text = run("plan", "--profile", str(path))
+    assert drafts(text) == ["1"]
+    assert "(--draft-sampling argmax): K = 1, 1." in text
+
+
+def test_measure_names_the_ks_that_plan_names(both: str) -> None:
+    measured = Profile(
+        **{
+            **{name: getattr(PROFILE, name) for name in PROFILE.__dataclass_fields__},
+            "improvement_factor": TIMED,
+            "drafting_ms": {1: 1.2, 2: 2.4, 4: 4.8},
+            "optimal_gamma": 2,
+        }
+    )
+    text = " ".join(profile_text(measured).split())
+    ways = json.loads(run("plan", "--profile", both, "--json"))["by_draft_sampling"]
+    assert drafts(text) == [str(ways["sampled"]["advised_gamma"])]
+    assert f"(--draft-sampling argmax): K = {ways['argmax']['advised_gamma']}, " in text
+
+
+@pytest.mark.parametrize("name", ["embedded", "lookup"])
+def test_no_gamma_but_a_timed_one_is_advised(name: str, tmp_path: Path) -> None:
+    """By replay the lookup's best is 19, which was never timed; its table's best is 8."""
+    file = EXAMPLES / f"{name}.json"
+    profile = read_profile(file)
+    plan = json.loads(run("plan", "--profile", str(file), "--json"))
+    words = ["report", str(file), "-o", str(tmp_path / "r.html"), "--json"]
+    page = json.loads(run(*words))
+    advised = plan["advised_gamma"]
+    assert advised in profile.improvement_factor
+    assert f"γ = {advised}: " in page["headline"]
+    assert page["drafts"][0]["advised_gamma"] == advised
+    assert f"(K = {advised})" in profile_text(profile)
+    if name == "lookup":
+        assert (advised, plan["optimal_gamma"], profile.optimal_gamma) == (8, 19, 8)
+        text = run("plan", "--profile", str(file))
+        assert "K = 19 (1.87 times) was not timed, and only K that were are advised" in text
