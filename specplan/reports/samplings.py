@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 class Samplings:
     """Plans of one cost with both ways of drafting.
 
-    Example: `Samplings(plan, other, basis).text()` is the text of `plan`, and that of `other` below
-    it where it advises another K.
+    The text of `Samplings(plan, other, basis)` is the plan's table; where the other plan advises
+    another K, its table follows.
     """
 
     def __init__(self, plan: Plan, other: Plan, basis: Basis) -> None:
-        """Takes the plan that was asked for, whose way of drafting the basis names."""
+        """Takes the chosen plan, its basis, which names its way of drafting, and the other plan."""
         assert basis.draft_sampling is not None
         self._plan, self._other, self._basis = plan, other, basis
         self._way = other_way(basis.draft_sampling)
