@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from embedded_pair import embedded_pair
 
-from estimator.timing.arms import Speculative, alone
+from estimator.timing.arms import Speculative, without_draft
 from estimator.timing.duplicate_arms import duplicates
 from estimator.timing.rates import BASELINE
 from estimator.timing.turns import decode_in_turns, processor_clock
@@ -49,7 +49,9 @@ def main() -> None:
     first = Subject(pair.target, drafter, sampling, Stopping(whole))
     longest = Speculative(Fixed(max(GAMMAS)))
     longest(first, pair.prompts[0], seeded(pair.target.device, 0)).finished()
-    ways = {BASELINE: alone} | {f"gamma {gamma}": Speculative(Fixed(gamma)) for gamma in GAMMAS}
+    ways = {BASELINE: without_draft} | {
+        f"gamma {gamma}": Speculative(Fixed(gamma)) for gamma in GAMMAS
+    }
     subjects = [
         Subject(target, own, sampling, Stopping(whole))
         for target, own in duplicates((pair.target, drafter), len(ways), longer=2.0)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from embedded_pair import CPU, Pair, embedded_pair
 
 from estimator.intervals import ratio_interval
-from estimator.timing.arms import Speculative, alone
+from estimator.timing.arms import Speculative, without_draft
 from estimator.traces.scoring import trace
 from estimator.traces.traces import Trace, acceptance_by_rank, block_efficiency
 from reference.drafters.model_drafter import ModelDrafter
@@ -46,7 +46,7 @@ class Way:
 def recorded(pair: Pair, subject: Subject, max_gamma: int) -> list[Trace]:
     """Returns the traces of a text of the target after each prompt."""
     texts = [
-        alone(subject, prompt, seeded(CPU, 1, number)).finished()
+        without_draft(subject, prompt, seeded(CPU, 1, number)).finished()
         for number, prompt in enumerate(pair.prompts)
     ]
     pairs = zip(pair.prompts, texts, strict=True)

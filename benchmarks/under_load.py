@@ -22,7 +22,7 @@ import torch
 from embedded_pair import embedded_pair
 from numpy.typing import NDArray
 
-from estimator.timing.arms import Decoder, Speculative, alone, probing, run_arms
+from estimator.timing.arms import Decoder, Speculative, probing, run_arms, without_draft
 from estimator.timing.precision import Timing, precision_percent
 from estimator.timing.rates import AGAIN, BASELINE, Runs, Timed, decode_rate, priced, timed
 from estimator.traces.ahead import replay_factor
@@ -66,7 +66,7 @@ def one_after_the_other(
     subject: Subject, prompts: Sequence[Sequence[int]], arms: Mapping[str, Decoder], *, seed: int
 ) -> Timed:
     """Returns each arm's texts, whole ones in random order, each block by its fastest repeat."""
-    decoders = {BASELINE: alone, AGAIN: alone, **arms}
+    decoders = {BASELINE: without_draft, AGAIN: without_draft, **arms}
     names = list(decoders)
     runs: Runs = {name: [[] for _ in prompts] for name in names}
     order = np.random.default_rng(seed)

@@ -78,11 +78,11 @@ class Counts:
 
     def since(self, earlier: Self) -> Self:
         """Returns the counts after `earlier`; refuses counters that fell, as after a restart."""
-        if any(now < before for now, before in self._beside(earlier)):
+        if any(now < before for now, before in self._pairs_with(earlier)):
             raise restarted(earlier, self)
         return self._combined(earlier, sub)
 
-    def _beside(self, other: Counts) -> list[tuple[int, int]]:
+    def _pairs_with(self, other: Counts) -> list[tuple[int, int]]:
         """Returns pairs of this object's and another's counters."""
         listed = all(each.by_position or each.accepted == 0 for each in (self, other))
         positions = zip_longest(self.by_position, other.by_position, fillvalue=0)
@@ -94,7 +94,7 @@ class Counts:
         ]
 
     def _combined(self, other: Self, combine: Callable[[int, int], int]) -> Self:
-        drafts, drafted, accepted, *rest = (combine(*pair) for pair in self._beside(other))
+        drafts, drafted, accepted, *rest = (combine(*pair) for pair in self._pairs_with(other))
         return replace(
             self, drafts=drafts, drafted=drafted, accepted=accepted, by_position=tuple(rest)
         )

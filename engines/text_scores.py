@@ -52,7 +52,7 @@ class TextScores:
 def acceptance(
     target: TextScores, draft: TextScores, *, draft_sampling: DraftSampling, temperature: float
 ) -> NDArray[np.float64]:
-    """Returns a_t along a text that the target wrote at this temperature, shape (N,).
+    """Returns the probability a_t that each token of a target's text is accepted, shape (N,).
 
     Args:
       target, draft: scores of the text; for sampled drafts, at this temperature.

@@ -41,7 +41,7 @@ class Difference:
     high: float | None
 
     @property
-    def told_apart(self) -> bool:
+    def distinguishable(self) -> bool:
         """Whether the interval leaves out 0."""
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 

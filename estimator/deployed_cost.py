@@ -1,4 +1,4 @@
-"""The cost of a deployment in doubt: the best model of its passes, the prior and the runs."""
+"""Chooses a model of a deployment's passes, and infers its cost from the prior and the runs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -20,7 +20,7 @@ from simulator.cost.served import RooflineMachine
 _FORMATS = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "int4": "int4",
             "q8_0": "gguf", "q4_0": "gguf"}  # fmt: skip
 Model = Literal["kernels", "public"]
-# A model that differs by less is not worth a line.
+# Smaller relative differences between the models are not reported.
 _DIFFERENT = 0.15
 # Models are compared at the γ that servers' documents start with.
 _COMPARED = 3
@@ -111,7 +111,7 @@ def _not_used(why: str | None) -> tuple[str, ...]:
 
 
 def _differences(ours: Posterior, other: Posterior, load: LoadPoint) -> tuple[str, ...]:
-    """Returns what the roofline and public measurements say, where that differs."""
+    """Returns a note if the roofline's cost differs by more than _DIFFERENT; else nothing."""
     blocks = [
         each.machine.block_work(load, Drafting(_COMPARED)).seconds(each.logs)
         for each in (ours, other)

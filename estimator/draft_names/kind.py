@@ -200,7 +200,7 @@ def needed_value(text: str, kind: type[DrafterKind]) -> str:
 
 
 def positive(value: str, form: str, text: str) -> int:
-    """Returns the number in a name."""
+    """Returns the positive integer in a name; form shows its place, for example "exit:N"."""
     if not (value.isdecimal() and int(value) > 0):
         raise ValueError(f"draft {form} needs a positive integer {form[-1]}, got {text!r}")
     return int(value)

@@ -83,7 +83,7 @@ def require_strings(stop_strings: Sequence[str]) -> None:
 
 
 def stopping_at(loaded: LoadedPair, stop_strings: tuple[str, ...]) -> Stopping:
-    """Returns when a text ends, including by stop strings."""
+    """Returns the stopping rule of a pair's text, with the given stop strings."""
     if not stop_strings:
         return loaded.stopping
     strings = StopStrings(stop_strings, loaded.tokenizer.decode)

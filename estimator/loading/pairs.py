@@ -125,7 +125,7 @@ def load(
         drafters = {name: drafter.load(context) for name, drafter in names.items()}
     widths = sorted({1, *(gamma + 1 for gamma in gammas)})
     target = with_passes(target, compiling, longest=longest, widths=widths)
-    _tell_of_unapplied_settings(target, SamplingSettings() if sampling is None else sampling)
+    _warn_of_unapplied_settings(target, SamplingSettings() if sampling is None else sampling)
     return LoadedPair(
         target,
         tokenizer,
@@ -176,7 +176,7 @@ def _device_map(
     return parse_device_map(models.device_map)
 
 
-def _tell_of_unapplied_settings(target: CachedModel, sampling: SamplingSettings) -> None:
+def _warn_of_unapplied_settings(target: CachedModel, sampling: SamplingSettings) -> None:
     """Warns of settings in the target's own configuration that are not applied."""
     found = unapplied_settings(target.module.generation_config)
     others = {

@@ -217,7 +217,7 @@ def prior_of(name: str) -> str:
 
 
 def borrowed_head(target: ModelShape) -> tuple[Weights, ...]:
-    """Returns the target's output matrix, which the head uses but does not store."""
+    """Returns the target's output matrix, which a drafting head uses but does not store."""
     return tuple(replace(each, held=False) for each in target.only("head"))
 
 

@@ -53,7 +53,7 @@ def run_arms(
       speculative: decoders by name, not "baseline" or "again"; see `probing` and `Speculative`.
       least: number of prompts that run in any case.
     """
-    decoders = {BASELINE: alone, AGAIN: alone, **speculative}
+    decoders = {BASELINE: without_draft, AGAIN: without_draft, **speculative}
     arms = list(decoders)
 
     def begin(own: Subject, arm: str, prompt: int) -> Session:
@@ -139,7 +139,7 @@ def require_positions(subject: Subject, prompts: Sequence[Sequence[int]]) -> Non
             )
 
 
-def alone(subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Session:
+def without_draft(subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Session:
     """Returns a session in which the target decodes without a draft."""
     return plain_session(
         subject.target,
@@ -167,7 +167,7 @@ def text_times(
     subject: Subject, prompt: Sequence[int], *, gamma: int, seed: int
 ) -> tuple[list[Block], list[float]]:
     """Returns a text's blocks of at most gamma drafted tokens, and the time at each one's end."""
-    decoder = Speculative(Fixed(gamma)) if gamma > 0 else alone
+    decoder = Speculative(Fixed(gamma)) if gamma > 0 else without_draft
     clock = processor_clock(subject.target.device) or time.perf_counter
     blocks, times = [], []
     for block in decoder(subject, prompt, seeded(subject.target.device, seed)).blocks:
@@ -182,6 +182,6 @@ def probing(gammas: Sequence[int]) -> dict[str, Decoder]:
 
 
 def probed(gammas: Sequence[int]) -> list[int]:
-    """Returns the draft lengths that price these: 0 joins a single one, to show a step's cost."""
+    """Returns the distinct draft lengths to time; 0 joins a single one, to show a step's cost."""
     distinct = sorted(set(gammas))
     return distinct if len(distinct) > 1 else sorted({0, *distinct})

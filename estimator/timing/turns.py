@@ -94,9 +94,9 @@ def processor_clock(device: torch.device) -> Callable[[], float] | None:
     processors, each is suspended for milliseconds at a time, which is not a speed that a round
     shares. Several threads, or a device, wait for each other, which is not CPU time.
     """
-    alone = device.type == "cpu" and torch.get_num_threads() == 1
+    one_thread = device.type == "cpu" and torch.get_num_threads() == 1
     # On other systems it ticks about sixty times per second.
-    return time.thread_time if alone and hasattr(time, "CLOCK_THREAD_CPUTIME_ID") else None
+    return time.thread_time if one_thread and hasattr(time, "CLOCK_THREAD_CPUTIME_ID") else None
 
 
 def timed_session(start: Callable[[], Session], clock: Callable[[], float] | None) -> Session:

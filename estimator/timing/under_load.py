@@ -60,7 +60,7 @@ class Batch:
         return self.module(input_ids=ids, past_key_values=self.cache, use_cache=True)
 
     def seconds(self, passes: int, tokens: int) -> float:
-        """Returns the time of so many passes over so many tokens; the cache is unchanged."""
+        """Returns the seconds of passes over new tokens per sequence; the cache is unchanged."""
         ids = torch.zeros(self.batch, tokens, dtype=torch.int64, device=self.device)
         self._wait()
         began = self._clock()

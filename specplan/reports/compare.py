@@ -27,7 +27,7 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
     return {
         **asdict(comparison),
         "differences": [
-            {**asdict(each), "told_apart": each.told_apart} for each in comparison.differences
+            {**asdict(each), "told_apart": each.distinguishable} for each in comparison.differences
         ],
     }
 
@@ -60,7 +60,7 @@ def compare_csv(comparison: Comparison) -> str:
         low, high = ("" if end is None else repr(end) for end in (each.low, each.high))
         writer.writerow(
             [each.number, repr(each.a), repr(each.b), repr(each.difference), low, high,
-             each.told_apart, a.prompts, comparison.prompts_hash, a.target, a.draft, a.tokens,
+             each.distinguishable, a.prompts, comparison.prompts_hash, a.target, a.draft, a.tokens,
              b.target, b.draft, b.tokens]
         )  # fmt: skip
     return stream.getvalue()
@@ -108,7 +108,7 @@ def compare_latex(comparison: Comparison) -> str:
 def _verdict(each: Difference) -> str:
     if each.low is None:
         return "one prompt"
-    return "" if each.told_apart else "not distinguishable"
+    return "" if each.distinguishable else "not distinguishable"
 
 
 def _said(name: str, side: Side) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from estimator.prompts.prompts import prompts_hash
-from estimator.timing.arms import alone
+from estimator.timing.arms import without_draft
 from estimator.writing import write_whole
 from reference.laws.sampling import seeded
 from reference.reading import read_json
@@ -55,7 +55,7 @@ def large_texts(
         progress()
     for number in range(len(texts), len(prompts)):
         generator = seeded(subject.target.device, seed, number)
-        run = alone(subject, prompts[number], generator).finished()
+        run = without_draft(subject, prompts[number], generator).finished()
         texts.append(list(run.tokens))
         if len(texts) % KEPT_EVERY == 0 or len(texts) == len(prompts):
             write_whole(path, json.dumps({"settings": settings, "texts": texts}).encode())

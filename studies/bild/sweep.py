@@ -8,7 +8,7 @@ from msgspec import structs
 
 from estimator.costs.blocks import fit_costs
 from estimator.prompts.prompts import prompts_hash
-from estimator.timing.arms import alone, run_arms
+from estimator.timing.arms import run_arms, without_draft
 from estimator.timing.precision import Timing, precision_percent
 from estimator.timing.rates import (
     AGAIN,
@@ -114,7 +114,7 @@ def _greedy_texts(subject: Subject, prompts: Sequence[Sequence[int]]) -> list[Ge
     """Returns the large model's continuation of each prompt at temperature 0."""
     greedy = replace(subject, sampling=replace(subject.sampling, temperature=0.0))
     nothing_drawn = seeded(subject.target.device, 0)
-    return [alone(greedy, prompt, nothing_drawn).finished() for prompt in prompts]
+    return [without_draft(greedy, prompt, nothing_drawn).finished() for prompt in prompts]
 
 
 def _predictions(

@@ -11,15 +11,15 @@ def test_what_both_share_in_a_prompt_is_no_difference() -> None:
     hard = [1.0, 5.0, 2.0, 9.0]
     found = paired("n", Number(4.25, hard), Number(5.25, [value + 1 for value in hard]))
     assert found.difference == found.low == found.high == 1
-    assert found.told_apart
+    assert found.distinguishable
     same = paired("n", Number(4.25, hard), Number(4.25, hard))
-    assert not same.told_apart
+    assert not same.distinguishable
 
 
 def test_a_single_prompt_has_a_difference_and_no_interval() -> None:
     found = paired("n", Number(1.0, ()), Number(3.0, ()))
     assert (found.difference, found.low, found.high) == (2, None, None)
-    assert not found.told_apart
+    assert not found.distinguishable
 
 
 def test_measurements_of_other_numbers_of_prompts_are_refused() -> None:

@@ -29,7 +29,10 @@ def eagle3(head: Head) -> DraftShape:
 
 
 def eagle3_with(head: Head, masks: tuple[int, ...]) -> DraftShape:
-    """Returns the head with further vectors of these sizes; parallel if there are any."""
+    """Returns an EAGLE-3 head with extra vectors, `masks` in widths of the joined states.
+
+    A head with such vectors drafts all positions in one pass.
+    """
     width = head.integer("hidden_size")
     tapped = head.target_width()
     vocabulary = head.integer("vocab_size")

@@ -12,7 +12,7 @@ from model_folders import PROMPTS, llama
 from programs import Run, RunJson
 from transformers import AutoTokenizer
 
-from estimator.timing.arms import alone
+from estimator.timing.arms import without_draft
 
 BILD = ("--decoder", "bild", "--repeats", "1")
 THRESHOLDS = ("--fallback", "0.2,0.6", "--rollback", "1,inf")
@@ -135,10 +135,10 @@ def test_a_killed_alignment_resumes_with_nothing_lost(
         written += 1
         if written == 3:
             raise KilledError
-        return alone(*arguments, **settings)
+        return without_draft(*arguments, **settings)
 
     with monkeypatch.context() as patches:
-        patches.setattr("studies.bild.calibration.alone", die_at_the_third)
+        patches.setattr("studies.bild.calibration.without_draft", die_at_the_third)
         with pytest.raises(KilledError):
             run(*ALIGN, "--draft", "draft", "-o", str(output))
     assert len(json.loads((tmp_path / "killed.texts.json").read_text())["texts"]) == 2
