@@ -24,6 +24,7 @@ from ngram.rows.rows import Rows
 from ngram.rows.words import vocabulary_of
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_tokenizer
+from simulator.numerics.intervals import CONFIDENCE
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.best_paths import Lattice, best_paths, lattice_of
 
@@ -88,6 +89,7 @@ def main() -> None:
                 }
             )
     result = {
+        "confidence": CONFIDENCE,
         "rows": rows,
         "setup": {
             "lattices": arguments.lattices,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,16 +9,15 @@ from itertools import zip_longest
 from operator import add, sub
 from typing import TYPE_CHECKING, Self
 
+from simulator.numerics.intervals import wilson
+
 if TYPE_CHECKING:
     from prometheus_client.samples import Sample
-
-# Half-width of the 95 % interval of a normal distribution, in standard deviations.
-DEVIATIONS = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
 class RateInterval:
-    """A rate and its 95 % interval."""
+    """A rate and its interval."""
 
     value: float
     low: float
@@ -35,18 +33,7 @@ def rate_interval(hits: float, trials: float) -> RateInterval:
     Trials are assumed independent, which blocks of one text nearly are. Their number
     may be an expectation, which need not be whole.
     """
-    if trials == 0:
-        return RateInterval(0.0, 0.0, 1.0)
-    rate, square = hits / trials, DEVIATIONS**2
-    centre = (rate + square / (2 * trials)) / (1 + square / trials)
-    half = (
-        DEVIATIONS
-        / (1 + square / trials)
-        * math.sqrt(rate * (1 - rate) / trials + square / (4 * trials**2))
-    )
-    return RateInterval(
-        rate, max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half))
-    )
+    return RateInterval(hits / trials if trials > 0 else 0.0, *wilson(hits, trials))
 
 
 @dataclass(frozen=True)

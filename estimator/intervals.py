@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-CONFIDENCE = 0.95
+from simulator.numerics.intervals import ENDS
 
 # Wider intervals carry no information, and would exceed the range of float64 and JSON.
 MOST_LOGARITHM = 300.0
@@ -46,14 +46,14 @@ def difference(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def student(degrees: float) -> float:
-    """Returns the number of standard errors from the middle to the end of a CONFIDENCE interval.
+    """Returns the number of standard errors from the middle to the end of an interval.
 
     Args:
       degrees: degrees of freedom of the standard error, above 0.
     """
     from scipy.special import stdtrit
 
-    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
+    return float(stdtrit(degrees, ENDS[1]))
 
 
 def degrees_of_freedom(sizes: ArrayLike) -> float:
@@ -72,7 +72,7 @@ def degrees_of_freedom(sizes: ArrayLike) -> float:
 def jackknife_interval(
     value: float, without: ArrayLike, *, scale: Scale, sizes: ArrayLike | None = None
 ) -> Interval:
-    """Returns the CONFIDENCE interval of a statistic of prompts; (None, None) for one prompt.
+    """Returns the interval of a statistic of prompts; (None, None) for one prompt.
 
         standard error² = (n-1)/n · Σ(θ_i - mean)²
 

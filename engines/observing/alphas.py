@@ -10,8 +10,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from engines.counting import DEVIATIONS, RateInterval, rate_interval
+from engines.counting import RateInterval, rate_interval
 from simulator.acceptance.conversions import alpha_from_accepted_fraction, position_acceptance
+from simulator.numerics.intervals import deviations
 
 
 def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> RateInterval:
@@ -91,7 +92,7 @@ def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> RateInterval:
     stands = position_acceptance(value, gamma)
     mean = float(stands.sum())
     square = float(((2 * np.arange(1, gamma + 1) - 1) * stands).sum())
-    reach = DEVIATIONS * float(np.sqrt(max(square - mean**2, 0) / blocks)) / gamma
+    reach = deviations() * float(np.sqrt(max(square - mean**2, 0) / blocks)) / gamma
     wilson = rate_interval(accepted, accepted + blocks * (1 - value**gamma))
     ends = np.clip([fraction - reach, fraction + reach], 0, 1)
     low, high = alpha_from_accepted_fraction(ends, gamma).tolist()

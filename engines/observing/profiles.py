@@ -4,7 +4,6 @@ from datetime import date
 
 from engines.observing.observation import Observation
 from engines.observing.requests import alpha_spread
-from estimator.intervals import CONFIDENCE
 from estimator.profiles.drafting import Alpha, Drafting, Estimate
 from estimator.profiles.profile import Profile
 from estimator.profiles.setup import Setup
@@ -13,6 +12,7 @@ from simulator.acceptance.conversions import position_acceptance
 from simulator.cost import machine
 from simulator.cost.curves import CostModel
 from simulator.cost.runs import USUAL_ERROR, Run
+from simulator.numerics.intervals import CONFIDENCE
 
 UNKNOWN = "unknown"
 # The name in exported flags of a draft that only the deployment knows.

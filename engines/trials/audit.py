@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.counting import DEVIATIONS, Counts, RateInterval, rate_interval
+from engines.counting import Counts, RateInterval, rate_interval
+from simulator.numerics.intervals import ENDS, deviations
 
 DRAWS = 19_999
 # Probability that a correct engine is reported at one position.
@@ -28,7 +29,7 @@ TIPPED_BLOCKS = 4
 class Predicted:
     """Predicted acceptance, by position.
 
-    rates: unconditional rates: mean over draws, and the range of 95 % of draws.
+    rates: unconditional rates: mean over draws, and their interval.
     limits: smallest and largest rate that the audit does not report.
     """
 
@@ -84,7 +85,7 @@ def predict(
         drafts += written * drafts_once[text, run]
     blocks = np.maximum(drafts, 1)
     rates = accepted / blocks[:, np.newaxis]
-    low, high = np.percentile(rates, [2.5, 97.5], axis=0)
+    low, high = np.quantile(rates, ENDS, axis=0)
     means = rates.mean(axis=0)
     tipped = TIPPED_BLOCKS * max(times) / blocks.mean()
     limits = (
@@ -105,15 +106,15 @@ def simulated(rates: Sequence[float], *, drafts: int) -> Predicted:
     """
     from scipy.stats import binom
 
-    spread = [math.sqrt(rate * (1 - rate) / drafts) for rate in rates]
+    spread = [deviations() * math.sqrt(rate * (1 - rate) / drafts) for rate in rates]
     limits = [
         (binom.ppf(FALSE_ALARM / 2, drafts, rate), binom.isf(FALSE_ALARM / 2, drafts, rate))
         for rate in rates
     ]
     return Predicted(
         tuple(
-            RateInterval(rate, max(0.0, rate - DEVIATIONS * s), min(1.0, rate + DEVIATIONS * s))
-            for rate, s in zip(rates, spread, strict=True)
+            RateInterval(rate, max(0.0, rate - reach), min(1.0, rate + reach))
+            for rate, reach in zip(rates, spread, strict=True)
         ),
         tuple((float(least) / drafts, float(most) / drafts) for least, most in limits),
     )

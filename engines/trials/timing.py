@@ -77,7 +77,7 @@ class PassTimes:
 
 
 def resampled_interval(value: float, resampled: NDArray[np.float64], *, units: int) -> Interval:
-    """Returns the 95 % interval of a ratio from its resamples, symmetric in the logarithm.
+    """Returns the interval of a ratio from its resamples, symmetric in the logarithm.
 
     Percentiles are too narrow over few units, so Student's t and n - 1 in place of n are used.
 
@@ -187,7 +187,7 @@ def speed_up_interval(
     gamma: int,
     case: Case,
 ) -> Interval:
-    """Returns the 95 % interval of a measured speed-up; (None, None) without resamples."""
+    """Returns the interval of a measured speed-up; (None, None) without resamples."""
     if len(timed.drawn) == 0:
         return None, None
     counts = np.array(

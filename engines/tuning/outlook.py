@@ -18,7 +18,7 @@ from simulator.cost.runs import Run
 
 # From runs to what is known of a server's cost.
 Costs = Callable[[Sequence[Run]], Posterior]
-# A median and its 90 % interval.
+# A median and its interval.
 Value = tuple[float, float, float]
 
 
@@ -104,5 +104,5 @@ class Outlook:
 
 
 def _value(law: Forecast, at: int) -> Value:
-    low, middle, high = (float(law.quantile(share)[at]) for share in (0.05, 0.5, 0.95))
+    low, middle, high = (float(each[at]) for each in law.interval())
     return middle, low, high

@@ -16,10 +16,12 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from estimator.profiles.drafting import Level
 from estimator.timing.levels import polish
 from estimator.writing import read_json
 from simulator.cost.machine import Drafting, LoadPoint
 from simulator.cost.runs import USUAL_ERROR, Run
+from simulator.numerics.intervals import CONFIDENCE
 
 FORMAT = "specplan tune 1"
 # The standard error of a median over a mean's, for normal noise; and the least relative error.
@@ -32,7 +34,7 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
     ms_per_token: a request's, at the machine's median speed; None: the run does not count.
     error_percent: standard error of ms_per_token relative to the baseline's.
     rates: acceptance by position, over all drafts; empty: not counted.
-    expected_ms_per_token: expected before the run, with its 90 % interval.
+    expected_ms_per_token: expected before the run, with its interval.
     measured: whether it ran and drafted γ tokens a block.
     began: seconds since 1970.
     turns: γ, number of the turn, seconds, target passes, decoded tokens.
@@ -76,6 +78,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     context: tokens in a request's cache on average.
     together: whether the γ took turns.
     next_gamma: the γ to run next, where the search is not over.
+    confidence: level of the intervals.
     flags: flags that set the advised γ in the server.
     """
 
@@ -88,6 +91,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     flags: str = ""
     notes: tuple[str, ...] = ()
     format: str = FORMAT
+    confidence: Level = CONFIDENCE
 
     def at(self, concurrency: int) -> tuple[TunedRun, ...]:
         """Returns the runs at a concurrency."""

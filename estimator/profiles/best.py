@@ -1,10 +1,11 @@
 """The best γ of a profile: its gain, the parts of its time, and the best γ at each batch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimator.intervals import student
 from estimator.profiles.profile import Improvement, LoadCosts, Profile
 from estimator.traces.traces import DraftSampling
 from simulator.acceptance.iid import Iid
@@ -12,7 +13,9 @@ from simulator.choice.curve import Doubt
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.choice.plan import Plan, plan
 from simulator.cost.curves import CostModel
+from simulator.cost.forecast import Forecast
 from simulator.cost.pricing import Pricing
+from simulator.numerics.intervals import deviations
 
 # Positions drawn of an acceptance without times.
 MOST_DRAWN = 32
@@ -82,7 +85,9 @@ def measured_doubt(profile: Profile) -> Doubt | None:
     """Returns the covariance of the logarithms of measured speed-ups; None of a single prompt.
 
     By the jackknife: (n - 1) / n Σ (xᵢ - x̄)(xᵢ - x̄)ᵀ, xᵢ without prompt i (Efron and Stein 1981),
-    and the difference of the baseline from itself. A γ that was not timed is taken as the nearest.
+    and the difference of the baseline from itself. Few prompts make both uncertain, so the normal
+    law is widened until its intervals are those of Student's t. A γ that was not timed is taken as
+    the nearest.
     """
     without = None if profile.left_out is None else profile.left_out.improvement_factor
     if not without or len(next(iter(without.values()))) < 2:
@@ -90,13 +95,33 @@ def measured_doubt(profile: Profile) -> Doubt | None:
     timed = np.array(sorted(without))
     logs = np.log([without[gamma] for gamma in timed.tolist()])
     clock = 0.0 if profile.noise_percent is None else profile.noise_percent / 100
+    wider = student(logs.shape[1] - 1) / deviations()
     covariance = (logs.shape[1] - 1) * np.cov(logs, bias=True).reshape(len(timed), -1) + clock**2
+    covariance *= wider**2
 
     def doubt(gammas: NDArray[np.int64]) -> NDArray[np.float64]:
         nearest = np.abs(timed - gammas[:, None]).argmin(axis=1)
         return np.asarray(covariance[np.ix_(nearest, nearest)])
 
     return doubt
+
+
+def with_intervals(profile: Profile) -> Profile:
+    """Returns a profile whose speed-ups have the intervals that a plan of it states.
+
+    Speed-ups that were saved without each prompt (`LeftOut`) have intervals of today's level,
+    whatever level the file was written at. Others keep the file's intervals.
+    """
+    doubt, found = measured_doubt(profile), profile.improvement_factor
+    if doubt is None:
+        return profile
+    law = Forecast(np.log([each.replay for each in found.values()]), doubt(np.array([*found])), 0.0)
+    low, _, high = law.interval()
+    factors = {
+        gamma: replace(each, low=float(low[at]), high=float(high[at]))
+        for at, (gamma, each) in enumerate(found.items())
+    }
+    return replace(profile, improvement_factor=factors)
 
 
 def best_by_batch(profile: Profile) -> list[BestAtBatch]:

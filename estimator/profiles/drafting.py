@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import log, sqrt
+from math import log
 from typing import Annotated
 
 import msgspec
@@ -12,11 +12,11 @@ from simulator.acceptance.acceptance import Acceptance
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
 from simulator.acceptance.recorded import Recorded
-
-# Half the width that holds 95 % of a standard normal law.
-NORMAL_95 = 1.96
+from simulator.numerics.intervals import FORMER_CONFIDENCE, deviations, wilson_trials
 
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
+# Of intervals.
+Level = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 # No time or ratio is larger; 10^9 ms are 11 days.
 MOST = 1e9
 Positive = Annotated[float, msgspec.Meta(gt=0, le=MOST)]
@@ -38,16 +38,22 @@ class Estimate:
 class Alpha:
     """E[β] with its interval, and what it is the mean of.
 
+    confidence: level of all intervals of its profile; None: FORMER_CONFIDENCE.
     spread: standard deviation of α between requests, where they were counted one by one.
     """
 
     value: Rate
     low: float | None = None
     high: float | None = None
-    confidence: Rate | None = None
+    confidence: Level | None = None
     tokens: Count | None = None
     prompts: Count | None = None
     spread: NotNegative | None = None
+
+    @property
+    def level(self) -> float:
+        """The level of the intervals."""
+        return FORMER_CONFIDENCE if self.confidence is None else self.confidence
 
     @property
     def logit_error(self) -> float:
@@ -55,7 +61,7 @@ class Alpha:
         if self.low is None or self.high is None or not 0 < self.low < self.high < 1:
             return 0.0
         low, high = (log(end / (1 - end)) for end in (self.low, self.high))
-        return (high - low) / (2 * NORMAL_95)
+        return (high - low) / (2 * deviations(self.level))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +124,5 @@ class Drafting:
         first = self.accepted_by_position[0]
         if first.low is None or first.high is None:
             return Accepted(len(rates), 1 + sum(rates))
-        return Accepted.of_rates(rates, drafts=_trials(first.value, (first.high - first.low) / 2))
-
-
-def _trials(rate: float, half: float) -> float:
-    """Returns the trials after which Wilson's 95 % interval of a rate is so wide."""
-    # With q = z² / n: half² (1 + q)² = q rate (1 - rate) + q² / 4.
-    square, linear = half**2 - 0.25, 2 * half**2 - rate * (1 - rate)
-    q = (-linear - sqrt(max(linear**2 - 4 * square * half**2, 0.0))) / (2 * square)
-    return NORMAL_95**2 / q if q > 0 else 1.0
+        trials = wilson_trials(first.value, first.low, first.high, confidence=self.alpha.level)
+        return Accepted.of_rates(rates, drafts=trials)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from estimator.profiles.best import plan_of
+from estimator.profiles.best import plan_of, with_intervals
 from estimator.profiles.drafting import Drafting
 from estimator.profiles.measured_costs import measured_gammas
 from estimator.profiles.profile import (
@@ -129,8 +129,6 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
             gamma: Improvement(
                 replay=factor.value,
                 iid=float(speed_up(Iid(mean_alpha), cost, gamma)),
-                low=factor.low,
-                high=factor.high,
             )
             for gamma, factor in gained.factors.items()
         },
@@ -155,7 +153,8 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
             seed=tracing.seed,
         ).here(LIBRARIES),
     ).at(cost)
-    return replace(profile, recommended_gamma=plan_of(profile, cost).advised_gamma)
+    advised = plan_of(profile, cost).advised_gamma
+    return replace(with_intervals(profile), recommended_gamma=advised)
 
 
 def _drafting(traces: Sequence[Trace], max_gamma: int, timed: int) -> Drafting:

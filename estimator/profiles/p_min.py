@@ -27,7 +27,7 @@ class StopGain(NamedTuple):
 
     gamma, p_min: the pair with the least time.
     fixed_gamma: the draft length with the least time at threshold 0.
-    value: time at the fixed length over time at the pair; low, high: its 95 % interval over texts,
+    value: time at the fixed length over time at the pair; low, high: its interval over texts,
       None of a single text. The pair was chosen on the same texts, which flatters it.
     held_out: the same ratio if each text is decoded by what is best on all other texts; None of a
       single text.

@@ -126,7 +126,7 @@ class Profile:
     optimal_gamma: the best γ by replay, 0: do not speculate; None without costs.
     recommended_gamma: the advised γ (`best.plan_of`).
     noise_percent: the baseline against its own second run, as far as the two differ.
-    noise_within_percent: how far 95 % of such differences reach.
+    noise_within_percent: where the interval of such differences ends.
     quiet: whether no other program used the machine; None: not known.
     doubts: impossible times, a sentence each; if there are any, trust none of the times.
     repeats: how often each run was timed, at least.

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from estimator.intervals import CONFIDENCE, left_out, rate, ratio_interval
+from estimator.intervals import left_out, rate, ratio_interval
 from estimator.profiles.drafting import Alpha, Estimate
 from estimator.profiles.profile import Workload
 from estimator.profiles.speed_ups import speed_ups
 from estimator.timing.rates import Timed, of_prompts
 from estimator.traces.traces import Trace, alpha, replayed_calls
+from simulator.numerics.intervals import CONFIDENCE
 
 TINY = 1e-9  # blocks: fewer are a rounding error of none
 

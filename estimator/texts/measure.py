@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from estimator.draft_names.registry import parse_drafter
-from estimator.intervals import CONFIDENCE, rate, ratio_interval
+from estimator.intervals import rate, ratio_interval
 from estimator.loading.origins import file_stamps
 from estimator.profiles.drafting import Alpha, Drafting
 from estimator.profiles.profile import Profile
@@ -26,6 +26,7 @@ from estimator.prompts.logs import Part, parts
 from estimator.texts.counting import Counter, MeasureTexts, Totals, nothing
 from estimator.writing import write_whole
 from reference.atomic import held, uninterrupted
+from simulator.numerics.intervals import CONFIDENCE
 
 # Number of waiting parts per process, so that no process waits for the log.
 _AHEAD = 3

@@ -19,7 +19,7 @@ from reference.records import Generation
 
 
 def precision_percent(texts: Timed) -> float | None:
-    """Returns the largest error, due to the clock, of 95 % of measured speed-ups, in per cent.
+    """Returns the error of speed-ups due to the clock: half their interval, in per cent.
 
     Args:
       texts: the baseline's and other arms' texts; probes are ignored.

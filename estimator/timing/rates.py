@@ -158,7 +158,7 @@ class Noise:
 
     @property
     def within_percent(self) -> float:
-        """The range of 95 % of such differences, in per cent."""
+        """Where the interval of such differences ends, in per cent."""
         return 100 * float(np.expm1(student(self.prompts) * self.error))
 
     @property

@@ -6,8 +6,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from estimator.profiles.drafting import Level
 from estimator.validation.row import ValidationRow
 from reference.reading import read_json
+from simulator.numerics.intervals import CONFIDENCE, FORMER_CONFIDENCE
 
 SPECULATIVE: Final = "speculative"
 BILD: Final = "bild"
@@ -20,17 +22,20 @@ class Validated(msgspec.Struct, frozen=True):
     """The fields common to all validation files.
 
     decoder: SPECULATIVE, BILD or ENGINE.
+    confidence: level of the intervals.
     rows: at least one.
     """
 
     name: str
     decoder: str
     rows: tuple[ValidationRow, ...]
+    confidence: float = CONFIDENCE
 
 
 def validation_json(decoder: str, rows: Sequence[ValidationRow], **sections: Any) -> dict[str, Any]:
     """Returns the object that `specplan validate --json` prints: rows and further sections."""
-    return {"decoder": decoder, "rows": [row.data() for row in rows], **sections}
+    found = [row.data() for row in rows]
+    return {"decoder": decoder, "confidence": CONFIDENCE, "rows": found, **sections}
 
 
 def read_validation(path: Path) -> Validated:
@@ -43,8 +48,12 @@ def parse_validation(document: Any, *, name: str) -> Validated:
     rows = document.get("rows") if isinstance(document, Mapping) else None
     if not isinstance(rows, list) or not rows:
         raise ValueError(f"{name} has no rows: it is not the output of validate --json")
+    try:
+        level = msgspec.convert(document.get("confidence", FORMER_CONFIDENCE), Level)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"confidence of {name} is no level of intervals: {error}") from None
     parsed = parse_rows(rows, ValidationRow, name=name)
-    return Validated(name, str(document.get("decoder", SPECULATIVE)), parsed)
+    return Validated(name, str(document.get("decoder", SPECULATIVE)), parsed, level)
 
 
 def parse_rows(rows: Sequence[Any], kind: type[RowKind], *, name: str) -> tuple[RowKind, ...]:

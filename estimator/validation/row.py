@@ -20,7 +20,7 @@ class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
     policy: `fixed`, or another policy's name.
     gamma: draft length of the policy fixed, else None.
     measured: the target's seconds over the run's.
-    measured_low, measured_high: 95 % interval of the measured speed-up.
+    measured_low, measured_high: interval of the measured speed-up.
     measured_left_out: measured speed-up without each prompt, in order; empty for one prompt.
     predicted: speed-up from separately measured costs; None without a prediction.
     ms_per_token: milliseconds per token of one sequence.
@@ -91,7 +91,7 @@ class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
       target; None for a lossy rule.
     measured: from the median of each block's repeats; its interval is over prompts, None for one
       prompt.
-    error_percent_low, _high: 95 % interval of the error over prompts, which are the same for both.
+    error_percent_low, _high: interval of the error over prompts, which are the same for both.
     predicted_target_calls, target_calls: calls on the run's own texts.
     identical_to_target: whether every id equals greedy decoding's; None above temperature 0.
     tie_gap: if not identical, the target's largest logit gap at a first difference; else None.

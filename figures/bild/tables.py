@@ -18,7 +18,7 @@ class TableLine:
     whose: "paper" or "ours".
     quality: BLEU or ROUGE-L in the paper, the sweep's metric in ours; None if no row qualifies.
     speedup: speed-up over the large model.
-    low, high: 95 % interval of our speed-up over prompts.
+    low, high: interval of our speed-up over prompts.
     fallback_percent, rollback_percent: percentages of emitted tokens; None if the paper has none.
     setting: our thresholds, or γ.
     """

@@ -18,7 +18,7 @@ class OracleEfficiency:
     """Block efficiency of the best path among k arcs a head.
 
     relative: over the block efficiency at k = 1.
-    low, high: 95 % interval of our block efficiency.
+    low, high: interval of our block efficiency.
     """
 
     dataset: str
@@ -83,7 +83,7 @@ def draw_by_arcs(data: FigureRows[OracleEfficiency]) -> style.Figure:
 
 @dataclass(frozen=True, slots=True)
 class ParallelEfficiency:
-    """Block efficiency of the p best paths; low, high: 95 % interval of ours."""
+    """Block efficiency of the p best paths; low, high: interval of ours."""
 
     dataset: str
     way: str

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from figures.blockwise.measured import OURS, analysis
 from figures.drawing.table import Layout
 from figures.published import published, published_grid
+from simulator.numerics.intervals import percent
 from studies.blockwise.records import Way, Wins
 
 Ours = float | None | Way
@@ -127,7 +128,7 @@ def lay_grid(cells: Sequence[Cell], *, form: str = ".2f", width: float = 9.6) ->
     ours = [cell for cell in cells if cell.dataset == OURS]
     if any(cell.low is not None for cell in ours):
         ends = ("" if c.low is None else f"{text(c.low)} to {text(c.high)}" for c in ours)
-        rows.append(("  95 %", *ends))
+        rows.append((f"  {percent(analysis().confidence)}", *ends))
     return Layout(
         ("", *columns),
         tuple(rows),

@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import msgspec
 
+from simulator.numerics.intervals import FORMER_CONFIDENCE, percent
 from studies.blockwise.records import Analysis, Way
 
 OURS = "embedded (Python)"
@@ -42,7 +43,7 @@ class OwnAnalysis(Analysis, frozen=True, kw_only=True):
 
 
 class LatticeTime(msgspec.Struct, frozen=True):
-    """Milliseconds to find `paths` paths of a lattice, with a 95 % interval over lattices."""
+    """Milliseconds to find `paths` paths of a lattice, with an interval over lattices."""
 
     order: int
     steps: int
@@ -68,6 +69,7 @@ class LatticeTimes(msgspec.Struct, frozen=True):
 
     rows: tuple[LatticeTime, ...]
     setup: TimesSetup
+    confidence: float = FORMER_CONFIDENCE
 
 
 def _read(name: str) -> bytes:
@@ -92,5 +94,5 @@ def said() -> str:
     return (
         f"Ours: {ours.texts} greedy texts of {ours.tokens} tokens in all from held-out "
         f"library code, {ours.heads} heads, lattices of {ours.k} tokens a head, weights "
-        f"tuned on {ours.tuning_texts} other texts; 95 % intervals over texts"
+        f"tuned on {ours.tuning_texts} other texts; {percent(ours.confidence)} intervals over texts"
     )

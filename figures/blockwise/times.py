@@ -10,11 +10,12 @@ from figures.blockwise.measured import PAPER, latencies
 from figures.drawing import style
 from figures.drawing.table import Drawing, FigureRows
 from figures.published import published
+from simulator.numerics.intervals import percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """Milliseconds for one lattice: the paper's, or ours with a 95 % interval over lattices.
+    """Milliseconds for one lattice: the paper's, or ours with an interval over lattices.
 
     Defaults: values that Table 12 (8 steps of 16 arcs) and Table 13 (one path) leave out.
     """
@@ -51,8 +52,8 @@ def how() -> str:
     return (
         f"Ours: numpy {setup.numpy}, one core of an AMD EPYC virtual machine, {setup.date}; "
         f"{setup.lattices} lattices along held-out library code, the fastest of "
-        f"{setup.repeats} repeats of each, mean and 95 % interval over lattices; n-grams: "
-        f"{sizes}"
+        f"{setup.repeats} repeats of each, mean and "
+        f"{percent(latencies().confidence)} interval over lattices; n-grams: {sizes}"
     )
 
 

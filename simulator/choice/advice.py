@@ -61,7 +61,7 @@ class Advice:
     best: the γ of the largest mean logarithm; 0 if that is no gain.
     gain_probability: probability in [0, 1] that `named` is faster than no speculation. None where
       nothing is in doubt.
-    certain: whether the 90 % interval of the speed-up of `named` lies above 1.
+    certain: whether the interval of the speed-up of `named` lies above 1.
     undecided: whether its kind of draft is not calibrated, and the probability not extreme.
     measured: whether `named` is kept because its own runs gained.
     next_run: None if no run is worth its time.

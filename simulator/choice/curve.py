@@ -51,13 +51,13 @@ class Curve:
 
     @property
     def low(self) -> NDArray[np.float64]:
-        """Lower end of the 90 % interval of the speed-ups."""
-        return self.gains.quantile(0.05)
+        """Lower end of the interval of the speed-ups."""
+        return self.gains.interval()[0]
 
     @property
     def high(self) -> NDArray[np.float64]:
-        """Upper end of the 90 % interval of the speed-ups."""
-        return self.gains.quantile(0.95)
+        """Upper end of the interval of the speed-ups."""
+        return self.gains.interval()[2]
 
 
 def curve_of(

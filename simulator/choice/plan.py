@@ -93,7 +93,7 @@ class Plan:
 
     @property
     def gain_certain(self) -> bool | None:
-        """Whether the 90 % interval of the advised γ lies above 1; None: nothing is in doubt."""
+        """Whether the interval of the advised γ lies above 1; None: nothing is in doubt."""
         return self.advice.certain if self.curve.in_doubt else None
 
     @property

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import erfc, sqrt
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
+
+from simulator.numerics.intervals import ENDS, deviations
 
 # Deviations below are none: a probability is then 0 or 1.
 _NO_DOUBT = 1e-15
 # Shares of a law nearer to 0 or 1 than this are taken as this.
 _TAIL = 1e-12
-# One-sided 95 % of a normal law.
-_FURTHER = 1.6449
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +42,17 @@ class Forecast:
     def quantile(self, share: float) -> NDArray[np.float64]:
         """Returns a quantile of each quantity itself, shape (n,); share in (0, 1)."""
         below, above = self._bounds()
-        # scipy's takes a quarter of a second to import.
-        from statistics import NormalDist
-
         law = NormalDist()
         found = [
             law.inv_cdf(min(max(low + share * (high - low), _TAIL), 1 - _TAIL))
             for low, high in zip(below, above, strict=True)
         ]
         return np.asarray(np.exp(self.mean + np.array(found) * self._scale))
+
+    def interval(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Returns lower end, median and upper end of each quantity's interval, shape (n,) each."""
+        low, high = ENDS
+        return self.quantile(low), self.quantile(0.5), self.quantile(high)
 
     def exceeds(self, level: float) -> NDArray[np.float64]:
         """Returns the probability that each quantity itself is above a level, shape (n,).
@@ -64,9 +67,9 @@ class Forecast:
     def blurred(self, covariance: NDArray[np.float64]) -> Forecast:
         """Returns the law with a further, independent doubt, of shape (n, n).
 
-        Bounds move with what is in doubt, so they recede by what holds 95 % of it.
+        Bounds move with what is in doubt, so they recede by half the interval of that doubt.
         """
-        further = _FURTHER * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        further = deviations() * np.sqrt(np.maximum(np.diag(covariance), 0.0))
         return Forecast(
             self.mean,
             self.covariance + covariance,

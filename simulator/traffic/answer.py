@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from simulator.choice.advice import Advice
 from simulator.choice.schedule import Range
+from simulator.numerics.intervals import ENDS
 from simulator.traffic.demand import Requests
 from simulator.traffic.doubt import Doubt
 from simulator.traffic.pair import Pair, within
@@ -16,8 +17,6 @@ from simulator.traffic.server import Server
 from simulator.traffic.simulation_result import LatencyTargets, SimulationResult
 from simulator.traffic.steady import Steady
 
-# Quantiles at the ends of the interval that is printed.
-_ENDS = (0.05, 0.95)
 Interval = tuple[float, float]
 
 
@@ -215,7 +214,7 @@ def _with_intervals(exact: Traffic, pair: Pair, drawn: Pair, at_crossing: int) -
 def _interval(values: NDArray[np.float64]) -> Interval | None:
     if np.isnan(values).any():
         return None
-    low, high = np.quantile(values, _ENDS, method="nearest").tolist()
+    low, high = np.quantile(values, ENDS, method="nearest").tolist()
     return low, high
 
 

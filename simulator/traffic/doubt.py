@@ -12,7 +12,7 @@ from simulator.cost.machine import Drafting
 from simulator.cost.pricing import Pricing
 from simulator.traffic.server import Server, by_batch
 
-# The ends of a 90 % interval then have standard errors of 3 % of its width.
+# The ends of an interval then have standard errors of 3 % of its width.
 DRAWS = 400
 _SEED = 0
 

@@ -23,7 +23,7 @@ FORMATS = ("table", "json", "csv", "latex")
 def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: bool) -> None:
     """Compare two profiles, or two validations, of the same prompts.
 
-    Differences are B less A, with 95 % intervals over prompts. They are paired: each prompt is
+    Differences are B less A, with 90 % intervals over prompts. They are paired: each prompt is
     left out of both at once, so what makes a prompt easy for both is no difference.
 
     \b

@@ -7,12 +7,13 @@ from engines.tuning.request import TuneEngine, TuneOwn, TuneServer
 from engines.tuning.tune import tune
 from engines.tuning.tuned import Advised, Tuned, TunedRun
 from estimator.writing import builtins
+from simulator.numerics.intervals import percent
 from specplan.reports.bar import Bar
 from specplan.reports.output import Printed, answer
 from specplan.reports.table import GAMMA, MS, Column, ranged, shown, table
 
 _LINE = "{:>7}  {:>9}  {:>8}  {:>6}  {:>21}  {}"
-_HEAD = _LINE.format("at once", GAMMA, MS, "length", "expected [90 %]", "best so far")
+_HEAD = _LINE.format("at once", GAMMA, MS, "length", f"expected [{percent()}]", "best so far")
 
 
 def tune_engine(request: TuneEngine, form: Printed) -> None:
@@ -67,7 +68,7 @@ def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
     columns: list[Column[TunedRun]] = [
         Column("at once", lambda run: str(run.concurrency)),
         Column(GAMMA, lambda run: str(run.gamma)),
-        Column("expected [90 %]", _expected),
+        Column(f"expected [{percent()}]", _expected),
         Column(MS, lambda run: shown(run.ms_per_token)),
         Column("off", _off),
         Column("± %", lambda run: shown(run.error_percent, ".1f")),

@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engines.observing.observation import Observation
+from simulator.numerics.intervals import percent
 from specplan.door.pairing import both, profiled, usage_as_value_error
 from specplan.door.stated import require_ranges
 from specplan.options.costs.runs import OfRuns
@@ -63,7 +64,7 @@ class PlanResult:
 
     @property
     def curve(self) -> Curve:
-        """Arrays by γ = 1, 2, ...: gamma, speed_up, low, high (90 %), expected_tokens."""
+        """Arrays by γ = 1, 2, ...: gamma, speed_up, low, high (the interval), expected_tokens."""
         return self.plan.curve
 
     def flags(self) -> str:
@@ -101,7 +102,7 @@ class PlanResult:
         """Returns the table that a notebook shows."""
         curve, best, advised = self.curve, self.best.gamma, self.advice.gamma
         last = min(len(curve.gamma), max(8, best + _ROWS_PAST, advised))
-        heads = ["gamma (K)", "tokens/call", "speed-up", *(["90 %"] if curve.in_doubt else [])]
+        heads = ["gamma (K)", "tokens/call", "speed-up", *([percent()] if curve.in_doubt else [])]
         rows = [_row("th", heads)]
         for at in range(last):
             gamma = int(curve.gamma[at])
@@ -113,7 +114,7 @@ class PlanResult:
         return f"<table>{''.join(rows)}</table>"
 
     def plot(self) -> Figure:
-        """Returns a drawing of the speed-up by γ, with its 90 % interval (needs matplotlib)."""
+        """Returns a drawing of the speed-up by γ, with its interval (needs matplotlib)."""
         from figures.drawing import style
 
         curve, best = self.curve, self.best
@@ -122,7 +123,7 @@ class PlanResult:
             marked = {best.gamma: "best and advised"}
         last = min(len(curve.gamma), max(8, 2 * max(marked)))
         title = f"Speed-up {best.speed_up:.2f} at gamma {best.gamma}"
-        interval = "; band: 90 % interval" if curve.in_doubt else ""
+        interval = f"; band: {percent()} interval" if curve.in_doubt else ""
         figure, (axes,) = style.canvas(
             title if best.gamma else "No draft length gains", source=f"specplan.plan{interval}"
         )

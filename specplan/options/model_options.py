@@ -208,7 +208,7 @@ timing_options = together(
         type=float,
         default=PRECISION_PERCENT,
         callback=duration,
-        help="Time no more once the clock lets no speed-up be off by more, 95 % of the time.",
+        help="Time no more once the clock lets no speed-up be off by more, 90 % of the time.",
     ),
     command_option(
         "--time-limit",

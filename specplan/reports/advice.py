@@ -164,7 +164,7 @@ def _speed(plan: Plan) -> list[str]:
     if baseline is None:
         return []
     law, named = baseline_seconds(plan.price), plan.advice.named
-    middle, low, high = (1e3 * law.quantile(share)[0] for share in (0.5, 0.05, 0.95))
+    low, middle, high = (1e3 * each[0] for each in law.interval())
     lines = []
     if named > 0:
         with_draft = baseline * plan.curve.improvement_factor[named - 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from simulator.numerics.intervals import percent
 from specplan.reports.output import folded
 from specplan.reports.table import MS, TOKENS, Column, ranged, shown, table
 from specplan.reports.validation import doubt_mark, precision_lines, shares
@@ -87,7 +88,7 @@ def _columns(metric: str) -> list[Column[BildRow]]:
         Column("rollback", _rollback),
         Column("most", lambda row: shown(row.most, "d")),
         Column("quality", lambda row: f"{row.quality[metric]:.2f}"),
-        Column("speed-up [95 %]", _speed_up),
+        Column(f"speed-up [{percent()}]", _speed_up),
         Column("predicted", lambda row: shown(row.predicted)),
         Column("error", lambda row: shown(row.error_percent, "+.1f", " %")),
         Column(MS, lambda row: shown(row.ms_per_token)),

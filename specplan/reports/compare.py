@@ -7,6 +7,7 @@ import io
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.table import Column, bounds, table
 
 if TYPE_CHECKING:
@@ -20,12 +21,14 @@ _LATEX = str.maketrans(
     }
 )  # fmt: skip
 _NUMBERS = {"alpha": r"$\alpha$", "c": "$c$"}
+_ESCAPED_LEVEL = percent().replace(" %", r"\,\%")
 
 
 def compare_json(comparison: Comparison) -> dict[str, Any]:
     """Returns the comparison as one JSON object."""
     return {
         **asdict(comparison),
+        "confidence": CONFIDENCE,
         "differences": [
             {**asdict(each), "told_apart": each.distinguishable} for each in comparison.differences
         ],
@@ -38,8 +41,8 @@ def compare_text(comparison: Comparison) -> str:
         [
             _said("A", comparison.a),
             _said("B", comparison.b),
-            f"The same {_counted(comparison.a.prompts, 'prompt')} in both; 95 % intervals are over "
-            "prompts, paired.",
+            f"The same {_counted(comparison.a.prompts, 'prompt')} in both; {percent()} intervals "
+            "are over prompts, paired.",
             "",
             table(comparison.differences, _COLUMNS, note=_verdict),
             "",
@@ -85,15 +88,15 @@ def compare_latex(comparison: Comparison) -> str:
     caption = (
         f"A: {_escaped(a.draft)} for {_escaped(a.target)} ({a.tokens} tokens). "
         f"B: {_escaped(b.draft)} for {_escaped(b.target)} ({b.tokens} tokens). "
-        f"The same {_counted(a.prompts, 'prompt')} in both; 95\\,\\% intervals over prompts, "
-        "paired."
+        f"The same {_counted(a.prompts, 'prompt')} in both; {_ESCAPED_LEVEL} intervals over "
+        "prompts, paired."
     )
     return "\n".join(
         [
             r"\begin{table}",
             r"\begin{tabular}{lrrrr}",
             r"\toprule",
-            r" & A & B & B $-$ A & 95\,\% interval \\",
+            rf" & A & B & B $-$ A & {_ESCAPED_LEVEL} interval \\",
             r"\midrule",
             *rows,
             r"\bottomrule",

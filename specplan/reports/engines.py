@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from simulator.numerics.intervals import percent
 from specplan.reports.output import folded
 from specplan.reports.table import MS, TOKENS, Column, bounds, fastest, ranged, shown, table
 from specplan.reports.validation import MEASURED, TIMES_IN_DOUBT, doubt_mark, precision_lines
@@ -151,8 +152,8 @@ _COLUMNS: list[Column[EngineRow]] = [
 ]
 _MORE_COLUMNS: list[Column[EngineRow]] = [
     Column("alpha", lambda row: f"{row.alpha:.3f}"),
-    Column("accepted [95 %]", lambda row: _interval(row.acceptance_counted[0])),
-    Column("expected [95 %]", _expected),
+    Column(f"accepted [{percent()}]", lambda row: _interval(row.acceptance_counted[0])),
+    Column(f"expected [{percent()}]", _expected),
     Column("calls", lambda row: str(row.target_calls)),
     Column("predicted", lambda row: shown(row.predicted_target_calls, ".1f")),
     Column("free", lambda row: f"{row.predicted_theorem8:.2f}"),

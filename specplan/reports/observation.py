@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engines.kind import engine_kinds, exports_of
 from engines.observing.requests import alpha_spread
+from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.export import NO_DRAFT
 from specplan.reports.table import GAMMA, Column, table
 
@@ -39,6 +40,7 @@ def observation_json(observation: Observation, *, seconds: float | None) -> dict
             "model": observation.model,
         },
         "seconds": seconds,
+        "confidence": CONFIDENCE,
         "gamma": observation.gamma,
         "gamma_is_lower_bound": observation.stated_gamma is None,
         "drafted_per_block": observation.drafted_per_block,
@@ -87,9 +89,9 @@ def observation_text(
         rates = zip(observation.unconditional, observation.conditional, strict=True)
         columns = [
             Column[Any]("position", lambda row: str(row[0])),
-            Column[Any]("accepted [95 %]", lambda row: str(row[1][0])),
+            Column[Any](f"accepted [{percent()}]", lambda row: str(row[1][0])),
             Column[Any](
-                "if those before were [95 %]",
+                f"if those before were [{percent()}]",
                 lambda row: "-" if row[1][1] is None else str(row[1][1]),
             ),
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from simulator.numerics.intervals import percent
 from specplan.reports.output import folded
 from specplan.reports.plan_json import Basis, plan_json
 from specplan.reports.table import GAMMA, Column, shown, table
@@ -109,7 +110,7 @@ def _advice(row: Plan, gain: StopGain, *, kept: bool) -> str:
         return "Do not speculate: no draft length and threshold gains."
     interval, held_out = "", ""
     if gain.low is not None and gain.high is not None and gain.held_out is not None:
-        interval = f" (95 % interval {_percent(gain.low)} to {_percent(gain.high)})"
+        interval = f" ({percent()} interval {_percent(gain.low)} to {_percent(gain.high)})"
         held_out = f"; {_percent(gain.held_out)} on texts that did not choose it"
     return (
         f"Best: gamma {gain.gamma} with p_min {gain.p_min:g}, "

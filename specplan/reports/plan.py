@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from simulator.numerics.intervals import percent
 from specplan.reports.advice import advice_lines
 from specplan.reports.deployment import (
     does_not_fit,
@@ -48,7 +49,7 @@ def plan_text(plan: Plan, basis: Basis) -> str:
     curve, load, wall = plan.curve, plan.price.load, plan.price.wall
     last = max(_ROWS_LEAST, plan.gamma, plan.optimal_gamma + _ROWS_PAST, plan.advice.named)
     last = min(len(curve.gamma), last)
-    doubt = [Column[int]("90 %", lambda i: f"{curve.low[i]:.2f} to {curve.high[i]:.2f}")]
+    doubt = [Column[int](percent(), lambda i: f"{curve.low[i]:.2f} to {curve.high[i]:.2f}")]
     operations = [Column[int]("operations", lambda i: shown(curve.operations_factor[i]))]
     columns = [
         Column[int](GAMMA, lambda i: str(curve.gamma[i])),
@@ -161,7 +162,7 @@ def _row_columns(rows: Sequence[Plan]) -> list[Column[Plan]]:
         (any(_shown(row) != row.advised_gamma for row in rows), GAMMA, lambda r: str(_shown(r))),
         (True, "tokens/call", lambda row: shown(_value(row, "expected_tokens"))),
         (True, "speed-up", lambda row: shown(_value(row, "improvement_factor"))),
-        (in_doubt, "90 %", lambda r: f"{_value(r, 'low'):.2f} to {_value(r, 'high'):.2f}"),
+        (in_doubt, percent(), lambda r: f"{_value(r, 'low'):.2f} to {_value(r, 'high'):.2f}"),
         (in_doubt, "gain", _odds),
         (
             not in_seconds and not in_doubt,

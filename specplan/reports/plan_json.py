@@ -17,6 +17,7 @@ from simulator.choice.walltime import (
     lower_bound,
     oracle_improvement_factor,
 )
+from simulator.numerics.intervals import CONFIDENCE
 from specplan.reports.advice import break_evens
 from specplan.reports.deployment import load_json, of_loads, schedules_json
 from specplan.reports.possible import blocks_take_a_step, possible
@@ -104,6 +105,7 @@ def _fields(plan: Plan, basis: Basis) -> dict[str, Any]:
         "optimal_gamma": plan.optimal_gamma,
         "gamma_near": plan.gamma_near,
         "near": plan.near,
+        "confidence": CONFIDENCE,
         "gamma": gamma,
         "expected_tokens": plan.expected_tokens,
         "improvement_factor": plan.improvement_factor,
@@ -195,7 +197,7 @@ def _doubt_points(plan: Plan) -> dict[str, NDArray[Any]]:
     if plan.price.posterior is None:
         return points
     law = token_seconds(plan.acceptance, plan.price, plan.curve.gamma)
-    low, middle, high = (1e3 * law.quantile(share) for share in (0.05, 0.5, 0.95))
+    low, middle, high = (1e3 * each for each in law.interval())
     return points | {
         "ms_per_token": middle,
         "ms_per_token_low": low,

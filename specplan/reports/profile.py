@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from simulator.numerics.intervals import percent
 from specplan.reports.advice import decision_lines
 from specplan.reports.output import Written, folded, print_json
 from specplan.reports.samplings import other_line, other_way
@@ -42,7 +43,7 @@ def profile_text(profile: Profile) -> str:
         [
             f"target {setup.target}, draft {setup.draft}, {_ran_on(setup)}",
             f"alpha   {ranged(alpha.value, alpha.low, alpha.high, '.4f')} over "
-            f"{alpha.tokens} tokens of {alpha.prompts} prompts",
+            f"{alpha.tokens} tokens of {alpha.prompts} prompts; intervals: {percent(alpha.level)}",
             *_positions(profile),
             f"c       {step}; c_hat {shown(profile.c_hat, '.4f')}",
             f"ms      target step {profile.target_ms[1]:.3f}, draft step "
@@ -127,13 +128,13 @@ def _advice(profile: Profile) -> list[str]:
 
 def clock_lines(profile: Profile) -> list[str]:
     """Returns how far the times can be trusted, by what decides whether the machine was quiet."""
-    percent, within = profile.noise_percent, profile.noise_within_percent
+    apart, within = profile.noise_percent, profile.noise_within_percent
     if profile.doubts:
         return [f"In doubt: {'; '.join(profile.doubts)}. {TIMES_IN_DOUBT}"]
-    if percent is None:
+    if apart is None:
         known = profile.quiet is False
         return ["The machine was not quiet: trust none of these times, and measure again."] * known
-    reach = percent if within is None else max(percent, within)
+    reach = apart if within is None else max(apart, within)
     if profile.quiet is False:
         from estimator.timing.rates import QUIET_PERCENT
 
@@ -143,8 +144,9 @@ def clock_lines(profile: Profile) -> list[str]:
             "and measure again."
         ]
     timings = "" if profile.repeats is None else f" ({profile.repeats} timings of each run)"
-    reaching = "" if within is None else f", 95 % of the time within {within:.1f} %"
-    return [f"The baseline against itself: {percent:.1f} %{reaching}{timings}."]
+    level = percent(profile.alpha.level)
+    reaching = "" if within is None else f", {level} of the time within {within:.1f} %"
+    return [f"The baseline against itself: {apart:.1f} %{reaching}{timings}."]
 
 
 def print_profile(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.possible import possible
 from specplan.reports.table import Column, bounds, table
 
@@ -33,6 +34,7 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         "break_even_rate": found.break_even,
         **_ends("break_even_rate", found.break_even_interval),
         "draws": found.draws,
+        "confidence": CONFIDENCE,
         "most_sequences": request.pair.drafting.max_batch(demand),
         "schedule": found.schedule,
     }
@@ -215,7 +217,7 @@ def _simulated_columns(request: TrafficRequest) -> list[Column[Simulated]]:
 
 def _capacity(found: Traffic) -> list[str]:
     interval, without = (
-        "" if each is None else f" (90 %: {each[0]:.3g} to {each[1]:.3g})"
+        "" if each is None else f" ({percent()}: {each[0]:.3g} to {each[1]:.3g})"
         for each in (found.max_rate_interval, found.max_rate_without_interval)
     )
     return [

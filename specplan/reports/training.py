@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from simulator.numerics.intervals import percent
 from specplan.reports.table import Column, ranged, table
 from studies.blockwise.records import Analysis, HeadEntropy, Way
 
@@ -27,7 +28,7 @@ def aligned(result: dict[str, Any]) -> str:
             f"and rollbacks over BiLD's tokens, at fallback {result['fallback']:g}, and after at "
             f"{equal['fallback']:.3g}, where the",
             "large calls are as many as before;",
-            f"95 % intervals over {result['held_out']} prompts. Trained on "
+            f"{percent()} intervals over {result['held_out']} prompts. Trained on "
             f"{result['texts']} texts, {result['steps']} steps, loss {result['loss']}, "
             f"{result['seconds']:.0f} s since last resumed.",
             f"Wrote {result['output']}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from simulator.numerics.intervals import percent
 from specplan.reports.output import folded
 from specplan.reports.table import MS, TOKENS, Column, fastest, ranged, shown, table
 
@@ -16,8 +17,8 @@ LONGEST_NAME = 24
 TIMES_IN_DOUBT = "Do not use times in doubt: end other programs, or measure more prompts."
 MEASURED = "measured [prompts]"
 INTERVALS = (
-    "[prompts]: where 95 % of the speed-ups on other prompts would be. The error compares both on "
-    "the same prompts, so its own interval (±, 95 %) is narrower."
+    f"[prompts]: where {percent()} of the speed-ups on other prompts would be. The error compares "
+    f"both on the same prompts, so its own interval (±, {percent()}) is narrower."
 )
 
 
@@ -59,7 +60,7 @@ def summary_lines(summary: ValidationSummary, validations: Sequence[Validation])
         lines.append(
             f"Predicted against measured: {summary.mean_abs_error_percent:.1f} % off on "
             f"average, {summary.max_abs_error_percent:.1f} % at most; the baseline against "
-            f"itself: {summary.noise_percent:.1f} %, 95 % of the time within "
+            f"itself: {summary.noise_percent:.1f} %, {percent()} of the time within "
             f"{summary.noise_within_percent:.1f} %."
         )
     lines += precision_lines(summary.precision_percent)
@@ -91,13 +92,13 @@ def summary_lines(summary: ValidationSummary, validations: Sequence[Validation])
     return folded("\n".join([*lines, *_fastest(rows)]))
 
 
-def precision_lines(percent: float | None) -> list[str]:
+def precision_lines(reached: float | None) -> list[str]:
     """Returns how far the clock lets speed-ups be off, where that is known."""
-    if percent is None:
+    if reached is None:
         return []
     return [
-        f"Timing noise: ± {percent:.1f} % (95 %) in the noisiest row; --time-limit and --repeats "
-        "allow more timing."
+        f"Timing noise: ± {reached:.1f} % ({percent()}) in the noisiest row; --time-limit and "
+        "--repeats allow more timing."
     ]
 
 
@@ -194,7 +195,7 @@ _COLUMNS: list[Column[SpeculativeRow]] = [
 _MORE_COLUMNS: list[Column[SpeculativeRow]] = [
     Column("calls", lambda row: str(row.target_calls)),
     Column(
-        "ahead [95 %]",
+        f"ahead [{percent()}]",
         lambda row: ranged(row.predicted_ahead, row.predicted_ahead_low, row.predicted_ahead_high),
     ),
     Column("draft/verify/other", shares),

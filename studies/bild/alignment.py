@@ -20,6 +20,7 @@ from reference.training.alignment import Lesson, align, train_exits
 from reference.training.checkpoint import publish
 from reference.training.loop import Training, require_equal_shares, this_process
 from reference.training.schedule import Schedule
+from simulator.numerics.intervals import CONFIDENCE
 from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
 from studies.bild.calibration import large_texts
 from studies.bild.held_out import HeldOut, Share, held_out, with_as_many_calls
@@ -176,7 +177,10 @@ def _changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float
     equal_fallback, equal = with_as_many_calls(before["fallbacks"].value, judge)
     changes = {name: compared(before[name], after[name]) for name in before}
     rollbacks = {name: compared(before[name], equal[name]) for name in ("fallbacks", "rollbacks")}
-    return changes | {"as_many_calls": {"fallback": equal_fallback, **rollbacks}}
+    return changes | {
+        "confidence": CONFIDENCE,
+        "as_many_calls": {"fallback": equal_fallback, **rollbacks},
+    }
 
 
 def compared(before: Share, after: Share) -> dict[str, Any]:

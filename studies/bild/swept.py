@@ -20,7 +20,7 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
     fallback, rollback: BiLD's thresholds; rollback is None if infinite.
     most: most tokens that the small model writes in a row; gamma of strict and lenient.
     measured: speed-up over the large model.
-    measured_low, measured_high: 95 % interval of `measured` over prompts.
+    measured_low, measured_high: interval of `measured` over prompts.
     predicted: speed-up of BiLD at temperature 0, from each model's own texts and other runs' costs.
     predicted_seconds: predicted seconds per token.
     predicted_large_calls, predicted_small_calls: predicted calls for the emitted tokens.

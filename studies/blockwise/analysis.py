@@ -8,6 +8,7 @@ from msgspec import structs
 
 from estimator.intervals import ratio_interval
 from reference.models.model import Model
+from simulator.numerics.intervals import CONFIDENCE
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.measures import (
     BIN,
@@ -141,6 +142,7 @@ def analyse(
     efficiency = tokens / base_calls
     rises = [h_max([text]) for text in texts]
     return Analysis(
+        confidence=CONFIDENCE,
         texts=len(texts),
         tokens=int(tokens.sum()),
         tuning_texts=len(tuning),

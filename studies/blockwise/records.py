@@ -2,9 +2,11 @@
 
 import msgspec
 
+from simulator.numerics.intervals import FORMER_CONFIDENCE
+
 
 class Interval(msgspec.Struct, frozen=True):
-    """A number with its 95 % interval; None where it cannot be estimated."""
+    """A number with its interval; None where it cannot be estimated."""
 
     value: float | None
     low: float | None
@@ -80,6 +82,7 @@ class HeadEntropy(msgspec.Struct, frozen=True):
 class Analysis(msgspec.Struct, frozen=True):
     """All analyses; intervals are jackknife intervals over texts.
 
+    confidence: level of the intervals.
     acceptance_by_head: how often head j = 2..h is right if all earlier heads were.
     wins: by rescorer.
     h_max: last head of those with increasing mean entropy.
@@ -103,3 +106,4 @@ class Analysis(msgspec.Struct, frozen=True):
     h_max_by_text: tuple[int, ...]
     block_efficiency_by_text: tuple[float, ...]
     h_max_correlation: Interval
+    confidence: float = FORMER_CONFIDENCE

@@ -53,7 +53,7 @@ def test_predicted_rates_are_those_of_replay() -> None:
     drafts = sum(float(start[:-1].sum()) for start in starts)
     first = sum(float((start * text)[:-1].sum()) for start, text in zip(starts, texts, strict=True))
     # A ratio of sums over at least 1000 runs of each text: 4 standard errors of their mean.
-    deviation = (predicted.rates[0].high - predicted.rates[0].low) / (2 * 1.96)
+    deviation = (predicted.rates[0].high - predicted.rates[0].low) / (2 * 1.645)
     error = 4 * deviation / np.sqrt(1000)
     assert predicted.rates[0].value == pytest.approx(first / drafts, abs=error)
     accepted = sum(rate.value for rate in predicted.rates) * drafts
@@ -136,7 +136,7 @@ def test_rare_acceptances_are_named_as_seldom_as_common_ones() -> None:
 
 def test_simulated_rates_are_binomial() -> None:
     predicted = simulated([0.5, 0.1], drafts=100)
-    assert predicted.rates[1].high == pytest.approx(0.1 + 1.96 * 0.03, abs=1e-4)
+    assert predicted.rates[1].high == pytest.approx(0.1 + 1.644854 * 0.03, abs=1e-4)
     # At a rate of 0.1, between 1 and 23 of 100 drafts are accepted but in 1 of 10 000 cases.
     assert predicted.limits[1] == (0.01, 0.23)
     assert audit(predicted, Counts.of(100, 200, (55, 12))).explained

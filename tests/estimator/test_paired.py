@@ -42,4 +42,4 @@ def test_the_interval_of_means_covers_as_often_as_it_says() -> None:
         assert found.low is not None
         assert found.high is not None
         covered += found.low <= 0.3 <= found.high
-    assert abs(covered / 2000 - 0.95) < 5 * np.sqrt(0.95 * 0.05 / 2000)
+    assert abs(covered / 2000 - 0.9) < 5 * np.sqrt(0.9 * 0.1 / 2000)

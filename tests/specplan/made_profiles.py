@@ -38,7 +38,7 @@ def made_profile(draft: str, *, alpha: float, c: float, slope: float = 0.1) -> P
     }
     target_ms = {gamma + 1: 10 * (1 + slope * gamma) for gamma in (0, *GAMMAS)}
     profile = Profile(
-        alpha=Alpha(alpha, alpha - 0.05, alpha + 0.05, 0.95, tokens=TOKENS, prompts=PROMPTS),
+        alpha=Alpha(alpha, alpha - 0.05, alpha + 0.05, 0.9, tokens=TOKENS, prompts=PROMPTS),
         draft_sampling="sampled",
         draftings={
             "sampled": Drafting(

@@ -7,6 +7,7 @@ from typing import Literal
 from estimator.profiles.best import added_by_position
 from estimator.validation.file import Validated
 from figures.drawing.style import short_name
+from simulator.numerics.intervals import percent
 from specplan.reports.page.drafts import DraftSection
 from specplan.reports.page.inputs import TrafficFile
 
@@ -86,7 +87,8 @@ def _speed_up(drafts: Sequence[DraftSection]) -> Chart:
     return Chart(
         "speed-up",
         "Speed-up by γ",
-        "Replay of the recorded texts at measured costs, 95 % intervals over prompts; dashed: what "
+        "Replay of the recorded texts at measured costs, "
+        f"{percent(*(draft.level for draft in drafts))} intervals over prompts; dashed: what "
         "independent acceptances of the same α would give.",
         "γ (K), drafted tokens",
         "times the baseline",
@@ -172,8 +174,8 @@ def _predicted(validations: Sequence[Validated]) -> Chart:
     return Chart(
         "predicted",
         "Predicted against measured",
-        "Speed-ups of the validations: on the line the prediction is right. Bars: 95 % of the "
-        "measurement.",
+        "Speed-ups of the validations: on the line the prediction is right. Bars: "
+        f"{percent(*(results.confidence for results in validations))} of the measurement.",
         "predicted speed-up",
         "measured",
         tuple(series),
@@ -201,7 +203,7 @@ def _traffic(files: Sequence[TrafficFile]) -> Chart:
         "traffic",
         "Time per token under traffic",
         "Predicted where requests arrive at random, at the rates that the server sustains; "
-        "90 % intervals.",
+        f"{percent()} intervals.",
         "requests a second",
         "milliseconds a token",
         tuple(each for each in series if each.points),

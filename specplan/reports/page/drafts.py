@@ -5,8 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from engines.kind import Drafted
-from estimator.profiles.best import Best, best_of
+from estimator.profiles.best import Best, best_of, with_intervals
 from estimator.profiles.profile import Profile
+from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.advice import odds_text
 from specplan.reports.export import export, exported_to
 from specplan.reports.page.inputs import Named
@@ -18,6 +19,11 @@ class DraftSection(Named):
     """One line of the ranking: a profile and the gain at its best γ; None without costs."""
 
     best: Best | None
+
+    @property
+    def level(self) -> float:
+        """The level of the intervals of speed-ups."""
+        return self.profile.alpha.level if self.profile.left_out is None else CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,9 @@ class Answer:
 def ranked(profiles: Sequence[Named]) -> list[DraftSection]:
     """Returns the drafts by their gain, the largest first; those without costs last."""
     drafts = [
-        DraftSection(each.name, each.file, each.profile, best_of(each.profile)) for each in profiles
+        DraftSection(each.name, each.file, profile, best_of(profile))
+        for each in profiles
+        for profile in [with_intervals(each.profile)]
     ]
     return sorted(drafts, key=_gain, reverse=True)
 
@@ -78,8 +86,8 @@ def _sure(drafts: Sequence[DraftSection], best: Best, counted: str) -> list[str]
         plan, at = best.plan, max(best.plan.advice.named, 1) - 1
         if plan.curve.in_doubt:
             lines.append(
-                f"90 % interval {plan.curve.low[at]:.2f} to {plan.curve.high[at]:.2f}{counted}. "
-                f"{odds_text(plan)}"
+                f"{percent()} interval {plan.curve.low[at]:.2f} to {plan.curve.high[at]:.2f}"
+                f"{counted}. {odds_text(plan)}"
             )
         else:
             lines.append("One prompt gives no interval: measure more.")

@@ -5,12 +5,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from estimator.profiles.profile import Workload
+from estimator.profiles.drafting import Alpha, Estimate
+from estimator.profiles.profile import Improvement, Workload
 from estimator.validation.file import Validated
 from estimator.writing import builtins
 from figures.drawing.style import short_name
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from simulator.choice.walltime import TIE
+from simulator.numerics.intervals import percent
 from specplan.reports.page.charts import charts
 from specplan.reports.page.drafts import DraftSection, answer, ranked
 from specplan.reports.page.inputs import Inputs, quickest
@@ -53,6 +55,7 @@ def page(inputs: Inputs, *, title: str) -> str:
     drawn = charts(drafts, inputs.validations, inputs.traffic)
     return environment.get_template("page.html").render(
         title=title,
+        percent=percent,
         answer=answer(drafts),
         drafts=drafts,
         kinds=_kinds(drafts),
@@ -84,19 +87,25 @@ def page_json(inputs: Inputs) -> dict[str, Any]:
             {
                 "name": draft.name,
                 "file": draft.file,
-                "alpha": draft.profile.alpha,
-                "c": draft.profile.c,
+                "alpha": _leveled(draft.profile.alpha, draft.profile.alpha.level),
+                "c": _leveled(draft.profile.c, draft.profile.alpha.level),
                 "gamma": None if draft.best is None else draft.best.gamma,
                 "advised_gamma": None if draft.best is None else draft.best.plan.advised_gamma,
-                "improvement_factor": None if draft.best is None else draft.best.gain,
+                "improvement_factor": _leveled(draft.best and draft.best.gain, draft.level),
                 "quiet": draft.profile.quiet,
             }
             for draft in drafts
         ],
         "tunings": [
-            {"file": file, "advised": builtins(tuned.advised)} for file, tuned in inputs.tunings
+            {"file": file, "confidence": tuned.confidence, "advised": builtins(tuned.advised)}
+            for file, tuned in inputs.tunings
         ],
     }
+
+
+def _leveled(estimate: Alpha | Estimate | Improvement | None, level: float) -> Any:
+    """Returns a number with its interval and the level of that; None for None."""
+    return None if estimate is None else {**asdict(estimate), "confidence": level}
 
 
 def _start(draft: DraftSection) -> dict[str, object]:

@@ -58,9 +58,9 @@ def test_intervals_of_alpha_hold_it_as_often_as_they_say() -> None:
         without = observation(300, (), stated_gamma=4, drafted=1200, accepted=found.accepted)
         of_totals = without.alpha_iid
         totals += of_totals.low <= 0.7 <= of_totals.high
-    # 95 % of 400, four standard deviations of 4.4 below: 3 false alarms in 100 000.
-    assert held >= 363
-    assert totals >= 363
+    # 90 % of 400, four standard deviations of 6 below: 3 false alarms in 100 000.
+    assert held >= 336
+    assert totals >= 336
 
 
 def blocks(
@@ -103,9 +103,9 @@ def test_blocks_that_were_cut_short_bound_alpha_from_below(
         assert found.iid_p_value is None
         assert found.iid_consistent is None
         assert found.acceptance().is_lower_bound
-    # At least 95 % of 100, four standard deviations of 2.2 below: 3 false alarms in 100 000.
-    assert held >= 86
-    assert totals >= 86
+    # At least 90 % of 100, four standard deviations of 3 below: 3 false alarms in 100 000.
+    assert held >= 78
+    assert totals >= 78
 
 
 def test_the_bounds_of_alpha_are_those_of_every_way_to_cut_blocks_short() -> None:

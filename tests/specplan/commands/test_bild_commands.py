@@ -13,6 +13,7 @@ from programs import Run, RunJson
 from transformers import AutoTokenizer
 
 from estimator.timing.arms import without_draft
+from simulator.numerics.intervals import CONFIDENCE
 
 BILD = ("--decoder", "bild", "--repeats", "1")
 THRESHOLDS = ("--fallback", "0.2,0.6", "--rollback", "1,inf")
@@ -104,6 +105,7 @@ def test_an_aligned_draft_is_a_folder_that_draft_takes(
         change = parts["after"]["value"] - parts["before"]["value"]
         assert parts["change"]["value"] == change
         assert parts["change"]["low"] <= change <= parts["change"]["high"]
+    assert result["confidence"] == CONFIDENCE
     equal = result["as_many_calls"]
     assert 0 < equal["fallback"] < 1
     assert equal["rollbacks"]["before"] == result["rollbacks"]["before"]

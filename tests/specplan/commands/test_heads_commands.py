@@ -9,6 +9,8 @@ from model_folders import llama
 from programs import TEXT, Run, RunJson, bpe_tokenizer
 from refusals import assert_refused, refused
 
+from simulator.numerics.intervals import CONFIDENCE
+
 SMALL = ("--heads", "3", "--steps", "12", "--positions", "32", "--window", "24")
 BRIEF = ("--prompts", "prompts.txt", "--num-prompts", "2", "--max-new-tokens", "6")
 REPLAYED = ("--temperature", "0", "--gamma", "1,2", "--repeats", "1")
@@ -84,7 +86,7 @@ def test_an_analysis_of_ones_own_heads(trained: Path, run: Run, run_json: RunJso
     assert [row["name"] for row in result["variants"]] == [
         "base", "3-gram", "neural", "parallel base", "parallel 3-gram", "oracle k=4"
     ]  # fmt: skip
-    assert (result["heads"], result["k"]) == (3, 4)
+    assert (result["heads"], result["k"], result["confidence"]) == (3, 4, CONFIDENCE)
     assert result["tuning_texts"] + result["texts"] == 2
     shown = run(*asked)
     assert shown.exit_code == 0, shown.output
