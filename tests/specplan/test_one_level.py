@@ -17,7 +17,7 @@ from test_every_option import commands
 
 from estimator.profiles.best import with_intervals
 from estimator.profiles.drafting import Alpha, Drafting, Estimate
-from estimator.profiles.profile_file import write_profile
+from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.validation.file import parse_validation
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
@@ -98,6 +98,9 @@ def test_every_interval_is_of_one_level_and_names_it(command: str, files: dict[s
     former = {path for path in found if re.search(r"drafts\.\d\.(alpha|c)\.", path)}
     assert {found[path] for path in found.keys() - former} == {CONFIDENCE}
     assert {found[path] for path in former} == ({CONFIDENCE, 0.95} if former else set())
+    if command == "measure":
+        written = read_profile(files["NEW"])
+        assert with_intervals(written) == written
 
 
 def test_a_gamma_has_one_interval_by_every_road(tmp_path: Path) -> None:
@@ -118,7 +121,8 @@ def test_a_gamma_has_one_interval_by_every_road(tmp_path: Path) -> None:
     assert f"(K = 3): {advised.replay:.2f} times" in text
     assert f"({advised.low:.2f} to {advised.high:.2f})" in text
     assert f"{advised.replay:.2f} [{advised.low:.2f}, {advised.high:.2f}]" in text
-    [section] = ranked([Named("draft", "p.json", made)])
+    former = made_profile("draft", alpha=0.7, c=0.1)  # whose intervals are other ones
+    [section] = ranked([Named("draft", "p.json", former)])
     assert section.best is not None
     assert [section.best.gain.low, section.best.gain.high] == ends[section.best.gamma]
 
