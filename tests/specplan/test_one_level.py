@@ -29,7 +29,7 @@ from specplan.reports.profile import profile_text
 
 SMALL = "--num-prompts 2 --max-new-tokens 8 --repeats 1 --max-gamma 2"
 RUNS = "--run gamma=0,tpot=9 --run gamma=2,tpot=6,length=2"
-# What commands are given; FILE is a profile of today, OLD one of 95 %, NEW is written.
+# Arguments by command; FILE is a profile of today, OLD one of 95 %, NEW is written.
 EXAMPLES = {
     "plan": "--profile FILE",
     "plan --alpha 0.7": RUNS,
@@ -104,7 +104,7 @@ def test_every_interval_is_of_one_level_and_names_it(command: str, files: dict[s
 
 
 def test_a_gamma_has_one_interval_by_every_road(tmp_path: Path) -> None:
-    """What measure prints of a K is what it advises by, and what plan and the page print."""
+    """Measure's table and advice, plan and the page print one interval of a K."""
     made = with_intervals(made_profile("draft", alpha=0.7, c=0.1))
     path = tmp_path / "p.json"
     write_profile(made, path)
@@ -139,7 +139,7 @@ def test_few_prompts_widen_an_interval_to_student_s() -> None:
 
 @pytest.mark.parametrize("level", [None, 0.5, 0.9, 0.95])
 def test_doubt_follows_the_level_that_a_file_names(level: float | None) -> None:
-    """The same counts give the same doubt, whatever the level of the interval around them."""
+    """Counts give one doubt, whatever the level of the interval around them."""
     used = 0.95 if level is None else level
     ends = wilson(70, 100, confidence=used)
     drafting = Drafting(Alpha(0.7, *ends, level), accepted_by_position=(Estimate(0.7, *ends),))
