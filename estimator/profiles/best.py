@@ -86,8 +86,8 @@ def measured_doubt(profile: Profile) -> Doubt | None:
 
     By the jackknife: (n - 1) / n Σ (xᵢ - x̄)(xᵢ - x̄)ᵀ, xᵢ without prompt i (Efron and Stein 1981),
     and the difference of the baseline from itself. Few prompts make both uncertain, so the normal
-    law is widened until its intervals are those of Student's t. A γ that was not timed is taken as
-    the nearest.
+    law is widened until its intervals equal Student's t. A γ that was not timed has the doubt of
+    the nearest one.
     """
     without = None if profile.left_out is None else profile.left_out.improvement_factor
     if not without or len(next(iter(without.values()))) < 2:
@@ -109,8 +109,8 @@ def measured_doubt(profile: Profile) -> Doubt | None:
 def with_intervals(profile: Profile) -> Profile:
     """Returns a profile whose speed-ups have the intervals that a plan of it states.
 
-    Speed-ups that were saved without each prompt (`LeftOut`) have intervals of today's level,
-    whatever level the file was written at. Others keep the file's intervals.
+    Speed-ups that were saved without each prompt (`LeftOut`) get intervals of today's level, also
+    where the file was written at another one. Others keep the file's intervals.
     """
     doubt, found = measured_doubt(profile), profile.improvement_factor
     if doubt is None:

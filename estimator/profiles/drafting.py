@@ -15,7 +15,7 @@ from simulator.acceptance.recorded import Recorded
 from simulator.numerics.intervals import FORMER_CONFIDENCE, deviations, wilson_trials
 
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
-# Of intervals.
+# The level of an interval.
 Level = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 # No time or ratio is larger; 10^9 ms are 11 days.
 MOST = 1e9

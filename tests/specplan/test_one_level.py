@@ -139,7 +139,7 @@ def test_few_prompts_widen_an_interval_to_student_s() -> None:
 
 @pytest.mark.parametrize("level", [None, 0.5, 0.9, 0.95])
 def test_doubt_follows_the_level_that_a_file_names(level: float | None) -> None:
-    """Counts give one doubt, whatever the level of the interval around them."""
+    """Counts give one doubt at every level of the interval around them."""
     used = 0.95 if level is None else level
     ends = wilson(70, 100, confidence=used)
     drafting = Drafting(Alpha(0.7, *ends, level), accepted_by_position=(Estimate(0.7, *ends),))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engines.kind import Drafted
 from estimator.profiles.best import Best, best_of, with_intervals
-from estimator.profiles.profile import Profile
+from estimator.profiles.profile import Improvement, Profile
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.advice import odds_text
 from specplan.reports.export import export, exported_to
@@ -19,6 +19,11 @@ class DraftSection(Named):
     """One line of the ranking: a profile and the gain at its best γ; None without costs."""
 
     best: Best | None
+
+    @property
+    def gain(self) -> Improvement | None:
+        """The speed-up at the best γ; None without costs."""
+        return None if self.best is None else self.best.gain
 
     @property
     def level(self) -> float:

@@ -91,7 +91,7 @@ def page_json(inputs: Inputs) -> dict[str, Any]:
                 "c": _leveled(draft.profile.c, draft.profile.alpha.level),
                 "gamma": None if draft.best is None else draft.best.gamma,
                 "advised_gamma": None if draft.best is None else draft.best.plan.advised_gamma,
-                "improvement_factor": _leveled(draft.best and draft.best.gain, draft.level),
+                "improvement_factor": _leveled(draft.gain, draft.level),
                 "quiet": draft.profile.quiet,
             }
             for draft in drafts
