@@ -27,7 +27,7 @@ def main() -> None:
     arguments = parser.parse_args()
     pair = embedded_pair(2 * arguments.prompts)
     search = BeamSettings(arguments.width, arguments.tokens)
-    print("| u | budget w + uγ | P(top_w ⊆ top_u) | steps a call: foretold | measured [95 %] |")
+    print("| u | budget w + uγ | P(top_w ⊆ top_u) | steps a call: foretold | measured [90 %] |")
     print("|---|---|---|---|---|")
     for wide in arguments.draft_widths:
         found = [

@@ -5,7 +5,7 @@
 The embedded target alone and with drafts of each gamma decodes the same short texts in pairs: once
 in turns of a few tokens, once each arm's text as a whole, in random order. Of every pair the
 logarithm of what a speed-up is in turns over what it is as a whole says what turns do to it;
-printed are the medians over pairs with 95 % intervals, of a bootstrap over pairs. The two of a pair
+printed are the medians over pairs with 90 % intervals, of a bootstrap over pairs. The two of a pair
 run within a second, and one thread counts by its own time, so that little of the machine's changing
 speed is left.
 """
@@ -83,8 +83,8 @@ def main() -> None:
     names = ["seconds of the baseline", *(f"speed-up at {name}" for name in list(ways)[1:]), "mean"]
     for name, value, error in zip(names, np.median(found, axis=0), errors, strict=True):
         print(
-            f"{name:24} {100 * value:+6.2f} [{100 * (value - 1.96 * error):+.2f}, "
-            f"{100 * (value + 1.96 * error):+.2f}]"
+            f"{name:24} {100 * value:+6.2f} [{100 * (value - 1.645 * error):+.2f}, "
+            f"{100 * (value + 1.645 * error):+.2f}]"
         )
 
 

@@ -6,7 +6,7 @@
 The lattices stand along library text that the n-grams were not trained on: at each step the tokens
 that the last n-gram given finds likeliest after the text, so that most histories are listed and few
 states merge. Each lattice counts by the fastest of its repeats; of a cell the mean over lattices is
-reported, with its 95 % interval over them.
+reported, with its interval over them.
 """
 
 import argparse

@@ -105,7 +105,7 @@ def main() -> None:
     compared = {f"chain of {gamma}": blocks(own, traces, gamma) for gamma in given.gammas}
     compared |= {f"tree of {nodes}": trees(own, rates, nodes) for nodes in given.nodes}
     print("| draft | way | tokens a call | foretold | way | tokens a call | foretold "
-          "| gain, % [95 %] | foretold |")  # fmt: skip
+          "| gain, % [90 %] | foretold |")  # fmt: skip
     print("|---" * 9 + "|")
     for name, ways in compared.items():
         cells = [name]
