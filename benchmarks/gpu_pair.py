@@ -36,7 +36,7 @@ from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.formats.cache import load_model as load_ngram
 from ngram.rows.rows import Rows
 from ngram.rows.words import vocabulary_of
-from ngram.training.corpus import END, CorpusText, encode_texts
+from ngram.training.corpus import END, encode_texts
 from ngram.training.train import train as train_ngram
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
@@ -123,7 +123,7 @@ def main(argv: list[str] | None = None) -> None:
         for paths in sources(plan)
     )
     tokenizer = tokenizer_of(learned[: 20 if tiny else 4000], plan.vocabulary)
-    corpus = encode_texts((CorpusText(text, 0) for text in learned), tokenizer)
+    corpus = encode_texts(((text, 0) for text in learned), tokenizer)
     ends = corpus.sentences == END
     stream = torch.from_numpy(np.where(ends, tokenizer.eos_token_id, corpus.sentences)).long()
     modules, training = {}, {}

@@ -43,7 +43,7 @@ def zipf_corpus(tokens: int, vocabulary: int) -> NDArray[np.int32]:
 
 
 def train_own(sentences: NDArray[np.int32], order: int, path: Path) -> None:
-    write_arpa(path, estimate(count_ngrams(sentences, order), KneserNey()).grams)
+    write_arpa(path, estimate(count_ngrams(sentences, order), KneserNey())[0])
 
 
 def peak_bytes() -> int:

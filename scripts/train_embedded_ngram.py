@@ -43,8 +43,8 @@ def main() -> None:
         return encode_texts(read_texts(library_files(held=held)), tokenizer)
 
     corpus, held_out = library(held=False), library(held=True)
-    estimated = estimate(count_ngrams(corpus.sentences, ORDER), KneserNey(), prune=PRUNE)
-    model = build(estimated.grams, source="the embedded trigram")
+    grams, _ = estimate(count_ngrams(corpus.sentences, ORDER), KneserNey(), prune=PRUNE)
+    model = build(grams, source="the embedded trigram")
     score = score_rows(Rows(model, vocabulary_of(tokenizer)), held_out.sentences)
     with whole_file(output / "trigram.npz") as partial, partial.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **pack(model))

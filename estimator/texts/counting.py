@@ -105,10 +105,11 @@ def totals(texts: Texts, copied: Copied, max_gamma: int) -> Totals:
     lengths = texts.lengths
     ends = np.cumsum(lengths)
     room = np.repeat(ends, lengths) - np.arange(int(ends[-1])) - 1
-    hits = np.add.reduceat((copied.stood > 0).astype(np.int64), ends - lengths)
+    drafts, accepted = copied
+    hits = np.add.reduceat((accepted > 0).astype(np.int64), ends - lengths)
     gammas = np.arange(1, max_gamma + 1, dtype=np.int32)
-    drafted = np.minimum(np.minimum(copied.drafted, room).astype(np.int32), gammas[:, None])
-    begun = _begun(np.minimum(copied.stood.astype(np.int32), drafted) + 1, ends - lengths, ends)
+    drafted = np.minimum(np.minimum(drafts, room).astype(np.int32), gammas[:, None])
+    begun = _begun(np.minimum(accepted.astype(np.int32), drafted) + 1, ends - lengths, ends)
     blocks = [
         np.bincount(lengths[places], minlength=gamma + 1).tolist()
         for gamma, lengths, places in zip(gammas.tolist(), drafted, begun, strict=True)

@@ -1,4 +1,4 @@
-"""Contexts: which places of recorded texts have the same last n tokens."""
+"""Contexts: the last n tokens at a place, and the places that share them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,17 +7,17 @@ import numpy as np
 
 from ngram.copies.texts import Integers, Texts
 
-# Bits of a sorted number, which holds a context, a token and a place.
+# Bits of a sort key, which holds a context, a token and a place.
 _BITS = 63
 
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """The places whose last n tokens occur more than once in their text.
+    """The places whose last n tokens occur more than once.
 
     places: places grouped by context, ascending in each group, shape (M,).
-    first: where in `places` the context of each begins, shape (M,).
-    index: where in `places` each place of the texts is, -1 where it is not, shape (N,).
+    first: for each of them, where its group begins in `places`, shape (M,).
+    index: for each place of the texts, its index in `places`, or -1, shape (N,).
     """
 
     places: Integers
@@ -25,35 +25,29 @@ class Contexts:
     index: Integers
 
     def before(self, places: Integers) -> Integers:
-        """Returns the place before each with the same context; -1 where there is none."""
+        """Returns, for each place, the previous place with its context, or -1."""
         index = self.index[places]
         before, rows = self._with_others(index)
         before[rows] = self.places[index[rows] - 1]
         return before
 
     def earliest(self, places: Integers) -> Integers:
-        """Returns the first place with each one's context; -1 where that is the place itself."""
+        """Returns, for each place, the first place with its context, or -1 if that is itself."""
         index = self.index[places]
         earliest, rows = self._with_others(index)
         earliest[rows] = self.places[self.first[index[rows]]]
         return earliest
 
     def _with_others(self, index: Integers) -> tuple[Integers, Integers]:
-        """Returns -1 for each place, and the rows of those that others of their context precede."""
+        """Returns an array of -1, and the rows whose context occurred earlier."""
         rows = np.flatnonzero(index >= 0)
         return np.full(len(index), -1), rows[index[rows] > self.first[index[rows]]]
 
 
 def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Contexts]:
-    """Yields the contexts of 1, 2, … tokens, each of them inside one text.
+    """Yields the contexts of 1, 2, …, `longest` tokens; each lies inside one text.
 
-    Args:
-      texts: to look into.
-      longest: how many tokens, at least 1.
-      shared: whether equal contexts of several texts are one; if not, each text has its own.
-
-    Raises:
-      ValueError: if so many and so different tokens are too many for one pass.
+    shared: whether texts share equal contexts; if not, each text has its own.
     """
     values, tokens = np.unique(texts.tokens, return_inverse=True)
     lengths = np.diff(texts.ends, prepend=0)
@@ -61,7 +55,7 @@ def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Co
     place_bits, token_bits = len(tokens).bit_length(), len(values).bit_length()
     if 2 * place_bits + token_bits > _BITS:
         raise ValueError(f"a text must be shorter than 4 million tokens, got {int(lengths.max())}")
-    # A context of no token is a text.
+    # A context of no tokens: one for each text, or one for all.
     group = np.repeat(np.zeros_like(texts.starts) if shared else texts.starts, lengths)
     last = np.zeros(len(tokens), dtype=np.bool_)
     last[texts.ends - 1] = True
@@ -73,8 +67,8 @@ def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Co
         key.sort()
         places, key = key & ((1 << place_bits) - 1), key >> place_bits
         new = np.concatenate(([True], key[1:] != key[:-1])) if len(key) else key.astype(bool)
-        alone = new & np.concatenate((new[1:], [True])) if len(key) else new
-        places, new = places[~alone], new[~alone]
+        single = new & np.concatenate((new[1:], [True])) if len(key) else new
+        places, new = places[~single], new[~single]
         group = np.maximum.accumulate(np.where(new, np.arange(len(places)), 0))
         index = np.full(len(tokens), -1)
         index[places] = np.arange(len(places))

@@ -1,4 +1,4 @@
-"""Drafts of lookups and n-gram models along recorded texts."""
+"""Drafts of lookups and n-gram models along recorded texts, for all places at once."""
 
 from collections.abc import Callable
 
@@ -10,20 +10,22 @@ from ngram.rows.rows import Rows
 
 
 def lookups(texts: Texts, *, longest: int, max_gamma: int) -> Copied:
-    """Returns what `ngram.drafters.copying.PromptLookupDrafter` would draft before each token.
+    """Returns the drafts of `ngram.drafters.copying.PromptLookupDrafter`.
 
-    A copy that reaches the end of the written text goes on with itself, which is the text as long
-    as it is accepted: a draft is accepted as far as the text after the match and the text agree.
-    longest: tokens that a match has, at most; max_gamma: the longest draft, at least 1.
+    A copy that reaches the end of the written text goes on with itself. As long as it is accepted
+    it is the text, so a draft is accepted as far as the text after the match repeats.
+
+    longest: most tokens of a match.
+    max_gamma: the longest draft, at least 1.
     """
     sources = _sources(texts, range(1, longest + 1), Contexts.before)
     return _copied(texts, sources, np.where(sources >= 0, max_gamma, 0))
 
 
 def earliest_lookups(texts: Texts, *, shortest: int, longest: int, max_gamma: int) -> Copied:
-    """Returns what `ngram.drafters.copying.EarliestLookupDrafter` would draft before each token.
+    """Returns the drafts of `ngram.drafters.copying.EarliestLookupDrafter`.
 
-    shortest, longest: tokens of a match; max_gamma: the longest draft, at least 1.
+    shortest, longest: least and most tokens of a match.
     """
     sources = _sources(texts, range(shortest, longest + 1), Contexts.earliest)
     written = np.minimum(texts.written - sources, max_gamma)
@@ -33,10 +35,10 @@ def earliest_lookups(texts: Texts, *, shortest: int, longest: int, max_gamma: in
 def _sources(
     texts: Texts, lengths: range, match: Callable[[Contexts, Integers], Integers]
 ) -> Integers:
-    """Returns what follows the longest match before each token of the outputs; -1: no match."""
+    """Returns, for each token of the outputs, the place after the longest match, or -1."""
     places = texts.written
     sources = np.full(len(places), -1)
-    # The token before the first of a text without a prompt is another's.
+    # The token before the first one of a text without a prompt belongs to another text.
     inside = places > np.repeat(texts.starts, texts.lengths)
     for length, alike in enumerate(contexts(texts, lengths[-1]), start=1):
         if length in lengths:
@@ -46,25 +48,21 @@ def _sources(
 
 
 def _copied(texts: Texts, sources: Integers, drafted: Integers) -> Copied:
-    """Returns drafts of some lengths from some sources, and how much of each is accepted."""
+    """Returns the lengths of drafts that copy from `sources`, and how much of each is accepted."""
     places = texts.written
-    stood = np.zeros(len(places), dtype=np.int64)
+    accepted = np.zeros(len(places), dtype=np.int64)
     rows = np.flatnonzero(sources >= 0)
     room = np.minimum(np.repeat(texts.ends, texts.lengths) - places, drafted)
-    stood[rows] = agreeing(texts, sources[rows], places[rows], room[rows])
-    return Copied(drafted, stood)
+    accepted[rows] = agreeing(texts, sources[rows], places[rows], room[rows])
+    return drafted, accepted
 
 
 def ngrams(texts: Texts, rows: Rows, *, max_gamma: int) -> Copied:
-    """Returns what `ngram.drafters.ngram_drafter.NgramDrafter` drafts at temperature 0.
+    """Returns the drafts of `ngram.drafters.ngram_drafter.NgramDrafter` at temperature 0.
 
-    A token depends only on the text before it, so that a draft is accepted as far as the model's
-    likeliest tokens along the text are the text.
+    A draft is accepted as far as the model's likeliest tokens along the text are the text's own.
 
-    Args:
-      texts: recorded, in ids of the rows.
-      rows: rows of the model.
-      max_gamma: the length of every draft, at least 1.
+    max_gamma: the length of every draft, at least 1.
     """
     likeliest: dict[tuple[int, ...], int] = {}
     reach = rows.model.order
@@ -82,4 +80,4 @@ def ngrams(texts: Texts, rows: Rows, *, max_gamma: int) -> Copied:
             runs[done + place - (begin - start)] = run
         done += int(end - begin)
     drafted = np.full(len(runs), max_gamma)
-    return Copied(drafted, np.minimum(runs, max_gamma))
+    return drafted, np.minimum(runs, max_gamma)

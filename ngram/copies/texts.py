@@ -1,4 +1,4 @@
-"""Recorded texts side by side, and what drafts that copy make of them."""
+"""Recorded texts in one array, and how far copies from them are accepted."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
+Copied = tuple[Integers, Integers]
+"""Drafted and accepted tokens of the draft before each token of the outputs, shape (tokens,) each.
+
+Accepted tokens do not count beyond the end of the text.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Recorded texts, one after another.
+    """Recorded texts, one after another; a place is an index into `tokens`.
 
     tokens: ids, shape (N,).
     ends: where each text ends, shape (texts,), ascending.
-    outputs: where the output of each text begins, after its prompt, shape (texts,).
+    outputs: where each text's output begins, after its prompt, shape (texts,).
     """
 
     tokens: Integers
@@ -27,7 +32,7 @@ class Texts:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Texts:
-        """Returns the texts of prompts and outputs, no output being empty."""
+        """Returns the texts of pairs of a prompt and an output that is not empty."""
         whole = chain.from_iterable(chain(prompt, output) for prompt, output in pairs)
         prompts = np.array([len(prompt) for prompt, _ in pairs], dtype=np.int64)
         outputs = np.array([len(output) for _, output in pairs], dtype=np.int64)
@@ -35,7 +40,7 @@ class Texts:
         return cls(np.fromiter(whole, np.int64, int(ends[-1])), ends, ends - outputs)
 
     def before(self, others: Texts) -> Texts:
-        """Returns these texts and others after them."""
+        """Returns these texts followed by others."""
         shift = len(self.tokens)
         return Texts(
             np.concatenate([self.tokens, others.tokens]),
@@ -50,42 +55,27 @@ class Texts:
 
     @property
     def lengths(self) -> Integers:
-        """Tokens of each output, shape (texts,)."""
+        """Number of tokens of each output, shape (texts,)."""
         return self.ends - self.outputs
 
     @property
     def written(self) -> Integers:
-        """The places of all outputs' tokens, shape (outputs' tokens,)."""
+        """The places of all outputs' tokens, ascending."""
         lengths = self.lengths
         shift = self.outputs - np.concatenate(([0], np.cumsum(lengths)[:-1]))
         return np.arange(int(lengths.sum())) + np.repeat(shift, lengths)
 
     def end_after(self, places: Integers) -> Integers:
-        """Returns where the texts of some places end."""
+        """Returns, for each place, where its text ends."""
         return self.ends[np.searchsorted(self.ends, places, side="right")]
 
 
-@dataclass(frozen=True, slots=True)
-class Copied:
-    """Lengths of the drafts that a copying drafter would make before each token of the outputs.
-
-    drafted: drafted tokens, at most the longest draft that is considered, shape (tokens,).
-    stood: accepted tokens: the text's own, up to the first that is not; tokens beyond the end of
-      the text do not count, shape (tokens,).
-    """
-
-    drafted: Integers
-    stood: Integers
-
-
 def agreeing(texts: Texts, sources: Integers, places: Integers, room: Integers) -> Integers:
-    """Returns how many tokens from some sources on are those from some places on.
+    """Returns, for each pair of a source and a place, how many tokens from there on are equal.
 
     Args:
-      texts: both are in.
-      sources: shape (M,), each before its place.
-      places: shape (M,).
-      room: at most so many, shape (M,), none of them beyond the texts.
+      sources, places: shape (M,); each source comes before its place.
+      room: the most tokens to compare, shape (M,); they lie inside the texts.
     """
     found = np.zeros(len(places), dtype=np.int64)
     rows = np.flatnonzero(room > 0)

@@ -1,4 +1,4 @@
-"""Drafters that copy: an index of the text finds what followed its last tokens before."""
+"""Drafters that copy: an index of the text finds what followed its last tokens earlier."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -14,42 +14,38 @@ from reference.policies.policy import Policy
 
 
 class Index(Protocol):
-    """Finds possible continuations in a text that grows.
+    """Finds possible continuations of a text that grows.
 
     Example: an index that expects the last token again.
 
-        class Repeat:
-            def update(self, text):
-                self.last = text[-1:]
-
-            def continuation(self, limit):
-                return list(self.last) * limit
+      >>> class Repeat(Index):
+      ...     def update(self, text):
+      ...         self.last = text[-1:]
+      ...     def continuation(self, limit):
+      ...         return list(self.last) * limit
+      >>> index = Repeat()
+      >>> index.update([5, 7])
+      >>> index.continuation(3)
+      [7, 7, 7]
     """
 
     def update(self, text: Sequence[int]) -> None:
-        """Replaces the indexed text by another."""
+        """Replaces the indexed text by another; only the parts that differ cost time."""
 
     def continuation(self, limit: int) -> list[int]:
         """Returns at most `limit` tokens; none if nothing is found."""
 
 
 class CopyingDrafter:
-    """Drafts the continuation that an index finds.
+    """Drafts the continuation that an index finds, or nothing.
 
-    If the index finds nothing, nothing is drafted, and the step is a plain step of the target. The
-    prompt of an encoder-decoder model is indexed as if it preceded the text.
+    The prompt of an encoder-decoder model is indexed as if it preceded the text.
     """
 
     sampling = None
 
     def __init__(self, index: Callable[[], Index], *, name: str, device: torch.device) -> None:
-        """Makes the drafter.
-
-        Args:
-          index: makes an index of an empty text.
-          name: name in reports.
-          device: the target's device.
-        """
+        """Makes the drafter; `index` returns an index of an empty text."""
         self.name = name
         self.device = device
         self._index = index
@@ -84,7 +80,7 @@ class CopyingDrafter:
         tokens, max_gamma = stretch.tokens, options.max_gamma
         whole = [*stretch.text, *tokens]
         copies: list[list[int]] = []
-        # A one-hot row at another token accepts nothing; at the text's own token 1/p is above 1.
+        # q is one-hot: its ratio to p is 0 at other tokens and at least 1 at the text's own.
         ratio = torch.zeros(len(tokens), max_gamma, dtype=torch.float64)
         for place, token in enumerate(tokens):
             copies.append(self._continuation(whole[: len(stretch.text) + place], max_gamma))
@@ -105,10 +101,9 @@ class CopyingDrafter:
 
 
 class PromptLookupDrafter(CopyingDrafter):
-    """Copies what followed the most recent match of the text's last N..1 tokens."""
+    """Copies what followed the most recent of the longest matches of the text's last tokens."""
 
     def __init__(self, *, device: torch.device, longest: int = LONGEST) -> None:
-        """Makes the drafter. longest: N, in [1, MOST]; longer matches are preferred."""
         if not 1 <= longest <= MOST:
             raise ValueError(f"a lookup must match 1 to {MOST} tokens, got {longest}")
         name = "lookup" if longest == LONGEST else f"lookup:{longest}"
@@ -116,10 +111,9 @@ class PromptLookupDrafter(CopyingDrafter):
 
 
 class EarliestLookupDrafter(CopyingDrafter):
-    """Copies what followed the earliest match of the text's last words, as vLLM does."""
+    """Copies what followed the earliest of the longest matches, as vLLM does."""
 
     def __init__(self, *, device: torch.device, shortest: int, longest: int) -> None:
-        """Makes the drafter; shortest, longest: tokens of a match, longer matches going first."""
         if not 1 <= shortest <= longest <= MOST:
             raise ValueError(
                 f"a lookup must match 1 to {MOST} tokens, the least first, got {shortest} to "

@@ -16,7 +16,6 @@ class LookupThenNgram:
     """Drafts each block by lookup if the lookup finds a match, else by the n-gram model."""
 
     def __init__(self, lookup: PromptLookupDrafter, ngram: NgramDrafter) -> None:
-        """Combines two drafters for the same target."""
         self.lookup = lookup
         self.ngram = ngram
         self._copied = torch.zeros(0, dtype=torch.bool)  # for scoring: where the lookup drafted

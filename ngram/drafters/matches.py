@@ -10,28 +10,20 @@ LONGEST = 3
 
 
 class Matches:
-    """An index of a text's words by the words before them, up to `longest` of them.
+    """An index of the places in a text by the words before them.
 
-    Updates cost time in proportion to the number of added or removed words.
+    An update takes time in proportion to the number of added or removed words.
     """
 
     def __init__(self, longest: int) -> None:
-        """Makes an index of an empty text.
-
-        Args:
-          longest: greatest number of words in a match, at least 1.
-        """
+        """Makes an index of an empty text; `longest` is the most words of a match, at least 1."""
         self.longest = longest
         self._text: list[int] = []
         # For each sequence of words: the places of the words that followed it, ascending.
         self._followers: dict[tuple[int, ...], list[int]] = {}
 
     def update(self, text: Sequence[int]) -> None:
-        """Replaces the indexed text by another.
-
-        text: only the parts that differ from the previous text cost time; the previous text's last
-          word may have changed.
-        """
+        """Replaces the indexed text by another, which differs from it at the end only."""
         common = max(min(len(self._text), len(text) - 1), 0)
         while len(self._text) > common:
             for words in self._before(len(self._text) - 1):
@@ -43,38 +35,31 @@ class Matches:
                 self._followers.setdefault(words, []).append(len(self._text) - 1)
 
     def _before(self, place: int) -> list[tuple[int, ...]]:
-        """Returns the last word before a place, the last two words, and so on."""
+        """Returns the last 1, 2, … words before a place."""
         return [
             tuple(self._text[place - length : place])
             for length in range(1, min(self.longest, place) + 1)
         ]
 
     def found(self, shortest: int = 1) -> list[int]:
-        """Returns the places after the longest matches, ascending; none without a match.
-
-        shortest: words that a match must have.
-        """
+        """Returns the places after the longest matches of at least `shortest` words, ascending."""
         for words in reversed(self._before(len(self._text))):
             if len(words) >= shortest and (places := self._followers.get(words)):
                 return places
         return []
 
     def copied(self, first: int, limit: int) -> list[int]:
-        """Returns the text from a place on, at most to its end."""
+        """Returns at most `limit` words of the text from a place on."""
         return self._text[first : first + limit]
 
 
 class LatestMatches(Matches):
-    """Copies from the most recent of the longest matches; a copy goes on beyond the text's end."""
+    """Copies from the most recent of the longest matches."""
 
     def continuation(self, limit: int) -> list[int]:
-        """Returns the words that followed the most recent match of the text's last words.
+        """Returns `limit` words, or none if the text's last word has not occurred before.
 
-        The longest match is used, and the last one of that length. Copying may reach the text's end
-        and then continues with the copied words: `a b a b` continues with `a b a b`...
-
-        Returns:
-          `limit` words, or none if the last word has not occurred before.
+        A copy that reaches the text's end begins again: `a b a b` continues with `a b a b`...
         """
         places = self.found()
         if not places:
@@ -92,11 +77,9 @@ class EarliestMatches(Matches):
     """
 
     def __init__(self, longest: int, shortest: int) -> None:
-        """Makes an index of an empty text; longest, shortest: words of a match, at least 1."""
         super().__init__(longest)
         self.shortest = shortest
 
     def continuation(self, limit: int) -> list[int]:
-        """Returns at most `limit` words; none without a match."""
         places = self.found(self.shortest)
         return self.copied(places[0], limit) if places else []

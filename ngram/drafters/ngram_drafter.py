@@ -16,20 +16,13 @@ from reference.policies.policy import Policy
 
 
 class NgramDrafter:
-    """Drafts from the rows of an n-gram model, over the target's vocabulary.
+    """Drafts from the rows of an n-gram model, which are as wide as the target's.
 
-    It reads only the last words of the text. An encoder-decoder model's text begins with special
-    tokens (T5's padding; BART's end of text and language) that are no words: the words after them
-    begin a sentence, as after `<s>`.
+    An encoder-decoder model's text begins with special tokens (T5's padding; BART's end of text and
+    language). They are left out: the words after them begin a sentence, as after `<s>`.
     """
 
     def __init__(self, rows: Rows, sampling: Sampling, *, device: torch.device, name: str) -> None:
-        """Makes the drafter.
-
-        rows: as wide as the target's rows.
-        sampling: settings of the draft, usually the target's own.
-        device: the target's device.
-        """
         self.rows = rows
         self.sampling = sampling
         self.device = device
@@ -57,11 +50,10 @@ class NgramDrafter:
         return draft_tokens(law_after, limit, policy, generator)
 
     def _last_words(self, text: Sequence[int]) -> list[int]:
-        """Returns the last words of a text, as many as the model can use."""
         return list(text[max(self._no_words, len(text) - self.rows.model.order) :])
 
     def _logits(self, texts: Sequence[Sequence[int]]) -> Tensor:
-        """Returns log-probabilities of the next word after each text, (texts, vocabulary)."""
+        """Returns log-probabilities of the next word after each text, shape (texts, width)."""
         with self._stopwatch:
             rows = [self.rows.log_row(self.rows.context(text)) for text in texts]
             # A single row needs no copy.

@@ -1,16 +1,14 @@
 """Suffix decoding: drafts the most frequent continuation of the text's suffixes.
 
-SuffixDecoding (Oliaro et al. 2024, section 4): every suffix of the text that occurred before drafts
-its likeliest continuation, and the draft with the most expected accepted tokens is used. The
+SuffixDecoding (Oliaro et al. 2024, section 4): every suffix of the text that occurred before gives
+a draft, its likeliest continuation; the draft with the most expected accepted tokens is used. The
 frequency of a token estimates its acceptance. A suffix of n tokens drafts at most n tokens, and
-both together are at most as long as the tree is deep. Earlier outputs have a tree of their own,
-whose draft is used if it expects more accepted tokens.
+both together are at most as long as the tree is deep. Earlier outputs have a tree of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 # vLLM's defaults.
 DEPTH, LEAST_CHANCE = 24, 0.1
@@ -21,15 +19,9 @@ TIE = 1e-9
 END = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Speculation:
-    """A continuation and its expected number of accepted tokens (the sum of probabilities)."""
-
-    tokens: list[int]
-    expected: float
-
-
-NONE = Speculation([], 0.0)
+Continuation = tuple[list[int], float]
+"""Tokens, and the expected number of them that is accepted: the sum of their probabilities."""
+NONE: Continuation = ([], 0.0)
 
 
 class Suffixes:
@@ -41,10 +33,8 @@ class Suffixes:
     def __init__(self, depth: int, earlier: Suffixes | None = None) -> None:
         """Makes an index of an empty text.
 
-        Args:
-          depth: depth of the tree: most tokens of a suffix and its continuation together, at least
-            2.
-          earlier: index of earlier outputs with the same depth; None if there are none.
+        depth: depth of the tree: most tokens of a suffix and its continuation together, at least 2.
+        earlier: an index of earlier outputs, with the same depth.
         """
         self.depth = depth
         self._earlier = earlier
@@ -53,13 +43,12 @@ class Suffixes:
 
     @classmethod
     def of_outputs(cls, outputs: Sequence[Sequence[int]], depth: int) -> Suffixes:
-        """Returns an index of earlier outputs, in the given order."""
+        """Returns an index of earlier outputs."""
         index = cls(depth)
         index.update([token for output in outputs for token in (*output, END)])
         return index
 
     def update(self, text: Sequence[int]) -> None:
-        """Replaces the indexed text by another; only the changed parts cost time."""
         common = max(min(len(self._text), len(text) - 1), 0)
         while len(self._text) > common:
             self._places[self._text.pop()].pop()
@@ -69,21 +58,21 @@ class Suffixes:
 
     def continuation(self, limit: int) -> list[int]:
         """Returns the first `limit` tokens of the best continuation."""
-        return self.speculation().tokens[:limit]
+        return self.best()[0][:limit]
 
-    def speculation(self) -> Speculation:
+    def best(self) -> Continuation:
         """Returns the best continuation; empty if the last token has not occurred before."""
         if not self._text:
             return NONE
-        own = self._after(self._text, self._places[self._text[-1]][:-1])
+        last = self._text[-1]
+        own = self._after(self._text, self._places[last][:-1])
         if self._earlier is None:
             return own
-        before = self._earlier._places.get(self._text[-1], [])
-        other = self._earlier._after(self._text, before)
-        return other if other.expected > own.expected + TIE else own
+        other = self._earlier._after(self._text, self._earlier._places.get(last, []))
+        return other if other[1] > own[1] + TIE else own
 
-    def _after(self, text: Sequence[int], places: Sequence[int]) -> Speculation:
-        """Returns this index's continuation of a text whose last token occurs at some places."""
+    def _after(self, text: Sequence[int], places: Sequence[int]) -> Continuation:
+        """Returns the best continuation of a text whose last token occurs at `places` here."""
         best, length = NONE, 1
         by_length: list[Sequence[int]] = []
         while places and length < self.depth:
@@ -95,14 +84,14 @@ class Suffixes:
             length += 1
         for length in range(len(by_length), 0, -1):
             most = min(length, self.depth - length)
-            if most > best.expected + TIE:
+            if most > best[1] + TIE:
                 found = self._likeliest(by_length[length - 1], most)
-                if found.expected > best.expected + TIE:
+                if found[1] > best[1] + TIE:
                     best = found
         return best
 
-    def _likeliest(self, places: Sequence[int], most: int) -> Speculation:
-        """Returns the continuation by the most frequent token after these places, repeatedly."""
+    def _likeliest(self, places: Sequence[int], most: int) -> Continuation:
+        """Returns the likeliest continuation after these places, of at most `most` tokens."""
         tokens: list[int] = []
         chance, expected, last = 1.0, 0.0, len(self._text) - 1
         while len(tokens) < most:
@@ -123,4 +112,4 @@ class Suffixes:
             tokens.append(likeliest)
             expected += chance
             places = [place for place in places if self._text[place] == likeliest]
-        return Speculation(tokens, expected)
+        return tokens, expected

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.formats.arpa_lines import LineError, Lines, parse_lines
+from ngram.formats.arpa_lines import LineError, parse_lines
 from ngram.rows.words import MAX_ORDER, NAMES, UNKNOWN, Grams, word_name
 from reference.atomic import whole_file
 from reference.reading import limited
@@ -139,7 +139,7 @@ class _Reader:
             yield piece[:end], number
             count -= number
 
-    def _parsed(self, piece: bytes, *, order: int, highest: bool, missing: int) -> Lines:
+    def _parsed(self, piece: bytes, *, order: int, highest: bool, missing: int) -> Grams:
         try:
             return parse_lines(piece, order=order, highest=highest)
         except LineError as error:

@@ -1,13 +1,12 @@
-"""Parses the n-gram lines of ARPA files: many at once, or one by one if any line is unusual."""
+"""Parses the n-gram lines of ARPA files: many at once, or one by one if a line is unusual."""
 
 import math
 import re
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.rows.words import BEGIN, END, NAMES, UNKNOWN, word_name
+from ngram.rows.words import BEGIN, END, NAMES, UNKNOWN, Grams, word_name
 
 # Numbers in place of the named words while a piece of a file is parsed as integers.
 STAND_INS = {word: np.iinfo(np.int32).max - place for place, word in enumerate(NAMES)}
@@ -18,18 +17,8 @@ TAB, NEWLINE, SPACE, ZERO = b"\t\n 0"
 TOKEN_ID = re.compile(rb"0|[1-9][0-9]{0,9}")
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """The content of parsed n-gram lines.
-
-    words: shape (lines, order), int32.
-    log10_probability: shape (lines,), float64.
-    log10_backoff: shape (lines,), float64; 0 for a line without it.
-    """
-
-    words: NDArray[np.int32]
-    log10_probability: NDArray[np.float64]
-    log10_backoff: NDArray[np.float64]
+Parsed = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]
+"""Words, shape (lines, order), log10 probabilities, and log10 back-off weights (0 where none)."""
 
 
 class LineError(ValueError):
@@ -40,22 +29,20 @@ class LineError(ValueError):
         self.line = line
 
 
-def parse_lines(piece: bytes, *, order: int, highest: bool) -> Lines:
-    """Returns the content of whole n-gram lines.
+def parse_lines(piece: bytes, *, order: int, highest: bool) -> Grams:
+    """Returns the n-grams of whole lines, each with its newline.
 
-    Args:
-      piece: lines, each with its newline.
-      order: number of words in each n-gram.
-      highest: whether this is the model's highest order, which has no back-off weights.
+    highest: whether this is the model's highest order, which has no back-off weights.
     """
     lines = _parse_together(piece, order)
     if lines is None or _wrong(lines, order=order, highest=highest).any():
-        return _parse_each(piece, order=order, highest=highest)
-    return lines
+        lines = _parse_each(piece, order=order, highest=highest)
+    words, probability, backoff = lines
+    return Grams(words, probability, None if highest else backoff)
 
 
-def _parse_together(piece: bytes, order: int) -> Lines | None:
-    """Returns the content of lines; None if a line differs from the style of our writer."""
+def _parse_together(piece: bytes, order: int) -> Parsed | None:
+    """Returns the content of lines; None if one of them differs from our writer's style."""
     bytes_ = np.frombuffer(piece, np.uint8)
     newlines = np.flatnonzero(bytes_ == NEWLINE)
     tabs = np.flatnonzero(bytes_ == TAB)
@@ -83,11 +70,11 @@ def _parse_together(piece: bytes, order: int) -> Lines | None:
     at = np.cumsum(fields) - fields
     backoff = np.zeros(len(newlines))
     backoff[fields == 2] = numbers[at[fields == 2] + 1]
-    return Lines(words.reshape(-1, order), numbers[at], backoff)
+    return words.reshape(-1, order), numbers[at], backoff
 
 
 def _integers(words: NDArray[np.uint8]) -> NDArray[np.int32] | None:
-    """Returns the words of all lines; None if any is neither an id nor a special word."""
+    """Returns the words of all lines; None if one is neither an id nor a special word."""
     text = words.tobytes()
     for word, stand_in in STAND_INS.items():
         name, digits = word_name(word).encode(), str(stand_in).encode()
@@ -96,7 +83,7 @@ def _integers(words: NDArray[np.uint8]) -> NDArray[np.int32] | None:
         text = text.replace(name, digits)
     if text.translate(None, b"0123456789 \t"):
         return None
-        # A leading zero is another spelling of an id.
+    # A leading zero is another spelling of an id.
     digit = words >= ZERO
     if ((words[1:-1] == ZERO) & ~digit[:-2] & digit[2:]).any():
         return None
@@ -113,7 +100,7 @@ def _integers(words: NDArray[np.uint8]) -> NDArray[np.int32] | None:
 
 
 def _floats(numbers: NDArray[np.uint8]) -> NDArray[np.float64] | None:
-    """Returns the numbers of all lines; None if any is not a number."""
+    """Returns the numbers of all lines; None if one is not a number."""
     text = numbers.tobytes()
     if text.translate(None, b"0123456789.+-eE \t\n"):
         return None
@@ -123,21 +110,21 @@ def _floats(numbers: NDArray[np.uint8]) -> NDArray[np.float64] | None:
         return None
 
 
-def _wrong(lines: Lines, *, order: int, highest: bool) -> NDArray[np.bool_]:
+def _wrong(lines: Parsed, *, order: int, highest: bool) -> NDArray[np.bool_]:
     """Returns which lines have values that no model can have, shape (lines,)."""
-    wrong = ~np.isfinite(lines.log10_probability) | (lines.log10_probability > 0)
-    wrong |= ~np.isfinite(lines.log10_backoff)
+    words, probability, backoff = lines
+    wrong = ~np.isfinite(probability) | (probability > 0) | ~np.isfinite(backoff)
     if highest:
-        wrong |= lines.log10_backoff != 0
+        wrong |= backoff != 0
     if order > 1:
-        wrong |= (lines.words == UNKNOWN).any(axis=1)
-        wrong |= (lines.words[:, 1:] == BEGIN).any(axis=1)
-        wrong |= (lines.words[:, :-1] == END).any(axis=1)
+        wrong |= (words == UNKNOWN).any(axis=1)
+        wrong |= (words[:, 1:] == BEGIN).any(axis=1)
+        wrong |= (words[:, :-1] == END).any(axis=1)
     return wrong
 
 
-def _parse_each(piece: bytes, *, order: int, highest: bool) -> Lines:
-    """Returns the content of lines, parsed one by one."""
+def _parse_each(piece: bytes, *, order: int, highest: bool) -> Parsed:
+    """Returns the content of lines, parsed one by one; LineError for the first wrong one."""
     words, probabilities, backoffs = [], [], []
     for number, line in enumerate(piece.splitlines()):
         try:
@@ -155,9 +142,8 @@ def _parse_each(piece: bytes, *, order: int, highest: bool) -> Lines:
             _check_values(words[-1], probabilities[-1], backoffs[-1], highest=highest)
         except ValueError as error:
             raise LineError(number, str(error)) from error
-    return Lines(
-        np.array(words, np.int32).reshape(-1, order), np.array(probabilities), np.array(backoffs)
-    )
+    ids = np.array(words, np.int32).reshape(-1, order)
+    return ids, np.array(probabilities), np.array(backoffs)
 
 
 def _number(field: bytes, name: str) -> float:

@@ -17,17 +17,15 @@ FORMAT = "specplan n-gram description 1"
 class Description:
     """How an n-gram model was made.
 
-    arpa: SHA-256 of the described ARPA file.
-    tokenizer: name by which the tokenizer was loaded; `specplan ngram train` writes a folder's
-      absolute path.
+    arpa: SHA-256 of the ARPA file.
+    tokenizer: name by which the tokenizer was loaded; a folder's absolute path.
     fingerprint: fingerprint of the tokenizer.
-    order: words in the longest n-grams.
+    order: number of words in the longest n-grams.
     prune: by order, n-grams with this count or less were dropped.
     estimator: "own" or "lmplz".
     fallback_orders: orders for which the corpus was too small to estimate discounts.
     texts, tokens: size of the corpus.
     ngrams: number of n-grams by order.
-    smoothing: "kneser-ney", or "katz" for Katz's back-off.
     """
 
     arpa: str
@@ -44,22 +42,17 @@ class Description:
 
 
 def content_hash(path: Path) -> str:
-    """Returns the SHA-256 of a file's content, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fingerprint(tokenizer: Any) -> str:
-    """Returns a hash of a tokenizer's tokens, their ids and its end-of-text token.
-
-    Tokenizers with the same fingerprint give the same ids.
-    """
+    """Returns a hash of a tokenizer's tokens, their ids and its end-of-text token."""
     content = json.dumps([sorted(tokenizer.get_vocab().items()), tokenizer.eos_token_id])
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def description_path(path: Path) -> Path:
-    """Returns the path of an ARPA file's description."""
     return path.with_name(f"{path.name}.json")
 
 
@@ -71,11 +64,7 @@ def write_description(path: Path, description: Description) -> None:
 
 
 def read_description(path: Path) -> Description | None:
-    """Returns the description of an ARPA file; None if there is none.
-
-    Raises:
-      ValueError: if the description's file has other content.
-    """
+    """Returns the description of an ARPA file; None if there is none."""
     place = description_path(path)
     if not place.exists():
         return None
@@ -83,19 +72,15 @@ def read_description(path: Path) -> Description | None:
         data = read_json(place)
         if data.pop("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT!r}")
-        for name in ("prune", "fallback_orders", "ngrams"):
-            data[name] = tuple(data[name])
+        for field in ("prune", "fallback_orders", "ngrams"):
+            data[field] = tuple(data[field])
         return Description(**data)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{place} must describe an n-gram model: {error}") from error
 
 
 def require_tokenizer(path: Path, tokenizer: Any, *, name: str) -> None:
-    """Refuses an ARPA file that was trained with another tokenizer than the target's.
-
-    Raises:
-      ValueError: if the tokenizers differ, or if the file has no description.
-    """
+    """Refuses an ARPA file whose description names another tokenizer than the target's."""
     description = read_description(path)
     if description is None:
         raise ValueError(

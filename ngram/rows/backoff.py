@@ -17,13 +17,11 @@ Keys = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The n-grams of one order, sorted by their words.
+    """The n n-grams of one order, sorted by their words; logarithms are natural.
 
     words: last word of each n-gram, shape (n,), int32.
-    log_probability: natural logarithm; probability of the last word given the words before it,
-      shape (n,), float32.
-    log_backoff: natural logarithm of the back-off weight, shape (n,), float32; empty for the
-      highest order.
+    log_probability: probability of the last word given the words before it, shape (n,), float32.
+    log_backoff: back-off weight, shape (n,), float32; empty for the highest order.
     first: the continuations of n-gram i are entries first[i] to first[i + 1] of the next order,
       shape (n + 1,), int64; empty for the highest order.
     """
@@ -43,8 +41,7 @@ class BackoffModel:
     where h' is the context without its first word, and backoff(h) is 1 if h is not listed.
 
     levels: n-grams by order, from 1 up.
-    number: index of each word among the unigrams, -1 for an id that is not one; shape (ids + 3,),
-      indexed by the word itself (negative codes count from the end).
+    number: index of each word among the unigrams, or -1; shape (ids + 3,), indexed by the word.
     """
 
     levels: tuple[Level, ...]
@@ -52,7 +49,7 @@ class BackoffModel:
 
     @property
     def order(self) -> int:
-        """Words in the longest n-grams."""
+        """Number of words in the longest n-grams."""
         return len(self.levels)
 
     @property
@@ -70,14 +67,10 @@ class BackoffModel:
         )
 
     def slices(self, context: Sequence[int]) -> list[tuple[float, int, int]]:
-        """Returns the listed continuations of each suffix of a context, the shortest suffix first.
+        """Returns the continuations of each suffix of a context, the shortest suffix first.
 
-        Args:
-          context: the words so far; only the last order - 1 are used.
-
-        Returns:
-          for each suffix of n words: its log back-off weight (0 if it is not listed), and the
-          range (first, last + 1) of its continuations among the n-grams of order n + 1.
+        For a suffix of n words: its log back-off weight (0 if it is not listed), and the range
+        (first, last + 1) of its continuations among the n-grams of order n + 1.
         """
         found = []
         for length in range(1, min(len(context), self.order - 1) + 1):
@@ -109,7 +102,10 @@ class BackoffModel:
 
 
 def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
-    """Returns a model of n-grams, given by order from 1 up; each order is read once."""
+    """Returns the model of n-grams; `source` is the file's name, for messages.
+
+    orders: n-grams by order, from 1 up.
+    """
     levels: list[Level] = []
     number = np.empty(0, np.int32)
     # The n-grams of each order as keys: context index times number of unigrams, plus word index.
@@ -159,11 +155,8 @@ def _numbered(words: Keys, *, source: str) -> NDArray[np.int32]:
 
 
 def _places(number: NDArray[np.int32], words: NDArray[np.int32]) -> Keys:
-    """Returns each word's index among the unigrams, -1 if it is not one.
-
-    Ids beyond the unigrams must not be looked up, because the last three entries of number belong
-    to the words with negative codes.
-    """
+    """Returns each word's index among the unigrams, or -1."""
+    # Larger ids must not be looked up: the last three entries belong to the special words.
     beyond = words >= len(number) + UNKNOWN
     return np.where(beyond, -1, number[np.where(beyond, UNKNOWN, words)]).astype(np.int64)
 
@@ -183,7 +176,7 @@ def _contexts(grams: Grams, number: NDArray[np.int32], keys: list[Keys], *, sour
 
 
 def _refuse(grams: Grams, wrong: NDArray[np.bool_], reason: str, *, source: str) -> None:
-    """Refuses n-grams if any is wrong; the message names the first wrong one."""
+    """Refuses n-grams if one is wrong; the message names the first wrong one."""
     if not wrong.any():
         return
     row = int(wrong.argmax())
@@ -192,7 +185,7 @@ def _refuse(grams: Grams, wrong: NDArray[np.bool_], reason: str, *, source: str)
 
 
 def pack(model: BackoffModel) -> dict[str, NDArray[Any]]:
-    """Returns a model's arrays by name."""
+    """Returns a model's arrays by name, for `unpack`."""
     return {"number": model.number} | {
         f"{name}_{order}": getattr(level, name)
         for order, level in enumerate(model.levels, start=1)
@@ -201,7 +194,6 @@ def pack(model: BackoffModel) -> dict[str, NDArray[Any]]:
 
 
 def unpack(arrays: Mapping[str, NDArray[Any]]) -> BackoffModel:
-    """Returns the model of arrays that `pack` returned."""
     orders = sum(name.startswith("words_") for name in arrays)
     levels = (
         Level(*(arrays[f"{name}_{order}"] for name in _ARRAYS)) for order in range(1, orders + 1)

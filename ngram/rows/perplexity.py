@@ -21,8 +21,8 @@ class Score:
 
     words: number of scored tokens and ends of text.
     unknown: number of words that the model lacks.
-    log_probability: natural logarithm, summed over all words.
-    known_log_probability: natural logarithm, summed over the words that the model has.
+    log_probability: sum of natural logarithms over all words.
+    known_log_probability: sum of natural logarithms over the words that the model has.
     """
 
     words: int
@@ -32,12 +32,11 @@ class Score:
 
     @property
     def perplexity(self) -> float:
-        """exp of the mean of -log p over all words."""
         return math.exp(-self.log_probability / self.words)
 
     @property
     def known_perplexity(self) -> float:
-        """exp of the mean of -log p over the words that the model has; NaN if it has none."""
+        """The perplexity of the words that the model has; NaN if it has none."""
         known = self.words - self.unknown
         return math.exp(-self.known_log_probability / known) if known > 0 else math.nan
 
@@ -45,9 +44,9 @@ class Score:
 def score_rows(
     rows: Rows, sentences: NDArray[np.int32], step: Callable[[int], object] = lambda _: None
 ) -> Score:
-    """Returns the score of a corpus by whole rows, as a drafter reads them.
+    """Returns the score of a corpus by the rows that a drafter reads.
 
-    sentences: token ids, in the form of `count_ngrams`.
+    sentences: the ids of all texts in sequence, each text followed by END.
     step: called after each text with its number of words.
     """
     model = rows.model
@@ -67,7 +66,7 @@ def score_rows(
 
 
 def load_kenlm(path: Path) -> Any:
-    """Returns KenLM's model of an ARPA file or a binary; ValueError if KenLM cannot load it."""
+    """Returns KenLM's model of an ARPA file or binary; ValueError if KenLM cannot load it."""
     import kenlm
 
     config = kenlm.Config()
@@ -80,7 +79,7 @@ def load_kenlm(path: Path) -> Any:
 
 
 def score_kenlm(path: Path, sentences: NDArray[np.int32]) -> Score:
-    """Returns KenLM's score of a corpus. Each unknown word gets all of `<unk>`'s probability.
+    """Returns KenLM's score of a corpus, which gives `<unk>`'s probability to each unknown word.
 
     path: an ARPA file of order 2 to 6, or a binary built from it.
     """

@@ -1,4 +1,4 @@
-"""Rows q(. | context) over a tokenizer's whole vocabulary, by vectorised back-off."""
+"""Next-token distributions of n-gram models over a tokenizer's whole vocabulary."""
 
 import math
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ Row = NDArray[np.float32]
 class Rows:
     """Next-token distributions of an n-gram model over token ids.
 
-    `</s>` is the end-of-text id. `<s>` is not a token and has probability 0. The probability of
-    `<unk>` is divided equally among the ids that the model lacks (KenLM gives all of it to each).
-    If the model lacks no id, it is divided among all ids in proportion.
+    `</s>` is the end-of-text id; `<s>` has probability 0. The probability of `<unk>` is divided
+    equally among the ids that the model lacks (KenLM gives all of it to each of them). If the model
+    lacks none, it is divided among all ids in proportion.
     """
 
     def __init__(
@@ -26,12 +26,8 @@ class Rows:
     ) -> None:
         """Connects a model with the vocabulary of its tokenizer.
 
-        width: width of the rows. Ids beyond the tokenizer's have probability 0, ids beyond the
-          width are cut off. None: the number of the tokenizer's ids.
-
-        Raises:
-          ValueError: if the model has ids that the tokenizer lacks, or if it lists the end-of-text
-            id by its number instead of as `</s>`.
+        width: width of the rows; None: the number of the tokenizer's ids. Ids beyond the
+          tokenizer's have probability 0; ids beyond the width are cut off.
         """
         tokens, end = vocabulary.tokens, vocabulary.end
         if model.ids > tokens:
@@ -60,9 +56,9 @@ class Rows:
         return self  # nothing in it changes
 
     def context(self, text: Sequence[int]) -> list[int]:
-        """Returns the words of a text that its next token depends on, for `log_row`.
+        """Returns the last words of a text, on which its next token depends.
 
-        A text begins with `<s>`, and so does the part after an end of text within it.
+        `<s>` precedes the text, and the part after an end of text within it.
         """
         reach = self.model.order - 1
         words: list[int] = []
@@ -77,8 +73,7 @@ class Rows:
     def log_row(self, context: Sequence[int]) -> Row:
         """Returns the natural logarithm of the next token's distribution, shape (width,).
 
-        Args:
-          context: words; only the last order - 1 are used.
+        context: the words before it; only the last order - 1 are used.
         """
         slices = self.model.slices(context)
         weight = sum(backoff for backoff, _, _ in slices)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Negative, so that they index the last three entries of an array of length tokens + 3.
+# Codes of the special words; they index the last three entries of an array of length tokens + 3.
 UNKNOWN = -3
 BEGIN = -2
 END = -1
@@ -16,17 +16,13 @@ MAX_ORDER = 6
 
 
 def check_order(order: int) -> None:
-    """Refuses orders beyond the limit of KenLM's programs.
-
-    Raises:
-      ValueError: if order is out of range.
-    """
+    """Refuses orders beyond the limit of KenLM's programs."""
     if not 1 <= order <= MAX_ORDER:
         raise ValueError(f"order must lie in [1, {MAX_ORDER}], got {order}")
 
 
 def word_name(word: int) -> str:
-    """Returns a word's name in an ARPA file."""
+    """Returns a word as an ARPA file writes it."""
     return NAMES[word] if word < 0 else str(word)
 
 
@@ -34,12 +30,11 @@ def word_name(word: int) -> str:
 class Grams:
     """All n-grams of one order, in any sequence.
 
-    words: shape (n, order), int32; ids, or negative codes of `ngram.rows.words`.
-    log10_probability: probability of the last word given the words before it, shape (n,), float64,
-      <= 0.
+    words: ids, or the codes of special words, shape (n, order), int32.
+    log10_probability: probability of the last word given the words before it, shape (n,), float64.
     log10_backoff: back-off weight after these words, shape (n,), float64; None for a model's
       highest order.
-    first_line: number of the file's line with the first n-gram; 0 if not read from a file.
+    first_line: the line of the file with the first n-gram; 0 without a file.
     """
 
     words: NDArray[np.int32]
@@ -49,7 +44,7 @@ class Grams:
 
     @property
     def order(self) -> int:
-        """Words in each n-gram."""
+        """Number of words in each n-gram."""
         return int(self.words.shape[1])
 
     def __len__(self) -> int:
@@ -80,11 +75,7 @@ class Vocabulary:
 
 
 def vocabulary_of(tokenizer: Any) -> Vocabulary:
-    """Returns the ids of a Hugging Face tokenizer.
-
-    Raises:
-      ValueError: if it has no end of text.
-    """
+    """Returns the ids of a Hugging Face tokenizer, which must have an end-of-text token."""
     if tokenizer.eos_token_id is None:
         raise ValueError("a tokenizer must have an end-of-text token (eos_token), got none")
     return Vocabulary(len(tokenizer), tokenizer.eos_token_id, tokenizer.bos_token_id)

@@ -1,4 +1,4 @@
-"""Corpora: files and folders become texts, and texts become sentences of token ids."""
+"""Reads the files of a corpus, and turns their texts into token ids."""
 
 import gzip
 import json
@@ -20,24 +20,16 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 CHARACTERS_AT_ONCE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusText:
-    """One document.
-
-    text: the content of a file, or of one line of a .jsonl file.
-    replaced: number of unreadable byte sequences and halves of surrogate pairs that were replaced.
-    """
-
-    text: str
-    replaced: int
+Document = tuple[str, int]
+"""A text, and the number of unreadable parts in it (bytes, surrogate halves) that were replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """A corpus in token ids.
 
-    sentences: all texts in sequence, each followed by END, shape (tokens + texts,), int32.
-    replaced: number of unreadable sequences that were replaced, in all texts.
+    sentences: the ids of all texts in sequence, each text followed by END; int32.
+    replaced: number of unreadable parts that were replaced.
     """
 
     sentences: NDArray[np.int32]
@@ -50,17 +42,14 @@ class Corpus:
 
     @property
     def tokens(self) -> int:
-        """Number of ids, without the ends of texts."""
+        """Number of ids; ends of texts do not count."""
         return len(self.sentences) - self.texts
 
 
 def corpus_files(sources: Sequence[str], pattern: str | None = None) -> list[Path]:
-    """Returns the files of a corpus: the given files, and those in the given folders, sorted.
+    """Returns the given files and, sorted, the files in the given folders; refuses to find none.
 
     pattern: selects a folder's files, for example `**/*.md`; None: all files with a known suffix.
-
-    Raises:
-      ValueError: if a source does not exist, or if no file is found.
     """
     files: list[Path] = []
     for source in sources:
@@ -82,7 +71,7 @@ def corpus_files(sources: Sequence[str], pattern: str | None = None) -> list[Pat
     return files
 
 
-def read_texts(files: Iterable[Path]) -> Iterator[CorpusText]:
+def read_texts(files: Iterable[Path]) -> Iterator[Document]:
     """Yields the documents of files: one per line of a .jsonl file, else one per file.
 
     Files named .gz are unpacked. A .jsonl line has a field `text`, `prompt`, or `turns` (joined by
@@ -93,10 +82,9 @@ def read_texts(files: Iterable[Path]) -> Iterator[CorpusText]:
         if path.name.removesuffix(".gz").endswith(".jsonl"):
             for number, line in enumerate(content.splitlines(), start=1):
                 if line.strip():
-                    decoded = _decoded(line)
-                    where = f"{path} line {number}"
-                    whole = _whole(_json_text(decoded.text, where))
-                    yield CorpusText(whole.text, decoded.replaced + whole.replaced)
+                    decoded, replaced = _decoded(line)
+                    text, halves = _whole(_json_text(decoded, f"{path} line {number}"))
+                    yield text, replaced + halves
         else:
             yield _decoded(content)
 
@@ -111,16 +99,15 @@ def _bytes(path: Path) -> bytes:
         raise ValueError(f"corpus file {path} must be whole gzip, got: {error}") from error
 
 
-def _decoded(content: bytes) -> CorpusText:
+def _decoded(content: bytes) -> Document:
     text = content.decode("utf-8", errors="replace")
-    replaced = text.count(REPLACEMENT) - content.count(REPLACEMENT.encode())
-    return CorpusText(text, replaced)
+    return text, text.count(REPLACEMENT) - content.count(REPLACEMENT.encode())
 
 
-def _whole(text: str) -> CorpusText:
+def _whole(text: str) -> Document:
     """Returns text without halves of surrogate pairs: JSON allows them, tokenizers do not."""
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return CorpusText(whole, whole.count(REPLACEMENT) - text.count(REPLACEMENT))
+    return whole, whole.count(REPLACEMENT) - text.count(REPLACEMENT)
 
 
 def _json_text(line: str, where: str) -> str:
@@ -128,33 +115,30 @@ def _json_text(line: str, where: str) -> str:
         record: Any = json.loads(line)
     except json.JSONDecodeError as error:
         raise ValueError(f"{where} must be JSON, got: {error}") from error
-    for name in JSON_FIELDS:
-        if isinstance(record, dict) and name in record:
-            value = record[name]
-            if name == "turns" and isinstance(value, list):
+    for field in JSON_FIELDS:
+        if isinstance(record, dict) and field in record:
+            value = record[field]
+            if field == "turns" and isinstance(value, list):
                 value = "\n".join(map(str, value))
             if isinstance(value, str):
                 return value
-            raise ValueError(f"{where}: field {name} must be text, got {type(value).__name__}")
+            raise ValueError(f"{where}: field {field} must be text, got {type(value).__name__}")
     raise ValueError(f"{where} must have a field {', '.join(JSON_FIELDS)}, got none of them")
 
 
-def encode_texts(texts: Iterable[CorpusText], tokenizer: Any) -> Corpus:
-    """Returns texts as sentences of token ids; one batch of texts is in memory at a time.
+def encode_texts(texts: Iterable[Document], tokenizer: Any) -> Corpus:
+    """Returns texts in token ids; one batch of texts is in memory at a time.
 
-    A text that contains the tokenizer's beginning-of-text or end-of-text token is divided there.
-    Texts without tokens are left out.
-
-    Raises:
-      ValueError: if the tokenizer has no end-of-text token, or if no text has tokens.
+    A text is divided where it contains the tokenizer's beginning-of-text or end-of-text token.
+    Texts without tokens are left out; a corpus without tokens is refused.
     """
     breaks = np.array(sorted(vocabulary_of(tokenizer).breaks), np.int32)
     parts = [np.empty(0, np.int32)]
     replaced = 0
     for batch in _batches(texts):
-        replaced += sum(text.replaced for text in batch)
+        replaced += sum(count for _, count in batch)
         encoded = tokenizer(
-            [text.text for text in batch],
+            [text for text, _ in batch],
             add_special_tokens=False,
             return_attention_mask=False,
             verbose=False,
@@ -170,13 +154,13 @@ def encode_texts(texts: Iterable[CorpusText], tokenizer: Any) -> Corpus:
     return corpus
 
 
-def _batches(texts: Iterable[CorpusText]) -> Iterator[list[CorpusText]]:
-    """Yields lists of texts, each list with about CHARACTERS_AT_ONCE characters."""
-    batch: list[CorpusText] = []
+def _batches(texts: Iterable[Document]) -> Iterator[list[Document]]:
+    """Yields lists of texts with about CHARACTERS_AT_ONCE characters each."""
+    batch: list[Document] = []
     characters = 0
     for text in texts:
         batch.append(text)
-        characters += len(text.text)
+        characters += len(text[0])
         if characters >= CHARACTERS_AT_ONCE:
             yield batch
             batch, characters = [], 0

@@ -13,15 +13,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class NgramCounts:
-    """The distinct n-grams of one order in a corpus, sorted by their words.
+    """The distinct n-grams of one order in a corpus, sorted by their words; arrays of shape (n,).
 
-    An n-gram consists of a context, which is an n-gram of the order below, and a word.
-
-    word: index into the vocabulary, shape (n,).
-    context: index among the n-grams of the order below (without the last word).
-    suffix: index among the n-grams of the order below (without the first word).
+    word: index of the last word in the vocabulary.
+    context: index, in the order below, of the n-gram without its last word.
+    suffix: index, in the order below, of the n-gram without its first word.
     raw: number of occurrences.
-    adjusted: raw for the highest order and for n-grams that begin a text; else the number of
+    adjusted: `raw` for the highest order and for n-grams that begin a text; else the number of
       distinct words before the n-gram (Kneser and Ney 1995; Chen and Goodman 1999, section 3).
     tallied: adjusted counts as `lmplz` uses them for its discounts; see `_tallied`.
     """
@@ -37,16 +35,8 @@ class NgramCounts:
         return len(self.word)
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusCounts:
-    """Counts of a corpus for orders 1 to N.
-
-    vocabulary: words, sorted, shape (words,), int32: `<unk>`, `<s>`, `</s>` and all ids that occur.
-    orders: counts by order, from 1 up.
-    """
-
-    vocabulary: NDArray[np.int32]
-    orders: tuple[NgramCounts, ...]
+CorpusCounts = tuple[NDArray[np.int32], list[NgramCounts]]
+"""The sorted words of a corpus, with `<unk>`, `<s>` and `</s>`, and its counts by order."""
 
 
 def count_ngrams(
@@ -56,10 +46,8 @@ def count_ngrams(
 
     Each text is preceded by one `<s>`, and n-grams do not cross texts. Each order is one sort of
     64-bit keys: the rank of the first n-1 words times the vocabulary size, plus the last word.
-    sentences: the ids of all texts in sequence, each text followed by END; shape (tokens,).
 
-    Raises:
-      ValueError: if there is no text.
+    sentences: the ids of all texts in sequence, at least one text, each followed by END.
     """
     if len(sentences) == 0:
         raise ValueError("a corpus must have at least one text, got none")
@@ -106,14 +94,13 @@ def count_ngrams(
             adjusted = np.where(beginnings[n - 1], raw, extensions)
             tallied = _tallied(adjusted, raw, last_nodes[n - 1 : n])
         counts.append(NgramCounts(own, context, suffix, raw, adjusted, tallied))
-    return CorpusCounts(vocabulary, tuple(counts))
+    return vocabulary, counts
 
 
 def _tallied(adjusted: Ints, raw: Ints, last: list[int]) -> Ints:
-    """Returns the adjusted counts as `lmplz` uses them.
+    """Returns the adjusted counts, with the raw count of the n-gram that `lmplz` processes last.
 
-    It uses the raw count for the very last n-gram of each lower order, in its own sequence of
-    n-grams. This has no effect on a large corpus, but visibly changes discounts on a small one.
+    `lmplz` does so in each lower order. It visibly changes the discounts of a small corpus.
     """
     tallied = adjusted.copy()
     tallied[last] = raw[last]
@@ -121,10 +108,10 @@ def _tallied(adjusted: Ints, raw: Ints, last: list[int]) -> Ints:
 
 
 def _last_of_lmplz(word: Ints, since: Ints, *, order: int, vocabulary: NDArray[np.int32]) -> int:
-    """Returns the position of the end of the n-gram that `lmplz` processes last.
+    """Returns the position of the last word of the n-gram that `lmplz` processes last.
 
-    `lmplz` numbers words as they first occur (`</s>` and `<s>` first of all) and sorts n-grams by
-    their last word, then by the word before it, and so on.
+    `lmplz` numbers words as they first occur (`</s>` and `<s>` before all others) and sorts n-grams
+    by their last word, then by the word before it, and so on.
     """
     first = np.zeros(len(vocabulary), np.int64)
     first[word[::-1]] = np.arange(len(word))[::-1]

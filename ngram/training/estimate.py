@@ -1,12 +1,11 @@
 """Smoothed models from counts: the common part of Kneser-Ney and Katz.
 
-Both proceed from low to high orders. An n-gram's probability combines its own share of its
-context's count with the probability of its last word after the shorter context. A context has a
-weight for words that never followed it.
+Both go from low to high orders. An n-gram's probability combines its share of its context's count
+with the probability of its last word after the shorter context. Each context has a weight for words
+that never followed it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -27,13 +26,25 @@ Discounts = tuple[float, ...]
 class Smoother(Protocol):
     """Turns counts into probabilities, one order at a time.
 
-    Example: additive smoothing would return (count + 1) / (count of context + words) as
-    `higher_order`'s probabilities, and has neither discounts nor a fallback for them.
+    Example: a smoother that ignores the context, and gives all seen words one probability.
+
+      >>> from ngram.training.counts import count_ngrams
+      >>> class Level(Smoother):
+      ...     fallback = ()
+      ...     def discounts(self, table):
+      ...         return ()
+      ...     def first_order(self, table, keep, vocabulary, discounts):
+      ...         return np.full(len(keep), 1 / (len(keep) - 1))
+      ...     def higher_order(self, table, keep, lower, discounts):
+      ...         return lower[table.suffix], np.ones(len(lower))
+      >>> grams, _ = estimate(count_ngrams(np.array([5, 6, -1], np.int32), order=2), Level())
+      >>> (10 ** grams[0].log10_probability).round(2).tolist()  # <unk> <s> </s> 5 6
+      [0.25, 1.0, 0.25, 0.25, 0.25]
     """
 
     @property
     def fallback(self) -> Discounts:
-        """The discounts for an order whose counts are too few to estimate them."""
+        """The discounts of an order whose counts are too few to estimate them."""
 
     def discounts(self, table: NgramCounts) -> Discounts | None:
         """Returns an order's discounts, or None if they are undefined."""
@@ -41,42 +52,20 @@ class Smoother(Protocol):
     def first_order(
         self, table: NgramCounts, keep: Bools, vocabulary: Words, discounts: Discounts
     ) -> Floats:
-        """Returns the probability of each word, shape (words,); the entry of `<s>` is not used."""
+        """Returns the probability of each word, shape (words,); `<s>` may have any."""
 
     def higher_order(
         self, table: NgramCounts, keep: Bools, lower: Floats, discounts: Discounts
     ) -> tuple[Floats, Floats]:
         """Returns each n-gram's probability and each context's weight.
 
-        Args:
-          table: counts of the n n-grams of this order.
-          keep: which n-grams the model keeps, shape (n,).
-          lower: probabilities of the order below, shape (contexts,).
-          discounts: discounts of this order.
+        keep: which of the table's n n-grams the model keeps, shape (n,).
+        lower: probabilities of the order below, shape (contexts,).
         """
 
 
-@dataclass(frozen=True, slots=True)
-class NgramEstimate:
-    """A smoothed model.
-
-    grams: kept n-grams by order, from 1 up.
-    discounts: by order. Kneser-Ney: discounts of counts 1, 2 and 3 or more. Katz: factors of counts
-      1 to 5.
-    fallback_orders: orders for which the corpus was too small to estimate discounts.
-    """
-
-    grams: tuple[Grams, ...]
-    discounts: tuple[Discounts, ...]
-    fallback_orders: tuple[int, ...]
-
-
 def prune_thresholds(prune: Sequence[int], order: int) -> tuple[int, ...]:
-    """Returns a threshold for each order; the last given one also holds for all higher orders.
-
-    Raises:
-      ValueError: if there are more thresholds than orders, one is negative, or they decrease.
-    """
+    """Returns a threshold for each order; the last given one also holds for all higher orders."""
     if len(prune) > order:
         raise ValueError(f"prune must have at most {order} counts, one an order, got {len(prune)}")
     if any(count < 0 for count in prune):
@@ -89,27 +78,27 @@ def prune_thresholds(prune: Sequence[int], order: int) -> tuple[int, ...]:
 
 def estimate(
     counts: CorpusCounts, smoother: Smoother, *, prune: Sequence[int] = ()
-) -> NgramEstimate:
-    """Returns the smoothed model of a corpus.
+) -> tuple[list[Grams], tuple[int, ...]]:
+    """Returns a smoothed model's n-grams by order, and the orders with fallback discounts.
 
-    prune: by order, n-grams with this count or less are dropped; none by default. The discounts
-      are estimated before. `<unk>`, `<s>` and `</s>` are always kept.
+    These are the orders for which the corpus is too small to estimate discounts.
+
+    prune: by order, n-grams with this count or less are dropped; none by default. Discounts are
+      estimated before. `<unk>`, `<s>` and `</s>` are always kept.
     """
-    thresholds = prune_thresholds(prune, len(counts.orders))
-    vocabulary = counts.vocabulary
+    vocabulary, tables = counts
+    thresholds = prune_thresholds(prune, len(tables))
     words = vocabulary[:, None]
     kept: list[tuple[Words, Floats]] = []
     backoffs: list[Floats] = []
-    all_discounts = []
     fallback_orders = []
     keep = np.zeros(0, bool)
     lower = np.zeros(0)
-    for order, table in enumerate(counts.orders, start=1):
+    for order, table in enumerate(tables, start=1):
         discounts = smoother.discounts(table)
         if discounts is None:
             discounts = smoother.fallback
             fallback_orders.append(order)
-        all_discounts.append(discounts)
         kept_below, keep = keep, table.raw > thresholds[order - 1]
         if order == 1:
             keep |= vocabulary < 0
@@ -128,10 +117,10 @@ def estimate(
         )
         for (of_order, probability), backoff in zip(kept, [*backoffs, None], strict=True)
     ]
-    return NgramEstimate(tuple(grams), tuple(all_discounts), tuple(fallback_orders))
+    return grams, tuple(fallback_orders)
 
 
 def _log10(values: Floats) -> Floats:
-    """Returns log10 of probabilities or weights (which may exceed 1); LOG10_ZERO for 0."""
+    """Returns log10 of probabilities or weights; LOG10_ZERO for 0."""
     with np.errstate(divide="ignore"):
         return np.maximum(np.log10(values), LOG10_ZERO)

@@ -20,15 +20,12 @@ from ngram.training.estimate import Bools, Discounts, Floats, Words
 
 # Katz's k: larger counts are not discounted.
 MOST_DISCOUNTED = 5
-# If a context has less than this left over, none of its counts was discounted.
+# A context with less than this share left over has no discounted count.
 _NOTHING_LEFT = 1e-9
 
 
 def good_turing_discounts(counts: NDArray[np.int64]) -> tuple[float, ...] | None:
-    """Returns d_1, ..., d_k; None if they are undefined, for a small or regular corpus.
-
-    counts: counts of the n-grams of one order, shape (n,); zeros are ignored.
-    """
+    """Returns d_1, ..., d_k from the counts of one order; None if they are undefined."""
     n = np.bincount(np.minimum(counts, MOST_DISCOUNTED + 2), minlength=MOST_DISCOUNTED + 3)
     if (n[1 : MOST_DISCOUNTED + 2] == 0).any():
         return None
@@ -45,9 +42,9 @@ def good_turing_discounts(counts: NDArray[np.int64]) -> tuple[float, ...] | None
 class Katz:
     """Good-Turing discounts of raw counts, and the shorter context for unseen n-grams.
 
-    If discounts are undefined, nothing is discounted. A context without probability left for unseen
-    words then counts one more occurrence, as in SRILM. At order 1 the remaining probability goes to
-    `<unk>`, which stands for all unseen words; `<s>` gets none.
+    Undefined discounts discount nothing. A context without probability left for unseen words then
+    counts one more occurrence, as in SRILM. At order 1 the remaining probability goes to `<unk>`;
+    `<s>` gets none.
     """
 
     fallback: Discounts = (1.0,) * MOST_DISCOUNTED
@@ -59,7 +56,7 @@ class Katz:
         self, table: NgramCounts, keep: Bools, vocabulary: Words, discounts: Discounts
     ) -> Floats:
         own, left = _discounted(table, keep, discounts, contexts=1)
-        # `<unk>` takes the place of words that were pruned.
+        # `<unk>` replaces words that were pruned.
         return np.where(keep & (vocabulary != UNKNOWN), own, left[0])
 
     def higher_order(

@@ -22,9 +22,6 @@ def closed_form_discounts(tallied: NDArray[np.int64]) -> tuple[float, float, flo
         D_j = j - (j+1) Y n_{j+1} / n_j,   Y = n_1 / (n_1 + 2 n_2)
 
     where n_j is the number of n-grams with adjusted count j (Chen and Goodman 1999, equation 26).
-
-    Args:
-      tallied: adjusted counts, shape (n,).
     """
     n = np.bincount(np.minimum(tallied, 5), minlength=6).astype(float)
     if (n[1:4] == 0).any():
@@ -60,10 +57,7 @@ class KneserNey:
 def _discounted(
     table: NgramCounts, keep: Bools, discounts: Discounts, *, contexts: int
 ) -> tuple[Floats, Floats]:
-    """Returns each n-gram's share, (a - D(a)) / a(h), and each context's weight γ(h).
-
-    A context without continuations has weight 1.
-    """
+    """Returns each n-gram's share, (a - D(a)) / a(h), and each context's weight γ(h)."""
     adjusted = table.adjusted
     off = np.array([0.0, *discounts])[np.minimum(adjusted, 3)]
     freed = np.where(keep, off, adjusted)

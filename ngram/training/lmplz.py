@@ -22,11 +22,7 @@ FALLBACK = re.compile(r"Substituting fallback discounts for order (\d+)")
 
 
 def find_lmplz(given: str | None = None) -> str | None:
-    """Returns the program's path: the given one, else the one on PATH, else None.
-
-    Raises:
-      ValueError: if the given program cannot be run.
-    """
+    """Returns the path of the given program, or of the one on PATH; None if there is none."""
     found = shutil.which("lmplz" if given is None else given)
     if given is not None and found is None:
         raise ValueError(f"lmplz must be a program that can be run, got {given}")
@@ -41,16 +37,15 @@ def run_lmplz(
     order: int,
     prune: Sequence[int],
 ) -> tuple[int, ...]:
-    """Writes an ARPA file with `lmplz`; returns the orders that used the fallback discounts.
+    """Writes an ARPA file atomically; returns the orders that used the fallback discounts.
 
-    The file is written atomically.
-    sentences: token ids, in the form of `count_ngrams`.
+    sentences: the ids of all texts in sequence, each text followed by END.
     prune: thresholds, one per order.
 
     Raises:
-      ValueError: if `</s>` would be pruned, for which `lmplz` wrongly writes probability 1.
-      RuntimeError: if it fails.
+      RuntimeError: if `lmplz` fails.
     """
+    # `lmplz` would write probability 1 for a pruned `</s>`.
     texts = int(np.count_nonzero(sentences == END))
     if prune[0] >= texts:
         raise ValueError(
@@ -75,11 +70,11 @@ def run_lmplz(
             except BrokenPipeError:
                 pass  # lmplz ended early; its exit status says why
         messages.seek(0)
-        said = messages.read().decode("utf-8", "replace")
+        output = messages.read().decode("utf-8", "replace")
         if process.returncode != 0:
-            last = said.strip().splitlines()[-1:] or ["nothing said"]
+            last = output.strip().splitlines()[-1:] or ["no message"]
             raise RuntimeError(f"lmplz failed with status {process.returncode}: {last[0]}")
-    return tuple(int(number) + 1 for number in FALLBACK.findall(said))
+    return tuple(int(number) + 1 for number in FALLBACK.findall(output))
 
 
 def _write_corpus(file: BinaryIO, sentences: NDArray[np.int32]) -> None:

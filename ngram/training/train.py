@@ -1,4 +1,4 @@
-"""Trains n-gram models: writes an ARPA file and its description for a corpus."""
+"""Trains an n-gram model on a corpus: writes an ARPA file and its description."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,10 +34,10 @@ def train(
     tokenizer_name: str,
     lmplz: str | None = None,
 ) -> Description:
-    """Trains a model, writes it with its description, and returns the description.
+    """Trains a model; writes it and its description atomically, and returns the description.
 
-    Interpolated modified Kneser-Ney smoothing by KenLM's `lmplz` or by our own estimator (the
-    results agree), or Katz's back-off by our own estimator. Both files are written atomically.
+    KenLM's `lmplz` and our own estimator agree for Kneser-Ney smoothing; Katz's back-off is by our
+    own estimator only.
 
     Args:
       order: 1 to 6.
@@ -45,11 +45,6 @@ def train(
         all higher orders.
       tokenizer_name: the name by which the corpus's tokenizer was loaded.
       lmplz: path of the program; None for our own estimator.
-
-    Raises:
-      ValueError: if order or prune are out of range, or if lmplz is given with Katz's smoothing.
-      OSError: if the file cannot be written; an older one is then unchanged.
-      RuntimeError: if `lmplz` fails.
     """
     check_order(order)
     if smoothing == "katz" and lmplz is not None:
@@ -59,9 +54,8 @@ def train(
         with tqdm(total=2 * order, desc="train", unit="order", disable=None) as bar:
             counts = count_ngrams(corpus.sentences, order, bar.update)
             smoother = Katz() if smoothing == "katz" else KneserNey()
-            estimated = estimate(counts, smoother, prune=thresholds)
-            write_arpa(path, estimated.grams, bar.update)
-        fallback_orders = estimated.fallback_orders
+            grams, fallback_orders = estimate(counts, smoother, prune=thresholds)
+            write_arpa(path, grams, bar.update)
     else:
         fallback_orders = run_lmplz(lmplz, corpus.sentences, path, order=order, prune=thresholds)
     description = Description(

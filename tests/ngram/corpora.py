@@ -48,7 +48,7 @@ def golden_texts() -> list[list[int]]:
 
 def trained(texts: Sequence[Sequence[int]], order: int, prune: Sequence[int] = ()) -> list[Grams]:
     """Returns our own estimate."""
-    return list(estimate(count_ngrams(sentences(texts), order), KneserNey(), prune=prune).grams)
+    return estimate(count_ngrams(sentences(texts), order), KneserNey(), prune=prune)[0]
 
 
 def trained_model(

@@ -17,8 +17,8 @@ def speculated(text: str, depth: int = 24, earlier: str = "") -> tuple[str, floa
     before = Suffixes.of_outputs([ids(output) for output in earlier.split()], depth)
     index = Suffixes(depth, before if earlier else None)
     index.update(ids(text))
-    found = index.speculation()
-    return "".join(map(chr, found.tokens)), found.expected
+    tokens, expected = index.best()
+    return "".join(map(chr, tokens)), expected
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def speculated(text: str, depth: int = 24, earlier: str = "") -> tuple[str, floa
     [
         ("", "", 0),
         ("abcd", "", 0),
-        # A suffix of one token drafts one, of two two: as many as have stood.
+        # A suffix of one token drafts one token, a suffix of two drafts two.
         ("abcdea", "b", 1),
         ("abcdeab", "cd", 2),
         ("abcdeabc", "dea", 3),
@@ -82,4 +82,4 @@ def test_a_text_that_is_cut_and_goes_on_is_the_text_that_it_is() -> None:
     for text in ([1, 2, 3, 1, 2], [1, 2, 3, 4], [1, 2, 3, 4, 1, 2, 3, 1]):
         grown.update(text)
     fresh.update([1, 2, 3, 4, 1, 2, 3, 1])
-    assert grown.speculation() == fresh.speculation()
+    assert grown.best() == fresh.best()

@@ -9,15 +9,15 @@ from corpora import WORDS, tiny_tokenizer
 
 import ngram.training.corpus
 from ngram.rows.words import END
-from ngram.training.corpus import CorpusText, corpus_files, encode_texts, read_texts
+from ngram.training.corpus import corpus_files, encode_texts, read_texts
 
 
 def texts_of(*paths: Path) -> list[str]:
-    return [text.text for text in read_texts(paths)]
+    return [text for text, _ in read_texts(paths)]
 
 
 def encoded(texts: list[str], **special: str) -> list[int]:
-    corpus = encode_texts([CorpusText(text, 0) for text in texts], tiny_tokenizer(**special))
+    corpus = encode_texts([(text, 0) for text in texts], tiny_tokenizer(**special))
     return corpus.sentences.tolist()
 
 
@@ -68,7 +68,7 @@ def test_halves_of_surrogate_pairs_are_replaced_and_counted(tmp_path: Path) -> N
     path = tmp_path / "a.jsonl"
     path.write_text(r'{"text": "one \ud83d two \ud83d\ude00 \ude00"}')
     (text,) = read_texts([path])
-    assert text == CorpusText("one \ufffd two \N{GRINNING FACE} \ufffd", 2)
+    assert text == ("one \ufffd two \N{GRINNING FACE} \ufffd", 2)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_corpus_counts_its_texts_and_tokens() -> None:
-    corpus = encode_texts([CorpusText("x y", 0), CorpusText("y", 2)], tiny_tokenizer())
+    corpus = encode_texts([("x y", 0), ("y", 2)], tiny_tokenizer())
     assert (corpus.texts, corpus.tokens, corpus.replaced) == (2, 3, 2)
 
 
@@ -128,4 +128,4 @@ def test_an_empty_corpus_is_refused(texts: list[str]) -> None:
 
 def test_a_tokenizer_without_end_of_text_is_refused() -> None:
     with pytest.raises(ValueError, match=r"an end-of-text token \(eos_token\), got none"):
-        encode_texts([CorpusText("x", 0)], tiny_tokenizer(end=None))
+        encode_texts([("x", 0)], tiny_tokenizer(end=None))

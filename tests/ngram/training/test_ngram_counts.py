@@ -29,8 +29,9 @@ def counted_by_hand(texts: list[list[int]], order: int) -> dict[tuple[int, ...],
 
 def named(counts: CorpusCounts, order: int) -> list[tuple[int, ...]]:
     """Returns the words of each n-gram of an order."""
-    table = counts.orders[order - 1]
-    last = counts.vocabulary[table.word].tolist()
+    vocabulary, tables = counts
+    table = tables[order - 1]
+    last = vocabulary[table.word].tolist()
     if order == 1:
         return [(word,) for word in last]
     contexts = named(counts, order - 1)
@@ -42,9 +43,9 @@ def named(counts: CorpusCounts, order: int) -> list[tuple[int, ...]]:
 def test_raw_counts_are_occurrences(texts: list[list[int]], order: int) -> None:
     counts = count_ngrams(sentences(texts), order)
     for n in range(2, order + 1):
-        raw = dict(zip(named(counts, n), counts.orders[n - 1].raw.tolist(), strict=True))
+        raw = dict(zip(named(counts, n), counts[1][n - 1].raw.tolist(), strict=True))
         assert raw == counted_by_hand(texts, n)
-    unigrams = dict(zip(named(counts, 1), counts.orders[0].raw.tolist(), strict=True))
+    unigrams = dict(zip(named(counts, 1), counts[1][0].raw.tolist(), strict=True))
     assert unigrams == counted_by_hand(texts, 1) | {(BEGIN,): 0, (UNKNOWN,): 0}
 
 
@@ -58,13 +59,13 @@ def test_adjusted_counts_are_distinct_words_before(texts: list[list[int]]) -> No
             before[words[1:]].add(words[0])
         occurrences = counted_by_hand(texts, n)
         for words, adjusted in zip(
-            named(counts, n), counts.orders[n - 1].adjusted.tolist(), strict=True
+            named(counts, n), counts[1][n - 1].adjusted.tolist(), strict=True
         ):
             if words[0] == BEGIN and n > 1:
                 assert adjusted == occurrences[words]
             else:
                 assert adjusted == len(before[words])
-    highest = counts.orders[-1]
+    highest = counts[1][-1]
     np.testing.assert_array_equal(highest.adjusted, highest.raw)
 
 
@@ -75,7 +76,7 @@ def test_ngrams_are_sorted_and_their_suffixes_found(texts: list[list[int]]) -> N
         words = named(counts, n)
         assert words == sorted(words)
         shorter = named(counts, n - 1)
-        assert [shorter[place] for place in counts.orders[n - 1].suffix] == [
+        assert [shorter[place] for place in counts[1][n - 1].suffix] == [
             words[1:] for words in words
         ]
 
@@ -88,8 +89,8 @@ def test_the_last_ngram_of_each_lower_order_is_tallied_raw() -> None:
         for n in (1, 2)
         for words, tallied, adjusted in zip(
             named(counts, n),
-            counts.orders[n - 1].tallied.tolist(),
-            counts.orders[n - 1].adjusted.tolist(),
+            counts[1][n - 1].tallied.tolist(),
+            counts[1][n - 1].adjusted.tolist(),
             strict=True,
         )
         if tallied != adjusted
