@@ -1,13 +1,13 @@
-"""Our loop beside transformers' assisted generation: same pair, prompts, γ and machine.
+"""Compares our loop with transformers' assisted generation: equal pair, prompts, γ and machine.
 
     python benchmarks/against_transformers.py [--gammas 2,4,8] [--temperatures 0,1] [--compile]
 
-Their defaults are undone where they vary γ (confidence threshold 0, schedule "constant"). At
-temperature 0 all must emit the same ids. The ways take turns prompt by prompt, prompts' own passes
-included, and the speed of each turn is divided out (`estimator.timing.levels`); intervals are over
-prompts. With --compile ours runs compiled as well; transformers' assisted generation takes no
-static cache, and so cannot be. Printed, too: where our time goes, prompts apart, outside both
-models' passes and in each.
+Defaults of transformers that vary γ are switched off (confidence threshold 0, schedule "constant").
+At temperature 0 all loops must emit equal ids. They take turns prompt by prompt, the prompts'
+passes included, and the speed of each turn is divided out (`estimator.timing.levels`). Intervals
+are over prompts. With --compile our loop also runs compiled; transformers' assisted generation
+cannot, because it accepts no static cache. Also printed: our time in each model's passes and
+outside them.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Speculative beam search on the embedded pair: calls foretold and measured.
+"""Speculative beam search on the embedded pair: calls predicted and measured.
 
     python benchmarks/beams.py
 
-Counts how often the draft's u beams hold the target's w on some prompts, foretells from that how
-many calls other prompts take (steps per call as if every step were alike), and counts them.
+Counts on some prompts how often the draft's u beams contain the target's w beams. From this rate
+it predicts the calls of other prompts, as if all steps were equal, and counts them.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def main() -> None:
     arguments = parser.parse_args()
     pair = embedded_pair(2 * arguments.prompts)
     search = BeamSettings(arguments.width, arguments.tokens)
-    print("| u | budget w + uγ | P(top_w ⊆ top_u) | steps a call: foretold | measured [90 %] |")
+    print("| u | budget w + uγ | P(top_w ⊆ top_u) | steps a call: predicted | measured [90 %] |")
     print("|---|---|---|---|---|")
     for wide in arguments.draft_widths:
         found = [

@@ -1,13 +1,12 @@
-"""Whether texts in short turns take other times than whole texts, one arm after the other.
+"""Measures whether decoding in short turns changes speed-ups.
 
     OMP_NUM_THREADS=1 python benchmarks/bias_of_turns.py --seconds 240
 
-The embedded target alone and with drafts of each gamma decodes the same short texts in pairs: once
-in turns of a few tokens, once each arm's text as a whole, in random order. Of every pair the
-logarithm of what a speed-up is in turns over what it is as a whole says what turns do to it;
-printed are the medians over pairs with 90 % intervals, of a bootstrap over pairs. The two of a pair
-run within a second, and one thread counts by its own time, so that little of the machine's changing
-speed is left.
+The embedded target, without a draft and with drafts of each gamma, decodes short texts in pairs: once
+in turns of a few tokens, once each arm's text as a whole, in random order. The bias of turns is the
+logarithm of the speed-up in turns over the speed-up of whole texts. It prints medians over pairs
+with 90 % intervals by a bootstrap over pairs. Both parts of a pair run within a second and are
+timed by one thread's processor time, so changes of the machine's speed matter little.
 """
 
 import argparse
@@ -35,11 +34,13 @@ RESAMPLES = 2000
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=240.0, help="How long pairs run.")
-    parser.add_argument("--prompts", type=int, default=8, help="How many, in turn.")
-    parser.add_argument("--prompt-tokens", type=int, default=16, help="Of each, which none times.")
-    parser.add_argument("--tokens", type=int, default=5, help="Of a turn: some 25 ms.")
-    parser.add_argument("--turns", type=int, default=4, help="Of each arm's text.")
-    parser.add_argument("--seed", type=int, default=0, help="Of the order.")
+    parser.add_argument("--prompts", type=int, default=8, help="Number of prompts.")
+    parser.add_argument(
+        "--prompt-tokens", type=int, default=16, help="Tokens of each prompt; not timed."
+    )
+    parser.add_argument("--tokens", type=int, default=5, help="Tokens of a turn (5: about 25 ms).")
+    parser.add_argument("--turns", type=int, default=4, help="Turns of each arm's text.")
+    parser.add_argument("--seed", type=int, default=0, help="Seed of the random order.")
     given = parser.parse_args()
     pair = embedded_pair(given.prompts)
     sampling = Sampling(0.0)

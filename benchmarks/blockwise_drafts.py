@@ -1,12 +1,12 @@
-"""Measures what rescoring does for blockwise drafts of the embedded target: Kim et al. 2024.
+"""Measures the effect of rescoring on blockwise drafts of the embedded target: Kim et al. 2024.
 
     python benchmarks/blockwise_drafts.py --work build/blockwise -o figures/results/blockwise.json
 
-Prompts are definitions of the library files that no embedded model saw, several a file: the first
-100 are for tuning the rescorers' weights, so that all but one file serve one purpose only. Three
-n-gram models are trained on the other files (every n-gram kept, of orders 3 and 4 those that occur
-twice) and kept in --work, as are the texts, which an interrupted run takes up; then all of
-`specplan heads analyse` is run.
+Prompts are definitions in library files that no embedded model was trained on, several per file.
+The first 100 prompts tune the rescorers' weights, so all but one file serve one purpose only. Three
+n-gram models are trained on the other files (all n-grams of orders 1 and 2; of orders 3 and 4 the
+n-grams that occur twice). Models and texts are saved in --work, from which an interrupted run
+resumes. Then it runs all analyses of `specplan heads analyse`.
 """
 
 import argparse

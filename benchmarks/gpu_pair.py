@@ -1,14 +1,14 @@
-"""Trains the paper's GPT-like pair on a GPU, measures it, and holds its predictions against runs.
+"""Trains the paper's GPT-like pair on a GPU, measures it, and compares predictions with runs.
 
     python benchmarks/gpu_pair.py --work build/gpu -o benchmarks/results/gpu_pair.json
     python benchmarks/gpu_pair.py --tiny --work build/tiny -o tiny.json      # on any CPU
 
-What it writes: alpha at temperatures 0 and 1 of the 6 M draft, a unigram and a bigram, beside
+It writes: alpha at temperatures 0 and 1 of the 6 M draft, a unigram and a bigram, together with
 Table 3's GPT-like rows (Leviathan et al. 2023); c; the curve t_p(n) for n = 1..33 by batch and
-context, with the prompt's pass apart; predicted and measured speed-ups for gamma = 1..10; and what
-the simulator's roofline says of the same passes on this GPU. Prices are by the wall clock, which is
-what a decoder pays; of some passes the time between CUDA events stands beside it, and where small
-drafts are bound by launches the two disagree. Training resumes from its checkpoints in --work.
+context, and the prompt's pass; predicted and measured speed-ups for gamma = 1..10; and the
+simulator's roofline for these passes on this GPU. Prices are wall times, because a decoder spends
+wall time. For some passes the time between CUDA events is written, too; it differs where small
+drafts are bound by launches. Training resumes from its checkpoints in --work.
 """
 
 import argparse

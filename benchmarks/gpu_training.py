@@ -36,12 +36,12 @@ class Size:
 class Plan:
     """How the pair is trained.
 
-    positions: of both models.
-    files: which of the installed Python files, as a pattern.
-    corpus_bytes: of source, at most.
-    held_out: one file in so many is kept from training.
-    sequences, length: of each step.
-    target_steps, draft_steps: of each model.
+    positions: number of positions of both models.
+    files: pattern of the installed Python files to train on.
+    corpus_bytes: largest size of the training text.
+    held_out: one file in this many is not trained on.
+    sequences, length: number of sequences in each step, and their tokens.
+    target_steps, draft_steps: training steps.
     """
 
     target: Size

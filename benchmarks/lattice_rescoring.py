@@ -3,10 +3,10 @@
     python benchmarks/lattice_rescoring.py --ngram build/blockwise/2gram.arpa \
         --ngram build/blockwise/4gram.arpa -o figures/results/lattice.json
 
-The lattices stand along library text that the n-grams were not trained on: at each step the tokens
-that the last n-gram given finds likeliest after the text, so that most histories are listed and few
-states merge. Each lattice counts by the fastest of its repeats; of a cell the mean over lattices is
-reported, with its interval over them.
+The lattices follow library text that the n-grams were not trained on. Each step has the tokens that
+the last given n-gram finds likeliest after the text, so most histories are listed and few states
+merge. Each lattice counts with its fastest repeat. A cell is the mean over lattices with its
+interval.
 """
 
 import argparse

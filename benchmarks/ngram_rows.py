@@ -3,10 +3,10 @@
     python benchmarks/ngram_rows.py --vocabulary 2048 32000 151936 --tokens 2000000
 
 Trains on an artificial corpus (`ngram_training.zipf_corpus`), loads the ARPA file without and with
-the arrays kept beside it, and times rows after contexts of a second such corpus. KenLM is asked
-for every word after a few of these contexts. Memory is set against the arrays' own bytes: what a
-process holds more once it has loaded the kept arrays and bound them to a vocabulary, its peak on
-the way, and its peak when it reads the ARPA file instead.
+its saved arrays, and times rows after contexts of a second such corpus. KenLM scores every word
+after a few of these contexts. Memory is relative to the size of the arrays: the growth of a process
+that loads the saved arrays and binds them to a vocabulary, its peak while it does so, and its peak
+when it reads the ARPA file instead.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def loaded(path: Path, vocabulary: int) -> tuple[float, float, float]:
 
 
 def kenlm_seconds(path: Path, contexts: list[list[int]], vocabulary: int) -> float:
-    """Returns KenLM's median time for one row, asked word by word."""
+    """Returns KenLM's median time for one row, computed word by word."""
     import kenlm
 
     model = load_kenlm(path)

@@ -1,8 +1,8 @@
-"""How long `specplan measure --texts` takes, its start included, and how much memory.
+"""Measures time and memory of `specplan measure --texts`, its start included.
 
     python benchmarks/recorded_texts.py --draft lookup suffix
 
-The log is of the standard library in ids, 500 tokens of a prompt and 1000 of an output each.
+The log has ids of the standard library's text: prompts of 500 tokens, outputs of 1000.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "log.jsonl")
-        # A child's memory is told as its parent's was, at least: tokenizers stay elsewhere.
+        # A child reports at least its parent's peak memory, so another process loads the tokenizer.
         with multiprocessing.get_context("spawn").Pool(1) as elsewhere:
             texts = elsewhere.apply(write_log, (log, given.texts))
         for draft in given.draft:

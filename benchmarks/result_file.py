@@ -1,4 +1,4 @@
-"""The JSON file of a benchmark: what was measured, on what, when."""
+"""The JSON file of a benchmark: results, versions of libraries, and date."""
 
 import json
 import platform

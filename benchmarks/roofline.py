@@ -1,13 +1,13 @@
-"""Compares decoding speeds that others published with those that the roofline predicts.
+"""Compares published decoding speeds with the roofline's predictions.
 
     python benchmarks/roofline.py            # the table of docs/roofline.md
-    python benchmarks/roofline.py --fit      # the two numbers it is predicted with
+    python benchmarks/roofline.py --fit      # fits the roofline's two constants
 
-benchmarks/published_decoding.json holds the measurements: model, GPU, number format, batch, tokens
-in the cache on average, tokens a second, and where they were published. Time of a step is taken as
-that at the roofs over an efficiency, a time for each layer, and the all-reduces; efficiency and
-time a layer are those of a grid that make the mean error, in logarithms, least
-(simulator/cost/roofline.py has them). Takes a minute, and no model.
+benchmarks/published_decoding.json has the measurements: model, GPU, number format, batch, mean
+tokens in the cache, tokens per second, and source. The time of a step is the time at the roofs over
+an efficiency, plus a time per layer, plus the all-reduces. Efficiency and time per layer minimise
+the mean absolute error in logarithms over a grid (simulator/cost/roofline.py has their values).
+Takes a minute and needs no model.
 """
 
 import argparse
@@ -38,12 +38,12 @@ GROUPS_OF_32 = {"quant_method": "gptq", "bits": 4, "group_size": 32, "sym": Fals
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement, and the parts of what the roofline says of it, in seconds a step.
+    """One measurement, and the parts of the roofline's prediction in seconds per step.
 
-    measured: as published.
-    roof_seconds: at both roofs.
-    agreeing_seconds: of all-reduces.
-    layers: of the model.
+    measured: the published row.
+    roof_seconds: time at the roofs of computation and memory.
+    agreeing_seconds: time of all-reduces.
+    layers: number of the model's layers.
     """
 
     measured: dict[str, Any]
@@ -53,11 +53,11 @@ class Row:
 
     @property
     def seconds(self) -> float:
-        """Of a step, as measured."""
+        """Measured seconds per step."""
         return float(self.measured["batch"] / self.measured["tokens_per_second"])
 
     def predicted_seconds(self, efficiency: float, layer_seconds: float) -> float:
-        """Returns the time of a step as the roofline has it."""
+        """Returns the roofline's seconds per step."""
         fixed = self.layers * layer_seconds + self.agreeing_seconds
         return self.roof_seconds / efficiency + fixed
 
@@ -76,7 +76,7 @@ def shape(model: str, dtype: str, activations: str | None) -> ModelShape:
 
 
 def compare(measured: dict[str, Any]) -> Row:
-    """Returns a measurement beside its prediction."""
+    """Returns a measurement with the parts of its prediction."""
     counted = shape(measured["model"], measured["dtype"], measured["activations"])
 
     def seconds(efficiency: float) -> float:
@@ -91,13 +91,13 @@ def compare(measured: dict[str, Any]) -> Row:
             )
         )
 
-    # Time is that at the roofs over the efficiency, and all-reduces: two efficiencies tell.
+    # seconds = roofs / efficiency + all-reduces: two efficiencies give both parts.
     at_roofs = seconds(0.5) - seconds(1.0)
     return Row(measured, at_roofs, seconds(1.0) - at_roofs, counted.layers)
 
 
 def fit(rows: list[Row]) -> tuple[float, float]:
-    """Returns efficiency and seconds a layer of the least mean error in logarithms."""
+    """Returns efficiency and seconds per layer with the least mean error in logarithms."""
 
     def error(candidate: tuple[float, float]) -> float:
         ratios = [row.predicted_seconds(*candidate) / row.seconds for row in rows]
@@ -132,7 +132,9 @@ def markdown(rows: list[Row]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fit", action="store_true", help="fit efficiency and time a layer anew")
+    parser.add_argument(
+        "--fit", action="store_true", help="fit efficiency and time per layer to the measurements"
+    )
     arguments = parser.parse_args()
     rows = [compare(measured) for measured in PUBLISHED["rows"]]
     if arguments.fit:

@@ -1,13 +1,13 @@
-"""What block verification and drawn trees add to the tokens of a target call, on the embedded pair.
+"""Measures tokens per target call with block verification and with drawn trees, embedded pair.
 
     python benchmarks/tokens_a_call.py --gammas 2 4 8 16 --nodes
     python benchmarks/tokens_a_call.py --gammas --nodes 4 8 16 --prompts 6 --tokens 48
 
-Decodes each prompt several times in two ways and counts target calls, so that no clock is involved:
-chains of each gamma judged by token and as a block, and the trees of each size that yield most
-tokens, their children the likeliest or drawn without replacement. What is foretold rests on other
-texts of the target: by replay, and of trees by how often each choice of the draft is right.
-Intervals are over prompts.
+Decodes each prompt several times in two ways and counts target calls, without a clock: chains of each
+gamma, verified by token and as a block; and the trees of each size that yield most tokens, with
+likeliest children and with children drawn without replacement. Predictions use other texts of the
+target: chains by replay, trees by the acceptance of each of the draft's choices. Intervals are over
+prompts.
 """
 
 import argparse
@@ -35,12 +35,12 @@ RANKS = 16
 
 @dataclass(frozen=True)
 class Way:
-    """A way to decode, and the tokens of a call that are foretold of it; None: nothing tells."""
+    """A way to decode, and its predicted tokens per call; None: no prediction."""
 
     name: str
     subject: Subject
     gamma: int
-    foretold: float | None
+    predicted: float | None
 
 
 def recorded(pair: Pair, subject: Subject, max_gamma: int) -> list[Trace]:
@@ -71,8 +71,8 @@ def trees(own: Subject, rates: tuple[float, ...], nodes: int) -> tuple[Way, Way]
         replace(own, drafter=TreeDrafter(own.drafter, parents, choose))
         for choose in (likeliest, without_replacement)
     )
-    foretold = tree_tokens(parents, rates)
-    return Way("likeliest", first, nodes, foretold), Way("drawn", second, nodes, None)
+    predicted = tree_tokens(parents, rates)
+    return Way("likeliest", first, nodes, predicted), Way("drawn", second, nodes, None)
 
 
 def calls(way: Way, prompts: list[list[int]], repeats: int, place: int) -> Iterator[float]:
@@ -104,8 +104,8 @@ def main() -> None:
     print("acceptance by rank", " ".join(f"{rate:.3f}" for rate in rates))
     compared = {f"chain of {gamma}": blocks(own, traces, gamma) for gamma in given.gammas}
     compared |= {f"tree of {nodes}": trees(own, rates, nodes) for nodes in given.nodes}
-    print("| draft | way | tokens a call | foretold | way | tokens a call | foretold "
-          "| gain, % [90 %] | foretold |")  # fmt: skip
+    print("| draft | way | tokens a call | predicted | way | tokens a call | predicted "
+          "| gain, % [90 %] | predicted |")  # fmt: skip
     print("|---" * 9 + "|")
     for name, ways in compared.items():
         cells = [name]
@@ -113,12 +113,12 @@ def main() -> None:
         for place, way in enumerate(ways):
             counted.append(list(calls(way, pair.prompts, given.repeats, place)))
             tokens = len(pair.prompts) * given.repeats / sum(counted[-1])
-            said = "-" if way.foretold is None else f"{way.foretold:.2f}"
-            cells += [way.name, f"{tokens:.2f}", said]
+            shown = "-" if way.predicted is None else f"{way.predicted:.2f}"
+            cells += [way.name, f"{tokens:.2f}", shown]
         low, high = ratio_interval(*counted)
         gain = sum(counted[0]) / sum(counted[1])
         cells.append(f"{percent(gain)} [{percent(low)}, {percent(high)}]")
-        first, second = (way.foretold for way in ways)
+        first, second = (way.predicted for way in ways)
         cells.append(percent(None if first is None or second is None else second / first))
         print(f"| {' | '.join(cells)} |", flush=True)
 

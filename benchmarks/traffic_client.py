@@ -38,7 +38,7 @@ class Answer:
 
 
 class Clock:
-    """A server's seconds: they stand still while its processes are stopped."""
+    """A server's clock in seconds, which does not advance while its processes are stopped."""
 
     def __init__(self, server: Server) -> None:
         asked = re.compile(rf"port\W+{urlsplit(server.url).port}\b".encode())

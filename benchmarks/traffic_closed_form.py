@@ -101,7 +101,7 @@ def saturated(server: Server, demand: Demand, gamma: int) -> float:
 
 
 def compared(deployment: Deployment, cell: tuple[int, int, int, int | None, int]) -> dict[str, Any]:
-    """Returns what the closed form and the simulator say of a cell."""
+    """Returns the results of the closed form and of the simulator for a cell."""
     prompt, output, chunk, cache, gamma = cell
     demand = Demand(prompt, output)
     server = server_of(deployment, demand, chunk, cache)

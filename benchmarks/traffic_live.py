@@ -1,20 +1,19 @@
-"""A live server under Poisson arrivals: what was predicted of it, and what it did.
+"""Compares predictions for a server under Poisson arrivals with a live server.
 
     python benchmarks/traffic_live.py -o live.json                            # llama.cpp
     python benchmarks/traffic_live.py --engine vllm --gamma 4 -o live.json \
         --engine-command "python -m vllm.entrypoints.openai.api_server --dtype float32 \
         --enforce-eager --max-model-len 512 --max-num-seqs 8 --no-enable-prefix-caching"
 
-A shared machine changes its speed within seconds, so that requests and prices take turns: the
-server of the arrivals is stopped (SIGSTOP) after half a second, another of the same kind goes on
-where it was, and so on. The second is priced: clients ask again when they are answered, and their
-number (--batches) goes up and down. Each server and what is asked of it goes by a clock that stands
-still while it is stopped. From the times of tokens follow the times of steps by batch and of
-prompts, and from these the steady state in closed form and the simulation of the very arrivals.
-Servers with speculation and without take turns, too. Rates are shares of the most requests a second
-that the lesser of both is at first predicted to bear; what they bear is measured with twice as many
-clients as they have slots. A run that ends early (--stop-after) is taken up by the next with the
-same output.
+A shared machine changes its speed within seconds, so requests and pricing take turns: every half
+second the server of the arrivals is stopped (SIGSTOP) and a second, equal server continues, and the
+other way round. The second server is priced: its clients send a new request after each answer, and
+their number (--batches) goes up and down. Each server has a clock that does not advance while it is
+stopped. The times of tokens give the times of steps by batch and of prompts. These give the steady
+state in closed form and the simulation of the real arrivals. Servers with and without speculation
+take turns, too. Rates are shares of the capacity that is first predicted for the slower of both.
+The capacity is measured with twice as many clients as slots. The next run with the same output
+continues a run that ended early (--stop-after).
 """
 
 import argparse
@@ -42,23 +41,27 @@ PROMPTS = 96
 
 
 def options() -> argparse.Namespace:
-    """Returns what the command line says."""
+    """Returns the command line's options."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--engine", default="llama.cpp", help="llama.cpp or vllm.")
-    parser.add_argument("--engine-command", help="What starts it, as in specplan validate.")
-    parser.add_argument("--rates", default="0.1,0.3,0.5,0.7", help="Shares of the most.")
-    parser.add_argument("--seconds", type=float, default=24.0, help="Of arrivals at a rate.")
+    parser.add_argument("--engine-command", help="Command of the server, as in specplan validate.")
+    parser.add_argument(
+        "--rates", default="0.1,0.3,0.5,0.7", help="Rates as shares of the capacity."
+    )
+    parser.add_argument("--seconds", type=float, default=24.0, help="Seconds of arrivals per rate.")
     parser.add_argument("--gamma", type=int, default=2, help="Drafted tokens a block.")
-    parser.add_argument("--slots", type=int, default=8, help="Sequences together at most.")
-    parser.add_argument("--batches", default="1,2,3,4,5,6,8", help="That are priced.")
-    parser.add_argument("--prompt-tokens", type=int, default=64, help="Of a request.")
-    parser.add_argument("--output-tokens", type=int, default=64, help="Likewise.")
+    parser.add_argument("--slots", type=int, default=8, help="Largest number of sequences at once.")
+    parser.add_argument("--batches", default="1,2,3,4,5,6,8", help="Batch sizes to price.")
+    parser.add_argument("--prompt-tokens", type=int, default=64, help="Prompt tokens per request.")
+    parser.add_argument("--output-tokens", type=int, default=64, help="Output tokens per request.")
     parser.add_argument("--saturated", type=float, default=24.0, help="Seconds of full slots.")
-    parser.add_argument("--window", type=float, default=0.5, help="Seconds of a turn.")
-    parser.add_argument("--stair", type=float, default=2.0, help="Seconds of each batch priced.")
-    parser.add_argument("--seed", type=int, default=0, help="Of the arrivals.")
-    parser.add_argument("--stop-after", type=float, default=1e9, help="Begin no rate after these.")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="What was found.")
+    parser.add_argument("--window", type=float, default=0.5, help="Seconds per turn.")
+    parser.add_argument("--stair", type=float, default=2.0, help="Seconds per priced batch size.")
+    parser.add_argument("--seed", type=int, default=0, help="Seed of the arrivals.")
+    parser.add_argument(
+        "--stop-after", type=float, default=1e9, help="Seconds after which no rate begins."
+    )
+    parser.add_argument("-o", "--output", type=Path, required=True, help="File of the results.")
     given = parser.parse_args()
     cycle = given.stair * len(given.batches.split(","))
     if cycle > min(given.seconds, given.saturated):
@@ -138,7 +141,7 @@ def alone(client: Client, trial: Trial, stairs: list[int], seconds: float) -> fl
 def in_turns(
     given: argparse.Namespace, pairs: dict[int, Pair], arms: list[Arm], clients: int
 ) -> None:
-    """Sends each arm its requests, by windows in turns with those of pricing."""
+    """Sends each arm its requests, in turns with the requests of pricing."""
     ended = {arm.gamma: threading.Event() for arm in arms}
 
     def send(arm: Arm) -> None:
@@ -185,13 +188,13 @@ def report(trial: Trial) -> None:
             few, many = prices.prompt_added
             print(
                 f"gamma {arm.gamma}: step ms by batch {steps}; {prices.length:.2f} tokens a step; "
-                f"prompt ms {1e3 * prices.prompt:.1f}, beside one {1e3 * few:.1f} and many "
+                f"prompt ms {1e3 * prices.prompt:.1f}, next to one {1e3 * few:.1f} and many "
                 f"{1e3 * many:.1f}"
             )
             if segment.share == 0:
-                predicted, measured = trial.predicted_most(arm), trial.borne(arm)
+                predicted, measured = trial.predicted_most(arm), trial.capacity(arm)
                 print(
-                    f"    bears {measured:.2f} requests/s, predicted {predicted:.2f} "
+                    f"    capacity {measured:.2f} requests/s, predicted {predicted:.2f} "
                     f"({100 * (predicted / measured - 1):+.1f} %)"
                 )
                 continue

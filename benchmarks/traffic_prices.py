@@ -1,4 +1,4 @@
-"""Times of steps and prompts of a server, by how many requests are there, from its own streams."""
+"""Times of a server's steps and prompts by number of requests, from its token streams."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 from simulator.traffic.server import Prompts, Server, by_batch
 
-# What both engines read of prompts in one pass unless told otherwise.
+# Default of both engines for the prompt tokens of one pass.
 CHUNK = 2048
 # Tokens of one step come to different clients at slightly different times.
 JITTER_SECONDS = 0.002
@@ -61,24 +61,24 @@ class Priced:
     prompt_added: tuple[float, float]
 
     def server(self, slots: int, demand: Demand, batch: float) -> Server:
-        """Returns it for the simulator, prompts priced beside so many others."""
+        """Returns the server for the simulator, with prompts priced at this batch."""
         steps = by_batch(list(self.by_batch), [[each] for each in self.by_batch.values()], slots)
         blocks = Blocks(np.ones((1, 1)))
         if self.gamma > 0:
             alpha = float(alpha_from_block_efficiency(self.length, self.gamma))
             blocks = Blocks.of(Iid(alpha), self.gamma)
         added = float(np.interp(batch, [1, max(self.by_batch)], self.prompt_added))
-        # What a prompt spares where it shares a step stands as the time of a prompt of one token.
+        # The time that a prompt saves by sharing a step is stored as the time of one token.
         spared, tokens = max(self.prompt - added, 0.0), round(demand.prompt_tokens)
         points = {1: spared} | {n * tokens: spared + n * added for n in range(1, slots + 1)}
         return Server(np.repeat(steps, self.gamma + 1, axis=1), blocks, Prompts(points, CHUNK))
 
 
 def priced(pricing: Pricing, gamma: int) -> Priced:
-    """Returns what the answers say.
+    """Returns the prices that fit the answers by non-negative least squares.
 
-    The time between two steps of a request is that of a step, which depends on the batch, and of
-    the prompts that were read with it: by least squares, none below 0.
+    The time between two steps of a request is the time of a step, which depends on the batch, plus
+    the time of the prompts that were read with it.
     """
     batches = pricing.stairs
     features, seconds = _steps(pricing.answers, batches, speculates=gamma > 0)
@@ -98,10 +98,10 @@ def priced(pricing: Pricing, gamma: int) -> Priced:
 def _steps(
     answers: list[Answer], batches: list[int], *, speculates: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns of what each step was, shape (steps, batches + 2), and its seconds.
+    """Returns the features of each step, shape (steps, batches + 2), and its seconds.
 
-    Columns: how many requests were decoded, one between two batches counting for both by its
-    nearness; how many prompts were read with it, likewise, beside one other and beside the most.
+    Features: weights of the batch sizes, shared between the two nearest ones; then the number of
+    prompts read in the step, shared between batch 1 and the largest batch.
     """
     firsts, lasts = (np.array([each.tokens[n] for each in answers])[:, None] for n in (0, -1))
     parts, seconds = [], []

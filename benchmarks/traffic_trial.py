@@ -1,4 +1,4 @@
-"""What was measured of a server at a rate of requests, and what was predicted of it."""
+"""Measurements of a server at each request rate, and the predictions for it."""
 
 from dataclasses import dataclass, field
 
@@ -18,8 +18,8 @@ from simulator.traffic.steady import Steady, max_rate, steady
 class Arm:
     """A server of one γ in one segment.
 
-    pricing: in turns with the requests.
-    starts: when requests were sent; empty: as many clients as saturate it.
+    pricing: pricing in turns with the requests.
+    starts: times at which requests were sent; empty: clients saturate the server.
     """
 
     gamma: int
@@ -29,18 +29,18 @@ class Arm:
 
     @property
     def prices(self) -> Priced:
-        """What its steps took meanwhile."""
+        """Times of the server's steps during the segment."""
         return priced(self.pricing, self.gamma)
 
     @property
     def rate(self) -> float:
-        """Requests a second, of those that arrived."""
+        """Requests per second that arrived."""
         return len(self.starts) / self.starts[-1]
 
 
 @dataclass
 class Segment:
-    """The same arrivals at each server. share: of the most requests a second; 0: saturated."""
+    """Equal arrivals at each server. share: of `Trial.most`; 0: saturated clients."""
 
     share: float
     arms: list[Arm]
@@ -48,9 +48,9 @@ class Segment:
 
 @dataclass
 class Trial:
-    """A run, which may be taken up again.
+    """A run, which a later run may continue.
 
-    most: requests a second that the lesser of both servers was at first predicted to bear.
+    most: first predicted capacity of the slower server, requests per second.
     """
 
     engine: str
@@ -62,22 +62,22 @@ class Trial:
 
     @property
     def demand(self) -> Demand:
-        """What each request asks."""
+        """Tokens of each request."""
         return Demand(self.prompt_tokens, self.output_tokens)
 
     def predicted_most(self, arm: Arm) -> float:
-        """Returns the requests a second that the server of an arm bears by its prices."""
+        """Returns the capacity of an arm's server by its prices, requests per second."""
         server = arm.prices.server(self.slots, self.demand, self.slots)
         return float(max_rate(server, self.demand, arm.gamma))
 
     @property
     def clients(self) -> int:
-        """How many saturate a server: each slot has one that waits for it."""
+        """Number of clients that saturate a server: two per slot."""
         return 2 * self.slots
 
-    def borne(self, arm: Arm) -> float:
-        """Returns the requests a second, by the tokens that came while all clients were busy."""
-        # What is under way at first and at last is no steady state.
+    def capacity(self, arm: Arm) -> float:
+        """Returns requests per second, from the tokens that came while all clients were busy."""
+        # The first and the last requests are left out: the state is not steady then.
         ends = sorted(each.tokens[-1] for each in arm.answers)
         if len(ends) <= self.clients:
             raise ValueError(f"saturated must be longer, got {len(ends)} answers in it")
@@ -88,7 +88,7 @@ class Trial:
         return float(counted / (end - start) / self.output_tokens)
 
     def row(self, arm: Arm) -> "Row":
-        """Returns what was measured and predicted of one server at one rate."""
+        """Returns measurement and predictions of one server at one rate."""
         demand, starts = self.demand, arm.starts
         first = steady(arm.prices.server(self.slots, demand, 1), demand, arm.gamma, arm.rate)
         server = arm.prices.server(self.slots, demand, float(first.batch[0]))
@@ -102,7 +102,7 @@ class Trial:
 
 @dataclass
 class Row:
-    """A rate at one server: what was measured, and what was predicted, in milliseconds."""
+    """One rate at one server, measured and predicted, in milliseconds."""
 
     arm: Arm
     state: Steady
@@ -110,7 +110,7 @@ class Row:
 
     @property
     def token_ms(self) -> tuple[float, float, float]:
-        """Between two tokens: measured, simulated, in closed form."""
+        """Time between two tokens: measured, simulated, in closed form."""
         return self._of(
             [each.token for each in self.arm.answers],
             [each.token_seconds for each in self.simulated],
@@ -119,7 +119,7 @@ class Row:
 
     @property
     def first_ms(self) -> tuple[float, float, float]:
-        """To the first token, likewise."""
+        """Time to the first token: measured, simulated, in closed form."""
         return self._of(
             [each.first for each in self.arm.answers],
             [each.first_seconds for each in self.simulated],
@@ -128,7 +128,7 @@ class Row:
 
     @property
     def tokens_per_second(self) -> tuple[float, float]:
-        """Of all requests: measured, simulated."""
+        """Throughput of all requests: measured, simulated."""
         answers = self.arm.answers
         span = max(each.tokens[-1] for each in answers) - min(each.sent for each in answers)
         tokens = sum(len(each.tokens) for each in answers)

@@ -1,4 +1,4 @@
-"""Replays published sweeps as tunings: what a search that can only run their gammas loses.
+"""Replays published sweeps as tunings, and measures what the search loses against the best gamma.
 
     python benchmarks/tune_published.py
 

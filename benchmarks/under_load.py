@@ -1,13 +1,13 @@
-"""How far predictions are off beside busy processes: texts one after the other, and in turns.
+"""Measures errors of predictions on a busy machine: texts one after the other, and in turns.
 
     OMP_NUM_THREADS=1 python benchmarks/under_load.py --busy 2 --seeds 3
 
-The embedded target and a draft decode the same texts both ways, one way after the other: each arm's
-text as a whole, each block counted by the fastest of its repeats; and all arms in turns, the speed
-of each round divided out, each block counted by the median (`estimator.timing`). Predicted is the
-replay of each text at measured costs; "second / first" is by how many per cent more the measured
-speed-ups are in turns. The busy processes are this program's own: they end by themselves after
---limit seconds, and are ended when it is done.
+The embedded target and a draft decode texts by two methods. The first decodes each arm's text as a
+whole, and each block counts with its fastest repeat. The second decodes all arms in turns, divides
+out the speed of each round, and each block counts with its median (`estimator.timing`). The
+prediction is the replay of each text at measured costs. "second / first" is the difference of the
+measured speed-ups in per cent. This program starts the busy processes; they end after --limit
+seconds, or when it is done.
 """
 
 import argparse
@@ -125,14 +125,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--busy", type=int, default=2, help="Busy processes.")
     parser.add_argument(
-        "--layers", type=int, help="Draft by so many of the target's own; else by the small model."
+        "--layers",
+        type=int,
+        help="Draft with this many of the target's layers; default: the small model.",
     )
-    parser.add_argument("--turns-only", action="store_true", help="Not one after the other.")
-    parser.add_argument("--seeds", type=int, default=3, help="How often both ways run.")
-    parser.add_argument("--first-seed", type=int, default=0, help="Of those.")
-    parser.add_argument("--prompts", type=int, default=4, help="How many.")
-    parser.add_argument("--tokens", type=int, default=32, help="Of each text.")
-    parser.add_argument("--temperature", type=float, default=0.0, help="Of both models.")
+    parser.add_argument("--turns-only", action="store_true", help="Only in turns.")
+    parser.add_argument("--seeds", type=int, default=3, help="Number of runs of both methods.")
+    parser.add_argument("--first-seed", type=int, default=0, help="Seed of the first run.")
+    parser.add_argument("--prompts", type=int, default=4, help="Number of prompts.")
+    parser.add_argument("--tokens", type=int, default=32, help="Tokens of each text.")
+    parser.add_argument(
+        "--temperature", type=float, default=0.0, help="Temperature of both models."
+    )
     parser.add_argument("--limit", type=float, default=1800.0, help="Seconds of load at most.")
     given = parser.parse_args()
     pair = embedded_pair(given.prompts)
