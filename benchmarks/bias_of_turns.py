@@ -2,11 +2,11 @@
 
     OMP_NUM_THREADS=1 python benchmarks/bias_of_turns.py --seconds 240
 
-The embedded target, without a draft and with drafts of each gamma, decodes short texts in pairs: once
-in turns of a few tokens, once each arm's text as a whole, in random order. The bias of turns is the
-logarithm of the speed-up in turns over the speed-up of whole texts. It prints medians over pairs
-with 90 % intervals by a bootstrap over pairs. Both parts of a pair run within a second and are
-timed by one thread's processor time, so changes of the machine's speed matter little.
+The embedded target, without a draft and with drafts of each gamma, decodes short texts in pairs:
+once in turns of a few tokens, once each arm's text as a whole, in random order. The bias of turns
+is the logarithm of the speed-up in turns over the speed-up of whole texts. It prints medians over
+pairs with 90 % intervals by a bootstrap over pairs. Both parts of a pair run within a second and
+are timed by one thread's processor time, so changes of the machine's speed matter little.
 """
 
 import argparse

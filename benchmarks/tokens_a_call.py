@@ -3,11 +3,11 @@
     python benchmarks/tokens_a_call.py --gammas 2 4 8 16 --nodes
     python benchmarks/tokens_a_call.py --gammas --nodes 4 8 16 --prompts 6 --tokens 48
 
-Decodes each prompt several times in two ways and counts target calls, without a clock: chains of each
-gamma, verified by token and as a block; and the trees of each size that yield most tokens, with
-likeliest children and with children drawn without replacement. Predictions use other texts of the
-target: chains by replay, trees by the acceptance of each of the draft's choices. Intervals are over
-prompts.
+Decodes each prompt several times in two ways and counts target calls, without a clock: chains of
+each gamma, verified by token and as a block; and the trees of each size that yield most tokens,
+with likeliest children and with children drawn without replacement. Predictions use other texts of
+the target: chains by replay, trees by the acceptance of each of the draft's choices. Intervals are
+over prompts.
 """
 
 import argparse

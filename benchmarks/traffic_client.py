@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.engine import Server
+from engines.engine import EngineServer
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Answer:
 class Clock:
     """A server's clock in seconds, which does not advance while its processes are stopped."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: EngineServer) -> None:
         asked = re.compile(rf"port\W+{urlsplit(server.url).port}\b".encode())
         commands = Path("/proc").glob("[0-9]*/cmdline")
         started = [int(each.parent.name) for each in commands if asked.search(each.read_bytes())]
@@ -78,7 +78,9 @@ class Clock:
 class Client:
     """Sends requests to a server of one γ, each with the next of the prompts."""
 
-    def __init__(self, server: Server, gamma: int, prompts: list[list[int]], tokens: int) -> None:
+    def __init__(
+        self, server: EngineServer, gamma: int, prompts: list[list[int]], tokens: int
+    ) -> None:
         self.server, self.gamma, self.prompts, self.tokens = server, gamma, prompts, tokens
         self.clock = Clock(server)
         self.asked = 0
