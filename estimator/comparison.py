@@ -14,16 +14,8 @@ from estimator.validation.file import Validated, parse_validation
 from estimator.validation.row import ValidationRow
 from reference.reading import read_json
 
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number of one measurement.
-
-    without: its value with each prompt left out, in the prompts' order; empty for one prompt.
-    """
-
-    value: float
-    without: Sequence[float]
+# A value, and its values with each prompt left out, in order; none for a single prompt.
+Number = tuple[float, Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +42,15 @@ def paired(name: str, a: Number, b: Number) -> Difference:
     """Returns the difference of a number between two measurements of the same prompts.
 
     The jackknife is taken of the difference itself: each prompt is left out of both measurements.
-
-    Args:
-      name: the number's name.
-      a, b: the number in both measurements, with the prompts in the same order.
     """
-    if len(a.without) != len(b.without):
+    (value, before), (other, after) = a, b
+    if len(before) != len(after):
         raise ValueError(
-            f"{name} must be of as many prompts in both, got {len(a.without)} and {len(b.without)}"
+            f"{name} must be of as many prompts in both, got {len(before)} and {len(after)}"
         )
-    without = np.array(b.without) - np.array(a.without)
-    change = b.value - a.value
-    low, high = jackknife_interval(change, without, scale=difference)
-    return Difference(name, a.value, b.value, change, low, high)
+    without = np.array(after) - np.array(before)
+    low, high = jackknife_interval(other - value, without, scale=difference)
+    return Difference(name, value, other, other - value, low, high)
 
 
 def read_measured(path: Path) -> Profile | Validated:
@@ -177,11 +165,11 @@ def _numbers(profile: Profile, path: Path) -> dict[str, Number]:
         raise ValueError(
             f"profile {path} must hold left_out to be compared, got none: measure again"
         )
-    numbers = {"alpha": Number(profile.alpha.value, left.alpha)}
+    numbers: dict[str, Number] = {"alpha": (profile.alpha.value, left.alpha)}
     if profile.c is not None:
-        numbers["c"] = Number(profile.c.value, left.c)
+        numbers["c"] = profile.c.value, left.c
     return numbers | {
-        f"{_AT_GAMMA}{gamma}": Number(factor.replay, left.improvement_factor[gamma])
+        f"{_AT_GAMMA}{gamma}": (factor.replay, left.improvement_factor[gamma])
         for gamma, factor in sorted(profile.improvement_factor.items())
     }
 
@@ -208,8 +196,8 @@ def _of_validations(a: Validated, b: Validated, paths: tuple[Path, Path]) -> lis
     return [
         paired(
             _named(row, with_draft=not lone),
-            Number(row.measured, row.measured_left_out),
-            Number(after[setting].measured, after[setting].measured_left_out),
+            (row.measured, row.measured_left_out),
+            (after[setting].measured, after[setting].measured_left_out),
         )
         for setting, row in before.items()
         if setting in after

@@ -1,7 +1,7 @@
 """Measures a profile on an engine: acceptance along the target's texts, and step times."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,23 +36,8 @@ from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.curves import CostModel
 
 
-@dataclass(frozen=True, slots=True)
-class EngineMeasurement:
-    """A profile, and how its acceptance and prices were measured.
-
-    counted: whether acceptance comes from the engine's counters, at the largest timed γ.
-    priced_gammas: γ at which whole steps were timed; empty: target and draft were timed separately.
-    line_error: relative error of the line through the outer γ at the third; None without a third.
-    """
-
-    profile: Profile
-    counted: bool
-    priced_gammas: tuple[int, ...]
-    line_error: float | None
-
-
-def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasurement:
-    """Returns the measurement of a pair; writes its profile to the request's output."""
+def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profile, float | None]:
+    """Returns a pair's profile and its `Steps.line_error`; writes the request's output."""
     output = request.output
     lasting = output is not None and (output.is_file() or not output.exists())
     kept = traces_path(output) if output is not None and lasting else None
@@ -93,7 +78,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasur
         write_profile(profile, output)
     if kept is not None and traced:
         write_traces(kept, dict(enumerate(traced)), "engine")
-    return EngineMeasurement(profile, request.counted, trial.request.priced_gammas, line_error)
+    return profile, line_error
 
 
 def traces(scores: Sequence[Pair], *, temperature: float) -> tuple[TracePair, ...]:

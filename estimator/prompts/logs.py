@@ -39,14 +39,6 @@ class Part:
     lines: Sequence[bytes] | Sequence[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Bad:
-    """A line that cannot be used: its number and the reason."""
-
-    number: int
-    reason: str
-
-
 _DECODER = msgspec.json.Decoder(LogLine)
 
 
@@ -55,8 +47,8 @@ def parts(path: Path) -> Iterator[Part]:
     yield from _of_table(path) if path.suffix == PARQUET else _of_lines(path)
 
 
-def read(part: Part) -> Iterator[tuple[int, LogLine | Bad]]:
-    """Yields the lines of a part with their numbers; blank lines are ignored."""
+def read(part: Part) -> Iterator[tuple[int, LogLine | str]]:
+    """Yields the number of each line that is not blank, and the line, or why it cannot be used."""
     for number, line in enumerate(part.lines, start=part.number):
         if isinstance(line, bytes) and not line.strip():
             continue
@@ -69,12 +61,12 @@ def read(part: Part) -> Iterator[tuple[int, LogLine | Bad]]:
                 if isinstance(value, str):
                     require_characters(value, name)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            yield number, Bad(number, f"must be a JSON object with prompt and output, got: {error}")
+            yield number, f"must be a JSON object with prompt and output, got: {error}"
         except ValueError as error:
-            yield number, Bad(number, str(error))
+            yield number, str(error)
         else:
             empty = len(found.output) == 0
-            yield number, Bad(number, "output must not be empty, got none") if empty else found
+            yield number, "output must not be empty, got none" if empty else found
 
 
 def _of_lines(path: Path) -> Iterator[Part]:
@@ -108,16 +100,16 @@ def _of_table(path: Path) -> Iterator[Part]:
 Pair = tuple[Sequence[int], Sequence[int]]
 
 
-def encoded(part: Part, tokenizer: Any) -> tuple[list[Pair], list[Bad]]:
-    """Returns the ids of the prompts and outputs of a part, and its bad lines, in order.
+def encoded(part: Part, tokenizer: Any) -> tuple[list[Pair], list[tuple[int, str]]]:
+    """Returns the ids of the prompts and outputs of a part; number and reason of its bad lines.
 
     Without a tokenizer the log must have ids, which are not checked.
     """
     good: list[tuple[int, LogLine]] = []
-    bad: list[Bad] = []
+    bad: list[tuple[int, str]] = []
     for number, line in read(part):
-        if isinstance(line, Bad):
-            bad.append(line)
+        if isinstance(line, str):
+            bad.append((number, line))
         else:
             good.append((number, line))
     pairs: list[Pair] = []
@@ -126,8 +118,8 @@ def encoded(part: Part, tokenizer: Any) -> tuple[list[Pair], list[Bad]]:
         if reason is None:
             pairs.append(pair)
         else:
-            bad.append(Bad(number, reason))
-    return pairs, sorted(bad, key=lambda each: each.number)
+            bad.append((number, reason))
+    return pairs, sorted(bad)
 
 
 def _ids(lines: Sequence[LogLine], tokenizer: Any) -> list[tuple[Any, Any]]:
@@ -176,7 +168,8 @@ def earlier_outputs(path: Path, tokenizer: Any) -> list[Sequence[int]]:
     for part in parts(path):
         pairs, bad = encoded(part, tokenizer)
         if bad:
-            raise ValueError(f"{path} line {bad[0].number}: {bad[0].reason}")
+            number, reason = bad[0]
+            raise ValueError(f"{path} line {number}: {reason}")
         for _, output in pairs:
             outputs.append(output[-MOST_TOKENS:])
             tokens += len(outputs[-1])

@@ -181,13 +181,13 @@ class Counter:
           BadLineError: at the first bad line, unless bad lines are skipped.
         """
         texts, bad = encoded(part, self.tokenizer)
-        told = [f"{self.request.texts} line {each.number}: {each.reason}" for each in bad]
-        if told and not self.request.skip_bad_lines:
-            raise BadLineError(told[0])
+        skipped = [f"{self.request.texts} line {number}: {reason}" for number, reason in bad]
+        if skipped and not self.request.skip_bad_lines:
+            raise BadLineError(skipped[0])
         found = self._counts(texts)
-        if not told:
+        if not skipped:
             return found
-        return msgspec.structs.replace(found, skipped=len(told), first_skipped=told[0])
+        return msgspec.structs.replace(found, skipped=len(skipped), first_skipped=skipped[0])
 
     def _counts(self, pairs: list[Pair]) -> Totals:
         longest = self.request.max_gamma

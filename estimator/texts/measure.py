@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -71,21 +70,8 @@ class Journal:
         self._path.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True, slots=True)
-class TextsMeasurement:
-    """A profile without prices, and the skipped lines.
-
-    skipped: number of skipped lines.
-    first_skipped: the first skipped line with its reason; "" if there is none.
-    """
-
-    profile: Profile
-    skipped: int
-    first_skipped: str
-
-
-def measure(request: MeasureTexts, progress: Progress = SILENT) -> TextsMeasurement:
-    """Returns the acceptance of a copying draft; writes the profile if requested.
+def measure(request: MeasureTexts, progress: Progress = SILENT) -> tuple[Profile, Totals]:
+    """Returns the acceptance of a copying draft, as a profile without prices and as counts.
 
     At temperature 0 it is exact: a copied token is accepted if it is the text's. For sampled texts
     its mean is exact, because a token is accepted with the probability that it is written.
@@ -110,7 +96,7 @@ def measure(request: MeasureTexts, progress: Progress = SILENT) -> TextsMeasurem
             write_profile(profile, output)
         if journal is not None:
             journal.finish()
-    return TextsMeasurement(profile, whole.skipped, whole.first_skipped)
+    return profile, whole
 
 
 def _counted(request: MeasureTexts, journal: Journal | None) -> Iterator[Totals]:

@@ -38,8 +38,8 @@ def on_engine(request: MeasureEngine, form: Written) -> None:
     from specplan.reports.engines import measurement_notes
 
     with Bar("measure", "text") as bar:
-        found = measure(request, bar)
-    print_profile(found.profile, form, notes=measurement_notes(found))
+        profile, line_error = measure(request, bar)
+    print_profile(profile, form, notes=measurement_notes(request, line_error))
 
 
 def texts(request: MeasureTexts, form: Written) -> None:
@@ -47,10 +47,10 @@ def texts(request: MeasureTexts, form: Written) -> None:
     from estimator.texts.measure import measure
 
     with Bar("measure", "part") as bar:
-        found = measure(request, bar)
-    if found.skipped:
-        warn(f"{found.skipped} lines left out, the first: {found.first_skipped}")
-    print_profile(found.profile, form, text=texts_profile)
+        profile, counts = measure(request, bar)
+    if counts.skipped:
+        warn(f"{counts.skipped} lines left out, the first: {counts.first_skipped}")
+    print_profile(profile, form, text=texts_profile)
 
 
 @contextmanager

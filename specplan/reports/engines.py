@@ -11,7 +11,7 @@ from specplan.reports.validation import MEASURED, TIMES_IN_DOUBT, doubt_mark, pr
 
 if TYPE_CHECKING:
     from engines.counting import RateInterval
-    from engines.trials.measurement import EngineMeasurement
+    from engines.trials.request import MeasureEngine
     from engines.trials.row import EngineRow
     from engines.trials.steps import Steps
     from engines.trials.trial import Case
@@ -162,27 +162,27 @@ _MORE_COLUMNS: list[Column[EngineRow]] = [
 ]
 
 
-def measurement_notes(found: EngineMeasurement) -> str:
-    """Returns where acceptance and prices of a profile come from."""
-    if found.counted:
+def measurement_notes(request: MeasureEngine, line_error: float | None) -> str:
+    """Returns where acceptance and prices of a profile come from; line_error: see `Steps`."""
+    if request.counted:
         where = (
-            f"Acceptance is what the engine counted itself at gamma {found.priced_gammas[-1]}, "
+            f"Acceptance is what the engine counted itself at gamma {request.priced_gammas[-1]}, "
             "since its server scores no given text (--laws local: by this machine's own passes)."
         )
     else:
         where = "Acceptance is of two log-probabilities for each token of the target's own texts."
-    if not found.priced_gammas:
+    if not request.priced_gammas:
         prices = (
             "Prices come from target and draft served separately. Verification is assumed to be "
             "free, since a server does not show the time of a pass over several tokens. Without "
             "the URLs, whole steps are priced."
         )
-    elif found.line_error is None:
+    elif line_error is None:
         prices = "Prices are of other prompts."
     else:
+        priced = ", ".join(map(str, request.priced_gammas))
         prices = (
-            f"Prices are of other prompts, at gamma {', '.join(map(str, found.priced_gammas))}: a "
-            f"line misses the middle one by {100 * found.line_error:+.1f} %. c is what one more "
-            "drafted token adds to a step."
+            f"Prices are of other prompts, at gamma {priced}: a line misses the middle one by "
+            f"{100 * line_error:+.1f} %. c is what one more drafted token adds to a step."
         )
     return folded(f"{where}\n{prices}")

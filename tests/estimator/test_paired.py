@@ -3,28 +3,28 @@
 import numpy as np
 import pytest
 
-from estimator.comparison import Number, paired
+from estimator.comparison import paired
 from estimator.intervals import left_out
 
 
 def test_what_both_share_in_a_prompt_is_no_difference() -> None:
     hard = [1.0, 5.0, 2.0, 9.0]
-    found = paired("n", Number(4.25, hard), Number(5.25, [value + 1 for value in hard]))
+    found = paired("n", (4.25, hard), (5.25, [value + 1 for value in hard]))
     assert found.difference == found.low == found.high == 1
     assert found.distinguishable
-    same = paired("n", Number(4.25, hard), Number(4.25, hard))
+    same = paired("n", (4.25, hard), (4.25, hard))
     assert not same.distinguishable
 
 
 def test_a_single_prompt_has_a_difference_and_no_interval() -> None:
-    found = paired("n", Number(1.0, ()), Number(3.0, ()))
+    found = paired("n", (1.0, ()), (3.0, ()))
     assert (found.difference, found.low, found.high) == (2, None, None)
     assert not found.distinguishable
 
 
 def test_measurements_of_other_numbers_of_prompts_are_refused() -> None:
     with pytest.raises(ValueError, match="n must be of as many prompts in both, got 2 and 3"):
-        paired("n", Number(1.0, (1, 1)), Number(1.0, (1, 1, 1)))
+        paired("n", (1.0, (1, 1)), (1.0, (1, 1, 1)))
 
 
 def test_the_interval_of_means_covers_as_often_as_it_says() -> None:
@@ -36,8 +36,8 @@ def test_the_interval_of_means_covers_as_often_as_it_says() -> None:
         a, b = prompts + random.normal(size=8), prompts + random.normal(size=8) + 0.3
         found = paired(
             "n",
-            Number(float(a.mean()), (left_out(a) / 7).tolist()),
-            Number(float(b.mean()), (left_out(b) / 7).tolist()),
+            (float(a.mean()), (left_out(a) / 7).tolist()),
+            (float(b.mean()), (left_out(b) / 7).tolist()),
         )
         assert found.low is not None
         assert found.high is not None

@@ -19,7 +19,7 @@ from estimator.prompts import logs as log
 from estimator.prompts.logs import earlier_outputs
 from estimator.settings import ModelSettings
 from estimator.texts.counting import MOST_GROUPS, MeasureTexts, Totals
-from estimator.texts.measure import TextsMeasurement, journal_path, measure
+from estimator.texts.measure import journal_path, measure
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_blocks
 from ngram.drafters.copying import CopyingDrafter, EarliestLookupDrafter, PromptLookupDrafter
@@ -47,7 +47,7 @@ def written(path: Path, lines: Sequence[Any]) -> Path:
     return path
 
 
-def measured(path: Path, **given: Any) -> TextsMeasurement:
+def measured(path: Path, **given: Any) -> tuple[Profile, Totals]:
     request: dict[str, Any] = {"drafts": ("lookup",), "max_gamma": GAMMA, "processes": 1}
     return measure(MeasureTexts(texts=path, **(request | given)))
 
@@ -81,7 +81,7 @@ def test_drafts_from_earlier_outputs_are_those_that_the_greedy_model_tells(tmp_p
     name = f"suffix:12:{earlier}"
     made = parse_drafter(name).load(LoadContext(target, None, ModelSettings()))
     found = require_alike(name, made(Sampling(0.0)), tmp_path)
-    own = measured(tmp_path / "log.jsonl", drafts=("suffix:12",)).profile
+    own = measured(tmp_path / "log.jsonl", drafts=("suffix:12",))[0]
     assert found.alpha.value > own.alpha.value
 
 
@@ -103,7 +103,7 @@ def require_alike(name: str, drafter: Drafter, tmp_path: Path) -> Profile:
         {"prompt": list(prompt), "output": list(text)}
         for prompt, text in zip(PROMPTS, texts, strict=True)
     ]
-    found = measured(written(tmp_path / "log.jsonl", lines), drafts=(name,)).profile
+    found = measured(written(tmp_path / "log.jsonl", lines), drafts=(name,))[0]
     assert 0 < found.alpha.value < 1
     assert found.alpha == measured_alpha(traces)
     assert found.drafting().blocks == replayed_blocks(traces, GAMMA)
@@ -124,7 +124,7 @@ def test_the_mean_over_sampled_texts_is_the_acceptance(tmp_path: Path) -> None:
             index.update([*prompt, *output[:place]])
             chances += [law[token] for token in index.continuation(1)]
     lines = [{"prompt": prompt, "output": output} for output in outputs]
-    alpha = measured(written(tmp_path / "log.jsonl", lines), drafts=("lookup:1",)).profile.alpha
+    alpha = measured(written(tmp_path / "log.jsonl", lines), drafts=("lookup:1",))[0].alpha
     expected = np.sum(chances) / 5000
     error = np.sqrt(np.sum(np.multiply(chances, np.subtract(1, chances)))) / 5000
     assert abs(alpha.value - expected) < 4 * error
@@ -132,8 +132,8 @@ def test_the_mean_over_sampled_texts_is_the_acceptance(tmp_path: Path) -> None:
 
 def test_who_shares_a_log_changes_no_count(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "PART_BYTES", 700)
-    alone = measured(many, drafts=("suffix",)).profile
-    shared = measured(many, drafts=("suffix",), processes=2).profile
+    alone = measured(many, drafts=("suffix",))[0]
+    shared = measured(many, drafts=("suffix",), processes=2)[0]
     assert alone.draftings == shared.draftings
     assert alone.alpha.prompts == 60
 
@@ -143,7 +143,7 @@ def test_an_interrupted_measurement_goes_on(
 ) -> None:
     monkeypatch.setattr(log, "PART_BYTES", 700)
     output = tmp_path / "profile.json"
-    whole = measured(many).profile.draftings
+    whole = measured(many)[0].draftings
     counted = 0
 
     class Killed:
@@ -165,7 +165,7 @@ def test_an_interrupted_measurement_goes_on(
     # A torn line, as a killed process leaves it.
     kept.write_bytes(kept.read_bytes() + b'{"texts":')
     monkeypatch.setattr("estimator.texts.measure._begin", _only_once(request))
-    assert measure(request).profile.draftings == whole
+    assert measure(request)[0].draftings == whole
     assert read_profile(output).draftings == whole
     assert not kept.exists()
 
@@ -223,9 +223,9 @@ def test_a_bad_line_is_refused_by_its_number_or_left_out(
     path.write_text(f"{good}\n{line}\n\n{good}\n")
     with pytest.raises(ValueError, match=message.replace("[", r"\[")):
         measured(path, tokenizer="embedded")
-    found = measured(path, tokenizer="embedded", skip_bad_lines=True)
-    assert (found.skipped, found.profile.alpha.prompts) == (1, 2)
-    assert "line 2: " in found.first_skipped
+    profile, counts = measured(path, tokenizer="embedded", skip_bad_lines=True)
+    assert (counts.skipped, profile.alpha.prompts) == (1, 2)
+    assert "line 2: " in counts.first_skipped
 
 
 def test_texts_are_encoded_by_the_tokenizer(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_texts_are_encoded_by_the_tokenizer(tmp_path: Path) -> None:
     text = {"prompt": "def f(x):\n    return x\n", "output": "def g(x):\n    return x\n"}
     ids = {name: tokenizer(value)["input_ids"] for name, value in text.items()}
     as_text, as_ids = (
-        measured(written(tmp_path / f"{name}.jsonl", [line]), tokenizer="embedded").profile
+        measured(written(tmp_path / f"{name}.jsonl", [line]), tokenizer="embedded")[0]
         for name, line in (("text", text), ("ids", ids))
     )
     assert as_text.draftings == as_ids.draftings
@@ -249,9 +249,7 @@ def test_a_table_is_read_as_lines_are(many: Path, tmp_path: Path) -> None:
         [json.loads(line) for line in many.read_text().splitlines()]
     )
     parquet.write_table(table, tmp_path / "log.parquet")
-    assert measured(tmp_path / "log.parquet").profile.draftings == (
-        measured(many).profile.draftings
-    )
+    assert measured(tmp_path / "log.parquet")[0].draftings == (measured(many)[0].draftings)
     (tmp_path / "no.parquet").write_text("no")
     with pytest.raises(ValueError, match="texts must be a Parquet file"):
         measured(tmp_path / "no.parquet")
