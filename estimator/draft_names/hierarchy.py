@@ -11,10 +11,10 @@ from estimator.draft_names.kind import (
     DrafterOf,
     LoadContext,
     ModelKind,
+    parse_drafter,
     positive,
     walk,
 )
-from estimator.draft_names.registry import parse_drafter
 
 # Default number of tokens in inner blocks.
 GAMMA = 4

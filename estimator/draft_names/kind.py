@@ -1,6 +1,6 @@
 """The facts about one kind of drafter: how users name it, what it can do and needs, how it loads.
 
-A kind is a frozen dataclass in a file of its own, which `estimator.draft_names.registry` finds. An
+A kind is a frozen dataclass in a file of its own, which `drafter_kinds` finds. An
 instance is a drafter as a user named it. Heavy imports are inside `load`.
 """
 
@@ -9,9 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from estimator.kinds import kinds_in
 from estimator.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -204,3 +206,38 @@ def positive(value: str, form: str, text: str) -> int:
     if not (value.isdecimal() and int(value) > 0):
         raise ValueError(f"draft {form} needs a positive integer {form[-1]}, got {text!r}")
     return int(value)
+
+
+# Studies are above this package, so they are found by name; they may be missing.
+FOLDERS = ("estimator.draft_names", "studies.blockwise.draft_names")
+
+
+@cache
+def drafter_kinds() -> tuple[type[DrafterKind], ...]:
+    """Returns all kinds, in the order in which they try a name."""
+    kinds = kinds_in(FOLDERS, DrafterKind)  # type: ignore[type-abstract]
+    return tuple(sorted(kinds, key=lambda kind: (kind.match_priority, kind.__name__)))
+
+
+def parse_drafter(text: str) -> DrafterKind:
+    """Returns the drafter that a user named; other names are Hugging Face names or folders.
+
+    Raises:
+      ValueError: if the name is empty, or if its value is invalid.
+    """
+    if not text.strip():
+        raise ValueError("draft must name a drafter, got an empty name")
+    for kind in drafter_kinds():
+        drafter = kind.parse(text)
+        if drafter is not None:
+            return drafter
+    raise ValueError(f"draft must name a drafter, got {text!r}")
+
+
+def drafter_forms() -> str:
+    """Returns the names of all kinds, as help lists them."""
+    kinds = sorted(
+        drafter_kinds(), key=lambda kind: (kind.match_priority != OWN_NAME, kind.match_priority)
+    )
+    names = [form for kind in kinds for form in kind.names]
+    return ", ".join(names[:-1]) + f", or {names[-1]}"

@@ -6,8 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from estimator.draft_names.kind import JOINED_BY_WORDS, DrafterKind, DrafterOf, LoadContext
-from estimator.draft_names.registry import parse_drafter
+from estimator.draft_names.kind import (
+    JOINED_BY_WORDS,
+    DrafterKind,
+    DrafterOf,
+    LoadContext,
+    parse_drafter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

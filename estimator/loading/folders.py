@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from estimator.draft_names.kind import EMBEDDED
-from estimator.draft_names.registry import parse_drafter
+from estimator.draft_names.kind import EMBEDDED, parse_drafter
 from estimator.loading.origins import target_source
 from estimator.prompts.prompts import prompt_ids
 from estimator.settings import PromptSettings

@@ -6,8 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from estimator.draft_names.kind import EMBEDDED, DrafterKind, DrafterOf, LoadContext, Needs, walk
-from estimator.draft_names.registry import parse_drafter
+from estimator.draft_names.kind import (
+    EMBEDDED,
+    DrafterKind,
+    DrafterOf,
+    LoadContext,
+    Needs,
+    parse_drafter,
+    walk,
+)
 from estimator.loading.origins import model_files, target_source
 from estimator.progress import notice
 from estimator.prompts.prompts import encoded_prompts, given_prompt, wanted_prompts

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from estimator.costs.operations import c_hat
-from estimator.draft_names.registry import parse_drafter
+from estimator.draft_names.kind import parse_drafter
 from estimator.loading.origins import own_hashes
 from estimator.loading.pairs import LoadedPair, load, one_draft
 from estimator.profiles.measured_costs import (

@@ -10,8 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.draft_names.kind import Needs
-from estimator.draft_names.registry import parse_drafter
+from estimator.draft_names.kind import Needs, parse_drafter
 from estimator.prompts.logs import Pair, Part, encoded
 from estimator.settings import MAX_GAMMA, ModelSettings
 from ngram.copies.texts import Copied, Integers, Texts

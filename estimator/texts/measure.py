@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from estimator.draft_names.registry import parse_drafter
+from estimator.draft_names.kind import parse_drafter
 from estimator.intervals import rate, ratio_interval
 from estimator.loading.origins import file_stamps
 from estimator.profiles.drafting import Alpha, Drafting

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import click
 
-from estimator.draft_names.registry import drafter_forms
+from estimator.draft_names.kind import drafter_forms
 from estimator.rule_names.kind import VERIFICATION, rule_kinds
 from estimator.settings import EMBEDDED_PROMPT_TOKENS, MAX_GAMMA, MOST_GAMMA, PRECISION_PERCENT
 from specplan.options.declared import Decorator, command_option, together

@@ -51,8 +51,7 @@ def drafters(
 ) -> tuple[str, ...]:
     """Returns the drafters as named, refusing unknown ones; `list` prints their forms and ends."""
     from estimator.draft_names.hf import HuggingFace
-    from estimator.draft_names.kind import walk
-    from estimator.draft_names.registry import drafter_forms, drafter_kinds, parse_drafter
+    from estimator.draft_names.kind import drafter_forms, drafter_kinds, parse_drafter, walk
 
     listing(lambda: [form for kind in drafter_kinds() for form in kind.names])(ctx, param, values)
     for part in (part for value in values for part in walk(parse_drafter(value))):

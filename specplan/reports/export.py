@@ -52,7 +52,7 @@ def export(
         tokens with it; of lookups and suffix decoding the message lists the engines that have one.
     """
     if drafter is not None:
-        from estimator.draft_names.registry import parse_drafter
+        from estimator.draft_names.kind import parse_drafter
 
         parsed = parse_drafter(drafter)
         if parsed.lookup_lengths is not None:

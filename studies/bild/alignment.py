@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from estimator.draft_names.kind import ModelKind
-from estimator.draft_names.registry import parse_drafter
+from estimator.draft_names.kind import ModelKind, parse_drafter
 from estimator.loading.pairs import LoadedPair, load, one_draft
 from estimator.progress import SILENT, Progress
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings

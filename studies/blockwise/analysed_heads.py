@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
-from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind, Needs
+from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind, Needs, parse_drafter
 from estimator.draft_names.ngram import Ngram
-from estimator.draft_names.registry import parse_drafter
 from estimator.loading.pairs import LoadedPair, load
 from estimator.progress import SILENT, Progress, notice
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings

@@ -14,11 +14,12 @@ from estimator.draft_names.kind import (
     LoadContext,
     ModelKind,
     Needs,
+    drafter_kinds,
+    parse_drafter,
     positive,
     value_of,
 )
 from estimator.draft_names.ngram import Ngram
-from estimator.draft_names.registry import drafter_kinds, parse_drafter
 from estimator.progress import notice
 
 if TYPE_CHECKING:

@@ -9,12 +9,11 @@ from estimator.draft_names.early_exit import EarlyExit
 from estimator.draft_names.embedded import Embedded
 from estimator.draft_names.hf import HuggingFace
 from estimator.draft_names.hierarchy import Hierarchy
-from estimator.draft_names.kind import DrafterKind
+from estimator.draft_names.kind import DrafterKind, drafter_forms, drafter_kinds, parse_drafter
 from estimator.draft_names.lookup import Lookup, LookupOfVllm
 from estimator.draft_names.lookup_then_ngram import LookupOrNgram
 from estimator.draft_names.ngram import Ngram
 from estimator.draft_names.random import Random
-from estimator.draft_names.registry import drafter_forms, drafter_kinds, parse_drafter
 from estimator.draft_names.tree import Tree
 from studies.blockwise.draft_names.heads import HeadsName
 

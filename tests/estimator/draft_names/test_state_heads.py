@@ -7,8 +7,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from estimator.draft_names.kind import Needs
-from estimator.draft_names.registry import parse_drafter
+from estimator.draft_names.kind import Needs, parse_drafter
 from estimator.settings import ModelSettings
 from reference.models.embedded import weights_folder
 

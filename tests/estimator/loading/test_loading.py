@@ -11,7 +11,7 @@ import torch
 from transformers import GenerationConfig
 
 import estimator.prompts.prompts
-from estimator.draft_names.registry import parse_drafter
+from estimator.draft_names.kind import parse_drafter
 from estimator.loading.origins import file_stamps, model_files
 from estimator.loading.pairs import draft_names, load
 from estimator.progress import Notice

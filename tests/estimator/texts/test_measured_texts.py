@@ -10,8 +10,7 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_llama
 
-from estimator.draft_names.kind import LoadContext
-from estimator.draft_names.registry import parse_drafter
+from estimator.draft_names.kind import LoadContext, parse_drafter
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import read_profile
 from estimator.profiles.workloads import measured_alpha
