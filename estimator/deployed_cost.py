@@ -88,7 +88,8 @@ def deployed_cost(
     if kernels is None or why is not None:
         if model is not None:
             raise ValueError(f"{why}; --cost-model public takes {found.source} in their place")
-        return DeployedCost(roofline, found.model, found.source, _not_used(why))
+        notes = () if why is None else (f"No measured kernels: {why}.",)
+        return found._replace(notes=notes)
     posterior = infer(kernels, published_prior(traits, over="kernels"), runs)
     source = f"kernels measured on {machine} ({tables.name})"
     return DeployedCost(posterior, "kernels", source, _differences(posterior, roofline, loads[0]))
@@ -104,10 +105,6 @@ def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Tr
         mixture=any(each.experts for each in deployment.target.weights),
         pcie=over_pcie(deployment),
     )
-
-
-def _not_used(why: str | None) -> tuple[str, ...]:
-    return () if why is None else (f"No measured kernels: {why}.",)
 
 
 def _differences(ours: Posterior, other: Posterior, load: LoadPoint) -> tuple[str, ...]:

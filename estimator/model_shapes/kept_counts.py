@@ -89,11 +89,12 @@ def count_once(
     if known is not None:
         return known
     from hashlib import sha256
+    from importlib.metadata import version
 
     from reference.atomic import whole_file
 
-    asked = json.dumps([plain, kept, part], default=dict, sort_keys=True)
-    key = "\n".join((asked, _transformers(), _code()))
+    described = json.dumps([plain, kept, part], default=dict, sort_keys=True)
+    key = "\n".join((described, version("transformers"), _code()))
     name = f"{sha256(key.encode()).hexdigest()}.json"
     try:
         found = msgspec.json.decode((folder() / name).read_bytes(), type=_Kept)
@@ -117,12 +118,6 @@ def folder() -> Path:
     # A relative path must be ignored (XDG Base Directory Specification 0.8).
     base = named if named.is_absolute() else Path.home() / ".cache"
     return base / "specplan" / "shapes"
-
-
-def _transformers() -> str:
-    from importlib.metadata import version
-
-    return version("transformers")
 
 
 def _code() -> str:

@@ -48,7 +48,11 @@ def read_prompts(source: str) -> tuple[list[Prompt], list[Path]]:
     if path.is_file():
         return _of_file(path), []
     if path.is_dir():
-        found = [file for file in path.rglob("*") if not _hidden(file.relative_to(path))]
+        found = [
+            file
+            for file in path.rglob("*")
+            if not any(part.startswith(".") for part in file.relative_to(path).parts)
+        ]
     else:
         found = [Path(name) for name in glob.glob(source, recursive=True)]
     files = sorted(file for file in found if file.is_file())
@@ -79,10 +83,6 @@ def require_characters(text: str, name: str) -> None:
                 f"{name} must be whole Unicode characters, got the lone surrogate "
                 f"U+{ord(character):04X} at character {place + 1}"
             )
-
-
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 def _text_of(file: Path) -> str | None:
