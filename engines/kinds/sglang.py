@@ -1,4 +1,4 @@
-"""SGLang: read and given γ, never started; its output format is known only from its source."""
+"""SGLang: its server, whose flags and output are known only from its source."""
 
 from __future__ import annotations
 
@@ -54,6 +54,12 @@ def _tree(depth: int, widest: int, nodes: int) -> str:
 KIND = EngineKind(
     name="sglang",
     title="SGLang",
+    start=later("engines.servers.sglang:Sglang.of_models"),
+    takes=frozenset({"engine_command", "synthetic"}),
+    draft_samplings=("argmax",),
+    drafts_past_end=True,
+    acceptance="counts",
+    in_turn=True,
     prints=(
         PrintedCounts("metrics", ("sglang",), later("engines.observing.sglang:read_page")),
         PrintedCounts(

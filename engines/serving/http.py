@@ -4,7 +4,9 @@ import json
 import threading
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any
 
 from estimator.writing import limited
@@ -27,6 +29,18 @@ def post_json(url: str, body: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise ValueError(f"{url} must answer with a JSON object, got {type(answer).__name__}")
     return answer
+
+
+def stream_json(url: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yields the JSON objects that a server sends as events, each when it arrives."""
+    request = urllib.request.Request(
+        url, json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    with _opened(request, TIMEOUT_SECONDS) as answer:
+        for line in answer:
+            _, _, event = line.decode(errors="replace").strip().partition("data:")
+            if event.strip() not in ("", "[DONE]"):
+                yield json.loads(event)
 
 
 def _answer(request: urllib.request.Request, timeout_seconds: float) -> str:
@@ -52,10 +66,17 @@ def _answer(request: urllib.request.Request, timeout_seconds: float) -> str:
 
 
 def _asked(request: urllib.request.Request, timeout_seconds: float) -> str:
+    with _opened(request, timeout_seconds) as answer:
+        return limited(answer.read, f"the answer of {request.full_url}").decode(errors="replace")
+
+
+@contextmanager
+def _opened(request: urllib.request.Request, timeout_seconds: float) -> Iterator[Any]:
+    """Gives a server's answer; a request that fails is refused in one line."""
     name = request.full_url
     try:
         with urllib.request.urlopen(request, timeout=timeout_seconds) as answer:
-            return limited(answer.read, f"the answer of {name}").decode(errors="replace")
+            yield answer
     except urllib.error.HTTPError as error:
         reason = error.read(500).decode(errors="replace")
         raise ValueError(f"{name} must answer, got status {error.code}: {reason}") from error
