@@ -45,11 +45,14 @@ class NextRun:
     gamma: draft length to run; 0: the baseline.
     gain: expected share of speed that its outcome brings.
     rival: the γ that the run decides about; 0: no speculation.
+    telling: the γ whose outcome brings most. It differs from gamma where the best candidate was not
+      run yet: that one is run first, since it may be the last run.
     """
 
     gamma: int
     gain: float
     rival: int
+    telling: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +202,7 @@ def _next_run(
     after = mean[None, :, None] + steps.T[:, :, None] * points
     gains = after.max(axis=1) @ weights - mean[advised]
     if 0 not in tried:
-        return NextRun(0, float(gains[named]), int(every[named]))
+        return NextRun(0, float(gains[named]), int(every[named]), 0)
     longest = max(tried)
     reach = max(longest + 2, 2 * longest) if longest > 0 else int(every[-1])
     new = np.array([g not in tried and g <= reach for g in every.tolist()])
@@ -217,11 +220,12 @@ def _next_run(
         ahead = float(mean[advised] - mean[known])
         if top < len(gammas) or not longest < every[advised] <= reach or ahead < worth:
             return None
-        return NextRun(int(every[advised]), ahead, int(every[known]))
+        return NextRun(int(every[advised]), ahead, int(every[known]), int(every[advised]))
     rival = advised
     if chosen == advised:
         # The γ that would be run in its place after a bad outcome.
         winners = np.bincount(after[chosen].argmax(axis=0), weights, minlength=len(every))
         winners[chosen] = 0
         rival = int(winners.argmax())
-    return NextRun(int(every[chosen]), float(gains[chosen]), int(every[rival]))
+    telling = int(every[promised.argmax()])
+    return NextRun(int(every[chosen]), float(gains[chosen]), int(every[rival]), telling)
