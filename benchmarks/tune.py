@@ -135,7 +135,7 @@ def run(path: Path, command: str | None) -> None:
         ]
     with TemporaryDirectory() as name:
         layers = first_layers(Path(name) / "layers")
-        for loads, temperature, pair, engine in sorted(cases):
+        for loads, temperature, pair, engine in sorted(cases, key=lambda case: (case[2], *case)):
             key = f"{engine}|{pair}|{temperature:g}|"
             if f"{key}{loads[0]}" in results:
                 continue
