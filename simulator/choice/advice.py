@@ -45,8 +45,8 @@ class NextRun:
     gamma: draft length to run; 0: the baseline.
     gain: expected share of speed that its outcome brings.
     rival: the γ that the run decides about; 0: no speculation.
-    telling: the γ whose outcome brings most. It differs from gamma where the best candidate was not
-      run yet: that one is run first, since it may be the last run.
+    telling: draft length whose outcome brings most. gamma is another one where the best candidate
+      was not run yet: its run goes first, because it may be the last run.
     """
 
     gamma: int
