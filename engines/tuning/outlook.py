@@ -65,7 +65,7 @@ class Outlook:
         self._gains, self._plain = planned.curve.gains, baseline_seconds(price)
         self._times = token_seconds(acceptance, price, np.arange(1, longest + 1))
         following, tried = self.advice.next_run, {run.gamma for run in own}
-        self.next_gamma = None if following is None else following.telling
+        self.next_gamma = None if following is None else following.decisive
         if not tried - {0}:
             # Even at low odds: a draft that gains would never be found otherwise.
             self.next_gamma = self.advice.named

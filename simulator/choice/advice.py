@@ -45,14 +45,14 @@ class NextRun:
     gamma: draft length to run; 0: the baseline.
     gain: expected share of speed that its outcome brings.
     rival: the γ that the run decides about; 0: no speculation.
-    telling: draft length whose outcome brings most. gamma is another one where the best candidate
+    decisive: draft length whose outcome brings most. gamma is another one where the best candidate
       was not run yet: its run goes first, because it may be the last run.
     """
 
     gamma: int
     gain: float
     rival: int
-    telling: int
+    decisive: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,5 +227,5 @@ def _next_run(
         winners = np.bincount(after[chosen].argmax(axis=0), weights, minlength=len(every))
         winners[chosen] = 0
         rival = int(winners.argmax())
-    telling = int(every[promised.argmax()])
-    return NextRun(int(every[chosen]), float(gains[chosen]), int(every[rival]), telling)
+    decisive = int(every[promised.argmax()])
+    return NextRun(int(every[chosen]), float(gains[chosen]), int(every[rival]), decisive)
