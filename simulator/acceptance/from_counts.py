@@ -2,7 +2,8 @@
 
 Rates that were counted are used as they are. At all other positions the logits of rates have the
 law of their kind of draft (`rate_prior`), given what was counted. Doubt has two parts: the counts'
-own, and at positions that were not counted the law's.
+own, and at positions that were not counted the law's. Lengths that contradict each other
+(`length_steps`) are kept at their own γ, and beyond them move the law by no more than their noise.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.by_position import ByPosition
 from simulator.acceptance.conversions import alpha_from_block_efficiency
+from simulator.acceptance.length_steps import rising
 from simulator.acceptance.logit_fit import (
     length_slopes,
     log_lengths_of,
@@ -146,7 +148,10 @@ def from_counts(
     data = list(zip(counted, (places - origin).tolist(), strict=True))
     measured = np.concatenate([[], *(each.logs for each in counted)])
     noise = _blocks([each.noise() for each in counted])
-    found = most_probable(np.append(mean, 0.0), law, data, measured, _SHARPER**2 * noise)
+    lengths = {} if several else _lengths(counted)
+    odd = () if elsewhere > 0 else rising(lengths)
+    sharper = 1.0 if odd else _SHARPER
+    found = most_probable(np.append(mean, 0.0), law, data, measured, sharper**2 * noise)
     rates = rates_of(found[:-1])
     observed = max((each.gamma for each in counted), default=0)
     known = np.array([]) if several else _pooled(counted)
@@ -156,11 +161,10 @@ def from_counts(
     off = (measured - logs) / np.sqrt(np.diag(noise))
     wider = np.maximum(np.abs(off), 1.0)
     noise = noise * np.outer(wider, wider)
-    gain = law @ slopes.T @ np.linalg.inv(slopes @ law @ slopes.T + _SHARPER**2 * noise)
+    gain = law @ slopes.T @ np.linalg.inv(slopes @ law @ slopes.T + sharper**2 * noise)
     rest = np.eye(len(law)) - gain @ slopes
     doubt = rest @ law @ rest.T + gain @ noise @ gain.T
     doubt[:-1, :-1] += elsewhere**2
-    lengths = {} if several else _lengths(counted)
     return FromCounts(
         tuple(rates.tolist()),
         cut_short,
@@ -172,7 +176,7 @@ def from_counts(
         lengths=tuple((g, length) for g, length in lengths.items() if g > len(known)),
         change=float(found[-1]) if several else 0.0,
         origin=origin if several else None,
-        unfitting=_unfitting(counted, off, logs),
+        unfitting=odd or _unfitting(counted, off, logs),
     )
 
 

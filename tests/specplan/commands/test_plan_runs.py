@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from metrics_pages import ANSWER, BENCH, SGLANG_BENCH
-from plan_inputs import run
+from plan_inputs import run, run_json
 
 from specplan.options.runs import parse_run
 
@@ -290,3 +290,13 @@ def test_a_loss_is_shown_with_its_interval() -> None:
     assert "Do not speculate: the best, K = 1, gives 0.8" in " ".join(text.split())
     assert "A loss is likelier" in text
     assert " 90 %" in text
+
+
+def test_lengths_of_runs_that_rise_are_named_and_planned_by_the_law() -> None:
+    """Before, K = 32 was the best, with 14.9 tokens per call."""
+    runs = "--run gamma=0,tpot=6.74 --run gamma=3,tpot=5.11,length=2.33 "
+    found = run_json(f"{runs}--run gamma=2,tpot=5.67,length=1.87")
+    assert (found["optimal_gamma"], found["advised_gamma"]) == (3, 3)
+    assert found["curve"][-1]["expected_tokens"] < 3
+    (note,) = found["notes"]
+    assert note.startswith("2.33 tokens per call at gamma 3 do not fit the 1.87 at gamma 2")
