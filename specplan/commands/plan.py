@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import click
@@ -50,30 +49,25 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
       specplan plan --target-config T/config.json --draft-config D/config.json \\
         --gpu h100 --alpha 0.7 --batch 1:256:1 --export vllm
     """
-    from simulator.choice.grid import plans
     from specplan.reports.p_min import StoppedPlans
     from specplan.reports.plan import plans_text, warn_of_plans
     from specplan.reports.plan_json import plans_json
-    from specplan.reports.samplings import Samplings
 
     asking = asked(ctx)
-    rows = plans(asking.request)
+    rows, basis = asking.planned()
     form, p_min, lost = asking.answer, 0.0, ""
     if asking.thresholds is None:
-        data = plans_json(rows, asking.basis)
-        text: Callable[[], str] = partial(plans_text, rows, asking.basis)
-        if asking.other is not None:
-            both = Samplings(rows[0], plans(asking.other)[0], asking.basis)
-            data["by_draft_sampling"], text = both.json(), both.text
+        data = plans_json(rows, basis)
+        text = partial(plans_text, rows, basis)
     else:
         found = StoppedPlans(rows, asking.thresholds)
-        data, text = found.json(asking.basis), partial(found.text, asking.basis)
+        data, text = found.json(basis), partial(found.text, basis)
         rows, p_min, lost = (found.exported[0],), found.exported[1], found.lost
-    warn_of_plans(rows, asking.basis, max_gamma=asking.request.max_gamma)
+    warn_of_plans(rows, basis, max_gamma=asking.request.max_gamma)
     if form.server is None:
         answer(data, text, form=form)
     else:
         from specplan.reports.flags import flags_of_plans
 
-        flags = lost + flags_of_plans(rows, asking.basis, server=form.server, p_min=p_min)
+        flags = lost + flags_of_plans(rows, basis, server=form.server, p_min=p_min)
         answer({**data, "export": flags}, lambda: flags, form=form)

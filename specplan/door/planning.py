@@ -174,8 +174,6 @@ def plan(
       OSError: if a file cannot be read.
       ValueError: if a number is out of range, or acceptance and cost do not fit together.
     """
-    from simulator.choice.grid import plans
-
     with usage_as_value_error():
         accepted, costs = both(acceptance, cost)
         choice = Choice(
@@ -192,11 +190,11 @@ def plan(
             StoppingOptions(),
             Graphs(),
         )
-        rows = plans(asked.request)
+        rows, basis = asked.planned()
     if len(rows) > 1:
         batches = sorted({row.price.batch for row in rows})
         raise ValueError(f"Runs must be given the batch to plan for, one of {batches}, got none")
-    return PlanResult(rows[0], asked.basis, server)
+    return PlanResult(rows[0], basis, server)
 
 
 def _row(tag: str, cells: list[str]) -> str:

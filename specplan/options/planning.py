@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from estimator.profiles.p_min import Thresholds
     from estimator.profiles.profile import Profile
     from simulator.choice.grid import PlanRequest
+    from simulator.choice.plan import Plan
     from simulator.cost.pricing import Pricing
     from specplan.reports.plan_json import Basis
 
@@ -125,6 +126,15 @@ class Asked:
     answer: Answer
     thresholds: Thresholds | None = None
     other: PlanRequest | None = None
+
+    def planned(self) -> tuple[tuple[Plan, ...], Basis]:
+        """Returns the plans, and their basis with the plan of the profile's other drafts."""
+        from simulator.choice.grid import plans
+
+        rows = plans(self.request)
+        if self.other is None:
+            return rows, self.basis
+        return rows, replace(self.basis, other=plans(self.other)[0])
 
 
 def asked(ctx: click.Context) -> Asked:

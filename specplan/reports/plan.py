@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from simulator.numerics.intervals import percent
@@ -15,6 +16,7 @@ from specplan.reports.deployment import (
     schedules_text,
 )
 from specplan.reports.output import folded, warn
+from specplan.reports.samplings import drawn_by, other_line, other_way
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, shown, table
 
 if TYPE_CHECKING:
@@ -76,7 +78,18 @@ def plan_text(plan: Plan, basis: Basis) -> str:
         "",
         *([does_not_fit(plan.price)] if load is not None and not load.fits else advice_lines(plan)),
     ]
-    return folded("\n".join(lines))
+    return folded("\n".join([*lines, *_otherwise(plan, basis)]))
+
+
+def _otherwise(plan: Plan, basis: Basis) -> list[str]:
+    """Returns the plan with a profile's other way of drafting; a line where the K is the same."""
+    if basis.other is None or basis.draft_sampling is None:
+        return []
+    way = other_way(basis.draft_sampling)
+    if basis.other.advised_gamma == plan.advised_gamma:
+        return [other_line(basis.other, way)]
+    own = replace(basis, draft_sampling=way, notes=(), other=None)
+    return ["", f"{drawn_by(way)}:", plan_text(basis.other, own)]
 
 
 def _times(plan: Plan) -> list[Column[int]]:
@@ -153,7 +166,11 @@ def _row_columns(rows: Sequence[Plan]) -> list[Column[Plan]]:
     known: list[tuple[bool, str, Callable[[Plan], str]]] = [
         (not by_load, "alpha", lambda row: f"{row.alpha:.4g}"),
         (not by_load, "c", lambda row: f"{row.price.cost.c:.4g}"),
-        (len({load.context for load in loads}) > 1, "context", _context),
+        (
+            len({load.context for load in loads}) > 1,
+            "context",
+            lambda row: str(getattr(row.price.load, "context", "")),
+        ),
         (any(row.price.batch > 1 for row in rows), "batch", lambda row: str(row.price.batch)),
     ]
     gained: list[tuple[bool, str, Callable[[Plan], str]]] = [
@@ -214,10 +231,6 @@ def _odds(row: Plan) -> str:
 
 def _where_it_fits(cell: Callable[[Plan], str]) -> Callable[[Plan], str]:
     return lambda row: cell(row) if row.price.load is None or row.price.load.fits else "-"
-
-
-def _context(row: Plan) -> str:
-    return "" if row.price.load is None else str(row.price.load.context)
 
 
 def _rows_note(row: Plan) -> str:

@@ -21,6 +21,7 @@ from simulator.numerics.intervals import CONFIDENCE
 from specplan.reports.advice import break_evens
 from specplan.reports.deployment import load_json, of_loads, schedules_json
 from specplan.reports.possible import blocks_take_a_step, possible
+from specplan.reports.samplings import samplings_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,6 +44,7 @@ class Basis:
     only: the single γ that a schedule drafts, where the user names one; None: any.
     drafter: as --draft names it; None: a model or head that is not known.
     draft_kind: as `engines.kind.Drafted` names it; None: not stated.
+    other: the plan with a profile's other way of drafting; None: it has none, or one was chosen.
     """
 
     counted: bool
@@ -54,6 +56,7 @@ class Basis:
     only: int | None = None
     drafter: str | None = None
     draft_kind: str | None = None
+    other: Plan | None = None
 
 
 def plans_json(rows: Sequence[Plan], basis: Basis) -> dict[str, Any]:
@@ -82,6 +85,7 @@ def plan_json(plan: Plan, basis: Basis) -> dict[str, Any]:
     points = zip(*(each.tolist() for each in columns.values()), strict=True)
     data = {
         **_fields(plan, basis),
+        **samplings_json(plan, basis),
         "curve": [dict(zip(columns, point, strict=True)) for point in points],
     }
     _, doubt = plan.acceptance.log_lengths(curve.gamma)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engines.kind import engine_kinds, listed
-from specplan.reports.output import folded
-from specplan.reports.plan import plan_text
 
 if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling
@@ -15,34 +12,16 @@ if TYPE_CHECKING:
     from specplan.reports.plan_json import Basis
 
 
-class Samplings:
-    """Plans of one cost with both ways of drafting.
-
-    The text of `Samplings(plan, other, basis)` is the plan's table; where the other plan advises
-    another K, its table follows.
-    """
-
-    def __init__(self, plan: Plan, other: Plan, basis: Basis) -> None:
-        """Takes the chosen plan, its basis, which names its way of drafting, and the other plan."""
-        assert basis.draft_sampling is not None
-        self._plan, self._other, self._basis = plan, other, basis
-        self._way = other_way(basis.draft_sampling)
-
-    def json(self) -> dict[str, Any]:
-        """Returns the advised γ and its speed-up by way of drafting."""
-        ways = ((str(self._basis.draft_sampling), self._plan), (self._way, self._other))
-        return {
-            way: {"advised_gamma": plan.advised_gamma, "improvement_factor": advised_gain(plan)}
-            for way, plan in ways
-        }
-
-    def text(self) -> str:
-        """Returns the readable form: one table, or two where the advised K differ."""
-        first = plan_text(self._plan, self._basis)
-        if self._other.advised_gamma == self._plan.advised_gamma:
-            return f"{first}\n{folded(other_line(self._other, self._way))}"
-        basis = replace(self._basis, draft_sampling=self._way, notes=())
-        return f"{first}\n\n{folded(drawn_by(self._way))}:\n{plan_text(self._other, basis)}"
+def samplings_json(plan: Plan, basis: Basis) -> dict[str, Any]:
+    """Returns the advised γ and its speed-up by way of drafting; empty where only one is known."""
+    if basis.other is None or basis.draft_sampling is None:
+        return {}
+    ways = {basis.draft_sampling: plan, other_way(basis.draft_sampling): basis.other}
+    found = {
+        way: {"advised_gamma": each.advised_gamma, "improvement_factor": advised_gain(each)}
+        for way, each in ways.items()
+    }
+    return {"by_draft_sampling": found}
 
 
 def other_way(way: DraftSampling) -> DraftSampling:

@@ -1,4 +1,4 @@
-"""What users mistype, swap or pipe: each is named, or does what was meant."""
+"""Users mistype, swap and pipe: each is named, or does what was meant."""
 
 import gzip
 import subprocess

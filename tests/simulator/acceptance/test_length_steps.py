@@ -36,9 +36,9 @@ def test_lengths_that_fit_are_not_named(lengths: dict[int, float]) -> None:
 
 @pytest.mark.parametrize("kind", [None, "EAGLE", "MTP", "model"])
 def test_beyond_contradicting_lengths_the_law_holds(kind: str | None) -> None:
-    """Taken as exact, these two lengths mean that position 3 always stands: 12 to 15 tokens at 32.
+    """Taken as exact, these two lengths accept every third position: 12 to 15 tokens at 32.
 
-    The law alone, moved to either length, has at most 3.
+    The law moved to a single length has at most 3.
     """
     counts = [Accepted(2, 1.87), Accepted(3, 2.33)]
     found = from_counts(counts, kind=kind)

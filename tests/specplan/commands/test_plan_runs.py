@@ -1,4 +1,4 @@
-"""Plans from what a server did: runs alone, and beside a roofline."""
+"""Plans from what a server did: from runs, and from runs with a roofline."""
 
 import json
 from pathlib import Path
