@@ -175,7 +175,7 @@ def _row_columns(rows: Sequence[Plan]) -> list[Column[Plan]]:
     ]
     gained: list[tuple[bool, str, Callable[[Plan], str]]] = [
         (True, "best K", _best),
-        (True, "advised K", _advised),
+        (True, "advised K", lambda r: "?" if r.advice.undecided else str(r.advised_gamma)),
         (any(_shown(row) != row.advised_gamma for row in rows), GAMMA, lambda r: str(_shown(r))),
         (True, "tokens/call", lambda row: shown(_value(row, "expected_tokens"))),
         (True, "speed-up", lambda row: shown(_value(row, "improvement_factor"))),
@@ -218,10 +218,6 @@ def _speed(row: Plan) -> float:
 def _best(row: Plan) -> str:
     best = row.optimal_gamma
     return f"{best}+" if row.extrapolated_at(best) and _shown(row) != best else str(best)
-
-
-def _advised(row: Plan) -> str:
-    return "?" if row.advice.undecided else str(row.advised_gamma)
 
 
 def _odds(row: Plan) -> str:

@@ -85,9 +85,10 @@ def plan_json(plan: Plan, basis: Basis) -> dict[str, Any]:
     points = zip(*(each.tolist() for each in columns.values()), strict=True)
     data = {
         **_fields(plan, basis),
-        **samplings_json(plan, basis),
         "curve": [dict(zip(columns, point, strict=True)) for point in points],
     }
+    if basis.other is not None and basis.draft_sampling is not None:
+        data["by_draft_sampling"] = samplings_json(plan, basis.other, basis.draft_sampling)
     _, doubt = plan.acceptance.log_lengths(curve.gamma)
     predicted = (data.get("cost") or {}).get("evidence") == 0 and not doubt.any()
     bounded = blocks_take_a_step(plan.price.cost, len(curve.gamma))

@@ -9,19 +9,18 @@ from engines.kind import engine_kinds, listed
 if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling
     from simulator.choice.plan import Plan
-    from specplan.reports.plan_json import Basis
 
 
-def samplings_json(plan: Plan, basis: Basis) -> dict[str, Any]:
-    """Returns the advised γ and its speed-up by way of drafting; empty where only one is known."""
-    if basis.other is None or basis.draft_sampling is None:
-        return {}
-    ways = {basis.draft_sampling: plan, other_way(basis.draft_sampling): basis.other}
-    found = {
+def samplings_json(plan: Plan, other: Plan, sampling: DraftSampling) -> dict[str, Any]:
+    """Returns the advised γ and its speed-up by way of drafting.
+
+    Args:
+      sampling: the way of `plan`; `other` has the other way.
+    """
+    return {
         way: {"advised_gamma": each.advised_gamma, "improvement_factor": advised_gain(each)}
-        for way, each in ways.items()
+        for way, each in ((sampling, plan), (other_way(sampling), other))
     }
-    return {"by_draft_sampling": found}
 
 
 def other_way(way: DraftSampling) -> DraftSampling:
