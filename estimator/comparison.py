@@ -183,8 +183,8 @@ def _of_validations(a: Validated, b: Validated, paths: tuple[Path, Path]) -> lis
             )
     _require_same_prompts((a, b), paths)
     # Each file has one draft, so the drafts are compared.
-    lone = all(len({row.draft for row in rows.rows}) == 1 for rows in (a, b))
-    names = SETTING[1:] if lone else SETTING
+    single_draft = all(len({row.draft for row in rows.rows}) == 1 for rows in (a, b))
+    names = SETTING[1:] if single_draft else SETTING
     before, after = (
         {tuple(getattr(row, name) for name in names): row for row in rows.rows} for rows in (a, b)
     )
@@ -195,7 +195,7 @@ def _of_validations(a: Validated, b: Validated, paths: tuple[Path, Path]) -> lis
         )
     return [
         paired(
-            _named(row, with_draft=not lone),
+            _named(row, with_draft=not single_draft),
             (row.measured, row.measured_left_out),
             (after[setting].measured, after[setting].measured_left_out),
         )

@@ -50,7 +50,7 @@ def _answer(request: urllib.request.Request, timeout_seconds: float) -> str:
 
     def ask() -> None:
         try:
-            found.set_result(_asked(request, timeout_seconds))
+            found.set_result(_request(request, timeout_seconds))
         except Exception as error:
             found.set_exception(error)
 
@@ -65,14 +65,14 @@ def _answer(request: urllib.request.Request, timeout_seconds: float) -> str:
         ) from None
 
 
-def _asked(request: urllib.request.Request, timeout_seconds: float) -> str:
+def _request(request: urllib.request.Request, timeout_seconds: float) -> str:
     with _opened(request, timeout_seconds) as answer:
         return limited(answer.read, f"the answer of {request.full_url}").decode(errors="replace")
 
 
 @contextmanager
 def _opened(request: urllib.request.Request, timeout_seconds: float) -> Iterator[Any]:
-    """Gives a server's answer; a request that fails is refused in one line."""
+    """Yields a server's answer; a request that fails is refused in one line."""
     name = request.full_url
     try:
         with urllib.request.urlopen(request, timeout=timeout_seconds) as answer:

@@ -143,12 +143,12 @@ def _chains(
     while (running := at < length).any():
         rows = np.minimum(at, length - 1)
         room = gamma if drafts_past_end else np.minimum(gamma, length - 1 - rows)
-        stands = generator.random((replicates, gamma)) < extended[rows[:, np.newaxis] + offsets]
-        stands &= offsets < np.reshape(room, (-1, 1))
-        stands = np.logical_and.accumulate(stands, axis=1) & running[:, np.newaxis]
-        accepted += stands
+        hits = generator.random((replicates, gamma)) < extended[rows[:, np.newaxis] + offsets]
+        hits &= offsets < np.reshape(room, (-1, 1))
+        hits = np.logical_and.accumulate(hits, axis=1) & running[:, np.newaxis]
+        accepted += hits
         drafts += running & (np.reshape(room, -1) > 0)
-        at = at + np.where(running, stands.sum(axis=1) + 1, 0)
+        at = at + np.where(running, hits.sum(axis=1) + 1, 0)
     return accepted, drafts
 
 

@@ -49,7 +49,7 @@ def judge(
 ) -> EngineRow:
     """Returns the row of one γ, temperature and concurrency."""
     temperature, concurrency = case
-    own, alone = measured.rows[gamma, case], measured.rows[0, case]
+    own, baseline_runs = measured.rows[gamma, case], measured.rows[0, case]
     gap = None if trial.request.synthetic is not None else _gap(measured, scores, gamma, case)
     # If the engine's texts are not the target's, acceptance along the target's own texts is used.
     replays = gap is None and trial.request.synthetic is None
@@ -65,8 +65,8 @@ def judge(
     tokens = sum(one.decoded for one in own)
     seconds = timed.levels["rows", gamma] * calls / tokens
     steps = timed.steps(trial.request.priced_gammas)
-    foretold = calls if replayed is None or not found.explained else replayed
-    predicted = foretold * float(steps.cost.block_seconds(gamma)) / tokens
+    expected_calls = calls if replayed is None or not found.explained else replayed
+    predicted = expected_calls * float(steps.cost.block_seconds(gamma)) / tokens
     alpha = float(np.concatenate([text.chances for text in texts]).mean())
     baseline = timed.levels["rows", 0]
     low, high = speed_up_interval(baseline / seconds, trial.kind, timed, own, gamma, case)
@@ -99,7 +99,7 @@ def judge(
         block_efficiency=tokens / calls,
         accepted_fraction=counts.accepted / counts.drafted if counts.drafted > 0 else 0.0,
         tokens=tokens,
-        identical_to_target=_identical(own, alone) if temperature == 0 else None,
+        identical_to_target=_identical(own, baseline_runs) if temperature == 0 else None,
         baseline_tokens_per_second=concurrency / baseline,
         tokens_per_second=concurrency / seconds,
     )
@@ -134,7 +134,7 @@ def _gap(measured: Measured, scores: Scores, gamma: int, case: Case) -> str | No
             *([[target for target, _ in pairs] for pairs in scores[each, case]]
               for each in (gamma, 0))
         )  # fmt: skip
-    own, alone = (
+    own, baseline = (
         [
             (text.tokens, target)
             for one, pairs in zip(measured.rows[each, case], scores[each, case], strict=True)
@@ -142,7 +142,7 @@ def _gap(measured: Measured, scores: Scores, gamma: int, case: Case) -> str | No
         ]
         for each in (gamma, 0)
     )
-    return greedy_text_gap(own, alone)
+    return greedy_text_gap(own, baseline)
 
 
 def _allowed(trial: Trial, texts: Sequence[Along], gamma: int, *, resample: bool) -> Predicted:
@@ -165,10 +165,10 @@ def _calls(trial: Trial, texts: Sequence[Along], gamma: int) -> float:
     )
 
 
-def _identical(own: Sequence[EngineRun], alone: Sequence[EngineRun]) -> bool:
+def _identical(own: Sequence[EngineRun], baseline_runs: Sequence[EngineRun]) -> bool:
     """Returns whether all texts are the target's own, id for id."""
     return all(
         text.tokens == other.tokens
-        for one, before in zip(own, alone, strict=True)
+        for one, before in zip(own, baseline_runs, strict=True)
         for text, other in zip(one.completions, before.completions, strict=True)
     )

@@ -72,5 +72,5 @@ class Steps:
         kept = [gammas[0], gammas[-1]] if self.is_line else gammas
         most = min(self.seconds[gamma] / gamma for gamma in kept)
         draft = min(self.slope, (1 - LEAST_PASS) * most)
-        beside = {gamma + 1: self.seconds[gamma] - gamma * draft for gamma in kept}
-        return CostModel(target_seconds={1: self.baseline_seconds, **beside}, draft_seconds=draft)
+        passes = {gamma + 1: self.seconds[gamma] - gamma * draft for gamma in kept}
+        return CostModel(target_seconds={1: self.baseline_seconds, **passes}, draft_seconds=draft)

@@ -79,8 +79,8 @@ class _Turns:
         """
         trial, began, took = self.trial, time.monotonic(), 0.0
         for repeat in range(trial.repeats):
-            begun = time.monotonic()
-            if repeat > 0 and begun + took > began + trial.seconds:
+            repeat_began = time.monotonic()
+            if repeat > 0 and repeat_began + took > began + trial.seconds:
                 return replace(trial, repeats=repeat)
             for case, turn in trial.turns:
                 late = time.monotonic() > began + trial.seconds
@@ -88,7 +88,7 @@ class _Turns:
                     trial = trial.of_prompts(turn.start)
                     break
                 self._turn(repeat, case, turn)
-            took = time.monotonic() - begun
+            took = time.monotonic() - repeat_began
             ran = replace(trial, repeats=repeat + 1)
             if trial.request.together and self._precise(ran, progress):
                 return ran

@@ -70,25 +70,25 @@ def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> Co
     _, _, [[step, _, baseline_overhead]] = block_means(baseline)
     lengths, counts, seconds = block_means(probe)
     verify, draft, other = seconds.T
-    beside = draft + other
+    unverified = draft + other
     target = {1: float(step)}
     target |= {int(g) + 1: float(t) for g, t in zip(lengths, verify, strict=True) if g > 0}
     drafting = lengths > 0
     if drafting.sum() > 1:
-        step_seconds, _ = _line(lengths[drafting], beside[drafting], counts[drafting])
+        step_seconds, _ = _line(lengths[drafting], unverified[drafting], counts[drafting])
     elif len(lengths) > 1:
-        step_seconds, _ = _line(lengths, beside, counts)
+        step_seconds, _ = _line(lengths, unverified, counts)
     else:
         step_seconds = float(draft[0] / max(lengths[0], 1)) if drafting.any() else 0.0
     # At most the shortest other time, so that no draft has a negative time.
-    _, besides = _line(lengths, other, counts) if len(lengths) > 1 else (0.0, float(other[0]))
-    overhead = min(max(besides, 0.0), float(beside.min()))
+    _, intercept = _line(lengths, other, counts) if len(lengths) > 1 else (0.0, float(other[0]))
+    overhead = min(max(intercept, 0.0), float(unverified.min()))
     return CostModel(
         target_seconds=target,
         draft_seconds=max(step_seconds, 0.0),
         overhead_seconds=overhead,
         baseline_overhead_seconds=float(baseline_overhead),
-        draft_curve={int(g): float(t - overhead) for g, t in zip(lengths, beside, strict=True)},
+        draft_curve={int(g): float(t - overhead) for g, t in zip(lengths, unverified, strict=True)},
     )
 
 

@@ -149,13 +149,13 @@ class Head:
           in_turn: further weights used for each token of a parallel draft, one after another.
         """
         step = replace(body, name=f"{self.kind} head", weights=(*body.multiplied, *added))
-        beside = sum(each.stored_bytes for each in (*once, *in_turn) if each.held)
+        others = sum(each.stored_bytes for each in (*once, *in_turn) if each.held)
         return DraftShape(
             self.kind,
             step,
             parallel,
             longest,
-            step.weight_bytes + beside,
+            step.weight_bytes + others,
             once=tuple(once),
             in_turn=tuple(in_turn),
             stated_gamma=stated_gamma(self.config),

@@ -59,8 +59,8 @@ def storage(
     return Storage(plain, stored, _activations(activations, computed), tuple(map(_pattern, kept)))
 
 
-def _activations(asked: str | None, default: str) -> str:
-    return default if asked is None else asked
+def _activations(requested: str | None, default: str) -> str:
+    return default if requested is None else requested
 
 
 def _named(config: Mapping[str, Any]) -> str | None:

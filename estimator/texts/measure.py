@@ -51,10 +51,10 @@ class Journal:
         """Loads an earlier run's counts; key identifies the measurement."""
         self._path, first = path, _JOURNAL + key.encode()
         self.known: list[Totals] = []
-        begun, *lines = path.read_bytes().split(b"\n") if path.exists() else [first, b""]
-        if not begun.startswith(_JOURNAL):
+        header, *lines = path.read_bytes().split(b"\n") if path.exists() else [first, b""]
+        if not header.startswith(_JOURNAL):
             raise ValueError(f"{path} must be of an interrupted measurement, got another")
-        if begun == first:
+        if header == first:
             # The last line is empty, or was cut off.
             self.known = [msgspec.json.decode(line, type=Totals) for line in lines[:-1]]
         kept = [first, *map(msgspec.json.encode, self.known)]
@@ -147,8 +147,8 @@ def _key(request: MeasureTexts) -> str:
     own = (request.draft, request.tokenizer, request.force, request.max_gamma)
     read = [stamp for source in kind.sources for stamp in file_stamps(source)]
     of_file = (str(request.texts.resolve()), file.st_size, file.st_mtime_ns)
-    told = repr((own, read, request.skip_bad_lines, of_file, version("specplan")))
-    return hashlib.sha256(told.encode()).hexdigest()
+    settings = repr((own, read, request.skip_bad_lines, of_file, version("specplan")))
+    return hashlib.sha256(settings.encode()).hexdigest()
 
 
 def _profile(request: MeasureTexts, whole: Totals) -> Profile:

@@ -66,10 +66,10 @@ def run_arms(
     # Arms with equal decoders need one warm-up.
     ways = {decoder: arm for arm, decoder in decoders.items()}
     baseline, *_ = [begin(brief, arm, longest).finished() for arm in ways.values()]
-    subjects = _twins(subject, len(arms), decoded=len(prompts[longest]) + len(baseline.tokens))
+    subjects = _duplicated(subject, len(arms), decoded=len(prompts[longest]) + len(baseline.tokens))
     # With a single set of caches a turn is a whole text, and a round is a text of each arm.
-    lone = len(subjects) == 1
-    tokens = subject.stopping.max_new_tokens if lone else turn_tokens(baseline)
+    single = len(subjects) == 1
+    tokens = subject.stopping.max_new_tokens if single else turn_tokens(baseline)
     clock = processor_clock(subject.target.device)
     order, until = np.random.default_rng(timing.seed), timing.until
     ran: list[tuple[str, int, InTurns]] = []
@@ -87,7 +87,7 @@ def run_arms(
                 tokens=tokens,
                 order=order,
                 clock=clock,
-                first_round=first if lone else rounds,
+                first_round=first if single else rounds,
                 progress=timing.progress,
             )
             ran += [(arm, prompt, text) for (arm, _), text in zip(together, texts, strict=True)]
@@ -98,7 +98,7 @@ def run_arms(
     return _at_one_speed(arms, ran)
 
 
-def _twins(subject: Subject, count: int, *, decoded: int) -> list[Subject]:
+def _duplicated(subject: Subject, count: int, *, decoded: int) -> list[Subject]:
     """Returns subjects with separate caches, after a text of so many tokens."""
     longer = (decoded + subject.stopping.max_new_tokens) / decoded
     pairs = duplicates((subject.target, subject.drafter), count, longer=longer)

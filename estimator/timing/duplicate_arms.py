@@ -30,10 +30,10 @@ def duplicates(pair: Pair, count: int, *, longer: float) -> list[Pair]:
       longer: length of the longest text over the length of the decoded one.
     """
     each = longer * sum(held.nbytes for held in _parts(pair) if isinstance(held, Tensor))
-    room = SHARE_OF_FREE * free_bytes(pair[0].device)
-    fitting = int(min(count - 1, room / max(each, 1.0)))
+    available = SHARE_OF_FREE * free_bytes(pair[0].device)
+    fitting = int(min(count - 1, available / max(each, 1.0)))
     try:
-        return [pair, *(_twin(pair) for _ in range(fitting))]
+        return [pair, *(_duplicate(pair) for _ in range(fitting))]
     except OneCacheError:
         return [pair]
 
@@ -45,7 +45,7 @@ def free_bytes(device: torch.device) -> float:
     return float(psutil.virtual_memory().available)
 
 
-def _twin(pair: Pair) -> Pair:
+def _duplicate(pair: Pair) -> Pair:
     shared = [part for part in _parts(pair) if isinstance(part, nn.Module)]
     return copy.deepcopy(pair, {id(part): part for part in shared})
 

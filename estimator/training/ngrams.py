@@ -149,5 +149,7 @@ def _tokenizer(request: ScoreNgram) -> tuple[str, Any]:
     try:
         return description.tokenizer, load_named_tokenizer(description.tokenizer)
     except ValueError as error:
-        beside = description_path(request.model)
-        raise ValueError(f"{error} (named by {beside}; --tokenizer overrides it)") from error
+        description_file = description_path(request.model)
+        raise ValueError(
+            f"{error} (named by {description_file}; --tokenizer overrides it)"
+        ) from error
