@@ -69,8 +69,8 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
             way: _drafting([each.under(way) for each in traced], request.max_gamma)
             for way in DRAFT_SAMPLINGS
         }
-    setup = _setup(engine.flags, trial, measured.version, request.max_gamma)
-    profile = _profile(draftings, cost, trial, setup, max_gamma=request.max_gamma)
+    setup = _setup(engine.flags, trial, measured.version)
+    profile = _profile(draftings, cost, trial, setup)
     doubts = tuple(dict.fromkeys(timed.shrinking("priced").values()))
     if doubts:
         profile = replace(profile, quiet=False, doubts=doubts)
@@ -130,17 +130,12 @@ def _draft_alone(engine: Engine, trial: Trial, progress: Callable[[], object]) -
 
 
 def _profile(
-    draftings: dict[DraftSampling, Drafting],
-    cost: CostModel,
-    trial: Trial,
-    setup: Setup,
-    *,
-    max_gamma: int,
+    draftings: dict[DraftSampling, Drafting], cost: CostModel, trial: Trial, setup: Setup
 ) -> Profile:
-    """Returns the profile, with every γ up to `max_gamma` for which a step was timed."""
+    """Returns the profile, with every requested γ up to the largest timed one."""
     drafting = draftings[trial.request.draft_sampling]
     priced = cost.observed_gamma
-    longest = max_gamma if priced is None else min(max_gamma, priced)
+    longest = trial.request.longest if priced is None else min(trial.request.longest, priced)
     return Profile(
         alpha=drafting.alpha,
         draft_sampling=trial.request.draft_sampling,
@@ -159,7 +154,7 @@ def _profile(
     ).at(cost)
 
 
-def _setup(flags: tuple[str, ...], trial: Trial, engine_version: str, max_gamma: int) -> Setup:
+def _setup(flags: tuple[str, ...], trial: Trial, engine_version: str) -> Setup:
     [(temperature, concurrency)] = trial.cases
     return Setup(
         target=trial.target,
@@ -168,7 +163,7 @@ def _setup(flags: tuple[str, ...], trial: Trial, engine_version: str, max_gamma:
         draft_temperature=0.0 if trial.request.draft_sampling == "argmax" else temperature,
         prompts_hash=prompts_hash(trial.prompts),
         max_new_tokens=trial.request.text.max_new_tokens,
-        max_gamma=max_gamma,
+        max_gamma=trial.request.longest,
         seed=trial.request.seed,
         engine=trial.kind.name,
         engine_version=engine_version,

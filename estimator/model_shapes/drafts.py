@@ -115,13 +115,16 @@ def flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
         raise ValueError(
             f"{_LAYERS} in config.json of {MARK} {kind} must be an object, got {layers!r}"
         )
-    own = {name: value for name, value in config.items() if name not in (_LAYERS, _DRAFTING)}
-    stated = {name: value for name, value in own.items() if value is not None}
+    stated = {
+        name: value
+        for name, value in config.items()
+        if name not in (_LAYERS, _DRAFTING, "model_type") and value is not None
+    }
     tokens = _tokens(config.get(_DRAFTING))
     return {
         "model_type": _ARCHITECTURE,
         **layers,
-        **{name: value for name, value in stated.items() if name != "model_type"},
+        **stated,
         **({} if tokens is None else {"speculative_tokens": tokens}),
     }
 

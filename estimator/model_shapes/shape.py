@@ -132,7 +132,7 @@ def shape_of(
         heads=counted.heads,
         vocabulary=counted.vocabulary,
         weights=stored_weights(counted.weights, stored),
-        caches=counted.caches_of(4 if stored.plain.name == "float32" else 2),
+        caches=counted.caches_of(round(stored.plain.bytes_per_value)),
         activations=stored.activations,
     )
 
