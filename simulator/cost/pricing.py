@@ -33,6 +33,7 @@ class Load:
     draft_overhead: share of a draft step that its layers take regardless of their work; None: not
       known.
     memory_gb: memory of each GPU in GB; None: not known.
+    most_batch: the largest batch that fits, at this context; None: not known.
     speeds: measured over predicted tokens per second of one sequence, the 10th and the 90th
       percentile of published measurements; None: not known.
     cost_model: "kernels", "public" or "roofline", how the costs were modelled; None: they were
@@ -56,6 +57,7 @@ class Load:
     notes: tuple[str, ...] = ()
     estimated: str | None = None
     memory_gb: float | None = None
+    most_batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

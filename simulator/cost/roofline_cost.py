@@ -205,3 +205,10 @@ def fits(deployment: Deployment, *, context: int, batch: int) -> bool:
     """Returns whether they fit into each GPU's memory; arguments as in needed_bytes."""
     needed = needed_bytes(deployment, context=context, batch=batch)
     return needed <= deployment.hardware.memory_bytes
+
+
+def most_batch(deployment: Deployment, *, context: int) -> int:
+    """Returns the largest batch whose weights and caches fit into each GPU's memory; 0: none."""
+    one, two = (needed_bytes(deployment, context=context, batch=batch) for batch in (1, 2))
+    free = deployment.hardware.memory_bytes - one
+    return 0 if free < 0 else 1 + int(free // max(two - one, 1.0))

@@ -51,7 +51,7 @@ class Deployed:
         "--gpu",
         metavar="NAME",
         callback=listing(_gpus),
-        help="h100, b200, l4, ...; list: print all names.",
+        help="h100, b200, l4, ..., or list. Several in plan, as h100,h200,l40s: a row for each.",
     )
     gpu_flops: float | None = option(
         "--gpu-flops",

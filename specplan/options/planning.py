@@ -191,10 +191,13 @@ def requested(
             raise click.UsageError("--p-min needs a single cost")
         stated = replace(stated, acceptances=thresholds.acceptances, doubt=None)
         longest = min(longest, thresholds.max_gamma)
-    scheduled = len(stated.acceptances) == 1 and all(price.load is not None for price in priced)
+    gpus = {None if price.load is None else price.load.gpu for price in priced}
+    scheduled = len(stated.acceptances) == 1 and len(gpus) == 1
+    scheduled = scheduled and all(price.load is not None for price in priced)
     several = thresholds is None and len(stated.acceptances) * len(priced) > 1
     if server is not None and several and not scheduled:
-        raise click.UsageError("--export needs a single alpha and c")
+        what = "--gpu" if len(gpus) > 1 else "alpha and c"
+        raise click.UsageError(f"--export needs a single {what}")
     request = PlanRequest(
         stated.acceptances,
         priced,

@@ -194,6 +194,8 @@ def _priced(
     if isinstance(stated, OfProfile) and known is not None and known.load:
         stated = MeasuredLoads(batch=tuple(sorted({each.batch for each in known.load})))
     if isinstance(stated, Roofline):
+        if stated.gpu is not None and "," in stated.gpu:
+            raise click.UsageError(f"traffic takes one --gpu, got {stated.gpu}")
         within = [batch for batch in _BATCHES if batch < batching.slots]
         stated = replace(
             stated,

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from simulator.cost.pricing import Load, Pricing
 
 _MOSTLY = 0.5
-_KEYS = ("gpu", "dtype", "tp", "draft_kind", "context", "needed_gb", "fits", "estimated")
+_KEYS = (
+    "gpu", "dtype", "tp", "draft_kind", "context", "needed_gb", "fits", "most_batch", "estimated",
+)  # fmt: skip
 
 
 def load_json(row: Plan) -> dict[str, Any]:
@@ -43,15 +45,20 @@ def load_notes(row: Plan) -> list[str]:
     return [*notes, *load.notes, *_overhead_notes(load)]
 
 
-def rows_notes(price: Pricing) -> list[str]:
-    """Returns the notes on the load of a table's rows, taken from the first row."""
-    load = price.load
-    if load is None:
-        return []
-    draft = "" if load.draft_kind == "model" else f", drafted by {load.draft_kind}"
-    sure = not load.modelled or price.posterior is not None
-    doubt = "" if sure else "; a server's time outside the models is left out"
-    return [f"Costs {load.origin}{draft}{doubt}.", *load.notes, *_overhead_notes(load)]
+def rows_notes(rows: Sequence[Plan]) -> list[str]:
+    """Returns the notes on the load of a table's rows, taken from the first row of each GPU."""
+    notes = []
+    for row in {row.price.load.gpu: row for row in reversed(rows) if row.price.load}.values():
+        load = row.price.load
+        assert load is not None
+        draft = "" if load.draft_kind == "model" else f", drafted by {load.draft_kind}"
+        sure = not load.modelled or row.price.posterior is not None
+        doubt = "" if sure else "; a server's time outside the models is left out"
+        origin = load.origin
+        if len(gpus_of(rows)) > 1:
+            origin = origin.replace(str(load.gpu), "each GPU")
+        notes += [f"Costs {origin}{draft}{doubt}.", *load.notes, *_overhead_notes(load)]
+    return list(dict.fromkeys(notes))
 
 
 def _published(row: Plan) -> str:
@@ -89,7 +96,14 @@ def does_not_fit(price: Pricing) -> str:
 
 def of_loads(rows: Sequence[Plan]) -> bool:
     """Returns whether rows differ only in their load, so that a schedule can show them."""
-    return rows[0].price.load is not None and len({row.alpha for row in rows}) == 1
+    same = len({row.alpha for row in rows}) == 1 and len(gpus_of(rows)) < 2
+    return rows[0].price.load is not None and same
+
+
+def gpus_of(rows: Sequence[Plan]) -> list[str]:
+    """Returns the GPUs that the rows are of, in order."""
+    loads = [row.price.load for row in rows]
+    return list(dict.fromkeys(load.gpu for load in loads if load is not None and load.gpu))
 
 
 def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[str, Any]]:

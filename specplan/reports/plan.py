@@ -10,6 +10,7 @@ from simulator.numerics.intervals import percent
 from specplan.reports.advice import advice_lines
 from specplan.reports.deployment import (
     does_not_fit,
+    gpus_of,
     load_notes,
     of_loads,
     rows_notes,
@@ -32,7 +33,7 @@ BEYOND = "+ beyond the observed gamma: extrapolated"
 
 
 def plans_text(rows: Sequence[Plan], basis: Basis) -> str:
-    """Returns the readable form of the same."""
+    """Returns the readable form of plans: one in full, or a line for each."""
     return plan_text(rows[0], basis) if len(rows) == 1 else _rows_text(rows, basis)
 
 
@@ -141,7 +142,7 @@ def _graphs_line(wall: Wall) -> str:
 
 def _rows_text(rows: Sequence[Plan], basis: Basis) -> str:
     """Returns a table with one line per plan, on what it rests, and the schedule of a load."""
-    notes = [*rows_notes(rows[0].price), *basis.notes]
+    notes = [*rows_notes(rows), *basis.notes]
     lines = [table(rows, _row_columns(rows), note=_rows_note)]
     if any(_beyond_observed(row) or "+" in _best(row) for row in rows):
         lines.append(BEYOND)
@@ -162,15 +163,13 @@ def _row_columns(rows: Sequence[Plan]) -> list[Column[Plan]]:
     loads = [row.price.load for row in rows if row.price.load is not None]
     in_seconds = all(row.tokens_per_second is not None for row in rows)
     in_doubt = any(row.curve.in_doubt for row in rows)
-    by_load = bool(loads) and of_loads(rows)
+    by_load = bool(loads) and len({row.alpha for row in rows}) == 1
     known: list[tuple[bool, str, Callable[[Plan], str]]] = [
+        (len(gpus_of(rows)) > 1, "gpu", _of_load("gpu")),
+        (len(gpus_of(rows)) > 1, "fits up to batch", _of_load("most_batch")),
         (not by_load, "alpha", lambda row: f"{row.alpha:.4g}"),
         (not by_load, "c", lambda row: f"{row.price.cost.c:.4g}"),
-        (
-            len({load.context for load in loads}) > 1,
-            "context",
-            lambda row: str(getattr(row.price.load, "context", "")),
-        ),
+        (len({load.context for load in loads}) > 1, "context", _of_load("context")),
         (any(row.price.batch > 1 for row in rows), "batch", lambda row: str(row.price.batch)),
     ]
     gained: list[tuple[bool, str, Callable[[Plan], str]]] = [
@@ -209,7 +208,6 @@ def _value(row: Plan, name: str) -> float:
 
 
 def _speed(row: Plan) -> float:
-    """Returns the tokens per second of all sequences."""
     baseline = row.baseline_tokens_per_second
     assert baseline is not None
     return baseline * _value(row, "improvement_factor")
@@ -223,6 +221,10 @@ def _best(row: Plan) -> str:
 def _odds(row: Plan) -> str:
     chance = row.advice.gain_probability
     return "-" if chance is None else f"{100 * chance:.0f} %"
+
+
+def _of_load(name: str) -> Callable[[Plan], str]:
+    return lambda row: str(getattr(row.price.load, name, "-"))
 
 
 def _where_it_fits(cell: Callable[[Plan], str]) -> Callable[[Plan], str]:
@@ -245,5 +247,4 @@ def _beyond_graphs(row: Plan) -> bool:
 
 
 def _beyond_observed(row: Plan) -> bool:
-    """Returns whether the gamma whose numbers a row has is larger than any observed one."""
     return row.extrapolated_at(_shown(row))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -61,9 +62,21 @@ class Roofline(Deployed, Loads, Runs, CostKind):
     )
 
     def price(self, background: Background) -> tuple[Pricing, ...]:
-        deployment = deployment_of(self)
         batches = (1,) if self.batch is None else self.batch
         contexts = (DEFAULT_CONTEXT,) if self.context is None else self.context
+        names = [None] if self.gpu is None else [name.strip() for name in self.gpu.split(",")]
+        if len(names) > 1 and (len(batches) > 1 or len(contexts) > 1 or self.runs):
+            raise click.UsageError(
+                f"several GPUs need one --batch and one --context, and no --run, got {self.gpu}"
+            )
+        parts = [replace(self, gpu=name)._on_one(background, batches, contexts) for name in names]
+        return tuple(each for part in parts for each in part)
+
+    def _on_one(
+        self, background: Background, batches: Sequence[int], contexts: Sequence[int]
+    ) -> tuple[Pricing, ...]:
+        """Returns the pricings of one kind of GPU."""
+        deployment = deployment_of(self)
         cells = len(batches) * len(contexts)
         if cells > MOST_CELLS:
             raise click.UsageError(f"a grid must have at most {MOST_CELLS} cells, got {cells}")
@@ -151,6 +164,7 @@ def _priced(
         draft_overhead_share,
         draft_pass_seconds,
         fits,
+        most_batch,
         needed_bytes,
         operations_ratio,
         prompt_seconds,
@@ -175,6 +189,7 @@ def _priced(
             draft_overhead=draft_overhead_share(deployment, context=context, batch=batch),
             speeds=(MEASURED_LOW, MEASURED_HIGH),
             memory_gb=deployment.hardware.memory_bytes / 1e9,
+            most_batch=most_batch(deployment, context=context),
             cost_model=DATA_SHEET,
         ),
         max_gamma=deployment.draft.longest,

@@ -269,3 +269,56 @@ def test_runs_of_one_load_narrow_the_plan_of_another(gpu: str) -> None:
 def test_a_stated_efficiency_is_not_in_doubt(gpu: str) -> None:
     slow, fast = (run_json(f"{gpu} --engine vllm --efficiency {e}") for e in (0.3, 0.9))
     assert slow["baseline_ms_per_token"] > 1.5 * fast["baseline_ms_per_token"]
+
+
+def test_several_gpus_have_a_row_each_that_is_the_plan_of_each(pair: str) -> None:
+    names = {"h100": "h100-sxm", "h200": "h200", "l4": "l4"}
+    asked = f"{pair} --engine vllm --batch 2 --context 4096"
+    rows = run_json(f"{asked} --gpu {','.join(names)}")["rows"]
+    assert [row["gpu"] for row in rows] == list(names.values())
+    for name, row in zip(names, rows, strict=True):
+        alone = run_json(f"{asked} --gpu {name}")
+        assert row == {key: alone[key] for key in row}
+    table = run(f"{asked} --gpu {','.join(names)}").stdout
+    assert "by the roofline of each GPU" in table
+    assert "fits up to batch" in table
+    for row in rows:
+        line = next(line for line in table.splitlines() if line.split()[:1] == [row["gpu"]])
+        assert line.split()[1] == str(row["most_batch"])
+
+
+@pytest.mark.parametrize("gpu", ["h100", "l4"])
+def test_the_most_that_fits_is_the_largest_batch_that_does(pair: str, gpu: str) -> None:
+    asked = f"{pair} --gpu {gpu} --context 4096"
+    most = run_json(asked)["most_batch"]
+    fits = [run_json(f"{asked} --batch {batch}")["fits"] for batch in (most, most + 1)]
+    assert fits == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("--gpu h100,l4 --batch 1,2", "several GPUs need one --batch and one --context, and no"),
+        ("--gpu h100,l4 --context 9,99", "--context, and no --run, got h100,l4"),
+        ("--gpu h100,l4 --run gamma=0,tpot=7", "and no --run, got h100,l4"),
+        ("--gpu h100,l4 --export vllm", "--export needs a single --gpu"),
+        ("--gpu h100,h10", "got h10 (did you mean h100?)"),
+        ("--gpu h100,", "gpu must be one of"),
+    ],
+)
+def test_what_several_gpus_cannot_be_given_with_is_refused(
+    pair: str, more: str, message: str
+) -> None:
+    result = run(f"{pair} {more}")
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [("traffic", "--rate 2 --prompt-tokens 9 --output-tokens 9"), ("tree", "")],
+)
+def test_other_commands_take_one_gpu(pair: str, command: str, more: str) -> None:
+    configs = pair.replace("--alpha 0.7", "--acceptance-by-rank 0.7,0.1") if not more else pair
+    result = run(f"{configs} --gpu h100,l4 {more}", command)
+    assert result.exit_code == 2
