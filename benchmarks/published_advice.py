@@ -2,69 +2,54 @@
 
     python benchmarks/published_advice.py
 
-A load is a server, its traffic and all K that were published of it; lengths are given, and the
-prior is fitted without the load's source. Loss is 1 less the chosen speed over the best of 0 and
-every published K. A second table compares stated probabilities of a gain with what came true. The
-fits take three minutes on one core.
+A load is a server, its traffic and all K that were published of it; the prior is fitted without the
+load's source. Loss is 1 less the chosen speed over the best of 0 and every published K. The first
+tables take lengths as given; another compares stated probabilities of a gain with what came true;
+the last ones say what is lost where lengths are not given (`published_knowledge.py`), by the
+roofline's prior and by measured kernels. The fits take three minutes on one core.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from published_deployed import impossible
-from published_rows import Row, read_rows
+from published_fit import KERNELS, ROOFLINE, First
+from published_knowledge import WAYS, Load, given
+from published_rows import Row, over_kernels, read_rows
 from published_scores import without_source
 
 from simulator.choice.advice import NEAR, Advice, advise
-from simulator.cost.forecast import Forecast
-from simulator.cost.posterior import infer
-from simulator.cost.published_prior import NOT_CALIBRATED, published_prior
+from simulator.cost.published_prior import NOT_CALIBRATED, V0, published_prior
 
 BOUNDS = (0.0, 0.4, 0.5, 0.6, 0.75, 0.95, 1.0)
+# From as many K on a load is a sweep, whose best K is worth choosing.
+SWEEP = 3
 
 
-@dataclass(frozen=True)
-class Load:
-    """One load: its first row, its published K, the predicted law, and speed-ups by K with 0."""
+def loads_of(rows: Sequence[Row], first: First) -> list[Load]:
+    """Returns every load of some rows, with the prior that its source had no part in.
 
-    row: Row
-    gammas: np.ndarray
-    law: Forecast
-    speeds: dict[int, float]
-
-    def loss(self, gamma: int) -> float:
-        return 1 - self.speeds[gamma] / max(self.speeds.values())
-
-    def advice(self, *, calibrated: bool = True) -> Advice:
-        return advise(self.gammas, self.law, calibrated=calibrated)
-
-
-def read_loads() -> list[Load]:
-    """Returns every load with its prediction."""
-    rows, _ = read_rows()
-    left_out = impossible(rows)
-    rows = [row for row in rows if row.facts["target"] not in left_out]
-    effects = without_source(rows)
+    first: parameters before any row, for machines over the roofline or over kernels.
+    """
+    effects = without_source(rows, first)
     groups = defaultdict(dict)
     for row in rows:
         groups[row.sweep].setdefault(row.run.gamma, row)
-    return [_load(dict(sorted(group.items())), effects) for group in groups.values()]
+    return [
+        Load(
+            dict(sorted(group.items())),
+            published_prior(first_of.traits, effects=effects[first_of.owner]),
+        )
+        for group in groups.values()
+        for first_of in [next(iter(group.values()))]
+    ]
 
 
-def _load(group: dict[int, Row], effects: dict[str, dict]) -> Load:
-    rows = list(group.values())
-    first = rows[0]
-    prior = published_prior(first.traits, effects=effects[first.owner])
-    law = infer(first.machine, prior, []).speed_ups(
-        first.run.load,
-        [row.run.drafting for row in rows if row.run.drafting is not None],
-        [row.run.length for row in rows],
-    )
-    speeds = {0: 1.0, **{gamma: row.speed_up for gamma, row in group.items()}}
-    return Load(first, np.array(list(group)), law, speeds)
+def trusting(load: Load) -> Advice:
+    """Returns the advice with lengths given, as if every probability could be trusted."""
+    return advise(load.gammas, load.given)
 
 
 def at_least(threshold: float, *, undecided: bool) -> Callable[[Load], int]:
@@ -72,8 +57,8 @@ def at_least(threshold: float, *, undecided: bool) -> Callable[[Load], int]:
 
     def rule(load: Load) -> int:
         calibrated = not (undecided and load.row.traits.draft in NOT_CALIBRATED)
-        found = load.advice(calibrated=calibrated)
-        gains = (found.gain_probability or 0.0) >= threshold and load.law.mean.max() > NEAR
+        found = advise(load.gammas, load.given, calibrated=calibrated)
+        gains = (found.gain_probability or 0.0) >= threshold and load.given.mean.max() > NEAR
         return found.named if gains and not found.undecided else 0
 
     return rule
@@ -81,12 +66,12 @@ def at_least(threshold: float, *, undecided: bool) -> Callable[[Load], int]:
 
 RULES: dict[str, Callable[[Load], int]] = {
     "0 unless the 90 % interval lies above 1": lambda load: (
-        load.advice().named if load.advice().certain else 0
+        trusting(load).named if trusting(load).certain else 0
     ),
-    "always K = 3, or the nearest": lambda load: int(load.gammas[np.abs(load.gammas - 3).argmin()]),
+    "always K = 3, or the nearest": lambda load: load.nearest,
     "largest mean speed-up": lambda load: int(
         np.concatenate([[0], load.gammas])[
-            np.concatenate([[0.0], load.law.mean + load.law.deviation**2 / 2]).argmax()
+            np.concatenate([[0.0], load.given.mean + load.given.deviation**2 / 2]).argmax()
         ]
     ),
     "threshold 0.5": at_least(0.5, undecided=False),
@@ -97,23 +82,50 @@ RULES: dict[str, Callable[[Load], int]] = {
 }
 
 
+HEAD = "| rule | loads | by load | by source | made slower | largest |\n" + "|---" * 6 + "|"
+
+
 def losses(loads: Sequence[Load]) -> list[str]:
-    """Returns a table: mean loss by load and by source, the share made slower, the worst."""
-    lines = ["| rule | by load | by source | made slower | largest |", "|---" * 5 + "|"]
-    for name, rule in RULES.items():
-        by_source = defaultdict(list)
-        slower = 0
-        for load in loads:
-            gamma = rule(load)
-            by_source[load.row.owner].append(load.loss(gamma))
-            slower += load.speeds[gamma] < 1
-        every = [loss for each in by_source.values() for loss in each]
-        of_source = np.mean([np.mean(each) for each in by_source.values()])
-        lines.append(
-            f"| {name} | {np.mean(every):.1%} | {of_source:.1%} | {slower / len(loads):.1%} "
-            f"| {max(every):.0%} |"
-        )
+    """Returns a table of the rules, lengths given."""
+    return [
+        HEAD,
+        *(lost(name, [(load, rule(load)) for load in loads]) for name, rule in RULES.items()),
+    ]
+
+
+def unknown_lengths(loads: Sequence[Load]) -> list[str]:
+    """Returns a table of the advice by what is known of accepted lengths.
+
+    A way is scored on the loads where it applies. The next rows score the advice with lengths given
+    and always K = 3 on these loads.
+    """
+    lines = [HEAD]
+    for name, way in WAYS.items():
+        found = [(load, advice.gamma) for load in loads for advice in [way(load)] if advice]
+        if not found:
+            continue
+        same = [load for load, _ in found]
+        lines.append(lost(name, found))
+        if name != "lengths given":
+            lines.append(
+                lost("- the same loads, lengths given", [(x, given(x).gamma) for x in same])
+            )
+        lines.append(lost("- the same loads, always K = 3", [(x, x.nearest) for x in same]))
     return lines
+
+
+def lost(name: str, chosen: Sequence[tuple[Load, int]]) -> str:
+    """Returns a row of a table: mean loss by load and source, the share made slower, the worst."""
+    by_source = defaultdict(list)
+    for load, gamma in chosen:
+        by_source[load.row.owner].append(load.loss(gamma))
+    every = [loss for each in by_source.values() for loss in each]
+    of_source = np.mean([np.mean(each) for each in by_source.values()])
+    slower = np.mean([load.speeds[gamma] < 1 for load, gamma in chosen])
+    return (
+        f"| {name} | {len(chosen)} | {np.mean(every):.1%} | {of_source:.1%} | {slower:.1%} "
+        f"| {max(every):.0%} |"
+    )
 
 
 def came_true(loads: Sequence[Load]) -> list[str]:
@@ -122,8 +134,8 @@ def came_true(loads: Sequence[Load]) -> list[str]:
     kinds = sorted({load.row.traits.draft for load in loads})
     for kind in kinds:
         found = [load for load in loads if load.row.traits.draft == kind]
-        stated = np.array([load.advice().gain_probability or 0.0 for load in found])
-        gained = np.array([load.speeds[load.advice().named] > 1 for load in found])
+        stated = np.array([trusting(load).gain_probability or 0.0 for load in found])
+        gained = np.array([load.speeds[trusting(load).named] > 1 for load in found])
         for low, high in pairwise(BOUNDS):
             within = (stated >= low) & ((stated < high) | (high == 1.0))
             if within.any():
@@ -135,8 +147,11 @@ def came_true(loads: Sequence[Load]) -> list[str]:
 
 
 def main() -> None:
-    loads = read_loads()
-    newer = [load for load in loads if load.row.traits.engine != "vllm-v0"]
+    every, _ = read_rows()
+    left_out = impossible(every)
+    rows = [row for row in every if row.facts["target"] not in left_out]
+    loads = loads_of(rows, ROOFLINE)
+    newer = [load for load in loads if load.row.traits.engine != V0]
     for name, some in (("all", loads), ("without vLLM V0", newer)):
         print(f"{len(some)} loads, {name}:\n")
         print("\n".join([*losses(some), ""]))
@@ -144,7 +159,20 @@ def main() -> None:
         some = [load for load in newer if load.row.traits.draft == kind]
         print(f"{len(some)} loads, {kind}, without vLLM V0:\n")
         print("\n".join([*losses(some), ""]))
-    print("\n".join(came_true(newer)))
+    print("\n".join([*came_true(newer), ""]))
+    measured = loads_of(over_kernels(rows), KERNELS)
+    covered = {id(load.row.facts) for load in measured}
+    same = [load for load in newer if id(load.row.facts) in covered]
+    for name, some in (
+        ("by the roofline, without vLLM V0", newer),
+        ("by the roofline, loads that kernels cover", same),
+        ("by measured kernels", measured),
+    ):
+        for least in (1, SWEEP):
+            found = [load for load in some if len(load.rows) >= least]
+            if found:
+                print(f"Knowledge of lengths, {name}, {least} K or more:\n")
+                print("\n".join([*unknown_lengths(found), ""]))
 
 
 if __name__ == "__main__":

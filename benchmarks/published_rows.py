@@ -71,7 +71,7 @@ class Row:
 
     @property
     def server(self) -> tuple[str, ...]:
-        """What tells one deployment of the table from another."""
+        """The names that distinguish one deployment of the table from another."""
         names = ("source", "version", "target", "draft", "kind", "gpu", "tp", "format", "dcp")
         return tuple(self.facts[name] for name in names)
 
@@ -83,7 +83,7 @@ class Row:
 
     @property
     def sweep(self) -> tuple[Any, ...]:
-        """What rows share that differ in γ alone."""
+        """The setting of a row, its γ left out."""
         return (*self.server, self.facts["dataset"], self.run.load)
 
 

@@ -44,7 +44,7 @@ class Choice:
 
 
 def sweeps(rows: Sequence[Row]) -> list[dict[int, Row]]:
-    """Returns the rows that differ in γ alone, at least three of them, by γ."""
+    """Returns the rows that differ only in γ, at least three of them, by γ."""
     groups: dict[Any, dict[int, Row]] = defaultdict(dict)
     for row in rows:
         groups[row.sweep].setdefault(row.run.gamma, row)

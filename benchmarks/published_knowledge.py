@@ -1,0 +1,191 @@
+"""Advice on public loads where accepted lengths are not given: what a user may know in their place.
+
+A load is a server, its traffic and all K that were published of it. Every way below gives the law
+of the speed-ups at those K, and the K that may be advised; None where it does not apply.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from published_rows import Row
+
+from simulator.acceptance.accepted import Accepted
+from simulator.acceptance.conversions import alpha_from_block_efficiency
+from simulator.acceptance.from_counts import FromCounts, from_counts
+from simulator.acceptance.rate_prior import workload_spread
+from simulator.acceptance.tokens import expected_tokens
+from simulator.choice.advice import Advice, advise
+from simulator.cost.forecast import Forecast
+from simulator.cost.posterior import Posterior, Prior, infer
+from simulator.cost.published_prior import NOT_CALIBRATED
+from simulator.cost.runs import USUAL_ERROR, log_gains
+from specplan.options.acceptances.typical import DRAFT_CLASSES, Typical, typical
+
+FIRST_GAMMA = 3
+# An asserted acceptance rate is off by this.
+OFF = 0.1
+# From words of a dataset's name to the workloads that names of typical lengths have.
+WORKLOADS = {"humaneval": "code", "code": "code", "coding": "code", "math": "math",
+             "gsm8k": "math", "finance": "finance"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Load:
+    """One load: its rows by K, and the prior of its deployment without its source."""
+
+    rows: dict[int, Row]
+    prior: Prior
+
+    @property
+    def row(self) -> Row:
+        """The first of the rows, for what all of them share."""
+        return next(iter(self.rows.values()))
+
+    @property
+    def gammas(self) -> NDArray[np.int64]:
+        return np.array(list(self.rows))
+
+    @property
+    def speeds(self) -> dict[int, float]:
+        """Measured speed-ups by K, 1 at K = 0."""
+        return {0: 1.0, **{gamma: row.speed_up for gamma, row in self.rows.items()}}
+
+    @property
+    def nearest(self) -> int:
+        """The published K that is nearest to FIRST_GAMMA."""
+        return int(self.gammas[np.abs(self.gammas - FIRST_GAMMA).argmin()])
+
+    @property
+    def chain(self) -> bool:
+        """Whether its drafts are chains, whose lengths laws of acceptance describe."""
+        return all(row.run.drafting is None or row.run.drafting.width == 1 for row in self.known)
+
+    @property
+    def known(self) -> Sequence[Row]:
+        return tuple(self.rows.values())
+
+    @cached_property
+    def given(self) -> Forecast:
+        """The law of the speed-ups of all K, lengths given."""
+        return self.law([row.run.length for row in self.known])
+
+    def loss(self, gamma: int) -> float:
+        return 1 - self.speeds[gamma] / max(self.speeds.values())
+
+    def posterior(self, runs: Sequence[Row] = ()) -> Posterior:
+        """Returns the deployment's cost after the runs with and without drafts of some rows."""
+        pairs = dict.fromkeys(run for row in runs for run in (row.plain, row.run))
+        return infer(self.row.machine, self.prior, list(pairs))
+
+    def law(self, lengths: Sequence[float], posterior: Posterior | None = None) -> Forecast:
+        """Returns the law of the speed-ups of all K at these tokens a block."""
+        draftings = [row.run.drafting for row in self.known if row.run.drafting is not None]
+        cost = self.posterior() if posterior is None else posterior
+        return cost.speed_ups(self.row.run.load, draftings, list(lengths))
+
+
+def given(load: Load) -> Advice:
+    """Advises with the published length of every K."""
+    return _advise(load, load.given)
+
+
+def one_length(load: Load) -> Advice | None:
+    """Advises with the length of the K nearest to FIRST_GAMMA, others by the law of the kind."""
+    return _from_counts(load, _counted(load)) if load.chain else None
+
+
+def typical_length(load: Load) -> Advice | None:
+    """Advises with the typical lengths of another source: of this target and workload if any."""
+    entry = _typical(load)
+    if entry is None or not load.chain:
+        return None
+    counts = [Accepted(gamma, length) for gamma, length in entry.lengths.items()]
+    kind = load.row.traits.draft
+    return _from_counts(load, from_counts(counts, kind=kind, elsewhere=workload_spread()))
+
+
+def stated_alpha(off: float) -> Callable[[Load], Advice | None]:
+    """Returns the way that asserts the acceptance rate of the nearest K plus `off`."""
+
+    def way(load: Load) -> Advice | None:
+        if not load.chain:
+            return None
+        length = min(load.rows[load.nearest].run.length, load.nearest + 0.99)
+        alpha = float(alpha_from_block_efficiency(length, load.nearest)) + off
+        return _advise(load, load.law(expected_tokens(np.clip(alpha, 0.0, 0.999), load.gammas)))
+
+    return way
+
+
+def own_run(load: Load) -> Advice | None:
+    """Advises after a baseline and a run of the nearest K at the load, its length known."""
+    if not load.chain:
+        return None
+    return _from_counts(load, _counted(load), runs=[load.rows[load.nearest]])
+
+
+WAYS: dict[str, Callable[[Load], Advice | None]] = {
+    "lengths given": given,
+    "length known at K = 3, or the nearest": one_length,
+    "typical lengths of another source": typical_length,
+    "alpha exact": stated_alpha(0.0),
+    f"alpha {OFF:g} too high": stated_alpha(OFF),
+    f"alpha {OFF:g} too low": stated_alpha(-OFF),
+    "own runs of 0 and K = 3, or the nearest": own_run,
+}
+
+
+def _counted(load: Load) -> FromCounts:
+    run = load.rows[load.nearest].run
+    return from_counts([Accepted(run.gamma, run.length)], kind=load.row.traits.draft)
+
+
+def _from_counts(load: Load, acceptance: FromCounts, runs: Sequence[Row] = ()) -> Advice | None:
+    lengths, doubt = acceptance.log_lengths(load.gammas)
+    posterior = load.posterior(runs)
+    law = load.law(np.exp(lengths).tolist(), posterior)
+    if not runs:
+        return _advise(load, law.blurred(doubt), most=acceptance.most_gamma)
+    # A run's own speed-up has no doubt of its length.
+    at = int(np.flatnonzero(load.gammas == load.nearest)[0])
+    doubt[at, :] = doubt[:, at] = 0
+    gains = log_gains([run for row in runs for run in (row.plain, row.run)])
+    measured = {gamma: (gain, USUAL_ERROR) for gamma, (gain, _) in gains.items()}
+    return _advise(load, law.blurred(doubt), most=acceptance.most_gamma, measured=measured)
+
+
+def _advise(
+    load: Load,
+    law: Forecast,
+    *,
+    most: int | None = None,
+    measured: dict[int, tuple[float, float]] | None = None,
+) -> Advice:
+    """Returns what a plan advises of the K up to the largest that may be advised."""
+    allowed = np.ones(len(load.gammas), dtype=bool) if most is None else load.gammas <= most
+    return advise(
+        load.gammas[allowed],
+        law.only(allowed),
+        calibrated=measured is not None or load.row.traits.draft not in NOT_CALIBRATED,
+        measured=measured or {},
+    )
+
+
+def _typical(load: Load) -> Typical | None:
+    facts = load.row.facts
+    workload = next(
+        (w for word, w in WORKLOADS.items() if word in facts["dataset"].lower()), "chat"
+    )
+    others = [
+        each
+        for each in typical().values()
+        if each.source != facts["source"] and DRAFT_CLASSES[each.kind] == load.row.traits.draft
+    ]
+
+    def fit(each: Typical) -> tuple[bool, bool]:
+        return each.target == facts["target"], workload in each.name.split("-")
+
+    return max(others, key=fit, default=None)
