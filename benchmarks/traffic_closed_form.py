@@ -28,7 +28,7 @@ from simulator.cost.roofline_cost import Deployment, prompt_seconds, roofline_co
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand, Requests
 from simulator.traffic.events import serve
-from simulator.traffic.policy import Policy
+from simulator.traffic.policy import GammaTable
 from simulator.traffic.server import Prompts, Server, by_batch
 from simulator.traffic.steady import max_rate, steady
 
@@ -65,7 +65,7 @@ def simulated(server: Server, demand: Demand, gamma: int, rate: float) -> dict[s
     while True:
         seed = len(found)
         requests = demand.arrivals(rate, count, seed=seed)
-        run = serve(server, requests, Policy.fixed(server, gamma), seed=seed)
+        run = serve(server, requests, GammaTable.fixed(server, gamma), seed=seed)
         found.append((float(run.token_seconds.mean()), float(run.first_seconds.mean())))
         values = np.array(found)
         if seed >= 2:
@@ -91,7 +91,7 @@ def saturated(server: Server, demand: Demand, gamma: int) -> float:
     requests = Requests(np.zeros(count), *lengths)
     found = 0.0
     for _ in range(2):
-        run = serve(server, requests, Policy.fixed(server, gamma), seed=0)
+        run = serve(server, requests, GammaTable.fixed(server, gamma), seed=0)
         ends = np.sort(run.last)
         first, last = ends[2 * count // 5], ends[9 * count // 10]
         ended = np.searchsorted(ends, last, "right") - np.searchsorted(ends, first, "right")

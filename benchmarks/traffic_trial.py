@@ -9,7 +9,7 @@ from traffic_prices import Priced, Pricing, priced
 
 from simulator.traffic.demand import Demand, Requests
 from simulator.traffic.events import serve
-from simulator.traffic.policy import Policy
+from simulator.traffic.policy import GammaTable
 from simulator.traffic.simulation_result import SimulationResult
 from simulator.traffic.steady import Steady, max_rate, steady
 
@@ -95,7 +95,8 @@ class Trial:
         lengths = (np.full(len(starts), n) for n in (self.prompt_tokens, self.output_tokens))
         same = Requests(np.array(starts), *lengths)
         simulated = [
-            serve(server, same, Policy.fixed(server, arm.gamma), seed=seed) for seed in range(20)
+            serve(server, same, GammaTable.fixed(server, arm.gamma), seed=seed)
+            for seed in range(20)
         ]
         return Row(arm, steady(server, demand, arm.gamma, arm.rate), simulated)
 

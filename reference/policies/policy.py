@@ -1,10 +1,8 @@
-"""When to stop drafting: gamma policies (Leviathan et al. 2023, sections 3.5 and 6).
+"""Policies decide when drafting stops (Leviathan et al. 2023, sections 3.5 and 6).
 
-Whether position i is drafted may depend on the text before i and on the law q_i, never on an
-acceptance draw, and a token once drawn is submitted. So no policy changes the output law.
-
-A policy decides twice at each position: whether the law before the draw is worth drawing from
-(Kim et al. 2023, section 3.3), and whether to go on after the token drawn.
+A policy decides twice at each position: whether to draw from the distribution q (Kim et al. 2023,
+section 3.3), and whether to go on after the token drawn. It knows nothing of acceptance, and a
+drawn token is always submitted, so no policy changes the distribution of the output.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +16,17 @@ from reference.records import Block
 
 
 class Policy(Protocol):
-    """Decides how many tokens each block drafts."""
+    """Decides how many tokens each block drafts.
+
+    Example: a policy that drafts one token more in each block.
+
+      >>> class Growing(FixedLength):
+      ...     name = "growing"
+      ...     def gamma(self, blocks):
+      ...         return len(blocks)
+      >>> Growing().gamma([])
+      0
+    """
 
     @property
     def name(self) -> str:
@@ -28,14 +36,14 @@ class Policy(Protocol):
         """Returns the most tokens that the next block drafts, given the text's blocks so far."""
 
     def trusts(self, q: Laws) -> bool:
-        """Returns whether to draw from q, one position's law; if not, the draft ends before it."""
+        """Returns whether to draw from q, the distribution at one position; else the draft ends."""
 
     def goes_on(self, token: Tensor, q: Laws) -> bool:
         """Returns whether to draft another position after `token`, shape (1,), drawn from q."""
 
 
-class Whole:
-    """The methods of policies that fix a block's length before it: nothing stops it early."""
+class FixedLength:
+    """Base of policies that set a block's length before it begins: nothing stops it early."""
 
     __slots__ = ()
 
@@ -47,8 +55,8 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed(Whole):
-    """The same gamma for every block; 0 never drafts."""
+class Fixed(FixedLength):
+    """Drafts `value` tokens in every block; 0 never drafts."""
 
     name: ClassVar[str] = "fixed"
     value: int
@@ -65,10 +73,10 @@ class Fixed(Whole):
 class Confidence:
     """Drafts until the draft model is unsure of a token that it drew.
 
-    Stops after a token whose own probability under the draft is below the threshold; the unsure
-    token stays in the draft, since to drop it would bias the output. This is the criterion of
+    Stops after a token whose probability under the draft is below the threshold; the unsure token
+    stays in the draft, since dropping it would bias the output. This is the criterion of
     transformers' `assistant_confidence_threshold`, without its tuning of the threshold. Greedy
-    drafting judges by the law at temperature 1. The answer makes the device wait once a token.
+    drafts are judged at temperature 1. Each token waits for the device.
 
     threshold: in [0, 1]; 0 never stops.
     most: the most tokens that a block drafts, at least 1.
@@ -114,17 +122,16 @@ class Product(Confidence):
 
 
 def own_probability(token: Tensor, q: Laws) -> float:
-    """Returns a drafted token's probability; a greedy draft's at temperature 1, 1 without a law."""
+    """Returns a drafted token's probability, at temperature 1 if greedy; 1 without logits."""
     law = q.at_temperature_one() if isinstance(q, OneHot) else q
     return 1.0 if law is None else float(law.of(token))
 
 
 @dataclass(frozen=True, slots=True)
-class Heuristic(Whole):
+class Heuristic(FixedLength):
     """Drafts 2 tokens more after a block that was accepted whole, else 1 fewer.
 
-    The schedule that transformers calls "heuristic". A block that drafted nothing changes
-    nothing.
+    transformers calls this schedule "heuristic". A block that drafted nothing changes nothing.
 
     start: the first block's gamma, at least 1.
     most: the largest gamma, at least start; None: no limit.
@@ -154,18 +161,18 @@ class Heuristic(Whole):
 
 
 @dataclass(frozen=True, slots=True)
-class Adaptive(Whole):
+class Adaptive(FixedLength):
     """Plans the gamma of each block from a running estimate of alpha.
 
-    The estimate is accepted / (accepted + rejected) over the last blocks, each of which rejects
-    at most one token: the maximum-likelihood estimate of a geometric law cut off at gamma. A
-    prior, worth a few tokens, steadies the first blocks. It also brings drafting back: while the
-    plan is not to draft, the blocks that spoke against it leave the window.
+    The estimate is accepted / (accepted + rejected) over the last blocks, each of which rejects at
+    most one token: the maximum-likelihood estimate of a geometric distribution cut off at gamma. A
+    prior steadies the first blocks, and brings drafting back when the bad blocks have left the
+    window.
 
-    planner: gamma, at least 0, for an alpha in [0, 1].
-    prior: alpha to begin with, in [0, 1].
-    prior_tokens: how many judged tokens the prior is worth, above 0.
-    window: how many of the last blocks count, at least 1.
+    planner: returns gamma, at least 0, for an alpha in [0, 1].
+    prior: the first estimate of alpha, in [0, 1].
+    prior_tokens: number of judged tokens that the prior is worth, above 0.
+    window: number of the last blocks that count, at least 1.
     """
 
     name: ClassVar[str] = "adaptive"

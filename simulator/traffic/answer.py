@@ -12,7 +12,7 @@ from simulator.numerics.intervals import ENDS
 from simulator.traffic.demand import Requests
 from simulator.traffic.doubt import Doubt
 from simulator.traffic.pair import Pair, within
-from simulator.traffic.policy import Policy
+from simulator.traffic.policy import GammaTable
 from simulator.traffic.server import Server
 from simulator.traffic.simulation_result import LatencyTargets, SimulationResult
 from simulator.traffic.steady import Steady
@@ -138,7 +138,7 @@ def answer(request: TrafficRequest) -> Traffic:
     near = min(crossing, 0.999 * most) or 1e-3 * most
     drawn = request.drawn
     *found, at_crossing = pair.advice([*rates, near], drawn)
-    schedule = Policy.scheduled(pair, drawn)
+    schedule = GammaTable.scheduled(pair, drawn)
     rows = [
         TrafficRow(
             rate,
@@ -177,10 +177,10 @@ def answer_burst(request: TrafficRequest) -> tuple[Simulated, ...]:
 
     pair, requests = request.pair, request.burst
     assert requests is not None
-    ways: list[tuple[str, int | None, Server, Policy]] = []
-    ways += [("none", 0, pair.baseline, Policy.fixed(pair.baseline, 0))]
-    ways += [("fixed", g, pair.drafting, Policy.fixed(pair.drafting, g)) for g in pair.gammas]
-    ways += [("schedule", None, pair.drafting, Policy.scheduled(pair, request.drawn))]
+    ways: list[tuple[str, int | None, Server, GammaTable]] = []
+    ways += [("none", 0, pair.baseline, GammaTable.fixed(pair.baseline, 0))]
+    ways += [("fixed", g, pair.drafting, GammaTable.fixed(pair.drafting, g)) for g in pair.gammas]
+    ways += [("schedule", None, pair.drafting, GammaTable.scheduled(pair, request.drawn))]
     none, *fixed, schedule = (
         Simulated(0.0, name, serve(server, requests, policy, seed=request.seed), gamma)
         for name, gamma, server, policy in ways
@@ -219,7 +219,7 @@ def _interval(values: NDArray[np.float64]) -> Interval | None:
 
 
 def _simulated(
-    request: TrafficRequest, rate: float, gamma: int, schedule: Policy
+    request: TrafficRequest, rate: float, gamma: int, schedule: GammaTable
 ) -> list[Simulated]:
     """Returns simulations of a rate; without speculation and with it, where it is sustained."""
     if request.arrivals is None:
@@ -228,13 +228,13 @@ def _simulated(
 
     pair = request.pair
     requests = request.arrivals(rate)
-    ways = {"none": (pair.baseline, Policy.fixed(pair.baseline, 0))}
+    ways = {"none": (pair.baseline, GammaTable.fixed(pair.baseline, 0))}
     if rate < pair.max_rate:
         server = pair.drafting
-        ways["fixed"] = (server, Policy.fixed(server, gamma))
+        ways["fixed"] = (server, GammaTable.fixed(server, gamma))
         ways["schedule"] = (server, schedule)
         if server.blocks.kinds > 1:
-            ways["request"] = (server, Policy.by_request(server, pair.demand))
+            ways["request"] = (server, GammaTable.by_request(server, pair.demand))
     if rate >= pair.max_rate_without:
         del ways["none"]
     return [

@@ -15,7 +15,7 @@ import numpy as np
 
 from simulator.traffic.demand import Requests
 from simulator.traffic.outputs import drawn_blocks
-from simulator.traffic.policy import Policy
+from simulator.traffic.policy import GammaTable
 from simulator.traffic.server import Server
 from simulator.traffic.simulation_result import SimulationResult
 
@@ -23,7 +23,7 @@ from simulator.traffic.simulation_result import SimulationResult
 _ROUNDING = 1e-6
 
 
-def serve(server: Server, requests: Requests, policy: Policy, *, seed: int) -> SimulationResult:
+def serve(server: Server, requests: Requests, policy: GammaTable, *, seed: int) -> SimulationResult:
     """Returns when each request got its first and its last token.
 
     Requests are taken in the order of arrival, where a slot is free and the cache holds the prompt.
@@ -59,7 +59,7 @@ class _Run:
     """A server at work. Compact arrays of plain numbers: each is read one at a time."""
 
     def __init__(
-        self, server: Server, requests: Requests, policy: Policy, generator: np.random.Generator
+        self, server: Server, requests: Requests, policy: GammaTable, generator: np.random.Generator
     ) -> None:
         count = len(requests.seconds)
         kinds = generator.integers(server.blocks.kinds, size=count)

@@ -15,18 +15,18 @@ from simulator.traffic.server import Server
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class GammaTable:
     """γ by batch and kind of request, shape (slots, kinds)."""
 
     gammas: NDArray[np.int64]
 
     @classmethod
-    def fixed(cls, server: Server, gamma: int) -> Policy:
+    def fixed(cls, server: Server, gamma: int) -> GammaTable:
         """Returns the policy that drafts γ tokens at any batch."""
         return cls(np.full((server.slots, server.blocks.kinds), gamma))
 
     @classmethod
-    def scheduled(cls, pair: Pair, drawn: Pair | None = None) -> Policy:
+    def scheduled(cls, pair: Pair, drawn: Pair | None = None) -> GammaTable:
         """Returns the advised γ at every batch, by the time of the steps that an output takes.
 
         The γ of the shortest time makes every factor of the steady state's distribution least, and
@@ -43,7 +43,7 @@ class Policy:
         return cls(np.repeat(np.array(best)[:, None], pair.drafting.blocks.kinds, axis=1))
 
     @classmethod
-    def by_request(cls, server: Server, demand: Demand) -> Policy:
+    def by_request(cls, server: Server, demand: Demand) -> GammaTable:
         """Returns for each kind of request the γ that is best if all are of that kind.
 
         An engine that adapts γ to each request reaches this at most: α is known from the start.

@@ -16,7 +16,7 @@ from reference.drafter import Drafter
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Stretch
-from reference.policies.policy import Fixed, Whole
+from reference.policies.policy import Fixed, FixedLength
 
 CPU = torch.device("cpu")
 ROWS = Rows(trained_model(random_texts(1, words=6), 3), Vocabulary(8, end=7))
@@ -30,7 +30,7 @@ def lookup() -> PromptLookupDrafter:
     return PromptLookupDrafter(device=CPU)
 
 
-class Once(Whole):
+class Once(FixedLength):
     """Never drafts a second token."""
 
     name = "once"

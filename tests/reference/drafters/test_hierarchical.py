@@ -18,7 +18,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed, Policy, Whole
+from reference.policies.policy import Fixed, FixedLength, Policy
 from reference.records import Block, Generation
 from reference.stopping import Stopping
 
@@ -71,7 +71,7 @@ class Checked:
         return draft
 
 
-class Rotating(Whole):
+class Rotating(FixedLength):
     """Asks for 0, 1, ..., 5 tokens in turn."""
 
     name = "rotating"
@@ -80,7 +80,7 @@ class Rotating(Whole):
         return len(blocks) % 6
 
 
-class UntilZero(Whole):
+class UntilZero(FixedLength):
     """Drafts until token 0 comes up."""
 
     name = "until zero"

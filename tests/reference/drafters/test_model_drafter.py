@@ -20,7 +20,7 @@ from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Stretch
 from reference.models.causal_model import CausalModel
 from reference.models.derived import FittedModel, fitted
-from reference.policies.policy import Fixed, Whole
+from reference.policies.policy import Fixed, FixedLength
 from reference.records import Block, Generation
 from reference.score_text import text_laws
 from reference.stopping import Stopping
@@ -37,7 +37,7 @@ def llama(
     return CausalModel(module.to(dtype), f"llama {vocabulary}")
 
 
-class Rotating(Whole):
+class Rotating(FixedLength):
     """Asks for 0, 1, ..., 4 tokens in turn."""
 
     name = "rotating"

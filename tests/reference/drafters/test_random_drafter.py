@@ -10,13 +10,13 @@ from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Stretch
-from reference.policies.policy import Fixed, Whole
+from reference.policies.policy import Fixed, FixedLength
 
 CPU = torch.device("cpu")
 LAW = [0.55, 0.3, 0.1, 0.05]
 
 
-class Never(Whole):
+class Never(FixedLength):
     """Never drafts a second token."""
 
     name = "never"
