@@ -4,15 +4,23 @@
 
 llama.cpp with the embedded pair at temperature 0, one thread, timed by its own processor time. All
 servers take turns prompt by prompt, and a text counts by the median of its repeats. The counts
-follow from the target's texts by replay. The time follows from the same engine on other prompts:
-p_min 1, which pays one draft step and verifies nothing, prices a block's first step, the draft by
-itself prices further steps, and fixed lengths of 1, 2, 4, 8 and 16 price verification.
+follow from the target's texts by replay. The speed-up follows from prices of the same engine on
+other prompts:
+
+    first step of a draft   p_min 1, which pays one step and verifies nothing
+    further steps           the draft by itself
+    verification            a fixed length for each number of tokens: a pass over 4 takes longer
+                            than one over 5
+    another graph           the target without reuse of graphs (LLAMA_GRAPH_REUSE_DISABLE):
+                            llama.cpp builds a new graph where a pass has another number of tokens
+                            than the pass before (pull request 14482)
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -44,6 +52,7 @@ LONGEST = (4, 8, 16)
 P_MINS = (0.0, 0.3, 0.5, 0.75)
 GREEDY = Sampling(0.0)
 CPU = torch.device("cpu")
+NO_REUSE = "LLAMA_GRAPH_REUSE_DISABLE"
 
 
 def recorded(subject: Subject, prompt: Sequence[int], tokens: Sequence[int]) -> Trace:
@@ -62,9 +71,11 @@ def main() -> None:
     arguments = parser.parse_args()
     rule = RULES["llama.cpp"]
     scoring.PATH_SECONDS = 600.0  # every path, so that counts are exact
-    settings = [Setting(0), Setting(0, model="draft"), Setting(4, p_min=1.0)]
-    settings += [Setting(1), Setting(2)]
-    settings += [Setting(gamma, p_min=p_min) for gamma in LONGEST for p_min in P_MINS]
+    plain, small, dropping = Setting(0), Setting(0, model="draft"), Setting(4, p_min=1.0)
+    rebuilding = Setting(0, p_min=1.0)  # the threshold has no effect and marks the server
+    fixed = [Setting(gamma) for gamma in range(1, max(LONGEST) + 1)]
+    tried = [Setting(gamma, p_min=p_min) for gamma in LONGEST for p_min in P_MINS]
+    settings = [plain, small, dropping, *fixed, *(each for each in tried if each not in fixed)]
     counts = dict.fromkeys(settings, NOTHING)
     seconds: dict[Setting, NDArray[np.float64]] = {}
     texts: dict[tuple[int, ...], tuple[int, ...]] = {}
@@ -75,9 +86,13 @@ def main() -> None:
         models = Models(pair.target, pair.draft, folder, positions)
         engine = LlamaCpp.of_folders(models, EngineSettings("llama.cpp", threads=1))
         half = len(pair.prompts) // 2
-        spent = np.zeros((len(settings), arguments.repeats, len(pair.prompts)))
+        spent = np.zeros((len(settings) + 1, arguments.repeats, len(pair.prompts)))
         with ExitStack() as stack:
             servers = [stack.enter_context(engine.serve(setting)) for setting in settings]
+            os.environ[NO_REUSE] = "1"
+            servers.append(stack.enter_context(engine.serve(rebuilding)))
+            del os.environ[NO_REUSE]
+            settings.append(rebuilding)
             for server in servers:
                 server.complete(pair.prompts[0], max_new_tokens=8, temperature=0, seed=0)
             for repeat in range(arguments.repeats):
@@ -104,42 +119,51 @@ def main() -> None:
         traces = [recorded(subject, prompt, texts[prompt]) for prompt in pair.prompts]
     # Prices: the first half of the prompts. Predictions: the other half.
     emitted = half * limit
-    step = seconds[settings[0]][0] / emitted
-    further = seconds[settings[1]][0] / emitted
-    first = seconds[settings[2]][0] / emitted - step
+    step, further, first, anew = (
+        seconds[each][0] / emitted for each in (plain, small, dropping, rebuilding)
+    )
+    first, anew = first - step, anew - step
     verifying = {1: step}
-    for setting in settings[3:]:
-        if setting.p_min == 0:
-            blocks = total(traces[:half], setting, rule)
-            priced = CostModel({1: step}, further, draft_curve={1: first})
-            others = seconds[setting][0] - float(
-                blocks[1] @ priced.drafting_seconds(np.arange(setting.gamma + 1))
-            )
-            short = blocks[0].copy()
-            short[setting.gamma] = 0
-            verifying[setting.gamma + 1] = (others - short.sum() * step) / blocks[0][setting.gamma]
+    for setting in fixed:
+        blocks, paid = total(traces[:half], setting, rule)
+        priced = CostModel({**verifying}, further, draft_curve={1: first})
+        drafting = paid @ priced.drafting_seconds(np.arange(setting.gamma + 1))
+        shorter = blocks[:-1] @ priced.checking_seconds(np.arange(setting.gamma))
+        verifying[setting.gamma + 1] = (seconds[setting][0] - drafting - shorter) / blocks[-1]
     cost = CostModel(verifying, further, draft_curve={1: first})
     rows = []
-    for setting in settings[5:]:
+    for setting in tried:
         verified, paid = total(traces[half:], setting, rule)
         counted, lengths = counts[setting], np.arange(setting.gamma + 1)
         own = paid @ cost.drafting_seconds(lengths) + verified @ cost.checking_seconds(lengths)
-        base = seconds[settings[0]][1]
+        own += anew * changes(verified)
         row = {
             "gamma": setting.gamma, "p_min": setting.p_min,
             "drafted_predicted": float(verified @ lengths), "drafted": counted.drafted,
             "accepted_predicted": emitted - float(verified.sum()), "accepted": counted.accepted,
-            "predicted": base / float(own), "measured": base / float(seconds[setting][1]),
+            "predicted": emitted * step / float(own),
+            "measured": float(seconds[plain][1] / seconds[setting][1]),
         }  # fmt: skip
         row["error_percent"] = 100 * (row["predicted"] / row["measured"] - 1)
         rows.append(row)
         print(json.dumps(row), flush=True)
     errors = [abs(row["error_percent"]) for row in rows]
     result = {"rows": rows, "mean": float(np.mean(errors)), "most": max(errors)}
-    result["step_ms"], result["draft_ms"] = 1e3 * step, 1e3 * further
+    prices = {"step": step, "first": first, "further": further, "anew": anew}
+    result |= {f"{name}_ms": 1e3 * price for name, price in prices.items()}
+    result["verifying_ms"] = {n: 1e3 * price for n, price in verifying.items()}
+    result["halves_ms"] = [
+        [each.gamma, each.p_min, each.model, *(1e3 * seconds[each]).tolist()] for each in settings
+    ]
     print(json.dumps({**result, "rows": len(rows)}))
     if arguments.output is not None:
         arguments.output.write_text(json.dumps(result, indent=1))
+
+
+def changes(blocks: NDArray[np.float64]) -> float:
+    """Returns how often a block has another length than the one before, in any order of blocks."""
+    calls = float(blocks.sum())
+    return calls - float((blocks**2).sum()) / calls
 
 
 def total(

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from engines.counting import RateInterval, rate_interval
-from simulator.acceptance.conversions import alpha_from_accepted_fraction, position_acceptance
+from simulator.acceptance.conversions import alpha_from_accepted_fraction
 from simulator.numerics.intervals import deviations
 
 
@@ -89,7 +89,7 @@ def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> RateInterval:
     # expected, which holds where none or all were accepted.
     fraction = accepted / (gamma * blocks)
     value = float(alpha_from_accepted_fraction(min(1.0, fraction), gamma))
-    stands = position_acceptance(value, gamma)
+    stands = value ** np.arange(1, gamma + 1)
     mean = float(stands.sum())
     square = float(((2 * np.arange(1, gamma + 1) - 1) * stands).sum())
     reach = deviations() * float(np.sqrt(max(square - mean**2, 0) / blocks)) / gamma

@@ -8,7 +8,6 @@ from estimator.profiles.drafting import Alpha, Drafting, Estimate
 from estimator.profiles.profile import Profile
 from estimator.profiles.setup import Setup
 from estimator.traces.traces import DraftSampling
-from simulator.acceptance.conversions import position_acceptance
 from simulator.cost import machine
 from simulator.cost.curves import CostModel
 from simulator.cost.runs import USUAL_ERROR, Run
@@ -35,8 +34,8 @@ def counted_drafting(
             Estimate(rate.value, rate.low, rate.high) for rate in observation.unconditional
         )
     else:
-        stands = position_acceptance(alpha.value, observation.gamma)
-        rates = tuple(Estimate(float(rate)) for rate in stands)
+        powers = range(1, observation.gamma + 1)
+        rates = tuple(Estimate(alpha.value**power) for power in powers)
     return Drafting(
         Alpha(
             alpha.value,

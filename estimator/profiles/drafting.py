@@ -77,8 +77,8 @@ class Drafting:
     cut_short: the share of positions that its blocks left undrafted, as where texts end; above 1 %
       these rates and α are bounds from below.
     alpha_by_lenience: α(l) by lenience l.
-    acceptance_by_rank: how often the text's token is the draft's first, second, … choice: what
-      trees are planned with. Empty where the draft makes only one choice.
+    acceptance_by_rank: how often the text's token is the draft's first, second, … choice, for
+      trees; empty where the draft makes only one choice.
     """
 
     alpha: Alpha
@@ -97,11 +97,7 @@ class Drafting:
     def under(self, verification: Verification, kind: str | None = None) -> Acceptance:
         """Returns the acceptance where drafts are judged token by token, or as a whole.
 
-        Args:
-          kind: kind of draft; its law (`rate_prior`) holds beyond the counted positions.
-
-        Raises:
-          ValueError: if the profile does not hold it, or its numbers contradict each other.
+        kind: kind of draft; its law (`rate_prior`) holds beyond the counted positions.
         """
         if verification == "token" and not self.blocks:
             if not self.accepted_by_position:

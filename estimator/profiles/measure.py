@@ -9,14 +9,14 @@ from estimator.costs.operations import c_hat
 from estimator.draft_names.kind import parse_drafter
 from estimator.loading.origins import own_hashes
 from estimator.loading.pairs import LoadedPair, load, one_draft
-from estimator.profiles.measured_costs import (
+from estimator.profiles.measurement import (
+    Measurements,
     load_costs,
+    make_profile,
     measure_costs,
     measured_gammas,
-    replayed_gamma,
     timed_runs,
 )
-from estimator.profiles.measurement import Measurements, make_profile
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.request import Measure
@@ -39,6 +39,7 @@ from reference.drafters.hierarchical import draft_model
 from reference.models.cached_model import CachedModel
 from reference.models.derived import transformers_module
 from reference.speculative import Subject
+from simulator.choice.plan import DEFAULT_MAX_GAMMA
 
 Refusing = Callable[[Processes], AbstractContextManager[object]]
 
@@ -63,9 +64,7 @@ def measure(
     """Returns the profile and writes it to the request's output; None except in the first process.
 
     Args:
-      request: the user's arguments.
-      progress: counts runs.
-      traced: counts prompts whose traces are kept.
+      progress, traced: count runs, and prompts whose traces are kept.
       refusing: context in which all processes stop together when one refuses its input.
     """
     processes = these_processes()
@@ -114,18 +113,19 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
     tracing = Tracing(
         subject,
         loaded.prompts,
-        max_gamma=replayed_gamma(request.max_gamma),
+        max_gamma=max(request.max_gamma, DEFAULT_MAX_GAMMA),
         seed=request.seed,
         batch_size=request.batch_size,
         origins=tuple(loaded.origins),
         ahead=request.max_gamma,
     )
-    if not request.loads:
+    batches = tuple(dict.fromkeys(request.batches))
+    if not batches:
         return _Ready(loaded, name, tracing, None)
     under_load = require_load(
         loaded.target,
         draft_model(subject.drafter),
-        batches=request.loads,
+        batches=batches,
         context=request.tokens_in_cache,
         max_gamma=request.max_gamma,
         draft_name=name,
@@ -161,7 +161,7 @@ def _measured(
     traced.expect(len(prompts))
     repeats = request.timing.repeats
     planned = timed_runs(prompts, max_gamma=request.max_gamma, repeats=repeats)
-    progress.expect(len(prompts) + planned + len(request.loads) * repeats)
+    progress.expect(len(prompts) + planned + len(set(request.batches)) * repeats)
 
     def prompt_traced() -> None:
         traced.step()
@@ -184,7 +184,7 @@ def _measured(
                 progress=progress.step,
             )
         )
-        for batch in request.loads
+        for batch in dict.fromkeys(request.batches)
         if ready.draft_under_load is not None
     ]
     return make_profile(

@@ -8,7 +8,6 @@ import torch
 
 from estimator.profiles.best import plan_of, with_intervals
 from estimator.profiles.drafting import Drafting
-from estimator.profiles.measured_costs import measured_gammas
 from estimator.profiles.profile import (
     AlphaBin,
     IidCheck,
@@ -17,19 +16,23 @@ from estimator.profiles.profile import (
     LoadCosts,
     Profile,
     TokensPerCall,
+    milliseconds,
 )
 from estimator.profiles.setup import Setup
-from estimator.profiles.speed_ups import speed_ups
 from estimator.profiles.workloads import (
     accepted_by_position,
     alpha_left_out,
     by_category,
     by_context,
     measured_alpha,
+    speed_ups,
     workload,
 )
 from estimator.prompts.prompts import prompts_hash
+from estimator.timing.arms import probed, probing, run_arms
+from estimator.timing.precision import Timing
 from estimator.timing.rates import AGAIN, BASELINE, Runs, noise, priced, probes, shrinking, timed
+from estimator.timing.under_load import LoadTimes
 from estimator.traces.measured_traces import LIBRARIES, Tracing
 from estimator.traces.scoring import LENIENCES, draft_sampling, known_verification
 from estimator.traces.traces import (
@@ -42,6 +45,7 @@ from estimator.traces.traces import (
     lenient_alpha,
     replayed_blocks,
 )
+from reference.speculative import Subject
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.gain import speed_up
@@ -55,7 +59,7 @@ RANKS = 16
 class Measurements:
     """The measurements of a pair.
 
-    tracing: the pair, its prompts and settings; its longest draft is replayed.
+    tracing: its longest draft is replayed.
     max_gamma: the longest draft that was timed.
     pairs: traces of `measure_traces`; the profile reports the traces of the draft's own sampling.
     runs: timed runs of `measure_costs`.
@@ -69,11 +73,46 @@ class Measurements:
     load: Sequence[LoadCosts] = ()
 
 
+def measured_gammas(max_gamma: int) -> list[int]:
+    """Returns the draft lengths that are timed: two an octave, and max_gamma."""
+    octaves = [2**i for i in range(max_gamma.bit_length())]
+    between = [3 * half for half in octaves if 3 * half <= max_gamma]
+    return sorted({*octaves, *between, max_gamma})
+
+
+def measure_costs(
+    subject: Subject, prompts: Sequence[Sequence[int]], timing: Timing, *, max_gamma: int
+) -> Runs:
+    """Returns the interleaved baseline and probe runs over draft lengths up to max_gamma.
+
+    timing: how often each run is timed; once however long it takes.
+    """
+    probes = probing(measured_gammas(max_gamma))
+    return run_arms(subject, prompts, probes, timing, least=len(prompts))
+
+
+def timed_runs(prompts: Sequence[Sequence[int]], *, max_gamma: int, repeats: int) -> int:
+    """Returns how often `measure_costs` calls progress, if all repeats are needed."""
+    return len(prompts) * repeats * (2 + len(probed(measured_gammas(max_gamma))))
+
+
+def load_costs(times: LoadTimes) -> LoadCosts:
+    """Returns what passes over a batch cost."""
+    longest = max(times.drafting)
+    return LoadCosts(
+        batch=times.batch,
+        context=times.context,
+        target_ms=milliseconds(times.target),
+        draft_ms=1e3 * times.drafting[longest] / longest,
+        drafting_ms=milliseconds(times.drafting),
+        spread_percent=100 * times.spread,
+    )
+
+
 def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profile:
     """Returns the profile of a pair's measurements.
 
     Args:
-      measured: measurements of the pair.
       c_hat: draft over target arithmetic operations per token.
       setup: models, dtype and sampling, as the caller names them; the rest is filled in.
     """

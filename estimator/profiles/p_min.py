@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from estimator.intervals import Interval, jackknife_interval, left_out, ratio
 from estimator.profiles.profile import Profile
+from estimator.traces.calibration import calibrated, reliability
 from estimator.traces.trace_file import read_traces, traces_path
 from estimator.traces.traces import DraftSampling, Trace, alpha
 from simulator.acceptance.recorded import Recorded
@@ -47,6 +48,7 @@ class Thresholds:
 
     p_mins: the thresholds, ascending, 0 first, which is the fixed length to compare with.
     max_gamma: the longest draft that was recorded.
+    reliability: stated and true confidence, for a rule that calibrates; else empty.
     """
 
     def __init__(
@@ -54,11 +56,11 @@ class Thresholds:
     ) -> None:
         """Replays every text at every threshold and draft length.
 
-        Args:
-          traces: at least one, with confidence.
-          p_mins: thresholds to choose among, each in [0, 1].
-          drawn: whether the draft's tokens are drawn.
+        p_mins: thresholds to choose among; drawn: whether the draft's tokens are drawn.
         """
+        self.reliability = reliability(traces, rule.column) if rule.calibrated else []
+        if rule.calibrated:
+            traces = calibrated(traces, rule.column)
         texts = [trace.stopped(rule, drawn=drawn) for trace in traces]
         self.rule = rule
         self.p_mins = tuple(sorted({0.0, *p_mins}))
@@ -84,11 +86,12 @@ class Thresholds:
         errors = np.sqrt((self._errors**2).sum(axis=0))[:, -1] / tokens
         return tuple(
             Stopped(
-                Recorded(self._alpha, _rows(of_blocks)),
-                _rows(of_steps),
-                self.rule,
-                p_min,
-                error=float(error),
+                self._alpha,
+                _rows(of_blocks),
+                paid=Recorded(self._alpha, _rows(of_steps)),
+                rule=self.rule,
+                p_min=p_min,
+                drafted_error=float(error),
             )
             for of_blocks, of_steps, p_min, error in zip(
                 verified, paid, self.p_mins, errors, strict=True
@@ -96,11 +99,7 @@ class Thresholds:
         )
 
     def gain(self, cost: Cost, *, max_gamma: int) -> StopGain:
-        """Returns the best draft length and threshold, and what the threshold gains.
-
-        Args:
-          max_gamma: the longest draft considered, at least 1.
-        """
+        """Returns the best draft length, of at most max_gamma, and threshold, and their gain."""
         counts = np.arange(self.max_gamma + 1)
         checking = self._verified @ cost.checking_seconds(counts)
         seconds = (checking + self._paid @ cost.drafting_seconds(counts))[:, :, :max_gamma]
@@ -130,22 +129,14 @@ def _rows(blocks: NDArray[np.float64]) -> dict[int, tuple[float, ...]]:
     return {at: tuple(row[: at + 1].tolist()) for at, row in enumerate(blocks, start=1)}
 
 
-def recorded_thresholds(
-    path: Path,
-    profile: Profile,
-    sampling: DraftSampling,
-    rule: StoppingRule,
-    p_mins: Sequence[float],
-) -> Thresholds:
-    """Returns thresholds over the texts whose traces lie next to a profile's file.
-
-    Raises:
-      OSError, ValueError: if the traces cannot be used, or are another measurement's.
-    """
+def recorded_traces(
+    path: Path, profile: Profile, sampling: DraftSampling, *, option: str
+) -> list[Trace]:
+    """Returns the traces next to a profile's file; `option` is what needs them, for errors."""
     place = traces_path(path)
     if not place.exists():
         raise ValueError(
-            "--p-min needs the traces that 'specplan measure' writes next to a profile, got no "
+            f"{option} needs the traces that 'specplan measure' writes next to a profile, got no "
             f"{place.name}"
         )
     traces = [pair.under(sampling) for pair in read_traces(place)[1].values()]
@@ -155,4 +146,4 @@ def recorded_thresholds(
             f"traces {place.name} must be of the profile's own measurement, got alpha {found:.6g} "
             f"where the profile has {wanted:.6g}"
         )
-    return Thresholds(traces, rule, p_mins, drawn=sampling == "sampled")
+    return traces

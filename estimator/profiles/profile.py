@@ -177,11 +177,7 @@ class Profile:
 
     @property
     def cost(self) -> CostModel | None:
-        """The times in seconds, to plan with; None where only acceptance was observed.
-
-        Raises:
-          ValueError: if there are times, but not of a single token or of a draft step.
-        """
+        """The times in seconds, to plan with; None where only acceptance was observed."""
         if not self.target_ms:
             return None
         if self.draft_ms is None:
@@ -217,11 +213,7 @@ class Profile:
         return 1 if self.optimal_gamma is None else max(self.optimal_gamma, 1)
 
     def drafting(self, sampling: DraftSampling | None = None) -> Drafting:
-        """Returns the acceptance under a way of drafting; by default, the way the user chose.
-
-        Raises:
-          ValueError: if the profile does not hold it.
-        """
+        """Returns the acceptance under a way of drafting; by default, the way the user chose."""
         wanted = self.draft_sampling if sampling is None else sampling
         if wanted not in self.draftings:
             raise ValueError(

@@ -11,11 +11,7 @@ from reference.reading import read_json
 
 
 def read_profile(path: Path) -> Profile:
-    """Returns the profile that `write_profile` wrote.
-
-    Raises:
-      ValueError: if it is no profile, is of another schema version, or a number does not fit.
-    """
+    """Returns the profile that `write_profile` wrote."""
     head = read_json(path, msgspec.json.decode)
     if not isinstance(head, dict) or head.get("schema") != SCHEMA:
         raise ValueError(f"profile {path} must be written by 'specplan measure', got another JSON")

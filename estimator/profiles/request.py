@@ -14,12 +14,12 @@ CONTEXT = 128
 class Measure(TimedPair):
     """Acceptance and prices of a pair, for a profile to plan with.
 
-    draft_temperature: temperature of the draft; None: the target's.
+    draft_temperature: None: the target's.
     compiling: off, on or try.
     max_gamma: the longest draft that is priced.
     batch_size: texts that the target writes at once for acceptance.
-    batches: sequences over which passes are timed together, too; none: none.
-    context: tokens in the cache of each of these; None: 128.
+    batches, context: sequences over which passes are timed together, too, and tokens in the cache
+      of each; None: 128.
     output: file for the profile, with its traces in the same folder; None: no file is written.
     """
 
@@ -36,11 +36,6 @@ class Measure(TimedPair):
     def __post_init__(self) -> None:
         if self.context is not None and not self.batches:
             raise ValueError("context needs a batch whose passes are timed, got none")
-
-    @property
-    def loads(self) -> tuple[int, ...]:
-        """The batches, each once."""
-        return tuple(dict.fromkeys(self.batches))
 
     @property
     def tokens_in_cache(self) -> int:

@@ -1,26 +1,81 @@
 """Acceptance and speed-up of texts, with intervals: of all texts, or of one kind of prompt."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from estimator.intervals import left_out, rate, ratio_interval
+from estimator.intervals import jackknife_interval, left_out, rate, ratio, ratio_interval
 from estimator.profiles.drafting import Alpha, Estimate
 from estimator.profiles.profile import Workload
-from estimator.profiles.speed_ups import speed_ups
-from estimator.timing.rates import Timed, of_prompts
+from estimator.timing.rates import Timed, of_prompts, priced, without
 from estimator.traces.traces import Trace, alpha, replayed_calls
 from simulator.numerics.intervals import CONFIDENCE
 
 TINY = 1e-9  # blocks: fewer are a rounding error of none
 
 
-def measured_alpha(traces: Sequence[Trace]) -> Alpha:
-    """Returns the mean of beta over the tokens of all texts, with its interval.
+@dataclass(frozen=True, slots=True)
+class SpeedUps:
+    """The speed-up of each gamma on the recorded texts at measured costs.
 
-    Args:
-      traces: one for each prompt, at least one.
+    factors: baseline seconds over replayed ones, by gamma, ascending from 1.
+    best: the gamma of the largest factor, the smallest of equals; 0: none is above 1.
+    c: time of a steady draft step over the time of a target step.
+    factors_without, c_without: these with each prompt left out; empty for a single prompt.
     """
+
+    factors: dict[int, Estimate]
+    best: int
+    c: Estimate
+    factors_without: dict[int, tuple[float, ...]]
+    c_without: tuple[float, ...]
+
+
+def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> SpeedUps:
+    """Returns the speed-ups of all prompts, and how far leaving out each of them moves these.
+
+    A prompt takes its text and its timings with it. A single prompt has no intervals.
+
+    gammas: at least 1 each, ascending.
+    """
+    prompts = len(traces)
+    costs = [priced(texts)]
+    if prompts > 1:
+        costs += [priced(without(texts, prompt)) for prompt in range(prompts)]
+    baseline = np.array([cost.baseline_seconds for cost in costs])
+    tokens = np.array([float(trace.tokens) for trace in traces])
+    columns = [baseline / baseline]
+    for gamma in gammas:
+        blocks = np.array([trace.replay.blocks(gamma) for trace in traces])
+        prices = np.array([cost.block_seconds(np.arange(gamma + 1)) for cost in costs])
+        kept = np.concatenate([blocks.sum(axis=0)[None], left_out(blocks)])[: len(costs)]
+        saved = np.concatenate([[tokens.sum()], left_out(tokens)])[: len(costs)] * baseline
+        columns.append(saved / (kept * prices).sum(axis=1))
+    # Row 0 is of all prompts, row i + 1 of all but prompt i.
+    table = np.column_stack(columns)
+    best = int(table[0].argmax())
+    steps = np.array([cost.c for cost in costs])
+    drafting = dict(zip(gammas, table.T[1:], strict=True))
+    return SpeedUps(
+        factors={gamma: _estimate(column, tokens) for gamma, column in drafting.items()},
+        best=(0, *gammas)[best],
+        c=_estimate(steps, tokens),
+        factors_without={g: tuple(column[1:].tolist()) for g, column in drafting.items()},
+        c_without=tuple(steps[1:].tolist()),
+    )
+
+
+def _estimate(values: NDArray[np.float64], tokens: NDArray[np.float64]) -> Estimate:
+    """Returns the value over all prompts (the first) with its jackknife interval (the others)."""
+    value = float(values[0])
+    interval = jackknife_interval(value, values[1:], scale=ratio, sizes=tokens)
+    return Estimate(value, *interval)
+
+
+def measured_alpha(traces: Sequence[Trace]) -> Alpha:
+    """Returns the mean of beta over the tokens of all texts, with its interval over texts."""
     low, high = ratio_interval(
         [float(trace.beta.sum()) for trace in traces],
         [trace.tokens for trace in traces],
@@ -52,10 +107,6 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
     Shares are over all blocks, also those near a text's end that draft fewer tokens, so they never
     rise, and 1 plus their sum is the number of tokens per call at γ. Positions that no block drafts
     are left out. A share over a single text has no interval.
-
-    Args:
-      traces: one for each prompt, at least one.
-      gamma: drafted tokens of a block, at most those that were replayed.
     """
     counts = [trace.replay.positions(gamma) for trace in traces]
     accepted, offered = (np.array(each) for each in zip(*counts, strict=True))
@@ -70,11 +121,7 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
 
 
 def by_category(categories: Sequence[str | None]) -> dict[str, list[int]]:
-    """Returns the indices of the prompts of each category, in the order they come in.
-
-    Args:
-      categories: category of each prompt; prompts with None are left out.
-    """
+    """Returns the indices of the prompts of each category, in their order; None is left out."""
     found: dict[str, list[int]] = {}
     for prompt, category in enumerate(categories):
         if category is not None:
@@ -83,11 +130,7 @@ def by_category(categories: Sequence[str | None]) -> dict[str, list[int]]:
 
 
 def by_context(lengths: Sequence[int]) -> dict[str, list[int]]:
-    """Returns the indices of the prompts of each octave of lengths, ascending: "64-127", ….
-
-    Args:
-      lengths: tokens of each prompt, at least 1: the context that its text begins with.
-    """
+    """Returns the indices of the prompts of each octave of lengths, ascending: "64-127", …."""
     found: dict[int, list[int]] = {}
     for prompt, length in enumerate(lengths):
         found.setdefault(length.bit_length(), []).append(prompt)
@@ -104,8 +147,7 @@ def workload(
     """Returns the results of some of the prompts, each number with its interval over them.
 
     Args:
-      traces: one for each of all prompts, as drafts are judged.
-      texts: timed texts of the baseline and the probes, on all prompts.
+      traces, texts: traces and timed runs of all prompts.
       prompts: indices of the prompts to use, at least one.
       gammas: at least 1 each, ascending.
     """

@@ -17,11 +17,7 @@ VALUES = 256
 
 
 def weights_hash(module: Any) -> str:
-    """Returns a hash of a model's weights: their names, shapes, precision and some values of each.
-
-    Args:
-      module: a model; of weights that are kept off its devices, values are left out.
-    """
+    """Returns a hash of a model's weights: names, shapes, precision, and some values on devices."""
     digest = hashlib.sha256()
     for name, weight in module.named_parameters():
         digest.update(f"{name} {tuple(weight.shape)} {weight.dtype}".encode())
@@ -40,13 +36,12 @@ def described(tracing: Tracing) -> dict[str, str]:
     }
     return {
         "prompts": prompts_hash(tracing.prompts),
-        **{role: _shown(module) for role, module in modules.items()},
+        **{
+            role: "no model" if module is None else f"weights {weights_hash(module)}"
+            for role, module in modules.items()
+        },
         "settings": replace(tracing, origins=()).key[:16],
     }
-
-
-def _shown(module: Any) -> str:
-    return "no model" if module is None else f"weights {weights_hash(module)}"
 
 
 def require_agreement(told: Sequence[Mapping[str, str]]) -> None:

@@ -14,21 +14,10 @@ from simulator.cost.cost import Cost
 REPLICATES = 2000
 
 
-def baseline_seconds(trace: Trace, cost: Cost) -> float:
-    """Returns the seconds of decoding the text one token at a time."""
-    return trace.tokens * cost.baseline_seconds
-
-
-def replay_seconds(trace: Trace, gamma: int, cost: Cost) -> float:
-    """Returns the expected seconds of decoding the text speculatively."""
-    return trace.replay.seconds(gamma, cost)
-
-
 def replay_factor(traces: Sequence[Trace], gamma: int, cost: Cost) -> float:
     """Returns the expected speed-up over all texts: baseline seconds over replayed seconds."""
-    return sum(baseline_seconds(trace, cost) for trace in traces) / sum(
-        replay_seconds(trace, gamma, cost) for trace in traces
-    )
+    base = cost.baseline_seconds * sum(trace.tokens for trace in traces)
+    return base / sum(trace.replay.seconds(gamma, cost) for trace in traces)
 
 
 def simulated_seconds(
@@ -79,19 +68,15 @@ def ahead_interval(
     estimates. At temperature 0 a prompt has one text and one outcome: only the clock deviates.
 
     Args:
-      texts: two independent texts of the target for each prompt.
-      gamma: drafted tokens per block.
-      cost: measured costs.
+      texts: two independent texts of the target for each prompt; of a single prompt there is no
+        interval, (None, None).
       noise: noise of the clock.
       generator: draws acceptances.
-
-    Returns:
-      the interval; (None, None) for a single prompt.
     """
     if len(texts) < 2:
         return None, None
-    seconds = np.array([[replay_seconds(trace, gamma, cost) for trace in pair] for pair in texts])
-    base = np.array([[baseline_seconds(trace, cost) for trace in pair] for pair in texts])
+    seconds = np.array([[each.replay.seconds(gamma, cost) for each in pair] for pair in texts])
+    base = cost.baseline_seconds * np.array([[each.tokens for each in pair] for pair in texts])
     factor = float(base.sum() / seconds.sum())
     expected = float(seconds[:, 0].sum())
     # Difference of a prompt's two texts, in seconds of the first's length; each deviates by 1/√2.

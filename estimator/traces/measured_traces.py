@@ -26,14 +26,11 @@ LIBRARIES = ("numpy", "torch", "transformers")
 class Tracing:
     """The settings that texts and traces depend on.
 
-    subject: the pair and its settings.
-    prompts: ids.
     max_gamma: the longest draft that replay will be able to answer.
     ahead: tokens of the draft's own path that are recorded at block starts; 0: none, and no
       confidence.
     batch_size: how many texts are sampled at once; each is scored separately.
-    origins: identity of models with one name (files, precision); saved traces of other models are
-      not used.
+    origins: identity of models with one name (files, precision).
     """
 
     subject: Subject
@@ -81,8 +78,8 @@ def measure_traces(
 
     Args:
       path: an .npz that keeps each finished prompt's traces; None keeps none.
-      processes: among which the prompts are shared out. The first one keeps the traces, and all
-        return them; what they are does not depend on how many processes there are.
+      processes: they share the prompts out, and the traces do not depend on their number. The first
+        one keeps the traces, and all return them.
     """
     count, size = len(tracing.prompts), tracing.batch_size
     kept = None if path is None or not processes.first else KeptTraces(path, tracing.key)

@@ -45,10 +45,8 @@ def own_paths(
 
     Args:
       drafter: has scored the text, so that what it caches of the text is right.
-      text: the ids before the tokens, at least 1.
-      tokens: ids that the target wrote, N of them.
-      sampling: how the draft samples.
-      device: where it draws.
+      text, tokens: the ids before, at least 1, and the N ids that the target wrote.
+      sampling, device: how and where the draft draws.
       length: tokens of a path, L, at least 1.
       seconds: how long all paths together may take, above 0: where they would take longer, every
         n-th start has a path.

@@ -31,8 +31,7 @@ LENIENCES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 
 def draft_sampling(drafter: Drafter) -> DraftSampling:
     """Returns how a drafter samples as it is set: "argmax" at temperature 0."""
-    own = drafter.sampling
-    return "argmax" if own is not None and own.greedy else "sampled"
+    return "argmax" if drafter.sampling is not None and drafter.sampling.greedy else "sampled"
 
 
 def verification_of(rule: Rule) -> Verification | None:
@@ -43,11 +42,7 @@ def verification_of(rule: Rule) -> Verification | None:
 
 
 def known_verification(rule: Rule) -> Verification:
-    """Returns how an acceptance rule judges drafts.
-
-    Raises:
-      ValueError: if it does so in a way that no replay knows.
-    """
+    """Returns how an acceptance rule judges drafts."""
     verification = verification_of(rule)
     if verification is None:
         raise ValueError(f"verification must be one that replay knows, got {rule.name}")
@@ -77,8 +72,6 @@ def trace(
     """Returns the trace of a pair's drafts, sampled as they are set, along a text of its target.
 
     Args:
-      subject: the pair and its settings.
-      prompt: ids.
       tokens: ids sampled from the target under these settings, at least 1.
       max_gamma: the longest draft to replay.
       leniences: the l whose alpha(l) is wanted, each in (0, 1].
@@ -161,13 +154,9 @@ def _trace(scores: Scores, limit: int, leniences: Sequence[float]) -> Trace:
 
 
 def _by_block(ratio: NDArray[Real]) -> NDArray[Real]:
-    """Returns ratios by the block's start instead of by position; 0 beyond the text.
+    """Returns ratios of shape (N, K) by the block's start t instead of by position i; 0 beyond.
 
-    Args:
-      ratio: shape (N, K), entry (i, k) being of position i in the block that began at i - k.
-
-    Returns:
-      shape (N, K), entry (t, k) being of position t + k in the block that began at t.
+    Entry (i, k) is of position i in the block that began at i - k, and goes to (i - k, k).
     """
     positions, offsets = ratio.shape
     k = np.arange(offsets)

@@ -18,10 +18,7 @@ def log_likelihoods(
 ) -> NDArray[np.float64]:
     """Returns ln p(x) of each token of a continuation at temperature 1, shape (tokens,), in nats.
 
-    Args:
-      model: begins a new text.
-      prompt: ids.
-      continuation: the ids after it, at least 1.
+    prompt, continuation: ids, at least 1 of the continuation.
     """
     [p] = text_laws(model, model.start(prompt), continuation, [Sampling()])
     tokens = torch.tensor(continuation, device=p.device)
@@ -39,10 +36,8 @@ def overlaps(
     """Returns beta = sum min(p, q) at each token of a continuation, shape (tokens,).
 
     Args:
-      large, small: begin a new text; both under the same sampling settings.
-      prompt: ids.
-      continuation: the ids after it, at least 1.
-      sampling: makes laws of the logits.
+      prompt, continuation: ids, at least 1 of the continuation.
+      sampling: settings of both models.
     """
     [p], [q] = (
         text_laws(model, model.start(prompt), continuation, [sampling]) for model in (large, small)

@@ -42,12 +42,7 @@ def journal_path(path: Path) -> Path:
 
 
 def read_traces(path: Path) -> tuple[str, dict[int, TracePair]]:
-    """Returns the key of a measurement and its traces, by the prompt's index.
-
-    Raises:
-      OSError: if the file cannot be read.
-      ValueError: if it is damaged or another's.
-    """
+    """Returns the key of a measurement and its traces, by the prompt's index."""
     try:
         return unpack(unsealed(path.read_bytes()))
     except ValueError as error:
@@ -77,12 +72,7 @@ class KeptTraces:
     """
 
     def __init__(self, path: Path, key: str) -> None:
-        """Loads the traces that an earlier run saved.
-
-        Args:
-          path: path of the traces' file.
-          key: identifies models, settings and prompts.
-        """
+        """Loads the traces that an earlier run saved; key: models, settings and prompts."""
         self.known: dict[int, TracePair] = {}
         self._path = path
         self._key = key
@@ -153,8 +143,7 @@ LAYOUT = "specplan traces 2"
 def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
     """Returns arrays that hold traces one after the other.
 
-    Args:
-      traces: by the prompt's index, at least one; all of one drafter and the same leniences.
+    traces: by the prompt's index, at least one; all of one drafter and the same leniences.
     """
     pairs = list(traces.values())
     leniences = list(pairs[0].sampled.alpha_by_lenience)
@@ -189,11 +178,7 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
 
 
 def unpack(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, dict[int, TracePair]]:
-    """Returns the key and the traces, by the prompt's index, of such arrays.
-
-    Raises:
-      ValueError: if they are others.
-    """
+    """Returns the key and the traces, by the prompt's index, of such arrays."""
     if "layout" not in arrays or str(arrays["layout"]) != LAYOUT:
         raise ValueError(f"arrays must be of the layout '{LAYOUT}', got others")
     ends = np.cumsum(arrays["tokens"])

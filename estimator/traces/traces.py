@@ -78,11 +78,7 @@ class Trace:
     def stopped(self, rule: StoppingRule, *, drawn: bool) -> StoppedText:
         """Returns the replay of the text with drafts that a stopping rule ends.
 
-        Args:
-          drawn: whether the draft's tokens are drawn; false for argmax drafts.
-
-        Raises:
-          ValueError: if no confidence was recorded, or one lies outside [0, 1].
+        drawn: whether the draft's tokens are drawn; false for argmax drafts.
         """
         if self.confidence is None:
             raise ValueError(
@@ -103,9 +99,7 @@ class Trace:
     def judged(self, verification: Verification, max_gamma: int) -> "Trace":
         """Returns the trace with the acceptance that each token has under a verification.
 
-        Args:
-          verification: "token" changes nothing.
-          max_gamma: the longest draft to replay, at least 1.
+        max_gamma: the longest draft to replay, at least 1.
         """
         if verification == "token":
             return self
@@ -136,10 +130,7 @@ def lenient_alpha(traces: Sequence[Trace], lenience: float) -> float:
 
 
 def alpha(traces: Sequence[Trace]) -> float:
-    """Returns the mean of beta over the tokens of all texts (Leviathan et al. 2023, Cor. 6).
-
-    A mean over tokens: long texts weigh more than short ones.
-    """
+    """Returns the mean of beta over the tokens of all texts (Leviathan et al. 2023, Cor. 6)."""
     return float(np.concatenate([trace.beta for trace in traces]).mean())
 
 

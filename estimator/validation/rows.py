@@ -21,13 +21,13 @@ from estimator.timing.rates import (
     measured_left_out,
     probes,
 )
-from estimator.traces.ahead import ahead_interval, baseline_seconds, replay_factor, replay_seconds
+from estimator.traces.ahead import ahead_interval, replay_factor
 from estimator.traces.scoring import verification_of
 from estimator.traces.text_traces import TextTraces
 from estimator.traces.traces import Trace, replayed_calls
 from estimator.validation.row import SpeculativeRow, row_doubts
 from reference.policies.policy import Confidence, Fixed, Policy, Product
-from simulator.acceptance.stopping import product, transformers
+from simulator.acceptance.stopping import RULES
 from simulator.acceptance.stopping.stopped_text import StoppedBlocks
 from simulator.choice.walltime import improvement_factor
 from simulator.cost.cost import Cost
@@ -134,8 +134,8 @@ def _predicted(
     own_texts, probing = texts.of(timed[arm]), probes(timed)
     prefill_base = sum(text.prefill_seconds for text in timed[AGAIN])
     prefill_own = sum(text.prefill_seconds for text in probing) * len(own_texts) / len(probing)
-    base = np.array([baseline_seconds(text, cost) for text in own_texts])
-    blocks = np.array([replay_seconds(text, gamma, cost) for text in own_texts])
+    base = cost.baseline_seconds * np.array([text.tokens for text in own_texts])
+    blocks = np.array([text.replay.seconds(gamma, cost) for text in own_texts])
     predicted = float(base.sum() / blocks.sum())
     low, high = _error_interval(row, predicted, left_out(base) / left_out(blocks))
     row = replace(
@@ -177,7 +177,7 @@ def _predicted_stopped(
 ) -> SpeculativeRow:
     """Returns the row of drafts that end by their confidence, with its predictions."""
     texts, timed, cost = evidence.texts, evidence.timed, evidence.cost
-    rule = product.RULE if isinstance(policy, Product) else transformers.RULE
+    rule = RULES["product" if isinstance(policy, Product) else "transformers"]
     drawn = row.draft_temperature != 0
 
     def stopped(trace: Trace) -> StoppedBlocks:
@@ -187,7 +187,7 @@ def _predicted_stopped(
     if any(trace.confidence is None for trace in (*own, *other)):
         return row
     blocks = [stopped(trace) for trace in own]
-    base, ahead = (sum(baseline_seconds(t, cost) for t in some) for some in (own, other))
+    base, ahead = (cost.baseline_seconds * sum(t.tokens for t in some) for some in (own, other))
     return replace(
         row,
         predicted=base / sum(each.seconds(cost) for each in blocks),

@@ -71,8 +71,7 @@ class Acceptance(ABC):
     def at_context(self, context: int) -> Acceptance:
         """Returns the acceptance with so many tokens in the cache; the same unless that is known.
 
-        Args:
-          context: at least 0.
+        context: at least 0.
         """
         return self
 
@@ -125,8 +124,7 @@ class Acceptance(ABC):
         Args:
           gamma: drafted tokens, at least 1.
 
-        Returns:
-          shape (gamma,).
+        Returns shape (gamma,).
         """
         stands = np.diff(self.tokens_per_call(np.arange(gamma + 1)), prepend=0.0)
         return np.maximum(stands[:-1] - stands[1:], 0.0)

@@ -80,8 +80,7 @@ class Accepted:
     def of_calls(cls, accepted: float, calls: float, gamma: int, error: float = 0.0) -> Accepted:
         """Returns the count of accepted tokens in so many blocks.
 
-        Args:
-          calls: blocks; error: standard deviation of the logarithm of their number.
+        calls: blocks; error: standard deviation of the logarithm of their number.
         """
         length = 1 + accepted / calls
         return cls(gamma, length, drafts=calls, error=error * (1 - 1 / length))
@@ -125,13 +124,10 @@ class Accepted:
 
 
 def unknown_calls(drafted: float, gamma: int) -> tuple[int, float]:
-    """Returns a likely number of blocks that drafted 1 to γ tokens each, and its doubt.
+    """Returns a likely number of blocks of 1 to γ tokens, and the deviation of its logarithm.
 
     Blocks are at least drafted / γ and at most as many as tokens; the logarithm of their number is
     taken as uniform between.
-
-    Returns:
-      the number in the middle, and the standard deviation of its logarithm.
     """
     least, most = max(drafted / gamma, 1.0), max(drafted, 1.0)
     return max(1, round(math.sqrt(least * most))), math.log(most / least) / math.sqrt(12)

@@ -36,9 +36,6 @@ def block_acceptance(ratio: ArrayLike, max_gamma: int) -> NDArray[np.float64]:
     Returns:
       shape (N, max_gamma), entry (t, k) for position t + k of the block that begins at t: what
       replay (`simulator.acceptance.replay`) takes. 0 beyond the text.
-
-    Raises:
-      ValueError: if an argument is out of range or of the wrong shape.
     """
     given = non_negative("ratio", ratio)
     length = integer("max_gamma", max_gamma, at_least=1)

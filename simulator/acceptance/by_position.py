@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.acceptance import Acceptance, Kind, Price
-from simulator.acceptance.conversions import conditional_acceptance
 from simulator.numerics.arguments import integers, probability
 
 # Where more of the positions were not drafted, rates are bounds from below.
@@ -39,17 +38,6 @@ class ByPosition(Acceptance):
                 f"acceptance_by_position must have at least one rate, got shape {rates.shape}"
             )
         object.__setattr__(self, "conditional", tuple(rates.tolist()))
-
-    @classmethod
-    def of_unconditional(cls, rates: ArrayLike, *, cut_short: float = 0.0) -> ByPosition:
-        """Returns the acceptance of unconditional rates: position i stood, counting all blocks.
-
-        Args:
-          rates: shape (γ,), none above the one before it.
-        """
-        conditional = conditional_acceptance(rates)
-        # After a position that never stood nothing is known; it cannot be reached either.
-        return cls(tuple(np.nan_to_num(conditional, nan=0.0).tolist()), cut_short)
 
     @property
     def kind(self) -> Kind:

@@ -21,20 +21,11 @@ from simulator.numerics.arguments import (
 from simulator.numerics.bisection import bisect
 
 
-def accepted_fraction(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
-    """Returns accepted over drafted tokens.
-
-        (α + α² + … + α^γ) / γ                (Leviathan et al. 2023, from Eq. 1)
-
-    Args:
-      alpha: acceptance rate in [0, 1], shape (...).
-      gamma: drafted tokens per block, at least 1; broadcasts with alpha.
-    """
-    arguments = {
-        "alpha": probability("alpha", alpha),
-        "gamma": integers("gamma", gamma, at_least=1),
-    }
-    return _fraction(*floats(arguments))[()]
+def accepted_fraction(
+    alpha: NDArray[np.float64], gamma: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Returns accepted over drafted tokens, (α + … + α^γ) / γ, for arrays already checked."""
+    return accepted_formula(alpha, gamma) / gamma
 
 
 def alpha_from_accepted_fraction(fraction: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
@@ -59,9 +50,6 @@ def alpha_from_block_efficiency(
     Args:
       block_efficiency: emitted tokens per target call, in [1, γ + 1], shape (...).
       gamma: drafted tokens per block, at least 1; broadcasts with block_efficiency.
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
     """
     efficiency = non_negative("block_efficiency", block_efficiency)
     length = integers("gamma", gamma, at_least=1)
@@ -75,27 +63,6 @@ def alpha_from_block_efficiency(
     return alpha_from_accepted_fraction((efficiency - 1) / length, length)
 
 
-def position_acceptance(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
-    """Returns how often each drafted position is accepted, counting all blocks.
-
-        P(positions 1..i accepted) = α^i      (Leviathan et al. 2023, §3.1)
-
-    Servers that print acceptance by position print these unconditional rates; their sum is the mean
-    number of accepted tokens.
-
-    Args:
-      alpha: acceptance rate in [0, 1], shape (...).
-      gamma: drafted tokens per block, at least 1; broadcasts with alpha.
-
-    Returns:
-      shape (..., max(gamma)); entry i - 1 is for position i, 0 beyond each block's own gamma.
-    """
-    rate, length = probability("alpha", alpha), integers("gamma", gamma, at_least=1)
-    same_shape({"alpha": rate, "gamma": length})
-    position = np.arange(1, length.max(initial=0) + 1)
-    return np.where(position <= length[..., np.newaxis], rate[..., np.newaxis] ** position, 0.0)
-
-
 def conditional_acceptance(position_acceptance: ArrayLike) -> NDArray[np.float64]:
     """Returns how often each position is accepted once all before it were: α at each, if i.i.d.
 
@@ -103,11 +70,7 @@ def conditional_acceptance(position_acceptance: ArrayLike) -> NDArray[np.float64
       position_acceptance: unconditional rates of positions 1, 2, …, shape (..., gamma), none
         above the one before it.
 
-    Returns:
-      shape (..., gamma); NaN after a position that was never accepted.
-
-    Raises:
-      ValueError: if a rate is outside [0, 1] or above the one before it.
+    Returns shape (..., gamma); NaN after a position that was never accepted.
     """
     rates = probability("position_acceptance", position_acceptance)
     before = np.concatenate([np.ones_like(rates[..., :1]), rates[..., :-1]], axis=-1)
@@ -120,16 +83,12 @@ def conditional_acceptance(position_acceptance: ArrayLike) -> NDArray[np.float64
         return np.asarray(rates / before)
 
 
-def _fraction(alpha: NDArray[np.float64], gamma: NDArray[np.float64]) -> NDArray[np.float64]:
-    return accepted_formula(alpha, gamma) / gamma
-
-
 def _alpha_of_fraction(
     fraction: NDArray[np.float64], gamma: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     # The mean of α, …, α^γ is at most α and, i ↦ α^i being convex, at least α^((γ+1)/2).
     return bisect(
-        lambda alpha: _fraction(alpha, gamma) - fraction,
+        lambda alpha: accepted_fraction(alpha, gamma) - fraction,
         fraction,
         fraction ** (2 / (gamma + 1)),
     )
@@ -145,9 +104,6 @@ def interpolated_alpha(alpha_by_lenience: Mapping[float, float], *, lenience: fl
     Args:
       alpha_by_lenience: measured α(l) by l, at least one.
       lenience: l, between the smallest and the largest of these.
-
-    Raises:
-      ValueError: if l lies outside, or nothing was measured.
     """
     if not alpha_by_lenience:
         raise ValueError("alpha_by_lenience must have at least one lenience, got none")

@@ -13,9 +13,6 @@ def beta_of_laws(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
 
     Args:
       p, q: laws over the vocabulary, shape (..., vocabulary); they broadcast.
-
-    Returns:
-      shape (...).
     """
     target, draft = checked_laws(p, q)
     return np.asarray(np.minimum(target, draft).sum(axis=-1))[()]
@@ -26,9 +23,8 @@ def alpha_of_laws(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
 
         α = E[Σ_x min(p(x), q(x))]            (Leviathan et al. 2023, Corollary 6)
 
-    Args:
-      p, q: laws over the vocabulary at positions of texts drawn from the target, shape
-        (..., vocabulary); they broadcast.
+    p, q: laws over the vocabulary at positions of texts drawn from the target, shape
+      (..., vocabulary); they broadcast.
     """
     return np.asarray(np.mean(beta_of_laws(p, q)))[()]
 

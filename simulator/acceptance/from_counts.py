@@ -133,11 +133,9 @@ def from_counts(
     Args:
       counted: may be empty: then the law of the kind, and α of its first position.
       kind: the draft's, as `rate_prior` knows it; None: not known.
-      cut_short: as ByPosition has it.
       elsewhere: standard deviation of a change of all logits between what was counted and what
         will be served, as from one workload to another.
       prior: in place of the kind's own.
-
     """
     mean, covariance = (rate_prior(kind) if prior is None else prior).law(LONGEST)
     law = np.zeros((LONGEST + 1, LONGEST + 1))

@@ -39,9 +39,6 @@ class Replay:
             call.
           drafted: how many tokens the drafter proposes when a block begins at each position, shape
             (N,), where that may be fewer than γ (a prompt lookup without a match: 0).
-
-        Raises:
-          ValueError: if an argument is out of range or of the wrong shape.
         """
         rates = np.asarray(acceptance, dtype=np.float64)
         if rates.ndim not in (1, 2) or len(rates) == 0:
@@ -64,20 +61,13 @@ class Replay:
     def lengths(self, gamma: int) -> NDArray[np.int64]:
         """Returns how many tokens a block drafts when it begins at each position, shape (N,).
 
-        The smallest of gamma, the number of proposed tokens, and the tokens that can still be
-        emitted in addition to the target's own.
-
-        Args:
-          gamma: most tokens that a block drafts, at least 0.
+        The smallest of gamma, at least 0, the number of proposed tokens, and the tokens that can
+        still be emitted in addition to the target's own.
         """
         return np.minimum(self._room, integer("gamma", gamma))
 
     def starts(self, gamma: int) -> NDArray[np.float64]:
-        """Returns the probability that a block, that is a target call, begins at each position.
-
-        Returns:
-          shape (N,); the first entry is 1.
-        """
+        """Returns the probability that a block begins at each position; shape (N,), 1 at first."""
         # Imported here because it takes longer than all other formulas together.
         from scipy.linalg.lapack import dtbtrs
 
@@ -98,10 +88,7 @@ class Replay:
         return np.asarray(counts, dtype=np.float64)
 
     def positions(self, gamma: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Returns the expected number of blocks that accept positions 1, …, gamma, and draft them.
-
-        Servers count these by position: a position is accepted only if all before it are.
-        """
+        """Returns how many blocks accept, and draft, positions 1, …, gamma, as servers count it."""
         rates, starts = self._rates, self.starts(gamma)
         # The text ends where its last token is emitted.
         lengths = np.minimum(self.lengths(gamma), np.arange(len(starts))[::-1])
@@ -122,11 +109,7 @@ class Replay:
         return calls[()]
 
     def seconds(self, gamma: int, cost: Cost) -> float:
-        """Returns the expected time of decoding the text, each block priced by what it drafts.
-
-        Args:
-          cost: prices a block of g drafted tokens at cost.block_seconds(g).
-        """
+        """Returns the expected time of decoding the text, each block priced by what it drafts."""
         blocks = self.blocks(gamma)
         return float(blocks @ cost.block_seconds(np.arange(len(blocks))))
 

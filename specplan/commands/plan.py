@@ -49,6 +49,7 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
       specplan plan --target-config T/config.json --draft-config D/config.json \\
         --gpu h100 --alpha 0.7 --batch 1:256:1 --export vllm
     """
+    from specplan.reports.adaptive import AdaptivePlans
     from specplan.reports.p_min import StoppedPlans
     from specplan.reports.plan import plans_text, warn_of_plans
     from specplan.reports.plan_json import plans_json
@@ -56,7 +57,10 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
     asking = asked(ctx)
     rows, basis = asking.planned()
     form, p_min, lost = asking.answer, 0.0, ""
-    if asking.thresholds is None:
+    text: Callable[[], str]
+    if asking.ranked is not None:
+        data, text = AdaptivePlans(rows, asking.ranked).answer
+    elif asking.thresholds is None:
         data = plans_json(rows, basis)
         text = partial(plans_text, rows, basis)
     else:

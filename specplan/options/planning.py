@@ -24,12 +24,13 @@ from specplan.options.kinds import (
 )
 from specplan.options.requests import fill
 from specplan.options.runs import Runs
-from specplan.options.stopping import StoppingOptions
+from specplan.options.stopping import StoppingOptions, ranked
 from specplan.reports.output import Printed, Written, writable
 
 if TYPE_CHECKING:
     from estimator.profiles.p_min import Thresholds
     from estimator.profiles.profile import Profile
+    from simulator.acceptance.stopping.batch import RankedTexts
     from simulator.choice.grid import PlanRequest
     from simulator.choice.plan import Plan
     from simulator.cost.pricing import Pricing
@@ -119,6 +120,7 @@ class Asked:
 
     thresholds: the texts at thresholds of a stopping rule; None: drafts have a fixed length.
     other: the same plan with the drafts that the profile also has; None: it has no others.
+    ranked: the texts to verify by rank; None: what is drafted is verified.
     """
 
     request: PlanRequest
@@ -126,6 +128,7 @@ class Asked:
     answer: Answer
     thresholds: Thresholds | None = None
     other: PlanRequest | None = None
+    ranked: RankedTexts | None = None
 
     def planned(self) -> tuple[tuple[Plan, ...], Basis]:
         """Returns the plans, and their basis with the plan of the profile's other drafts."""
@@ -185,6 +188,10 @@ def requested(
     priced = price(None if dense else coarse(many))
     stated = accepted.make(replace(background, draft_kind=law_of(choice.draft_kind, priced)))
     thresholds = stopping.thresholds(file.profile_path, profile, stated, server)
+    by_rank = getattr(accepted, "verification", None) == "adaptive"
+    if by_rank and (thresholds is not None or server is not None):
+        refused = "--p-min" if server is None else "--export"
+        raise click.UsageError(f"--verification adaptive cannot be combined with {refused}")
     longest = choice.max_gamma
     if thresholds is not None:
         if len(priced) > 1:
@@ -230,6 +237,7 @@ def requested(
         answer,
         thresholds,
         other,
+        ranked=ranked(file.profile_path, profile, stated) if by_rank else None,
     )
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from engines.kind import EngineKind
     from estimator.profiles.p_min import Thresholds
     from estimator.profiles.profile import Profile
+    from simulator.acceptance.stopping.batch import RankedTexts
     from specplan.options.kinds import Stated
 
 DEFAULT_RULE = "llama.cpp"
@@ -34,8 +35,8 @@ class StoppingOptions:
         "--stopping-rule",
         metavar="RULE",
         advanced=True,
-        help="The rule of --p-min: llama.cpp, llama.cpp-older, transformers, product.  [default: "
-        "the rule of --export's server, else llama.cpp]",
+        help="The rule of --p-min: llama.cpp, llama.cpp-older, transformers, product, calibrated.  "
+        "[default: the rule of --export's server, else llama.cpp]",
     )
 
     @property
@@ -55,7 +56,7 @@ class StoppingOptions:
             return None
         if path is None or profile is None or stated.draft_sampling is None:
             raise click.UsageError("--p-min needs --profile, whose traces have the confidence")
-        from estimator.profiles.p_min import AUTO, recorded_thresholds
+        from estimator.profiles.p_min import AUTO, Thresholds, recorded_traces
         from simulator.acceptance.recorded import Recorded
         from simulator.acceptance.stopping import RULES
 
@@ -76,4 +77,18 @@ class StoppingOptions:
             raise click.UsageError(
                 f"--p-min must be auto or numbers in [0, 1], such as 0.3,0.5, got {self.p_min!r}"
             ) from None
-        return recorded_thresholds(path, profile, stated.draft_sampling, RULES[name], p_mins)
+        sampling = stated.draft_sampling
+        traces = recorded_traces(path, profile, sampling, option="--p-min")
+        return Thresholds(traces, RULES[name], p_mins, drawn=sampling == "sampled")
+
+
+def ranked(path: Path | None, profile: Profile | None, stated: Stated) -> RankedTexts:
+    """Returns the profile's texts, to be verified by rank (`--verification adaptive`)."""
+    from estimator.profiles.adaptive import ranked_texts
+    from estimator.profiles.p_min import recorded_traces
+
+    option = "--verification adaptive"
+    if path is None or profile is None or stated.draft_sampling != "argmax":
+        raise click.UsageError(f"{option} needs argmax drafts: --draft-sampling argmax")
+    traces = recorded_traces(path, profile, "argmax", option=option)
+    return ranked_texts(traces)

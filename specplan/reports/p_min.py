@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from simulator.numerics.intervals import percent
@@ -57,6 +57,7 @@ class StoppedPlans:
             "advised_p_min": self.exported[1],
             "p_min_gain": self.gain._asdict(),
             "stopping_rule": rule,
+            "calibration": self._thresholds.reliability,
             "drafted_error": self._thresholds.acceptances[self._best].drafted_error,
             "curve": [
                 {"p_min": p_min, **point}
@@ -96,6 +97,8 @@ class StoppedPlans:
             "",
             _advice(self.best, self.gain, kept=self.exported[0] is self.best),
         ]
+        if self._thresholds.reliability:
+            lines += ["", *_reliability(self._thresholds.reliability)]
         error = acceptances[self._best].drafted_error
         if error > 0:
             lines.append(
@@ -103,6 +106,17 @@ class StoppedPlans:
                 f"are drawn: standard error {error:.2g} for each emitted token. Calls are exact."
             )
         return folded("\n".join(lines))
+
+
+def _reliability(rows: Sequence[Mapping[str, float]]) -> list[str]:
+    """Returns the table of stated confidences and of how often drafts were right."""
+    heads = {"draft states": "said", "is right": "right", "calibrated": "calibrated"}
+    columns = [
+        Column[Mapping[str, float]](head, lambda each, name=name: f"{each[name]:.2f}")  # type: ignore[misc]
+        for head, name in heads.items()
+    ]
+    columns.append(Column("tokens", lambda each: f"{each['tokens']:.0f}"))
+    return ["Each half of the texts is calibrated by the other half:", "", table(rows, columns)]
 
 
 def _advice(row: Plan, gain: StopGain, *, kept: bool) -> str:

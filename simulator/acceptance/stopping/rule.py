@@ -23,12 +23,12 @@ class StoppingRule(NamedTuple):
 
     name: as users write it.
     confidence: the number that is compared with the threshold.
-    keeps: whether the token that fails is verified. A dropped token's draft step is paid all the
-      same.
-    product: whether the product of all confidences of the block is compared.
-    option: the engine's own option; empty where it has none.
+    keeps: whether the token that fails is verified. A dropped token's draft step is paid, too.
     builds: the builds that apply the rule.
     source: where to read it.
+    product: whether the product of all confidences of the block is compared.
+    option: the engine's own option; empty where it has none.
+    calibrated: whether confidences are calibrated on other texts before they are compared.
 
     Example:
       >>> RULE.lengths(np.array([[0.9, 0.4, 0.9]]), 0.5)  # of a rule that drops
@@ -38,10 +38,11 @@ class StoppingRule(NamedTuple):
     name: str
     confidence: Confidence
     keeps: bool
-    product: bool
-    option: str
     builds: str
     source: str
+    product: bool = False
+    option: str = ""
+    calibrated: bool = False
 
     @property
     def column(self) -> int:
@@ -57,8 +58,7 @@ class StoppingRule(NamedTuple):
           sure: confidences of the tokens of drafts, in [0, 1], shape (..., L).
           threshold: in [0, 1]; 0 never stops.
 
-        Returns:
-          two arrays of shape (...), in 0..L.
+        Returns two arrays of shape (...), in 0..L.
         """
         least = float(probability("p_min", threshold))
         values = sure.cumprod(axis=-1) if self.product else sure

@@ -11,7 +11,7 @@ v(t) depends on the text before t only. So a path that is drawn once gives an un
 the path of an argmax draft, of which there is one, the exact value.
 """
 
-from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -24,33 +24,23 @@ from simulator.acceptance.stopping.rule import StoppingRule
 from simulator.cost.cost import Cost
 from simulator.numerics.arguments import integer
 
-Rows = Mapping[int, tuple[float, ...]]
 
-
+@dataclass(frozen=True, slots=True)
 class Stopped(Recorded):
     """Recorded texts, replayed with drafts of at most γ tokens that a rule stops earlier.
 
-    `blocks` counts blocks by the tokens that they verify, and `paid` by the draft steps that they
-    pay: a dropped token's step is paid, but the token is not verified.
+    `blocks` counts blocks by the tokens that they verify.
 
+    paid: the same by the draft steps that they pay, one more where a token is dropped.
     rule: the stopping rule.
     p_min: the threshold, in [0, 1].
     drafted_error: standard error of drafted over emitted tokens, at the largest γ; 0: exact.
     """
 
-    def __init__(
-        self, verified: Recorded, paid: Rows, rule: StoppingRule, p_min: float, *, error: float
-    ) -> None:
-        """Takes what `Recorded` holds for verified tokens, and the same rows for draft steps."""
-        super().__init__(verified.rate, verified.blocks, verified.error)
-        own = {"paid": Recorded(self.rate, paid), "rule": rule, "p_min": p_min}
-        for name, value in {**own, "drafted_error": error}.items():
-            object.__setattr__(self, name, value)
-
-    paid: Recorded
-    rule: StoppingRule
-    p_min: float
-    drafted_error: float
+    paid: Recorded = field(kw_only=True)
+    rule: StoppingRule = field(kw_only=True)
+    p_min: float = field(kw_only=True)
+    drafted_error: float = field(kw_only=True)
 
     @property
     def most_gamma(self) -> int | None:
@@ -104,8 +94,9 @@ class StoppedText:
           drawn: whether the draft's tokens are drawn, so that a path is one of many.
         """
         for name, values in (("along the text", along), ("along own paths", own)):
-            if not ((values >= 0) & (values <= 1)).all():
-                raise ValueError(f"confidences {name} must lie in [0, 1], got {_worst(values):g}")
+            outside = values[~((values >= 0) & (values <= 1))]
+            if len(outside):
+                raise ValueError(f"confidences {name} must lie in [0, 1], got {outside[0]:g}")
         positions = len(acceptance)
         self._acceptance, self._limit = acceptance, limit
         self._drafted = np.full(positions, own.shape[1]) if drafted is None else drafted
@@ -120,11 +111,7 @@ class StoppedText:
         return int(self._own.shape[1])
 
     def blocks(self, gamma: int, rule: StoppingRule, threshold: float) -> StoppedBlocks:
-        """Returns the expected blocks of a text.
-
-        Args:
-          gamma: most tokens that a block drafts, from 0 to the length of the own paths.
-        """
+        """Returns the expected blocks of a text; gamma: most tokens of a draft, 0 to `longest`."""
         if integer("gamma", gamma) > self.longest:
             raise ValueError(
                 f"gamma must be at most the {self.longest} tokens recorded, got {gamma}"
@@ -167,8 +154,3 @@ class StoppedText:
         missing = 1.0 if self._drawn else 1 - len(lengths) / len(self._acceptance)
         spread = float(np.sqrt((known**2 * (lengths - mean) ** 2).sum()))
         return float(calls * spread / known.sum() * np.sqrt(missing))
-
-
-def _worst(values: NDArray[np.floating]) -> float:
-    """Returns a value outside [0, 1], or one that is not a number."""
-    return float(values[~((values >= 0) & (values <= 1))][0])

@@ -37,12 +37,13 @@ class Recorded(Profiled, AcceptanceKind):
         advanced=True,
         help="Accept leniently: l in (0, 1], 1 is lossless; with --profile.",
     )
-    verification: Literal["token", "block"] | None = option(
+    verification: Literal["token", "block", "adaptive"] | None = option(
         "--verification",
-        type=click.Choice(["token", "block"]),
+        type=click.Choice(["token", "block", "adaptive"]),
         advanced=True,
-        help="How the server judges drafts: token by token, or as a whole (Sun et al. 2024); with "
-        "--profile.  [default: the profile's, or what --export's server does]",
+        help="How the server judges drafts: token by token; as a whole (Sun et al. 2024); or "
+        "token by token, but only tokens likely enough to be reached at the load; with --profile.  "
+        "[default: the profile's, or what --export's server does]",
     )
 
     def make(self, background: Background) -> Stated:
@@ -129,5 +130,5 @@ def _verification(stated: Recorded, background: Background) -> Verification:
         assert server is not None
         raise ValueError(f"verification must be token for {server.name}, got block")
     if stated.verification is not None:
-        return stated.verification
+        return "token" if stated.verification == "adaptive" else stated.verification
     return profile.verification if able else "token"

@@ -9,8 +9,12 @@ from pairs import PROMPTS, tiny_subject
 
 from estimator.costs.operations import c_hat, operations_per_token
 from estimator.profiles.measure import measure
-from estimator.profiles.measured_costs import measure_costs, measured_gammas, replayed_gamma
-from estimator.profiles.measurement import Measurements, make_profile
+from estimator.profiles.measurement import (
+    Measurements,
+    make_profile,
+    measure_costs,
+    measured_gammas,
+)
 from estimator.profiles.profile import AlphaBin
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.profiles.request import Measure
@@ -36,7 +40,7 @@ MAX_GAMMA = 3
 
 
 def traced() -> Tracing:
-    return Tracing(tiny_subject(), PROMPTS, max_gamma=replayed_gamma(MAX_GAMMA), seed=0)
+    return Tracing(tiny_subject(), PROMPTS, max_gamma=DEFAULT_MAX_GAMMA, seed=0)
 
 
 def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:

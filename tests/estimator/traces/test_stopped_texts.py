@@ -34,15 +34,18 @@ class ByLaw:
     name = "by law"
 
     def __init__(self, rule: StoppingRule, threshold: float) -> None:
-        self.rule, self.threshold, self.steps = rule, threshold, 0
+        self.rule, self.threshold, self.steps, self.reached = rule, threshold, 0, 1.0
 
     def gamma(self, blocks: Sequence[Block]) -> int:
+        self.reached = 1.0
         return MOST
 
     def _sure(self, q: Laws, token: Tensor) -> bool:
         sure = confidence(q, token)
         assert sure is not None
-        return float(sure[0, self.rule.column]) >= self.threshold
+        own = float(sure[0, self.rule.column])
+        self.reached = self.reached * own if self.rule.product else own
+        return self.reached >= self.threshold
 
     def trusts(self, q: Laws) -> bool:
         self.steps += 1
@@ -70,11 +73,9 @@ class Counted(ByLaw):
 
 
 def policy_of(rule: StoppingRule, threshold: float) -> Policy:
-    if rule.product:
-        return Counted(Product(threshold, MOST))
-    if rule.confidence == "own":
-        return Counted(Confidence(threshold, MOST))
-    return ByLaw(rule, threshold)
+    if rule.confidence != "own":
+        return ByLaw(rule, threshold)
+    return Counted((Product if rule.product else Confidence)(threshold, MOST))
 
 
 Means = dict[tuple[int, ...], np.ndarray]

@@ -11,7 +11,6 @@ from simulator.acceptance.conversions import (
     alpha_from_accepted_fraction,
     alpha_from_block_efficiency,
     conditional_acceptance,
-    position_acceptance,
 )
 from simulator.acceptance.tokens import expected_tokens
 from simulator.numerics.bisection import bisect
@@ -27,32 +26,24 @@ def test_bisection_finds_the_root_of_each_bracket() -> None:
 
 def test_accepted_fraction_is_the_mean_of_powers_and_alpha_only_at_gamma_1() -> None:
     powers = ALPHAS[:, np.newaxis] ** np.arange(1, 8)
-    assert accepted_fraction(ALPHAS, 7) == pytest.approx(powers.mean(axis=1), rel=1e-14)
-    assert accepted_fraction(ALPHAS, 1) == pytest.approx(ALPHAS, rel=1e-15)
-    assert (np.diff(accepted_fraction(0.8, [1, 2, 4, 8])) < 0).all()
+    assert accepted_fraction(ALPHAS, np.array(7)) == pytest.approx(powers.mean(axis=1), rel=1e-14)
+    assert accepted_fraction(ALPHAS, np.array(1)) == pytest.approx(ALPHAS, rel=1e-15)
+    assert (np.diff(accepted_fraction(np.array(0.8), np.array([1, 2, 4, 8]))) < 0).all()
 
 
 @pytest.mark.parametrize("gamma", [1, 2, 5, 17, 100])
 def test_fraction_and_efficiency_lead_back_to_alpha(gamma: int) -> None:
-    assert alpha_from_accepted_fraction(accepted_fraction(ALPHAS, gamma), gamma) == pytest.approx(
-        ALPHAS, rel=1e-12
-    )
+    assert alpha_from_accepted_fraction(
+        accepted_fraction(ALPHAS, np.array(gamma)), gamma
+    ) == pytest.approx(ALPHAS, rel=1e-12)
     # 1 + α + … keeps no more than 16 digits of a tiny α.
     assert alpha_from_block_efficiency(expected_tokens(ALPHAS, gamma), gamma) == pytest.approx(
         ALPHAS, rel=1e-12, abs=1e-15
     )
 
 
-def test_position_rates_are_unconditional_and_sum_to_the_accepted_tokens() -> None:
-    rates = position_acceptance([0.5, 0.9], [2, 4])
-    assert rates[0].tolist() == [0.5, 0.25, 0, 0]
-    assert rates.sum(axis=1) + 1 == pytest.approx(expected_tokens([0.5, 0.9], [2, 4]))
-    assert position_acceptance(0.7, 1).tolist() == [0.7]
-    assert position_acceptance([], np.array([], dtype=np.int64)).shape == (0, 0)
-
-
 def test_conditional_rates_are_alpha_at_every_position() -> None:
-    assert conditional_acceptance(position_acceptance(0.7, 6)) == pytest.approx(np.full(6, 0.7))
+    assert conditional_acceptance(0.7 ** np.arange(1, 7)) == pytest.approx(np.full(6, 0.7))
     rates = conditional_acceptance([0.5, 0.0, 0.0])
     assert rates[:2].tolist() == [0.5, 0.0]
     assert np.isnan(rates[2])
@@ -71,9 +62,6 @@ UNEQUAL = (np.full(3, 0.5), np.full(2, 1))
 @pytest.mark.parametrize(
     ("convert", "arguments", "message"),
     [
-        (accepted_fraction, (1.5, 2), r"alpha must lie in \[0, 1\], got 1.5"),
-        (accepted_fraction, (0.5, 0), "gamma must be at least 1, got 0"),
-        (accepted_fraction, UNEQUAL, "alpha and gamma must have shapes that broadcast"),
         (alpha_from_accepted_fraction, (1.5, 4), r"accepted_fraction must lie .*, got 1.5"),
         (alpha_from_accepted_fraction, (0.5, 0), "gamma must be at least 1, got 0"),
         (alpha_from_accepted_fraction, UNEQUAL, "accepted_fraction and gamma must have shapes"),
@@ -83,9 +71,6 @@ UNEQUAL = (np.full(3, 0.5), np.full(2, 1))
         (alpha_from_block_efficiency, (np.nan, 4), "block_efficiency must be finite .*, got nan"),
         (alpha_from_block_efficiency, (2.0, 0), "gamma must be at least 1, got 0"),
         (alpha_from_block_efficiency, (UNEQUAL[0] + 1, UNEQUAL[1]), "block_efficiency and gamma"),
-        (position_acceptance, (-0.1, 2), r"alpha must lie in \[0, 1\], got -0.1"),
-        (position_acceptance, (0.5, 0), "gamma must be at least 1, got 0"),
-        (position_acceptance, UNEQUAL, "alpha and gamma must have shapes that broadcast"),
         (conditional_acceptance, ([0.5, 1.1],), r"position_acceptance must lie in \[0, 1\]"),
         (conditional_acceptance, ([0.5, 0.3, 0.4],), r".* must not rise .* got 0\.4 after 0\.3$"),
     ],

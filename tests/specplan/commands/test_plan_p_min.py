@@ -128,6 +128,34 @@ def test_the_table_is_of_drafts_as_the_rules_server_makes_them(profile: Path) ->
     assert "argmax drafts: a draft ends" in " ".join(text.split())
 
 
+def test_adaptive_verification_lies_between_fixed_lengths_and_the_oracle(profile: Path) -> None:
+    options = f"--profile {profile} --target-ms 20 --draft-ms 1 --verify-ms 4=30 --verify-ms 8=80"
+    found = run_json(f"{options} --verification adaptive")
+    [row] = found["rows"]
+    fixed = run_json(f"{options} --max-gamma {LONGEST}")
+    assert row["batch"] == 1
+    assert row["k_by_batch"]["gamma"] == fixed["optimal_gamma"]
+    assert row["k_by_batch"]["speed_up"] == pytest.approx(fixed["improvement_factor"], rel=1e-9)
+    assert row["walk"]["speed_up"] > row["k_by_batch"]["speed_up"]
+    assert row["oracle"]["speed_up"] > row["walk"]["speed_up"]
+    assert 0 < row["oracle_gain_reached"] < 1
+    assert found["rank_over_k_by_batch"] > 1
+    text = run(f"{options} --verification adaptive").stdout
+    assert "Verification by rank: +" in text
+
+
+def test_adaptive_verification_by_batch_has_one_fixed_length_for_all(profile: Path) -> None:
+    models = "docs/configs/llama-3.3-70b.json --draft-config docs/configs/llama-3.2-1b.json"
+    deployed = f"--profile {profile} --target-config {models} --gpu h100 --tp 4"
+    found = run_json(f"{deployed} --batch 1:200:1 --verification adaptive")
+    assert [row["batch"] for row in found["rows"]][::11] == [1, 200]
+    assert len({row["one_k"]["gamma"] for row in found["rows"]}) == 1
+    assert all(row["one_k"]["speed_up"] <= row["k_by_batch"]["speed_up"] for row in found["rows"])
+    crossing = run_json(f"{deployed} --batch 64 --graph-tokens 100 --verification adaptive")
+    assert crossing["rows"][0]["k_by_batch"]["gamma"] == 0
+    assert 0 < crossing["rows"][0]["walk"]["verified"] <= 36 / 64
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -138,10 +166,18 @@ def test_the_table_is_of_drafts_as_the_rules_server_makes_them(profile: Path) ->
         (
             "--p-min 0 --stopping-rule x",
             "--stopping-rule must be one of llama.cpp, llama.cpp-older, transformers, product, "
-            "got x",
+            "calibrated, got x",
         ),
         ("--p-min 0.5 --lenience 0.5", "--p-min needs drafts that are judged token by token"),
         ("--p-min 0.5 --export vllm", "--p-min: vllm has no threshold that ends a draft"),
+        (
+            "--p-min 0.5 --verification adaptive",
+            "--verification adaptive cannot be combined with --p-min",
+        ),
+        (
+            "--export vllm --verification adaptive",
+            "--verification adaptive cannot be combined with --export",
+        ),
     ],
 )
 def test_what_cannot_be_planned_is_refused(profile: Path, options: str, message: str) -> None:
@@ -150,6 +186,17 @@ def test_what_cannot_be_planned_is_refused(profile: Path, options: str, message:
 
 def test_a_threshold_needs_a_profile() -> None:
     assert_refused(run("--alpha 0.8 --c 0.05 --p-min 0.5"), "--p-min needs --profile")
+
+
+def test_adaptive_verification_needs_a_path_from_every_block_start(tmp_path: Path) -> None:
+    trace = made_trace(3)
+    assert trace.confidence is not None
+    along, starts, own = trace.confidence
+    some = replace(trace, confidence=RecordedConfidence(along, starts[::2], own[::2]))
+    assert_refused(
+        run(f"--profile {written(tmp_path, [some, some])} --verification adaptive"),
+        "--verification adaptive needs the draft's own path from every block start, got paths from",
+    )
 
 
 def test_profiles_without_confidence_are_refused(tmp_path: Path, profile: Path) -> None:

@@ -1,0 +1,130 @@
+"""Adaptive verification of a profile's texts: its speed by batch, against fixed draft lengths."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from estimator.traces.calibration import calibrated
+from estimator.traces.traces import Trace
+from simulator.acceptance.stopping.batch import RankedText, RankedTexts
+from simulator.acceptance.stopping.ranking import BUDGETS, Budget, step_seconds
+from simulator.acceptance.stopping.rule import COLUMNS
+from simulator.choice.gain import first_best, speed_up
+from simulator.choice.plan import Plan
+
+# Draft lengths that are tried, and most batch sizes that are played.
+TRIED, MOST_BATCHES = (1, 2, 3, 4, 5, 6, 8, 12, 16), 12
+# Longer drafts are not tried once one reaches less than this share of the best speed.
+_GIVES_UP = 0.95
+
+
+class WaySpeed(NamedTuple):
+    """A way to choose what is verified, at its best draft length for one batch size.
+
+    gamma: drafted tokens of each sequence; 0: no speculation.
+    speed_up: over no speculation at this batch size.
+    verified: draft tokens that are verified, for each sequence and step.
+    error: standard error of the logarithm of speed_up, from playing a finite number of steps.
+    """
+
+    gamma: int
+    speed_up: float
+    verified: float
+    error: float = 0.0
+
+
+def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
+    """Returns texts whose drafted tokens a server ranks by confidence, calibrated on other texts.
+
+    traces: at least one, of argmax drafts, with confidence along the draft's own path from every
+      block start.
+    """
+    column = COLUMNS["largest"]
+    texts = []
+    for trace in calibrated(traces, column):
+        assert trace.confidence is not None
+        _, starts, own = trace.confidence
+        if len(starts) < trace.tokens:
+            raise ValueError(
+                "--verification adaptive needs the draft's own path from every block start, got "
+                "paths from some: measure again with fewer --max-new-tokens, or on a quiet machine"
+            )
+        accepted, longest = trace.acceptance, own.shape[1]
+        if accepted.ndim == 1:
+            accepted = sliding_window_view(np.pad(accepted, (0, longest - 1)), longest)
+        inside = np.arange(longest) < np.arange(trace.tokens, 0, -1)[:, None]
+        survival = own[: trace.tokens, :, column].cumprod(axis=1)
+        room = trace.replay.lengths(longest)
+        texts.append(RankedText(np.where(inside, accepted[:, :longest], 0.0), survival, room))
+    return RankedTexts(texts)
+
+
+def adaptive_speeds(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, Mapping[str, WaySpeed]]:
+    """Returns the speed at some of the planned batch sizes, by ways to choose what is verified.
+
+    The ways: "one K", the draft length that is best over these batch sizes together; "K by batch",
+    the best of each; "walk" and "previous step", verification by rank with these budgets; "oracle",
+    which knows the tokens that will be accepted.
+
+    plans: one for each batch size, of the acceptance recorded along the texts; at least one.
+    """
+    some = _spread(plans)
+    gammas = np.arange(1, len(some[0].curve.gamma) + 1)
+    factors = np.array([speed_up(each.acceptance, each.price.cost, gammas) for each in some])
+    factors[~np.array([each.allowed for each in some])] = 1e-9
+    one = first_best(gammas, np.exp(np.log(factors).mean(axis=0)))
+    return {
+        plan.price.batch: {
+            "one K": _fixed(plan, one, row),
+            "K by batch": _fixed(plan, first_best(gammas, row), row),
+            **{budget: _played(plan, texts, budget) for budget in BUDGETS},
+            "oracle": _played(plan, texts, None),
+        }
+        for plan, row in zip(some, factors, strict=True)
+    }
+
+
+def _spread(plans: Sequence[Plan]) -> list[Plan]:
+    """Returns at most MOST_BATCHES plans whose models fit, their batch sizes spread by ratio."""
+    fitting = [plan for plan in plans if plan.price.load is None or plan.price.load.fits] or plans
+    by_batch = {plan.price.batch: plan for plan in fitting}
+    if len(by_batch) < len(fitting):
+        raise ValueError("--verification adaptive needs a single context")
+    batches = np.array(sorted(by_batch))
+    if len(batches) > MOST_BATCHES:
+        wanted = np.geomspace(batches[0], batches[-1], MOST_BATCHES)
+        batches = np.unique(batches[np.abs(batches[:, None] - wanted).argmin(axis=0)])
+    return [by_batch[int(batch)] for batch in batches]
+
+
+def _fixed(plan: Plan, gamma: int, factors: NDArray[np.float64]) -> WaySpeed:
+    if gamma == 0:
+        return WaySpeed(0, 1.0, 0.0)
+    drafted = plan.acceptance.drafted_per_token(gamma) * plan.acceptance.tokens_per_call(gamma)
+    return WaySpeed(gamma, float(factors[gamma - 1]), float(drafted))
+
+
+def _played(plan: Plan, texts: RankedTexts, budget: Budget | None) -> WaySpeed:
+    """Returns the speed of verification by rank, at the draft length that makes it fastest."""
+    cost, batch = plan.price.cost, plan.price.batch
+    best = WaySpeed(0, 0.0, 0.0)
+    for gamma in TRIED:
+        if gamma > min(len(plan.curve.gamma), texts.longest):
+            break
+        seconds = step_seconds(cost, gamma, batch, plan.price.wall)
+        played = texts.play(
+            gamma,
+            seconds + float(cost.drafting_seconds(gamma)),
+            batch=batch,
+            budget=budget,
+            generator=np.random.default_rng(0),
+        )
+        factor = cost.baseline_seconds / played.seconds_per_token
+        if factor > best.speed_up:
+            best = WaySpeed(gamma, factor, played.verified_per_call, played.error)
+        elif factor < _GIVES_UP * best.speed_up:
+            break
+    return best

@@ -1,0 +1,143 @@
+"""Recorded texts, decoded in a batch whose drafted tokens are verified by rank.
+
+Sequences of a batch share each pass, so how much of a draft is verified depends on the others. The
+batch is played along the texts: a sequence begins anywhere, and goes on with another text.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.acceptance.stopping.ranking import (
+    Budget,
+    best_budget,
+    verified_lengths,
+    walked,
+)
+
+# Emitted tokens that a rate is played for, and sequences that are played at once.
+PLAYED, TOGETHER = 200_000, 512
+# Groups of steps that the standard error comes from, and steps before the first of them.
+_GROUPS, _FIRST = 10, 5
+
+
+class RankedText(NamedTuple):
+    """A text of N tokens with drafts of at most L tokens from each block start t.
+
+    accepted: chance that the text's token at t + k is accepted if drafted, given those before;
+      shape (N, L), 0 beyond the text.
+    survival: chance that the draft's own token k is reached and right, as the server estimates it;
+      shape (N, L), not ascending along k.
+    room: most tokens that a block drafts from each start, shape (N,).
+    """
+
+    accepted: NDArray[np.float64]
+    survival: NDArray[np.float64]
+    room: NDArray[np.int64]
+
+
+class PlayedBatch(NamedTuple):
+    """The speed of a batch that was played.
+
+    seconds_per_token: time of an emitted token of one sequence.
+    error: standard error of its logarithm.
+    verified_per_call: verified draft tokens of a sequence in a step.
+    """
+
+    seconds_per_token: float
+    error: float
+    verified_per_call: float
+
+
+class RankedTexts:
+    """Texts that a batch decodes, each drafted γ tokens ahead and verified by rank.
+
+    longest: the longest draft that was recorded.
+    """
+
+    def __init__(self, texts: Sequence[RankedText]) -> None:
+        """Takes at least one text, all with drafts of the same length L."""
+        self.longest = texts[0].survival.shape[1]
+        self._accepted = np.concatenate([text.accepted for text in texts])
+        self._survival = np.concatenate([text.survival for text in texts])
+        self._room = np.concatenate([text.room for text in texts])
+        self._sizes = np.array([len(text.room) for text in texts])
+        self._text = np.repeat(np.arange(len(texts)), self._sizes)
+        self._ends = self._sizes.cumsum()
+
+    def play(
+        self,
+        gamma: int,
+        seconds: NDArray[np.float64],
+        *,
+        batch: int,
+        budget: Budget | None,
+        generator: np.random.Generator,
+    ) -> PlayedBatch:
+        """Returns how fast a batch decodes whose server verifies some of γ drafted tokens.
+
+        Args:
+          gamma: from 1 to `longest`.
+          seconds: time of a step by verified tokens of the batch (`ranking.step_seconds`, its
+            drafting added), shape (batch * gamma + 1,).
+          batch: sequences that are decoded together.
+          budget: how the server chooses the number of verified tokens; None: an oracle that
+            knows which tokens will be accepted.
+          generator: draws starts, texts and acceptances.
+        """
+        runs = max(1, TOGETHER // batch)
+        place = generator.integers(len(self._room), size=(runs, batch))
+        stale = np.ones((runs, batch, gamma))
+        offsets = np.arange(gamma)
+        steps = max(_GROUPS, PLAYED // (2 * runs * batch))
+        found = np.zeros((steps, 4, len(self._sizes)))
+        for step in range(-_FIRST, steps):
+            room = np.minimum(self._room[place], gamma)
+            survival = self._survival[place, :gamma]
+            draws = generator.random((runs, batch, gamma)) < self._accepted[place, :gamma]
+            right = (draws & (offsets < room[..., None])).cumprod(axis=-1)
+            # Tokens that are not drafted come last and are never verified.
+            known = np.where(offsets < room[..., None], survival, 0.0)
+            if budget is None:
+                ranked = right.astype(np.float64)
+                chosen = best_budget(ranked, seconds)
+            elif budget == "walk":
+                ranked, chosen = known, walked(known, seconds)
+            else:
+                ranked, chosen = known, best_budget(stale, seconds)
+            lengths = np.minimum(verified_lengths(ranked, chosen), room)
+            emitted = np.minimum(right.sum(axis=-1), lengths) + 1
+            text = self._text[place]
+            time = np.broadcast_to(seconds[lengths.sum(axis=-1)][:, None], place.shape)
+            if step >= 0:
+                for row, values in enumerate((time, emitted, lengths, np.ones_like(time))):
+                    found[step, row] = np.bincount(text.ravel(), values.ravel(), len(self._sizes))
+            over = place + emitted >= self._ends[text]
+            firsts = (self._ends - self._sizes)[
+                generator.integers(len(self._sizes), size=place.shape)
+            ]
+            place = np.where(over, firsts, place + emitted)
+            stale = np.where(over[..., None], 1.0, known)
+        return _played(found, self._sizes)
+
+
+def _played(found: NDArray[np.float64], sizes: NDArray[np.int64]) -> PlayedBatch:
+    """Returns the sums over steps as a result, each text with the weight of its tokens.
+
+    Sequences begin anywhere, so texts that take many steps for a token come too seldom at first.
+
+    found: time, emitted and verified tokens, and steps, by text, shape (steps, 4, texts).
+    sizes: tokens of each text, shape (texts,).
+    """
+    emitted = found[:, 1].sum(axis=0)
+    weight = np.divide(sizes, emitted, out=np.zeros(len(sizes)), where=emitted > 0)
+    groups = np.array([part.sum(axis=0) @ weight for part in np.array_split(found, _GROUPS)])
+    time, tokens, verified, steps = groups.sum(axis=0)
+    rates = np.log(groups[:, 0] / groups[:, 1])
+    return PlayedBatch(
+        seconds_per_token=float(time / tokens),
+        error=float(rates.std(ddof=1) / np.sqrt(_GROUPS)),
+        verified_per_call=float(verified / steps),
+    )
