@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from estimator.intervals import student
-from estimator.profiles.speed_ups import priced, speed_ups
+from estimator.profiles.workloads import priced, speed_ups
 from estimator.timing.rates import Timed, without
 from estimator.traces.ahead import replay_factor
 from estimator.traces.traces import Trace

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from estimator.profiles.speed_ups import speed_ups
 from estimator.profiles.workloads import (
     accepted_by_position,
     by_category,
     by_context,
     measured_alpha,
+    speed_ups,
     workload,
 )
 from estimator.timing.rates import AGAIN, BASELINE, PROBE, Timed, of_prompts
