@@ -51,13 +51,13 @@ SOURCES = {
 
 @cache
 def imports(source: str) -> list[ast.Import | ast.ImportFrom]:
-    """Returns a source's imports, wherever they stand."""
+    """Returns all imports of a source, nested ones too."""
     nodes = ast.walk(ast.parse(source))
     return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def imported_packages(source: str) -> set[str]:
-    """Returns the top-level names of all absolute imports, wherever in the source they stand."""
+    """Returns the top-level names of all absolute imports of a source, nested ones too."""
     names: set[str] = set()
     for node in imports(source):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""Heads on tabular models, for the tests of what is drafted with them."""
+"""Heads on tabular models, for tests of their drafts."""
 
 import torch
 from tabular import TabularModel

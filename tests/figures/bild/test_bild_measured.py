@@ -1,4 +1,4 @@
-"""The rows of our sweeps that figures and tables choose equal those of the results files."""
+"""The rows of our sweeps in figures and tables equal the rows of the results files."""
 
 from importlib.resources import files
 from typing import Any

@@ -216,7 +216,7 @@ def test_a_draft_goes_on_as_it_would_and_may_end_the_text_unread() -> None:
     # Two are drafted and a third is refused; the second is replaced. One, and one refused.
     calls = counted(1.0, 3, 9)
     assert (calls.tokens, calls.small_calls, calls.large_calls) == (4, 3 + 2, 2)
-    # One stands, the large model adds its own; then as above.
+    # One token is kept, the large model adds its own; the rest as in the case before.
     calls = counted(5.0, 1, 9)
     assert (calls.tokens, calls.small_calls, calls.large_calls) == (4, 1 + 1, 2)
     # A first draft of one, refused far away; the second ends the text after two, one of them far.

@@ -217,7 +217,7 @@ def test_above_one_the_fallback_leaves_all_to_the_large_model() -> None:
 
 
 def test_a_rollback_of_zero_is_zero() -> None:
-    # -ln p(x) exceeds 0 wherever p(x) < 1: every drafted token goes, whatever its law.
+    # -ln p(x) exceeds 0 if p(x) < 1, so every drafted token is rolled back.
     generation = bild(example(rollback=0.0, fallback=0.0, most=3, new_tokens=12))
     assert generation.accepted == 3  # the text's last three, unread
     assert generation.rollbacks == generation.target_calls == 9

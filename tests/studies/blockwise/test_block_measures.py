@@ -1,4 +1,4 @@
-"""What is asked of drafts, each on blocks small enough to count by hand."""
+"""The measures of drafts, on blocks small enough to count by hand."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Training heads: they learn what can be learnt, resume exactly, and leave a frozen model alone."""
+"""Training heads: they learn what can be learnt, resume exactly, leave a frozen model as it is."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from studies.blockwise.training import (
 )
 
 VOCABULARY, WIDTH, HEADS = 12, 16, 4
-# A text in which each token tells all that follow.
+# A text in which each token determines all later ones.
 CYCLE = torch.arange(960) * 5 % VOCABULARY
 
 

@@ -1,4 +1,4 @@
-"""The p best paths of a lattice are those of a search through all of them, ties included."""
+"""The p best paths of a lattice equal the result of a search through all paths, ties included."""
 
 import itertools
 
@@ -122,7 +122,7 @@ def test_best_paths_are_those_of_a_search_through_all(order: int) -> None:
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 def test_ties_go_to_the_arcs_that_the_heads_find_likelier(order: int) -> None:
-    """Head scores from two values, weight 0 or an n-gram alone: many paths are equal."""
+    """Head scores of two values, weight 0, or only an n-gram: many paths are equal."""
     source = np.random.default_rng(10 + order)
     brute = BruteForce(rows_of(order, seed=1))
     automaton = Automaton(brute.rows)
@@ -131,7 +131,7 @@ def test_ties_go_to_the_arcs_that_the_heads_find_likelier(order: int) -> None:
         tokens = np.stack([source.permutation(TOKENS)[:4] for _ in range(4)])
         scores = -np.sort(source.integers(1, 3, size=(4, 4)).astype(float))
         lattice = Lattice(tokens, scores)
-        if weight:  # a token that is there twice makes two paths that nothing tells apart
+        if weight:  # a token that appears twice makes two indistinguishable paths
             lattice.tokens[:, 1] = lattice.tokens[:, 0]
             lattice.scores[:, 1] = lattice.scores[:, 0]
         everything = brute.paths(lattice, [3], weight)
@@ -173,7 +173,7 @@ def test_all_paths_are_returned_where_there_are_fewer_than_asked_for() -> None:
 
 
 def test_histories_that_the_model_does_not_tell_apart_are_one_state() -> None:
-    """Of the k^(n-1) histories only those that are listed are left."""
+    """Only the listed ones of the k^(n-1) histories remain."""
     rows = rows_of(4)
     automaton = Automaton(rows)
     lattice = random_lattice(np.random.default_rng(6), steps=5, k=8)
