@@ -25,13 +25,11 @@ class MeasuredSweep(Sweep):
     task: "translation", "code" or "spelling".
     draft: "unaligned" or "aligned".
     sampling: "greedy" or "nucleus 0.8".
-    prompts: number of prompts.
     """
 
     task: str
     draft: str
     sampling: str
-    prompts: int
 
     @property
     def is_plain(self) -> bool:

@@ -24,33 +24,30 @@ OUR_CONTEXTS = (128, 256, 512)  # the embedded target has 512 positions
 BYTES = 4  # float32, as it runs on a CPU
 
 
-@dataclass(frozen=True, slots=True)
-class Moving:
-    """The memory that one drafting method reads.
+def bytes_per_token(
+    contexts: Sequence[int],
+    *,
+    drafts: int,
+    heads: int,
+    block_efficiency: float,
+    weights: float,
+    cache: float,
+) -> list[float]:
+    """Returns the bytes of weights per emitted token, then the bytes of the cache at each context.
 
-    drafts: number of drafts verified in one call; 0 without drafting.
-    weights: bytes of all weights.
-    cache: bytes of one token in all caches.
+    As in the paper, a rescorer's weights and cache count once per call, although it runs for
+    each head.
+
+    Args:
+      drafts: number of drafts verified in one call; 0 without drafting.
+      weights: bytes of all weights.
+      cache: bytes of one token in all caches.
     """
-
-    drafts: int
-    heads: int
-    block_efficiency: float
-    weights: float
-    cache: float
-
-    def bytes_per_token(self, contexts: Sequence[int]) -> list[float]:
-        """Returns the bytes of weights per emitted token, then of the cache at each context.
-
-        As in the paper, a rescorer's weights and cache count once per call, although it runs for
-        each head.
-        """
-        weights = parameter_bytes_per_token(self.weights, block_efficiency=self.block_efficiency)
-        cache = cache_bytes_per_token(
-            self.cache, context=contexts, drafts=self.drafts, heads=self.heads,
-            block_efficiency=self.block_efficiency,
-        )  # fmt: skip
-        return [float(weights), *cache.tolist()]
+    of_weights = parameter_bytes_per_token(weights, block_efficiency=block_efficiency)
+    of_cache = cache_bytes_per_token(
+        cache, context=contexts, drafts=drafts, heads=heads, block_efficiency=block_efficiency
+    )
+    return [float(of_weights), *of_cache.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +83,14 @@ def table11() -> list[MemoryTraffic]:
     rows = []
     for method, printed in published_grid("blockwise-table11").items():
         drafts, rescorer, efficiency, *numbers = (value or 0.0 for value in printed.values())
-        weights = TARGET_PARAMETERS + rescorer * RESCORER_PARAMETERS
-        cache = TARGET_CACHE + rescorer * RESCORER_CACHE
-        moved = Moving(int(drafts), HEADS, efficiency, weights, cache).bytes_per_token(CONTEXTS)
+        moved = bytes_per_token(
+            CONTEXTS,
+            drafts=int(drafts),
+            heads=HEADS,
+            block_efficiency=efficiency,
+            weights=TARGET_PARAMETERS + rescorer * RESCORER_PARAMETERS,
+            cache=TARGET_CACHE + rescorer * RESCORER_CACHE,
+        )
         rows += [
             MemoryTraffic(method, context, 1e-9 * value, number)
             for context, value, number in zip((None, *CONTEXTS), moved, numbers, strict=True)
@@ -123,24 +125,26 @@ def lay_table11(rows: Sequence[MemoryTraffic]) -> Layout:
 def own_traffic() -> list[OwnTraffic]:
     """Returns the cells from the measured block efficiencies and the sizes of the models."""
     ours = analysis()
-    sizes = ours.setup.sizes
-    alone = Moving(0, ours.heads, 1.0, BYTES * sizes.target, BYTES * sizes.target_cache)
-    ways = {"autoregressive": alone}
-    for way in ("base", "4-gram", "neural", "parallel base", "parallel 4-gram"):
-        rescored = way == "neural"
-        ways[way] = Moving(
-            PARALLEL_DRAFTS if way.startswith("parallel") else 1,
-            ours.heads,
-            ours.ways[way].block_efficiency,
-            BYTES * (sizes.target + sizes.heads + rescored * sizes.neural),
-            BYTES * (sizes.target_cache + rescored * sizes.neural_cache),
+    sizes, rows = ours.setup.sizes, []
+    efficiencies = {"autoregressive": 1.0} | {
+        way: ours.ways[way].block_efficiency
+        for way in ("base", "4-gram", "neural", "parallel base", "parallel 4-gram")
+    }
+    for way, efficiency in efficiencies.items():
+        heads, neural = way != "autoregressive", way == "neural"
+        moved = bytes_per_token(
+            OUR_CONTEXTS,
+            drafts=PARALLEL_DRAFTS if way.startswith("parallel") else int(heads),
+            heads=ours.heads,
+            block_efficiency=efficiency,
+            weights=BYTES * (sizes.target + heads * sizes.heads + neural * sizes.neural),
+            cache=BYTES * (sizes.target_cache + neural * sizes.neural_cache),
         )
-    contexts = (None, *OUR_CONTEXTS)
-    return [
-        OwnTraffic(way, moving.block_efficiency, context, 1e-6 * value)
-        for way, moving in ways.items()
-        for context, value in zip(contexts, moving.bytes_per_token(OUR_CONTEXTS), strict=True)
-    ]
+        rows += [
+            OwnTraffic(way, efficiency, context, 1e-6 * value)
+            for context, value in zip((None, *OUR_CONTEXTS), moved, strict=True)
+        ]
+    return rows
 
 
 def own_title(rows: Sequence[OwnTraffic]) -> str:

@@ -14,6 +14,7 @@ from specplan.reports.bild import report
 from specplan.reports.output import Written, answer
 from specplan.reports.validation import rows_table, summary_lines
 from studies.bild.request import ValidateBild, validate_thresholds
+from studies.bild.swept import fewest_repeats, worst_precision
 
 
 @dataclass(frozen=True)
@@ -64,20 +65,20 @@ def on_engine(request: ValidateEngine, form: EngineForm) -> None:
 def bild(request: ValidateBild, form: Written) -> None:
     """Sweeps thresholds with each draft at each temperature, and prints what came of it."""
     with Bar("validate", "run") as bar:
-        swept = validate_thresholds(request, bar)
+        sweeps, threads = validate_thresholds(request, bar)
     grid = request.grid
     document = validation_json(
         BILD,
-        [row for each in swept.sweeps for row in each.rows],
+        [row for each in sweeps for row in each.rows],
         certainty=grid.certainty,
         distance=grid.distance,
         most=grid.most,
-        summaries=[each.summary() for each in swept.sweeps],
-        prompts=swept.prompts,
-        repeats=swept.repeats,
-        precision_percent=swept.precision_percent,
-        threads=swept.threads.count,
-        free_cores=swept.threads.free,
+        summaries=[each.summary() for each in sweeps],
+        prompts=sweeps[0].prompts,
+        repeats=fewest_repeats(sweeps),
+        precision_percent=worst_precision(sweeps),
+        threads=threads.count,
+        free_cores=threads.free,
         top_p=request.sampling.top_p,
     )
-    answer(document, lambda: report(swept), form=form)
+    answer(document, lambda: report(sweeps, threads), form=form)

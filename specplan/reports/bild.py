@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from simulator.numerics.intervals import percent
@@ -10,31 +11,33 @@ from specplan.reports.table import MS, TOKENS, Column, ranged, shown, table
 from specplan.reports.validation import doubt_mark, precision_lines, shares
 
 if TYPE_CHECKING:
-    from studies.bild.request import Swept
+    from estimator.timing.threads import Threads
     from studies.bild.swept import BildRow, Sweep
 
 
-def report(swept: Swept) -> str:
-    """Returns a table for each draft and temperature, and what is best in it."""
-    parts = ["\n".join(_sweep_lines(sweep)) for sweep in swept.sweeps]
+def report(sweeps: Sequence[Sweep], threads: Threads) -> str:
+    """Returns a table for each draft and temperature, and its best rows."""
+    from studies.bild.swept import fewest_repeats, worst_precision
+
+    parts = ["\n".join(_sweep_lines(sweep)) for sweep in sweeps]
     parts += [
         f"In doubt: {row.decoder}: {'; '.join(row.doubts)}."
-        for sweep in swept.sweeps
+        for sweep in sweeps
         for row in sweep.rows
         if row.doubts
     ]
     parts.append(
         "Speed-ups are of decoding, per token, over the large model without a draft; "
-        f"{swept.prompts} prompts, the median of {swept.repeats} timings, by "
-        f"{swept.threads.sentence} "
+        f"{sweeps[0].prompts} prompts, the median of {fewest_repeats(sweeps)} timings, by "
+        f"{threads.sentence} "
         "BiLD is lossy: it changes the large model's output distribution."
     )
-    parts += map(folded, precision_lines(swept.precision_percent))
+    parts += map(folded, precision_lines(worst_precision(sweeps)))
     return "\n\n".join(parts)
 
 
 def _sweep_lines(sweep: Sweep) -> list[str]:
-    """Returns one draft's and temperature's table, and what is best in it."""
+    """Returns the table of one draft at one temperature, and its best rows."""
     large = sweep.large
     lines = [
         f"{large.draft}, temperature {large.temperature:g}; quality: {sweep.metric}, per cent; "

@@ -32,36 +32,16 @@ class ValidateBild(TimedPair):
     temperatures: tuple[float, ...] = (0.0,)
 
 
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """The sweeps of all drafts and temperatures; prompts: how many; threads: of the runs."""
-
-    sweeps: tuple[Sweep, ...]
-    prompts: int
-    threads: Threads
-
-    @property
-    def repeats(self) -> int:
-        """Smallest number of times that a run was timed."""
-        return min(sweep.repeats for sweep in self.sweeps)
-
-    @property
-    def precision_percent(self) -> float | None:
-        """Largest error of a speed-up due to the clock, in per cent; None for a single prompt."""
-        every = [sweep.precision_percent for sweep in self.sweeps]
-        known = [percent for percent in every if percent is not None]
-        return max(known) if len(known) == len(every) else None
-
-
-def validate_thresholds(request: ValidateBild, progress: Progress = SILENT) -> Swept:
-    """Sweeps the thresholds with each draft at each temperature."""
+def validate_thresholds(
+    request: ValidateBild, progress: Progress = SILENT
+) -> tuple[list[Sweep], Threads]:
+    """Returns a sweep for each draft at each temperature, and the threads that computed them."""
     require_one_process("validate")
     with computing(request.models.device, request.threads) as threads:
-        sweeps, prompts = _sweeps(request, progress)
-    return Swept(sweeps, prompts, threads)
+        return _sweeps(request, progress), threads
 
 
-def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...], int]:
+def _sweeps(request: ValidateBild, progress: Progress) -> list[Sweep]:
     grid = request.grid
     samplings = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]
     loaded = load(request.models, request.text, sampling=request.sampling)
@@ -79,7 +59,7 @@ def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...
     planned = arms * len(loaded.prompts) * request.timing.repeats
     progress.expect(len(subjects) * planned)
     every = timings(request, count=len(subjects), planned=planned, progress=progress)
-    sweeps = [
+    return [
         sweep(
             subject,
             loaded.prompts,
@@ -90,7 +70,6 @@ def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...
         )
         for timing, subject in zip(every, subjects, strict=True)
     ]
-    return tuple(sweeps), len(loaded.prompts)
 
 
 def warn_of_size(loaded: LoadedPair, subject: Subject) -> None:

@@ -93,6 +93,7 @@ def sweep(
             for row in rows
         ),
         metric=metric,
+        prompts=len(prompts),
         c=cost.c,
         noise_percent=noise(texts).percent,
         precision_percent=precision_percent(texts),

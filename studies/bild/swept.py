@@ -94,6 +94,7 @@ class Sweep:
 
     rows: one row per decoder; the large model's first.
     metric: the metric that orders rows by quality.
+    prompts: number of prompts.
     c: time of a draft step over a target step.
     noise_percent: difference between two measurements of the large model.
     precision_percent: largest error of a speed-up due to the clock; None if unknown.
@@ -102,6 +103,7 @@ class Sweep:
 
     rows: tuple[BildRow, ...]
     metric: str
+    prompts: int
     c: float
     noise_percent: float
     precision_percent: float | None = None
@@ -167,3 +169,14 @@ class Sweep:
             "c": self.c,
             "best": best,
         }
+
+
+def fewest_repeats(sweeps: Sequence[Sweep]) -> int:
+    """Returns the smallest number of times that a run of any sweep was timed."""
+    return min(sweep.repeats for sweep in sweeps)
+
+
+def worst_precision(sweeps: Sequence[Sweep]) -> float | None:
+    """Returns the largest error of a speed-up due to the clock, in per cent; None if unknown."""
+    known = [each.precision_percent for each in sweeps if each.precision_percent is not None]
+    return max(known) if len(known) == len(sweeps) else None

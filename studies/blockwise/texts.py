@@ -108,7 +108,7 @@ def path_drafts(
     for start, lattice in enumerate(text.lattices):
         reading = read_lattice(lattice, automaton, text.text(start))
         for weight, of_weight in zip(weights, found, strict=True):
-            of_weight.append(best_of(lattice, reading, count=count, weight=weight).tokens)
+            of_weight.append(best_of(lattice, reading, count=count, weight=weight)[0])
     return [np.stack(of_weight) for of_weight in found]
 
 

@@ -23,17 +23,8 @@ from studies.blockwise.lattice.automaton import Arcs, Automaton, LatticeStates
 GRID = 2.0**-20
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
-    """Paths, best first; ties in the order of their arcs, likeliest arcs first.
-
-    tokens: shape (paths, steps), int64.
-    scores: nats, shape (paths,), float64.
-    """
-
-    tokens: NDArray[np.int64]
-    scores: NDArray[np.float64]
-
+Paths = tuple[NDArray[np.int64], NDArray[np.float64]]
+"""Tokens of paths, shape (paths, steps), and their scores in nats, shape (paths,)."""
 
 Reading = tuple[int, tuple[Arcs, ...]]
 """Scores of a lattice by an n-gram model: row of the first state, and the arcs of each step."""
@@ -47,7 +38,9 @@ def best_paths(
     weight: float = 1.0,
     text: Sequence[int] = (),
 ) -> Paths:
-    """Returns the `count` best paths, or all paths if there are fewer.
+    """Returns the `count` best paths, best first, or all paths if there are fewer.
+
+    Ties are in the order of their arcs, likeliest arcs first.
 
     Args:
       lattice: at least one step.
@@ -87,7 +80,7 @@ def best_of(lattice: Lattice, reading: Reading, *, count: int, weight: float) ->
         scores = longer[prefix, arc]
     order = np.argsort(-scores, kind="stable")
     tokens = lattice.tokens[np.arange(lattice.steps), chosen[order]]
-    return Paths(tokens, scores[order])
+    return tokens, scores[order]
 
 
 def require_search(weight: float, *, count: int = 1) -> None:

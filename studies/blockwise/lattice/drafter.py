@@ -182,7 +182,7 @@ class GlobalRescoring:
 
     def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
         """Returns the first tokens of the p best paths; of all paths if there are fewer."""
-        paths = best_paths(
+        tokens, _ = best_paths(
             lattice, count=self.count, automaton=self.automaton, weight=self.weight, text=text
         )
-        return paths.tokens[:, :limit]
+        return tokens[:, :limit]
