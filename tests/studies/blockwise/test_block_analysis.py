@@ -77,7 +77,7 @@ def drafter(target: CausalModel) -> HeadsDrafter:
 def automaton() -> Automaton:
     source = np.random.default_rng(4)
     words = np.append(source.integers(1, VOCABULARY, size=600), END).astype(np.int32)
-    grams = estimate(count_ngrams(words, 2), KneserNey(), prune=(0, 0)).grams
+    grams = estimate(count_ngrams(words, 2), KneserNey(), prune=(0, 0))[0]
     return Automaton(Rows(build(grams, source="a test"), Vocabulary(VOCABULARY, end=0)))
 
 
