@@ -7,12 +7,7 @@ from numpy.typing import NDArray
 import estimator.traces.ahead
 from estimator.intervals import student
 from estimator.timing.rates import Noise
-from estimator.traces.ahead import (
-    ahead_interval,
-    baseline_seconds,
-    replay_factor,
-    replay_seconds,
-)
+from estimator.traces.ahead import ahead_interval, replay_factor
 from estimator.traces.traces import Trace
 from simulator.cost.curves import CostModel
 
@@ -134,12 +129,10 @@ def test_a_run_deviates_by_one_text_and_its_prediction_by_the_mean_of_two() -> N
     low, high = ahead_interval(pairs, GAMMA, COST, noise=perfect, generator=generator)
     assert low is not None
     assert high is not None
-    taken = [replay_seconds(first, GAMMA, COST) for first in firsts]
+    taken = [first.replay.seconds(GAMMA, COST) for first in firsts]
     apart = [
-        replay_seconds(first, GAMMA, COST)
-        - replay_seconds(second, GAMMA, COST)
-        * baseline_seconds(first, COST)
-        / baseline_seconds(second, COST)
+        first.replay.seconds(GAMMA, COST)
+        - second.replay.seconds(GAMMA, COST) * first.tokens / second.tokens
         for first, second in pairs
     ]
     error = np.sqrt(0.75 * np.square(apart).sum()) / sum(taken)
