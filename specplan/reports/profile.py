@@ -39,11 +39,12 @@ def profile_text(profile: Profile) -> str:
         Column(TOKENS, lambda gamma: shown(1e3 / _milliseconds(profile, gamma), ".1f")),
     ]
     step = "-" if c is None else ranged(c.value, c.low, c.high, ".4f")
+    level = "" if alpha.low is None else f"; intervals: {percent(alpha.level)}"
     return "\n".join(
         [
             f"target {setup.target}, draft {setup.draft}, {_ran_on(setup)}",
             f"alpha   {ranged(alpha.value, alpha.low, alpha.high, '.4f')} over "
-            f"{alpha.tokens} tokens of {alpha.prompts} prompts; intervals: {percent(alpha.level)}",
+            f"{alpha.tokens} tokens of {alpha.prompts} prompts{level}",
             *_positions(profile),
             f"c       {step}; c_hat {shown(profile.c_hat, '.4f')}",
             f"ms      target step {profile.target_ms[1]:.3f}, draft step "
