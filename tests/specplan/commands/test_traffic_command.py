@@ -61,7 +61,7 @@ def test_traffic_keeps_what_gained_in_its_own_runs_and_stays_within_what_was_obs
     assert [each["gamma"] for each in found["schedule"]] == [3]
     # Longer drafts promise more, but positions beyond 3 were never counted.
     rising = (
-        "--run gamma=0,tpot=6.74 --run gamma=3,tpot=5.11,length=2.33 "
+        "--run gamma=0,tpot=6.74 --run gamma=3,tpot=5.11,length=2.2 "
         "--run gamma=2,tpot=5.67,length=1.87"
     )
     found = run_json(f"{rising} {light}", "traffic")
