@@ -135,7 +135,7 @@ def test_a_server_whose_drafts_vary_in_length_is_refused_by_name(tmp_path: Path)
 
 def test_a_server_that_fails_half_way_leaves_the_runs_before(tmp_path: Path) -> None:
     with (
-        serving(MadeServer(most=6, obeys=True, fails_after=20)) as url,
+        serving(MadeServer(most=6, obeys=True, fails_after=14)) as url,
         pytest.raises(ValueError, match=r"must answer, got status 500: .*out of memory"),
     ):
         tune(request(url, tmp_path))
