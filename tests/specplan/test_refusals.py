@@ -102,26 +102,27 @@ def test_what_cannot_be_planned_or_told_is_refused(
 
 
 @pytest.fixture(scope="module")
-def models(folders: Path) -> Path:
-    """Returns the folder of models, with prompts and models that cannot be used."""
+def models(folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a copy of the folder of models, with prompts and models that cannot be used."""
+    folder = shutil.copytree(folders, tmp_path_factory.mktemp("refused") / "models")
     for name, content in {
         "empty.txt": b"",
         "blank.jsonl": b'{"prompt": " "}\n',
         "bytes.txt": b"\xff\xfe\xfd",
         "half.jsonl": b'{"prompt": ',
     }.items():
-        (folders / name).write_bytes(content)
-    (folders / "empty").mkdir()
+        (folder / name).write_bytes(content)
+    (folder / "empty").mkdir()
     for name in ("damaged-config", "damaged-weights", "weightless", "incomplete"):
-        shutil.copytree(folders / "target", folders / name)
-    (folders / "damaged-config" / "config.json").write_text("{")
-    (folders / "damaged-weights" / "model.safetensors").write_text("{")
-    (folders / "weightless" / "model.safetensors").unlink()
-    incomplete = folders / "incomplete" / "model.safetensors"
+        shutil.copytree(folder / "target", folder / name)
+    (folder / "damaged-config" / "config.json").write_text("{")
+    (folder / "damaged-weights" / "model.safetensors").write_text("{")
+    (folder / "weightless" / "model.safetensors").unlink()
+    incomplete = folder / "incomplete" / "model.safetensors"
     weights = load_file(incomplete)
     del weights["model.layers.1.mlp.up_proj.weight"]
     save_file(weights, incomplete, metadata={"format": "pt"})
-    return folders
+    return folder
 
 
 @pytest.mark.parametrize(
