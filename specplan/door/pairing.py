@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import click
 
 from engines.observing.observation import Observation
+from estimator.profiles.profile import Profile
 from specplan.door.stated import ObservedCounts, Runs, require_ranges
 from specplan.options.acceptances.profile import Recorded
 from specplan.options.acceptances.runs import Lengths
@@ -18,13 +19,17 @@ from specplan.options.runs import counts_of
 
 
 def both(
-    acceptance: AcceptanceKind | OfRuns | Observation, cost: CostKind | None
+    acceptance: AcceptanceKind | OfRuns | Observation | Profile, cost: CostKind | Profile | None
 ) -> tuple[AcceptanceKind, CostKind]:
     """Returns acceptance and cost, each taken from the other where that holds both.
 
     Raises:
       ValueError: if either is missing.
     """
+    if isinstance(acceptance, Profile):
+        acceptance = Recorded(profile_path=acceptance)
+    if isinstance(cost, Profile):
+        cost = OfProfile(profile_path=cost)
     if isinstance(acceptance, Observation):
         acceptance, cost = _observed(acceptance, cost)
     if isinstance(acceptance, OfRuns):

@@ -18,6 +18,7 @@ from specplan.options.planning import Answer, Choice, requested
 from specplan.options.stopping import StoppingOptions
 
 if TYPE_CHECKING:
+    from estimator.profiles.profile import Profile
     from figures.drawing.style import Figure
     from simulator.choice.advice import Advice
     from simulator.choice.curve import Curve
@@ -144,8 +145,8 @@ class PlanResult:
 
 
 def plan(
-    acceptance: AcceptanceKind | OfRuns | Observation,
-    cost: CostKind | None = None,
+    acceptance: AcceptanceKind | OfRuns | Observation | Profile,
+    cost: CostKind | Profile | None = None,
     *,
     gamma: int | None = None,
     max_gamma: int = 32,
@@ -158,9 +159,9 @@ def plan(
 
     Args:
       acceptance: Iid, ByPosition, AcceptedFraction, BlockEfficiency, Typical, what `observe`
-        returned, or Recorded or Runs, which have a cost as well.
-      cost: Ratio, Times, Roofline, Runs or Recorded; None: the cost of Runs or Recorded, or the
-        time of a token that was observed.
+        returned, or Recorded, Runs or what `measure` returned, which have a cost as well.
+      cost: Ratio, Times, Roofline, Runs, Recorded or what `measure` returned; None: the
+        acceptance's own, or the time of a token that was observed.
       gamma: draft length to evaluate; None: the best.
       max_gamma: largest draft length to consider, in 1..10,000.
       near: per cent that a smaller gamma may be slower than the best and still be advised.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
+from specplan.door.inputs import EngineOptions, Prompts, engine_of, models_of, of_engine, source_of
 from specplan.door.pairing import both, profiled, usage_as_value_error
 from specplan.options.costs.runs import OfRuns
 from specplan.options.kinds import AcceptanceKind, CostKind
@@ -16,13 +14,12 @@ from specplan.reports.bar import Bar
 
 if TYPE_CHECKING:
     from engines.observing.observation import Observation
+    from engines.trials.validation import EngineValidation
     from estimator.profiles.profile import Profile
-    from estimator.settings import ModelSettings, PromptSettings
     from estimator.validation.validation import Validation
     from simulator.traffic.answer import Traffic
 
 __all__ = ["measure", "observe", "traffic", "validate"]
-Prompts = str | Path | Sequence[str]  # a file, folder or glob, or the prompts themselves
 
 
 def measure(
@@ -35,6 +32,7 @@ def measure(
     max_gamma: int = 16,
     seed: int = 0,
     output: str | Path | None = None,
+    **engine: Unpack[EngineOptions],
 ) -> Profile | None:
     """Measures acceptance and costs of a pair, as `specplan measure` does.
 
@@ -47,6 +45,8 @@ def measure(
       max_gamma: longest draft to price.
       seed: seed of the texts.
       output: file for the profile, which `Recorded` reads; None: no file.
+      engine: runs on this engine (llama.cpp, vllm, ...), in place of specplan's own decoder;
+        `specplan.door.inputs.EngineOptions` lists its settings, keywords too.
 
     Returns:
       the profile; None in all but the first of several processes.
@@ -54,12 +54,23 @@ def measure(
     Raises:
       OSError, ValueError: if a file or a setting cannot be used.
     """
-    from estimator.profiles.measure import measure
-    from estimator.profiles.request import Measure
     from simulator.numerics.arguments import integer
 
     integer("max_gamma", max_gamma, at_least=1)
+    found, path = engine_of(engine), None if output is None else Path(output)
     with source_of(prompts, max_new_tokens) as text, Bar("measure", "run") as bar:
+        if found is not None:
+            from engines.trials.measurement import measure as measure_engine
+            from engines.trials.request import MeasureEngine
+
+            common = of_engine(found, target, draft, text, seed)
+            asked = MeasureEngine(
+                **common, temperature=temperature, max_gamma=max_gamma, output=path
+            )
+            return measure_engine(asked, bar)[0]
+        from estimator.profiles.measure import measure
+        from estimator.profiles.request import Measure
+
         return measure(
             Measure(
                 models=models_of(target, draft),
@@ -67,7 +78,7 @@ def measure(
                 temperature=temperature,
                 max_gamma=max_gamma,
                 seed=seed,
-                output=None if output is None else Path(output),
+                output=path,
             ),
             bar,
         )
@@ -82,31 +93,47 @@ def validate(
     temperatures: Sequence[float] = (0.0, 1.0),
     max_new_tokens: int = 64,
     seed: int = 0,
-) -> list[Validation]:
+    **engine: Unpack[EngineOptions],
+) -> list[Validation | EngineValidation]:
     """Compares predicted with measured speed-up: what `specplan validate` does.
 
     Args:
-      target, draft, prompts, max_new_tokens, seed: see `measure`.
+      target, draft, prompts, max_new_tokens, seed, engine: see `measure`.
       gammas: draft lengths.
       temperatures: temperatures of the target; 0 is greedy.
 
     Returns:
-      one validation for each temperature, whose `rows` hold predictions and measurements.
+      one validation for each temperature, or a single one on an engine, whose `rows` hold
+      predictions and measurements.
 
     Raises:
       OSError, ValueError: if a file or a setting cannot be used.
     """
     from estimator.validation.request import Validate, validations
 
+    found = engine_of(engine)
     with source_of(prompts, max_new_tokens) as text, Bar("validate", "run") as bar:
-        request = Validate(
-            models=models_of(target, draft),
-            text=text,
-            gammas=tuple(gammas),
-            temperatures=tuple(temperatures),
-            seed=seed,
+        lengths, heats = tuple(gammas), tuple(temperatures)
+        if found is not None:
+            from engines.trials.request import ValidateEngine
+            from engines.trials.validation import validate as validate_engine
+
+            common = of_engine(found, target, draft, text, seed)
+            return [
+                validate_engine(ValidateEngine(**common, gammas=lengths, temperatures=heats), bar)
+            ]
+        return list(
+            validations(
+                Validate(
+                    models=models_of(target, draft),
+                    text=text,
+                    gammas=lengths,
+                    temperatures=heats,
+                    seed=seed,
+                ),
+                bar,
+            )
         )
-        return list(validations(request, bar))
 
 
 def observe(*sources: str, gamma: int | None = None) -> Observation:
@@ -127,8 +154,8 @@ def observe(*sources: str, gamma: int | None = None) -> Observation:
 
 
 def traffic(
-    acceptance: AcceptanceKind | OfRuns,
-    cost: CostKind | None = None,
+    acceptance: AcceptanceKind | OfRuns | Profile,
+    cost: CostKind | Profile | None = None,
     *,
     rate: float | Sequence[float],
     prompt_tokens: float,
@@ -174,30 +201,3 @@ def traffic(
             Graphs(),
         )
         return answer(asked.request)
-
-
-def models_of(target: str | None, draft: str | None) -> ModelSettings:
-    """Returns the settings of a pair; None: the embedded model."""
-    from estimator.settings import ModelSettings
-
-    return ModelSettings(target=target, drafts=() if draft is None else (draft,))
-
-
-@contextmanager
-def source_of(prompts: Prompts | None, max_new_tokens: int) -> Iterator[PromptSettings]:
-    """Yields the settings of prompts; a list of texts is a file while they are used."""
-    from estimator.settings import PromptSettings
-    from simulator.numerics.arguments import integer
-
-    integer("max_new_tokens", max_new_tokens, at_least=1)
-    if prompts is None:
-        yield PromptSettings(max_new_tokens=max_new_tokens)
-    elif isinstance(prompts, str | Path):
-        yield PromptSettings(prompts=str(prompts), max_new_tokens=max_new_tokens)
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "prompts.json"
-            file.write_text(json.dumps(list(prompts)), encoding="utf-8")
-            yield PromptSettings(
-                prompts=str(file), num_prompts=len(prompts), max_new_tokens=max_new_tokens
-            )

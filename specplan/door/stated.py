@@ -27,6 +27,7 @@ from specplan.options.runs import parse_run
 
 if TYPE_CHECKING:
     from engines.observing.observation import Observation
+    from estimator.profiles.profile import Profile
     from simulator.acceptance.accepted import Accepted
     from simulator.cost.runs import Run as _Run
 
@@ -101,9 +102,9 @@ def Typical(name: str) -> Published:
     return Published(typical=name)
 
 
-def Recorded(profile: str | Path) -> _Recorded:
-    """Returns the acceptance, and the cost, of a profile that `specplan measure` wrote."""
-    return _Recorded(profile_path=Path(profile))
+def Recorded(profile: str | Path | Profile) -> _Recorded:
+    """Returns the acceptance, and the cost, of a profile: its file, or what `measure` returned."""
+    return _Recorded(profile_path=Path(profile) if isinstance(profile, str) else profile)
 
 
 def Run(

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from specplan.door.running import Prompts, models_of, source_of
+from specplan.door.inputs import (
+    Prompts,
+    engine_of,
+    models_of,
+    of_engine,
+    require_known,
+    source_of,
+)
 from specplan.reports.bar import Bar
 
 if TYPE_CHECKING:
@@ -14,6 +21,23 @@ if TYPE_CHECKING:
     from engines.tuning.tuned import Tuned
 
 __all__ = ["tune"]
+
+
+class SearchOptions(TypedDict, total=False):
+    """How a search ends and what it may do: options of `specplan tune`.
+
+    worth: per cent of speed that a further run must promise; 0.5 if not given.
+    max_runs: most runs at each concurrency, the baseline not counted; 6 if not given.
+    temperature: temperature of the target; 0, greedy, if not given.
+    seed: seed of the texts and of the order of runs.
+    dry_run: whether no run is made, and only the first ones are planned.
+    """
+
+    worth: float
+    max_runs: int
+    temperature: float
+    seed: int
+    dry_run: bool
 
 
 def tune(
@@ -26,6 +50,7 @@ def tune(
     concurrency: Sequence[int] = (1,),
     max_gamma: int = 16,
     output: str | Path | None = None,
+    **search: Unpack[SearchOptions],
 ) -> Tuned:
     """Finds the best draft length on this machine, in few runs: what `specplan tune` does.
 
@@ -36,6 +61,7 @@ def tune(
       concurrency: requests at once; each has a search of its own.
       max_gamma: the largest draft length to run.
       output: file of runs, which a later call continues; None: no file.
+      search: worth, max_runs, temperature, seed, dry_run; see `specplan.door.tuning.SearchOptions`.
 
     Returns:
       the runs in `rows`, the advice in `advised`, one for each concurrency, and the server's flags.
@@ -43,14 +69,15 @@ def tune(
     Raises:
       OSError, ValueError: if a file, a server or a setting cannot be used.
     """
-    from engines.kind import EngineSettings
     from engines.sources import is_live
     from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
     from engines.tuning.tune import tune
     from estimator.settings import SamplingSettings, TimingSettings
     from simulator.numerics.arguments import integer
 
+    require_known(search, SearchOptions)
     integer("max_gamma", max_gamma, at_least=1)
+    integer("max_runs", search.get("max_runs", 1), at_least=1)
     with source_of(prompts, max_new_tokens) as text, Bar("tune", "text") as bar:
         how = Tuning(
             text=text,
@@ -58,6 +85,7 @@ def tune(
             concurrencies=tuple(concurrency),
             max_gamma=max_gamma,
             output=None if output is None else Path(output),
+            **search,
         )
         request: TuneEngine | TuneOwn | TuneServer
         if server is None:
@@ -67,13 +95,7 @@ def tune(
                 raise ValueError(f"target and draft must not be given with the server {server}")
             request = TuneServer(how=how, server=server)
         else:
-            request = TuneEngine(
-                engine=EngineSettings(engine=server, concurrencies=how.concurrencies),
-                text=text,
-                timing=how.timing,
-                seed=how.seed,
-                target=target,
-                drafts=() if draft is None else (draft,),
-                how=how,
-            )
+            engine = engine_of({"engine": server, "concurrency": concurrency})
+            assert engine is not None
+            request = TuneEngine(how=how, **of_engine(engine, target, draft, text, how.seed))
         return tune(request, progress=bar)

@@ -42,7 +42,7 @@ def write_options(
         heading = param.heading if isinstance(param, Option) else None
         line = record if everything else _line(*record)
         parts.setdefault(heading or "Options", []).append(line)
-    for heading in sorted(parts, key=lambda name: name == "Options"):
+    for heading in sorted(parts, key=lambda heading: heading == "Options"):
         with formatter.section(heading):
             formatter.write_dl(parts[heading], col_max=WIDEST_NAME)
 

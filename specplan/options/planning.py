@@ -241,10 +241,10 @@ def requested(
     )
 
 
-def read(path: Path | None) -> Profile | None:
-    """Returns the profile of a file; None without one."""
-    if path is None:
-        return None
+def read(path: Path | Profile | None) -> Profile | None:
+    """Returns the profile of a file, or a profile as it is; None without one."""
+    if not isinstance(path, Path):
+        return path
     from estimator.profiles.profile_file import read_profile
 
     return read_profile(path)

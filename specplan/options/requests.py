@@ -6,6 +6,7 @@ The records name all options that this way reads, by the names of the command's 
 """
 
 import importlib
+import inspect
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
@@ -114,7 +115,8 @@ def function_of(place: str) -> Any:
 
 def records_of(function: Any) -> list[type[Any]]:
     """Returns the records that a way takes, in their order."""
-    return [kind for name, kind in get_type_hints(function).items() if name != "return"]
+    hints = get_type_hints(function)
+    return [hints[name] for name in inspect.signature(function).parameters]
 
 
 def selector(way: str) -> str | None:

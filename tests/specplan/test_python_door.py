@@ -1,18 +1,25 @@
 """`import specplan`: its names, its page, and the same numbers as the commands."""
 
+import ast
+import inspect
 import json
 import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from made_profiles import made_profile
 from metrics_pages import BENCH
 
 import specplan as sp
+from estimator.profiles.profile_file import read_profile, write_profile
+from specplan.door.inputs import EngineOptions
+from specplan.door.tuning import SearchOptions
 from specplan.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -85,6 +92,20 @@ def test_every_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     for block in BLOCKS:
         exec(block, names)
     assert (tmp_path / "plan.png").stat().st_size > 10_000
+
+
+def test_the_calls_that_the_page_does_not_run_fit_the_functions() -> None:
+    text = re.sub(r"```.*?```", "", (ROOT / "docs/python.md").read_text("utf-8"), flags=re.S)
+    lines = re.findall(r"^    ((?:\w+ = )?sp\..*)$", text, re.M)
+    assert len(lines) == 7
+    others = {"engine": EngineOptions, "search": SearchOptions}
+    for call in ast.walk(ast.parse("\n".join(lines))):
+        name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+        if isinstance(call, ast.Call) and name.startswith("sp."):
+            parameters = inspect.signature(getattr(sp, name.removeprefix("sp."))).parameters
+            more = [others[each].__annotations__ for each in parameters if each in others]
+            known = set(parameters).union(*more)
+            assert {each.arg for each in call.keywords} <= known, name
 
 
 @pytest.mark.parametrize(
@@ -208,6 +229,55 @@ def test_measured_validated_and_tuned_with_prompts_in_a_list(tmp_path: Path) -> 
     assert {row.gamma for row in tuned.rows} >= {0, tuned.advised[0].gamma}
 
 
+def test_a_profile_object_is_planned_as_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "profile.json"
+    write_profile(made_profile("small", alpha=0.7, c=0.1), file)
+    profile = read_profile(file)
+    for ours, options in (
+        (sp.plan(profile), []),
+        (sp.plan(sp.Recorded(profile)), []),
+        (sp.plan(profile, sp.Ratio(0.1)), ["--c", "0.1"]),
+    ):
+        assert plain(ours.json()) == printed("plan", "--profile", str(file), *options)
+    assert sp.plan(sp.Iid(0.6), profile).json() == sp.plan(sp.Iid(0.6), sp.Recorded(file)).json()
+    with pytest.raises(ValueError, match="profile must hold costs, got only acceptance"):
+        sp.plan(replace(profile, target_ms={}))
+
+
+def test_a_pair_is_measured_and_validated_on_an_engine() -> None:
+    stated: Any = {"prompts": ["def add(a, b):", "import os\n"], "max_new_tokens": 6}
+    profile = sp.measure(engine="transformers", max_gamma=2, threads=1, **stated)
+    assert profile is not None
+    assert profile.setup.engine == "transformers"
+    assert sp.plan(profile).plan.alpha == profile.alpha.value
+    [found] = sp.validate(engine="transformers", gammas=[2], temperatures=[0], **stated)
+    assert [row.gamma for row in found.rows] == [2]
+    assert found.rows[0].identical_to_target
+
+
+def test_a_tuning_makes_no_more_runs_than_it_may() -> None:
+    stated: Any = {"prompts": ["def add(a, b):", "import os\n"], "max_new_tokens": 6}
+    tuned = sp.tune(max_gamma=8, worth=0.01, max_runs=1, **stated)
+    assert len(tuned.rows) == 2
+    planned = sp.tune(max_gamma=8, dry_run=True, **stated)
+    assert [row.ms_per_token for row in planned.rows] == [None, None]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: sp.measure(engin="vllm"),  # type: ignore[call-arg]
+        lambda: sp.validate(thread=1),  # type: ignore[call-arg]
+        lambda: sp.tune(wort=1),  # type: ignore[call-arg]
+    ],
+)
+def test_an_unknown_keyword_is_a_type_error(make: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"unexpected keyword '(engin|thread|wort)': must be one of"
+    ):
+        make()
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -243,6 +313,10 @@ def test_measured_validated_and_tuned_with_prompts_in_a_list(tmp_path: Path) -> 
         (lambda: sp.measure(max_gamma=0), "max_gamma must be at least 1, got 0"),
         (lambda: sp.validate(max_new_tokens=0), "max_new_tokens must be at least 1, got 0"),
         (lambda: sp.tune(max_gamma=0), "max_gamma must be at least 1, got 0"),
+        (lambda: sp.tune(max_runs=0), "max_runs must be at least 1, got 0"),
+        (lambda: sp.tune(worth=-1), "worth must be above 0 %, got -1"),
+        (lambda: sp.measure(threads=2), "threads must be given with an engine, got none"),
+        (lambda: sp.measure(engine="nope"), "engine must be one of llama.cpp, mlx, .* got nope"),
         (lambda: sp.observe(), "observe needs at least one source, got none"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,9 +13,9 @@ from specplan.options.kinds import Background, CostKind
 
 @dataclass(frozen=True)
 class Profiled:
-    """The file; see the option's help."""
+    """The file, or from Python the profile itself; see the option's help."""
 
-    profile_path: Path | None = option(
+    profile_path: Any = option(
         "--profile",
         type=click.Path(path_type=Path),
         metavar="FILE",
@@ -32,8 +33,9 @@ class OfProfile(Profiled, CostKind):
     def price(self, background: Background) -> tuple[Pricing, ...]:
         profile = background.profile
         if profile is None or profile.cost is None:
+            named = f" {self.profile_path}" if isinstance(self.profile_path, Path) else ""
             raise ValueError(
-                f"profile {self.profile_path} must hold costs, got only acceptance; give them by "
-                "--c, or by --target-ms and --draft-ms"
+                f"profile{named} must hold costs, got only acceptance; give them by --c, or by "
+                "--target-ms and --draft-ms"
             )
         return (Pricing(profile.cost, timed=tuple(profile.improvement_factor)),)
