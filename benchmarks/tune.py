@@ -26,6 +26,7 @@ from engines.tuning.request import TuneEngine, TuneOwn, Tuning
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimingSettings
 from estimator.writing import write_json
 from reference.models.embedded import weights_folder
+from specplan.commands.tune_work import tuned_text
 
 SWEEP = (0, 1, 2, 3, 4, 6, 8, 12, 16)
 # A server for each gamma takes a minute to start.
@@ -85,27 +86,30 @@ def request(engine: str, draft: str, temperature: float, loads: tuple[int, ...])
 
 
 def swept(asked: Any, gammas: tuple[int, ...], wanted: set[int]) -> dict[str, Any]:
-    """Returns the runs of a second sweep, in two passes, and how long a user's own sweep takes."""
-    repeats = asked.how.timing.repeats
-    timing = replace(asked.how.timing, repeats=repeats // 2)
-    fresh = replace(asked, how=replace(asked.how, seed=1000, timing=timing))
+    """Returns the runs of a second sweep, in two passes, and how long a user's own sweep takes.
+
+    All gammas share turns, even of an engine that is tuned by one server after the other: over the
+    minutes of such a sweep, this machine's speed changes by as much as neighbouring gammas differ.
+    """
+    fresh = replace(asked, how=replace(asked.how, seed=1000))
+    if isinstance(asked, TuneEngine):
+        fresh = replace(fresh, engine=replace(asked.engine, servers="together"))
     ready = tuning._own if isinstance(asked, TuneOwn) else tuning._engine
     every = sorted({*gammas, *wanted})
-    began = time.monotonic()
-    passes = []
+    began, passes, seconds = time.monotonic(), [], list[float]()
     with ready(fresh) as (bench, _, _):
-        for number in (0, 1) if bench.how.together else (0,):
-            if not bench.how.together:
-                bench.how = replace(bench.how, timing=asked.how.timing)
+        for number in (0, 1):
             passes.append(bench.measure(every, asked.how.concurrencies, 1000 * number))
-    seconds = (time.monotonic() - began) * len(gammas) / len(every)
-    return {"seconds": seconds, "gammas": gammas, "passes": msgspec.to_builtins(passes)}
+            seconds.append((time.monotonic() - began) * len(gammas) / len(every))
+    # A user would make one pass.
+    return {"seconds": seconds[0], "gammas": gammas, "passes": msgspec.to_builtins(passes)}
 
 
 def measured(asked: Any, gammas: tuple[int, ...]) -> dict[int, Any]:
     """Returns a tuning and its sweep, by load."""
     began = time.monotonic()
     found = tuning.tune(asked)
+    print(tuned_text(found, dry_run=False), flush=True)
     seconds = time.monotonic() - began
     sweep = swept(asked, gammas, {each.gamma for each in found.advised})
     return {

@@ -3,9 +3,10 @@
     python benchmarks/tune_published.py
 
 Each sweep is searched from a prior that is fitted without any row of its source (the owner of the
-repository), as `specplan tune` would with the deployment known. The fits take minutes on one core.
+repository), as `specplan tune` would with the deployment known.
 """
 
+import argparse
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +23,7 @@ from simulator.cost.published_prior import published_prior
 from simulator.cost.runs import Run
 
 
-def session(sweep: dict[int, Row], effects: dict[str, Any]) -> Choice:
+def session(sweep: dict[int, Row], effects: dict[str, Any], worth: float) -> Choice:
     """Returns what a tuning finds that can only run the gammas of a published sweep."""
     first = next(iter(sweep.values()))
     longest = max(sweep)
@@ -32,23 +33,25 @@ def session(sweep: dict[int, Row], effects: dict[str, Any]) -> Choice:
 
     runs: list[Run] = []
     tried: list[int] = []
-    while len(tried) < len(sweep):
-        now = Outlook(runs, first.run.load, longest=longest, worth=0.002, costs=costs)
+    while True:
+        now = Outlook(runs, first.run.load, longest=longest, worth=worth, costs=costs)
         wanted = now.next_gamma
-        if wanted is None:
+        if wanted is None or len(tried) == len(sweep):
             break
         # Where nobody ran a gamma, the nearest one that was published and not yet run.
         left = [each for each in sweep if each not in tried]
         tried.append(min((abs(each - wanted), each) for each in left)[1])
         runs = runs_of([sweep[each] for each in tried])
-    now = Outlook(runs, first.run.load, longest=longest, worth=0.002, costs=costs)
-    ran = [0, *tried]
-    advised = min(ran, key=lambda each: abs(each - now.advice.gamma)) if now.advice.gamma else 0
+    wanted = now.advice.gamma
+    advised = min(tried, key=lambda each: abs(each - wanted)) if wanted > 0 else 0
     return Choice(sweep, advised, len(tried) - 1)
 
 
 def main() -> None:
     """Prints what tunings of published sweeps lose, and their runs, by kind of draft."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worth", type=float, default=0.2, help="per cent, as specplan tune has")
+    worth = parser.parse_args().worth / 100
     rows, _ = read_rows()
     kept = [row for row in rows if row.facts["target"] not in impossible(rows)]
     found: dict[str, list[Choice]] = defaultdict(list)
@@ -57,7 +60,7 @@ def main() -> None:
         first = next(iter(sweep.values()))
         if first.owner not in fitted:
             fitted[first.owner] = fit([row for row in rows if row.owner != first.owner])
-        chosen = session(sweep, fitted[first.owner])
+        chosen = session(sweep, fitted[first.owner], worth)
         for name in ("all", *(["4 gammas or more"] if len(sweep) > 3 else []), first.traits.draft):
             found[name].append(chosen)
     print("| sweeps of | number | mean loss | largest | further runs |\n|---|---|---|---|---|")

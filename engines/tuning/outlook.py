@@ -16,6 +16,8 @@ from simulator.cost.pricing import Pricing
 from simulator.cost.published_prior import vague_prior
 from simulator.cost.runs import Run
 
+# A longer γ is run if the longest one so far is faster than all shorter ones by this share.
+RISING = 0.02
 # From runs to what is known of a server's cost.
 Costs = Callable[[Sequence[Run]], Posterior]
 # A median and its interval.
@@ -66,18 +68,21 @@ class Outlook:
         self._times = token_seconds(acceptance, price, np.arange(1, longest + 1))
         following, tried = self.advice.next_run, {run.gamma for run in own}
         self.next_gamma = None if following is None else following.decisive
+        most = max(tried, default=0)
+        reach = min(max(most + 2, 2 * most), longest)
         if not tried - {0}:
             # Even at low odds: a draft that gains would never be found otherwise.
             self.next_gamma = self.advice.named
         elif planned.most_gamma is not None:
             # Longer drafts promise more than may be advised without a run of one.
-            reach = max(max(tried) + 2, 2 * max(tried))
             means = self._gains.mean[:reach]
             ahead = float(means.max()) - float(means[max(self.advice.named - 1, 0)])
             if ahead >= worth and int(means.argmax()) + 1 not in tried:
                 self.next_gamma = int(means.argmax()) + 1
-        if self.next_gamma is None and self.advice.gamma > max(tried, default=0):
+        if self.next_gamma is None and self.advice.gamma > most:
             self.next_gamma = self.advice.gamma  # nothing beyond the runs is advised unmeasured
+        elif self.next_gamma is None and reach > most and _rising(own):
+            self.next_gamma = reach  # forecasts beyond the runs are less exact than the runs
 
     def milliseconds(self, gamma: int) -> Value:
         """Returns the time of a token at a γ; 0: the baseline."""
@@ -101,6 +106,13 @@ class Outlook:
             gain_probability=self.advice.gain_probability,
             ms_per_token=measured,
         )
+
+
+def _rising(runs: Sequence[Run]) -> bool:
+    """Returns whether the longest γ ran fastest, by RISING over each shorter one."""
+    speeds = {run.gamma: run.length / run.step_seconds for run in runs}
+    last = speeds.pop(max(speeds))
+    return len(speeds) > 1 and last >= (1 + RISING) * max(speeds.values())
 
 
 def _value(law: Forecast, at: int) -> Value:

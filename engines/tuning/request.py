@@ -26,7 +26,7 @@ class Tuning:
     temperature: float = 0.0
     concurrencies: tuple[int, ...] = (1,)
     max_gamma: int = 16
-    worth: float = 0.5
+    worth: float = 0.2
     max_runs: int = 6
     dry_run: bool = False
     output: Path | None = None

@@ -20,7 +20,7 @@ search_options = together(
         "--worth",
         metavar="PERCENT",
         type=float,
-        default=0.5,
+        default=0.2,
         help="End when a further run promises less speed.",
     ),
     command_option(

@@ -9,8 +9,11 @@ from msgspec.structs import replace
 
 from engines.kind import engine_kinds
 from engines.tuning.bench import Bench
+from engines.tuning.outlook import Outlook
 from engines.tuning.search import Search, flags_of
 from engines.tuning.tuned import Tuned, read_tuned
+from simulator.cost.machine import Drafting, LoadPoint
+from simulator.cost.runs import Run
 
 ENGINES = {
     "cheap drafts": MadeEngine(draft=0.02, block=0.05, accepted=0.9),
@@ -47,6 +50,27 @@ def test_the_first_run_is_of_a_draft_even_where_a_loss_is_advised() -> None:
 def test_a_higher_worth_ends_the_search_earlier() -> None:
     runs = [len(searched(ENGINES["dear drafts"], made_tuning(worth=w)).rows) for w in (0.1, 50)]
     assert runs[1] < runs[0]
+
+
+@pytest.mark.parametrize(
+    ("speeds", "following"),
+    [
+        ((1.0, 1.3, 1.45, 1.55), 6),
+        ((1.0, 1.5, 1.4, 1.3), None),
+        ((1.0, 0.7, 0.8), None),
+    ],
+)
+def test_where_the_longest_run_is_fastest_a_longer_one_is_run(
+    speeds: tuple[float, ...], following: int | None
+) -> None:
+    load = LoadPoint(100)
+    runs = [
+        Run(load, 1 / speed, Drafting(gamma) if gamma else None, length, 0.01)
+        for gamma, (speed, length) in enumerate(zip(speeds, (1.0, 1.6, 2.0, 2.3), strict=False))
+    ]
+    # No forecast is worth another run.
+    assert Outlook(runs, load, longest=6, worth=0.05).next_gamma == following
+    assert Outlook(runs, load, longest=len(runs) - 1, worth=0.05).next_gamma is None
 
 
 def test_no_more_runs_are_made_than_allowed() -> None:
