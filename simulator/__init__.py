@@ -1,4 +1,4 @@
-"""Every formula of speculative decoding; depends only on numpy and scipy.
+"""The formulas of speculative decoding; depends only on numpy and scipy.
 
-A number that is out of range, or none at all, is refused with name, rule and value: a ValueError.
+Each function checks its arguments: a ValueError names the argument, the rule and the value.
 """

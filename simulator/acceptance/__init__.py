@@ -1,1 +1,1 @@
-"""How often drafts are accepted: Eq. 1, replay, laws of β, lenience, servers' numbers."""
+"""How often drafted tokens are accepted: Eq. 1, replay of texts, servers' counts, lenience."""

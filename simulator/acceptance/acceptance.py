@@ -1,4 +1,4 @@
-"""Acceptance: how often drafts are accepted. A plan is made from an acceptance and a cost."""
+"""Acceptance: how often drafted tokens are accepted. Acceptance and cost together give a plan."""
 
 from __future__ import annotations
 
@@ -20,129 +20,127 @@ IID_TOLERANCE = 0.05
 
 
 class Acceptance(ABC):
-    """How often drafted tokens are accepted, for any γ.
+    """How often drafted tokens are accepted, for any number γ of drafted tokens per block.
 
-    A subclass states what each emitted token costs. Here every second block is accepted whole:
+    A subclass implements `per_token`. In this example every second block is accepted whole:
 
-        class AllOrNothing(Acceptance):
-            kind, alpha, observed_gamma = "by_position", 0.5, None
-
-            def per_token(self, price, gamma):
-                return price(gamma) / (1 + gamma / 2)
-
-        AllOrNothing().tokens_per_call(4)  # 3.0
+      >>> class AllOrNothing(Acceptance):
+      ...     kind, alpha, observed_gamma = "by_position", 0.5, None
+      ...     def per_token(self, price, gamma):
+      ...         return price(gamma) / (1 + np.asarray(gamma) / 2)
+      >>> float(AllOrNothing().tokens_per_call(4))
+      3.0
     """
 
     @property
     @abstractmethod
     def kind(self) -> Kind:
-        """iid, by_position, replay or tree."""
+        """The kind of acceptance: iid, by_position, replay or tree."""
 
     @property
     @abstractmethod
     def alpha(self) -> float:
-        """The acceptance rate in [0, 1]; what is inferred from counts holds if i.i.d. does."""
+        """The acceptance rate α in [0, 1]. From counts, it assumes i.i.d. acceptances."""
 
     @property
     @abstractmethod
     def observed_gamma(self) -> int | None:
-        """The largest γ that acceptances were observed at; None where a law says them all."""
+        """The largest γ with observed acceptances; None if a formula gives every γ."""
 
     @property
     def most_gamma(self) -> int | None:
-        """The largest γ that may be advised from these observations; None: no such limit."""
+        """The largest γ that may be advised from these observations; None if there is no limit."""
         return None
 
     @property
     def contradictions(self) -> tuple[str, ...]:
-        """Sentences that name counts which do not fit each other."""
+        """Warnings, one sentence each, about counts that contradict each other."""
         return ()
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether blocks that were cut short hide some of it."""
+        """Whether blocks that were cut short make the rates a lower bound."""
         return False
 
     @property
     def tells_iid(self) -> bool:
-        """Whether the observations show if positions are accepted equally often."""
+        """Whether the observations can show that acceptance rates differ by position."""
         return self.kind in ("by_position", "replay") and not self.is_lower_bound
 
     def at_context(self, context: int) -> Acceptance:
-        """Returns the acceptance with so many tokens in the cache; the same unless that is known.
+        """Returns the acceptance at a number of tokens in the cache, at least 0.
 
-        context: at least 0.
+        Returns `self` if the effect of the context is not known.
         """
         return self
 
     @abstractmethod
     def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
-        """Returns the expected price of a text's blocks over its tokens.
+        """Returns the expected price of all blocks of a long text, divided by the text's tokens.
 
         Args:
-          price: cost of a block as a function of the tokens that it drafts. A block drafts fewer
-            than γ near the end of a text or where the drafter proposes nothing.
-          gamma: most tokens that a block drafts, at least 0, shape (...).
+          price: maps the number of tokens that a block drafts to its cost. A block drafts fewer
+            than γ tokens near the end of a text or if the drafter proposes fewer.
+          gamma: largest number of tokens that a block drafts, at least 0, shape (...).
         """
 
     def tokens_per_call(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        """Returns emitted tokens over target calls: block efficiency, E[τ] for long texts."""
+        """Returns emitted tokens per target call in long texts: the block efficiency E[τ]."""
         return np.asarray(1 / self.per_token(_one, gamma))[()]
 
     @property
     def logit_covariance(self) -> NDArray[np.float64]:
-        """Covariance of two errors of the rates: a shift of all logits, a slope by log position.
+        """Covariance of two errors of the rates' logits, shape (2, 2); zero if the rates are exact.
 
-        Shape (2, 2); zero where nothing is in doubt.
+        The first error shifts all logits, the second one grows with the logarithm of the position.
         """
         return np.zeros((2, 2))
 
     def log_lengths(self, gamma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Returns the logarithms of tokens per block, and the covariance that their doubt has.
+        """Returns the logarithms of the mean tokens per block, and the covariance of their errors.
 
-        Here the lengths are exact. An acceptance that rests on evidence overrides this.
+        Lengths are exact here. A subclass with uncertain rates overrides this.
 
         Args:
           gamma: drafted tokens per block, at least 1, shape (n,).
 
         Returns:
-          means of shape (n,), and a covariance of shape (n, n), zero where nothing is in doubt.
+          means of shape (n,), and a covariance of shape (n, n), zero if the lengths are exact.
         """
         lengths = np.atleast_1d(self.tokens_per_call(gamma))
         return np.log(lengths), np.zeros((len(lengths), len(lengths)))
 
     def drafted_per_token(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        """Returns drafted over emitted tokens."""
+        """Returns the number of drafted tokens over the number of emitted tokens."""
         return self.per_token(_length, gamma)
 
     def rejected(self, gamma: int) -> NDArray[np.float64]:
-        """Returns the chance that a block ends by a rejection behind 0, …, γ - 1 accepted tokens.
+        """Returns the probability that a block accepts a tokens and rejects the next, by a.
 
-        Position i is accepted with probability E[τ(i)] - E[τ(i - 1)], for blocks that begin where
-        the blocks of each γ begin.
+        Position i is accepted with probability E[τ(i)] - E[τ(i - 1)].
 
         Args:
           gamma: drafted tokens, at least 1.
 
-        Returns shape (gamma,).
+        Returns shape (gamma,), entry a for a = 0, …, γ - 1.
         """
         stands = np.diff(self.tokens_per_call(np.arange(gamma + 1)), prepend=0.0)
         return np.maximum(stands[:-1] - stands[1:], 0.0)
 
     def seconds_per_token(self, gamma: ArrayLike, cost: Cost) -> NDArray[np.float64]:
-        """Returns the time of an emitted token, drafting and verification included."""
+        """Returns the mean time per emitted token, in the unit of the cost."""
         return self.per_token(cost.block_seconds, gamma)
 
 
 def iid_error(acceptance: Acceptance, *, max_gamma: int) -> tuple[float, int] | None:
-    """Returns how far off tokens per call would be if acceptances were i.i.d., and at which γ.
+    """Returns the largest relative error of tokens per call under i.i.d. acceptance, and its γ.
 
     Args:
-      acceptance: with an alpha that i.i.d. acceptances would have.
-      max_gamma: the largest γ considered, at least 1; none beyond the observed ones is.
+      acceptance: `alpha` is the rate that i.i.d. acceptances would have.
+      max_gamma: the largest γ considered, at least 1; γ that were not observed are left out.
 
     Returns:
-      the relative error of largest size, and its γ; None where observations do not show it.
+      the signed error and its γ; None if the observations cannot show an error.
     """
     if not acceptance.tells_iid:
         return None

@@ -1,4 +1,4 @@
-"""One count of accepted drafts: a log's, a run's, a published one; with its error."""
+"""Counts of accepted tokens from one log, run or publication, with their error."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ _PRINTED = 1e-3
 class Accepted:
     """Counts of drafts at one γ.
 
-    gamma: drafted tokens a block, at least 1.
-    length: tokens a block, the target's own included, in [1, γ + 1].
-    rates: how often positions 1 to γ stood, counting all blocks; empty: not counted.
-    drafts: how many blocks; None: not known.
-    context: tokens in each sequence's cache; None: not known.
-    error: further standard deviation of the logarithm of the length, as where blocks were not
-      counted.
+    gamma: drafted tokens per block, at least 1.
+    length: mean tokens per block, the target's own token included, in [1, γ + 1].
+    rates: share of all blocks that accepted each position, 1 to γ; empty if not counted.
+    drafts: number of blocks; None if not known.
+    context: tokens in each sequence's cache; None if not known.
+    error: additional standard deviation of log(length), for example if blocks were not counted.
     """
 
     gamma: int
@@ -54,21 +53,21 @@ class Accepted:
     def of_rates(
         cls, rates: ArrayLike, *, drafts: float | None = None, context: int | None = None
     ) -> Accepted:
-        """Returns the count of unconditional rates by position, shape (γ,)."""
+        """Returns counts made from unconditional rates by position, shape (γ,)."""
         conditional_acceptance(rates)
         listed = tuple(np.asarray(rates, dtype=np.float64).tolist())
         return cls(len(listed), 1 + sum(listed), listed, drafts, context)
 
     @classmethod
     def of_fraction(cls, fraction: float, gamma: int, drafted: float | None = None) -> Accepted:
-        """Returns the count of accepted over drafted tokens, all blocks of γ tokens.
+        """Returns counts made from the fraction of drafted tokens that were accepted.
 
-        A number of drafted tokens that γ does not divide shows that some blocks were shorter: then
-        the number of blocks is in doubt.
+        If γ does not divide the number of drafted tokens, some blocks were shorter, and the number
+        of blocks is uncertain.
 
         Args:
-          fraction: in [0, 1].
-          drafted: tokens; None: not known.
+          fraction: accepted over drafted tokens, in [0, 1].
+          drafted: number of drafted tokens; None if not known.
         """
         if drafted is None or drafted % gamma == 0:
             drafts = None if drafted is None else drafted / gamma
@@ -78,34 +77,34 @@ class Accepted:
 
     @classmethod
     def of_calls(cls, accepted: float, calls: float, gamma: int, error: float = 0.0) -> Accepted:
-        """Returns the count of accepted tokens in so many blocks.
+        """Returns counts made from a number of accepted tokens and a number of blocks (`calls`).
 
-        calls: blocks; error: standard deviation of the logarithm of their number.
+        error: standard deviation of the logarithm of the number of blocks.
         """
         length = 1 + accepted / calls
         return cls(gamma, length, drafts=calls, error=error * (1 - 1 / length))
 
     @property
     def weight(self) -> float:
-        """How many blocks it counts for."""
+        """Number of blocks, as a weight; USUAL_DRAFTS if it is not known."""
         return USUAL_DRAFTS if self.drafts is None else max(self.drafts, 1.0)
 
     @property
     def gammas(self) -> NDArray[np.int64]:
-        """The γ whose lengths it has: all up to its own where positions were counted."""
+        """Each γ with a known mean length: 1 to `gamma` if positions were counted, else `gamma`."""
         return np.arange(1, self.gamma + 1) if self.rates else np.array([self.gamma])
 
     @property
     def logs(self) -> NDArray[np.float64]:
-        """Logarithms of those lengths."""
+        """Logarithm of the mean tokens per block at each of `gammas`."""
         lengths = 1 + np.cumsum(self.rates) if self.rates else np.array([self.length])
         return np.asarray(np.log(lengths))
 
     def noise(self) -> NDArray[np.float64]:
-        """Returns the covariance of those logarithms by the number of blocks.
+        """Returns the sampling covariance of `logs`, given the number of blocks.
 
-        The first min(N, γ) positions of a block are accepted. E[min(N, i) min(N, j)] is the sum
-        of P(N >= max(k, l)) over k <= i and l <= j. Rates not counted are taken as equal.
+        A block accepts N tokens. E[min(N, i) min(N, j)] is the sum of P(N >= max(k, l)) over k <= i
+        and l <= j. Rates that were not counted are taken as equal.
         """
         rates = np.array(self.rates)
         if not self.rates:
@@ -124,10 +123,10 @@ class Accepted:
 
 
 def unknown_calls(drafted: float, gamma: int) -> tuple[int, float]:
-    """Returns a likely number of blocks of 1 to γ tokens, and the deviation of its logarithm.
+    """Returns a likely number of blocks, and the standard deviation of its logarithm.
 
-    Blocks are at least drafted / γ and at most as many as tokens; the logarithm of their number is
-    taken as uniform between.
+    Each block drafted 1 to γ tokens. The logarithm of the number of blocks is taken as uniform
+    between log(drafted / γ) and log(drafted).
     """
     least, most = max(drafted / gamma, 1.0), max(drafted, 1.0)
     return max(1, round(math.sqrt(least * most))), math.log(most / least) / math.sqrt(12)

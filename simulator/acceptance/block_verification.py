@@ -1,21 +1,19 @@
-"""Block verification: how much of a draft is accepted when it is judged as a whole.
+"""Block verification: acceptance probabilities when a draft is verified as a whole.
 
-Sun et al. 2024 ("Block verification accelerates speculative decoding"), Algorithm 2. After i
-drafted tokens X the share of the target that is left is
+Sun et al. 2024 ("Block verification accelerates speculative decoding"), Algorithm 2. For a draft X,
 
     s_0 = 1,    s_i = min(1, s_{i-1} p_i(X_i) / q_i(X_i)),
 
-and at least i of the drafted tokens are accepted with probability s_i. Token by token, the
-probability is the product of min(1, p/q), which is never larger.
+and at least i drafted tokens are accepted with probability s_i. Token-by-token verification has the
+product of min(1, p/q) instead, which is never larger.
 
-So a recorded text x shows how often its tokens are accepted, with no assumption: x_1, …, x_i are
-drafted and accepted with probability q(x_1…x_i) s_i, and the target emits them with probability
-p(x_1…x_i). Hence, given the text, at least i are accepted with probability
+A recorded text x shows its acceptance without any assumption. The draft proposes x_1, …, x_i and
+has them accepted with probability q(x_1…x_i) s_i; the target emits them with probability
+p(x_1…x_i). Given the text, at least i tokens are therefore accepted with probability
 
-    w_i = q(x_1…x_i) s_i / p(x_1…x_i) = min(1, min over j <= i of Π_{k<=j} q_k(x_k) / p_k(x_k)):
+    w_i = q(x_1…x_i) s_i / p(x_1…x_i) = min(1, min over j <= i of Π_{k<=j} q_k(x_k) / p_k(x_k)),
 
-the running minimum of the likelihood ratio, where accepting one by one has the product of
-min(1, q/p). And w_{i+1} / w_i takes the place of an acceptance in replay.
+the running minimum of the likelihood ratio. Replay uses w_{i+1} / w_i as acceptance probability.
 """
 
 import numpy as np
@@ -25,17 +23,17 @@ from simulator.numerics.arguments import integer, non_negative
 
 
 def block_acceptance(ratio: ArrayLike, max_gamma: int) -> NDArray[np.float64]:
-    """Returns the probability that each token of the text is accepted once its block's earlier are.
+    """Returns each token's acceptance probability if its block's earlier tokens are accepted.
 
     Args:
-      ratio: q(x)/p(x) of the text's tokens, at least 0: shape (N,) where the draft's law depends
-        only on the text before; shape (N, K) where it depends on the block, entry (t, k) being
-        for position t + k of the block that begins at t. For a one-hot q, it may be cut to 1.
-      max_gamma: the longest draft of interest, at least 1; at most K.
+      ratio: q(x)/p(x) of the text's tokens, at least 0. Shape (N,) if the draft's distribution
+        depends only on the text before; shape (N, K) if it depends on the block, entry (t, k) for
+        position t + k of the block that begins at t. A one-hot q may be cut to 1.
+      max_gamma: the longest draft, at least 1 and at most K.
 
     Returns:
-      shape (N, max_gamma), entry (t, k) for position t + k of the block that begins at t: what
-      replay (`simulator.acceptance.replay`) takes. 0 beyond the text.
+      shape (N, max_gamma), entry (t, k) for position t + k of the block that begins at t, 0 after
+      the text's end: an input of `simulator.acceptance.replay`.
     """
     given = non_negative("ratio", ratio)
     length = integer("max_gamma", max_gamma, at_least=1)

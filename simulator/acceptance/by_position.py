@@ -1,4 +1,4 @@
-"""Rates by position, as servers print them: how often positions 1, 2, … are accepted."""
+"""Acceptance rates by position, as servers print them: how often 1, 2, … tokens are accepted."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ CUT_SHORT = 0.01
 
 @dataclass(frozen=True, slots=True)
 class ByPosition(Acceptance):
-    """Blocks in which position i has its own acceptance rate, once all earlier ones are accepted.
+    """Position i of a block has its own acceptance rate r_i, once all earlier ones are accepted.
 
         E[τ(γ)] = 1 + Σ_{i≤γ} r_1 … r_i
 
-    Rates counted at one γ are taken to hold at a smaller one, though its blocks begin elsewhere,
-    and the last of them at positions beyond; texts are long.
+    Rates are taken to hold at every γ. Further positions have the last rate. Texts are long.
 
     conditional: r_1, …, r_γ, each in [0, 1], at least one.
-    cut_short: the share in [0, 1] of positions that the counted blocks left undrafted, as where
-      texts end: there they count as not accepted.
+    cut_short: share in [0, 1] of positions that the counted blocks did not draft, for example near
+      the ends of texts. The rates count these positions as not accepted.
     """
 
     conditional: tuple[float, ...]
@@ -45,12 +44,12 @@ class ByPosition(Acceptance):
 
     @property
     def unconditional(self) -> tuple[float, ...]:
-        """How often each position is accepted, counting all blocks; shape (γ,)."""
+        """Share of all blocks that accept each position, shape (γ,)."""
         return tuple(np.cumprod(self.conditional).tolist())
 
     @property
     def alpha(self) -> float:
-        """The α of largest likelihood if i.i.d.: accepted / (accepted + rejected blocks)."""
+        """The maximum-likelihood i.i.d. rate α: accepted / (accepted + rejected blocks)."""
         rates = self.unconditional
         accepted = sum(rates)
         return accepted / (accepted + 1 - rates[-1])

@@ -1,8 +1,8 @@
-"""From the numbers that servers print to α and back; all of it under the i.i.d. assumption.
+"""Converts the numbers that servers print to α and back, assuming i.i.d. acceptance.
 
-Most servers call accepted over drafted tokens the acceptance rate: it falls with γ and is not
-α. The α that these functions infer from counts equals E[β] only where the β of all positions are
-independent and alike (Leviathan et al. 2023, §3.1), so it is called alpha_iid elsewhere.
+Most servers call accepted over drafted tokens the acceptance rate. That number falls with γ and is
+not α. An α inferred from counts equals E[β] only if the β of all positions are independent and
+identically distributed (Leviathan et al. 2023, §3.1). Elsewhere it is called alpha_iid.
 """
 
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ from simulator.numerics.bisection import bisect
 def accepted_fraction(
     alpha: NDArray[np.float64], gamma: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Returns accepted over drafted tokens, (α + … + α^γ) / γ, for arrays already checked."""
+    """Returns accepted over drafted tokens, (α + … + α^γ) / γ, without checking the arrays."""
     return accepted_formula(alpha, gamma) / gamma
 
 
 def alpha_from_accepted_fraction(fraction: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
-    """Returns the α of which accepted_fraction(α, γ) is the given fraction.
+    """Returns the α at which accepted_fraction(α, γ) equals the given fraction.
 
     Args:
       fraction: accepted over drafted tokens, in [0, 1], shape (...).
@@ -45,7 +45,7 @@ def alpha_from_accepted_fraction(fraction: ArrayLike, gamma: ArrayLike) -> NDArr
 def alpha_from_block_efficiency(
     block_efficiency: ArrayLike, gamma: ArrayLike
 ) -> NDArray[np.float64]:
-    """Returns the α of which expected_tokens(α, γ) is the given block efficiency.
+    """Returns the α at which expected_tokens(α, γ) equals the given block efficiency.
 
     Args:
       block_efficiency: emitted tokens per target call, in [1, γ + 1], shape (...).
@@ -64,11 +64,10 @@ def alpha_from_block_efficiency(
 
 
 def conditional_acceptance(position_acceptance: ArrayLike) -> NDArray[np.float64]:
-    """Returns how often each position is accepted once all before it were: α at each, if i.i.d.
+    """Returns each position's acceptance rate given that all earlier positions were accepted.
 
     Args:
-      position_acceptance: unconditional rates of positions 1, 2, …, shape (..., gamma), none
-        above the one before it.
+      position_acceptance: unconditional rates of positions 1, 2, …, shape (..., gamma), not rising.
 
     Returns shape (..., gamma); NaN after a position that was never accepted.
     """
@@ -95,15 +94,15 @@ def _alpha_of_fraction(
 
 
 def interpolated_alpha(alpha_by_lenience: Mapping[float, float], *, lenience: float) -> float:
-    """Returns α(l) between the leniences at which it was measured.
+    """Returns α(l) at a lenience l between the leniences at which it was measured.
 
         α(l) = E[Σ min(p/l, q)]               (Leviathan et al. 2023, A.5)
 
-    Linear in 1/l between its two neighbours; as α(l) is concave in 1/l, never too high.
+    The interpolation is linear in 1/l. α(l) is concave in 1/l, so the result is never too high.
 
     Args:
       alpha_by_lenience: measured α(l) by l, at least one.
-      lenience: l, between the smallest and the largest of these.
+      lenience: l, between the smallest and the largest measured lenience.
     """
     if not alpha_by_lenience:
         raise ValueError("alpha_by_lenience must have at least one lenience, got none")

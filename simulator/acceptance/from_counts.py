@@ -1,9 +1,9 @@
-"""Acceptance from all that was counted: rates by position, lengths, at one context or several.
+"""Acceptance estimated from counts: rates by position or mean lengths, at one or several contexts.
 
-Rates that were counted are used as they are. At all other positions the logits of rates have the
-law of their kind of draft (`rate_prior`), given what was counted. Doubt has two parts: the counts'
-own, and at positions that were not counted the law's. Lengths that contradict each other
-(`length_steps`) are kept at their own γ, and beyond them move the law by no more than their noise.
+Counted rates are used unchanged. At other positions the logits of the rates follow the prior of the
+kind of draft (`rate_prior`), updated by the counts. Errors of counted positions come from the
+counts, errors of other positions from the prior. Lengths that contradict each other
+(`length_steps`) are used at their own γ; they hardly move the rates of longer drafts.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ _DOUBTED = 0.01
 
 @dataclass(frozen=True, slots=True)
 class FromCounts(ByPosition):
-    """Rates by position from counts, with their doubt.
+    """Rates by position estimated from counts, with their errors.
 
-    rate: α that i.i.d. acceptances would have.
-    covariance: doubt of the logits of the rates and of their change with the logarithm of the
-      context, shape (LONGEST + 1, LONGEST + 1).
-    observed, most: the largest γ that was counted, and the largest that may be advised.
-    positions: how many positions were counted; 0: only lengths were.
-    lengths: tokens a block by γ, counted without positions: they go before the rates' own.
+    rate: α if acceptances were i.i.d.
+    covariance: covariance of the rates' logits and of `change`, shape (LONGEST + 1, LONGEST + 1).
+    observed, most: the largest γ that was counted, and the largest γ that may be advised.
+    positions: number of counted positions; 0 if only lengths were counted.
+    lengths: pairs of a γ and its counted mean tokens per block, used in place of what the rates
+      give.
     change: change of the logits per unit of the logarithm of the context.
-    origin: mean logarithm of the counted contexts; None: fewer than two were counted.
-    away: distance of the logarithm of this context from origin.
-    unfitting: sentences that name counts which do not fit the others.
+    origin: mean logarithm of the counted contexts; None if fewer than two contexts were counted.
+    away: logarithm of this context, minus `origin`.
+    unfitting: warnings, one for each count that does not fit the others.
     """
 
     rate: float = field(kw_only=True)
@@ -128,14 +128,15 @@ def from_counts(
     elsewhere: float = 0.0,
     prior: RatePrior | None = None,
 ) -> FromCounts:
-    """Returns the acceptance that all counts give together.
+    """Returns the acceptance estimated from all counts together.
 
     Args:
-      counted: may be empty: then the law of the kind, and α of its first position.
-      kind: the draft's, as `rate_prior` knows it; None: not known.
-      elsewhere: standard deviation of a change of all logits between what was counted and what
-        will be served, as from one workload to another.
-      prior: in place of the kind's own.
+      counted: the counts. Without any, the rates are the prior's.
+      kind: kind of draft, which selects the prior (`rate_prior`); None if not known.
+      cut_short: share in [0, 1] of positions that the counted blocks did not draft.
+      elsewhere: standard deviation of a common change of all logits on the requests to be served,
+        for example another workload.
+      prior: replaces the prior of the kind.
     """
     mean, covariance = (rate_prior(kind) if prior is None else prior).law(LONGEST)
     law = np.zeros((LONGEST + 1, LONGEST + 1))
@@ -179,7 +180,7 @@ def from_counts(
 
 
 def _pooled(counted: Sequence[Accepted]) -> NDArray[np.float64]:
-    """Returns conditional rates of the positions that were counted, all blocks together."""
+    """Returns the conditional rates of counted positions, pooled over all counts."""
     longest = max((len(each.rates) for each in counted), default=0)
     stood, reached = np.zeros(longest), np.zeros(longest)
     for each in counted:
@@ -190,7 +191,7 @@ def _pooled(counted: Sequence[Accepted]) -> NDArray[np.float64]:
 
 
 def _lengths(counted: Sequence[Accepted]) -> dict[int, float]:
-    """Returns mean lengths by γ, of the counts without positions."""
+    """Returns the mean tokens per block by γ, from the counts without rates by position."""
     by_gamma: dict[int, list[Accepted]] = defaultdict(list)
     for each in counted:
         if not each.rates:
@@ -204,7 +205,7 @@ def _lengths(counted: Sequence[Accepted]) -> dict[int, float]:
 def _alpha(
     rates: NDArray[np.float64], known: int, observed: int, lengths: dict[int, float]
 ) -> float:
-    """Returns α if i.i.d.: the likeliest of counted positions, else the longest length's own."""
+    """Returns the i.i.d. α: from counted positions, else from the length at the largest γ."""
     if known == 0 and lengths:
         gamma = max(lengths)
         return float(alpha_from_block_efficiency(lengths[gamma], gamma))
@@ -215,7 +216,7 @@ def _alpha(
 def _unfitting(
     counted: Sequence[Accepted], off: NDArray[np.float64], logs: NDArray[np.float64]
 ) -> tuple[str, ...]:
-    """Returns a sentence for each count that contradicts the others."""
+    """Returns a warning for each count that contradicts the other counts."""
     ends = np.cumsum([len(each.gammas) for each in counted]) - 1
     return tuple(
         f"{each.length:.3g} tokens per call at gamma {each.gamma} do not fit the other counts, "
@@ -226,7 +227,7 @@ def _unfitting(
 
 
 def _blocks(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Returns a matrix with these along its diagonal."""
+    """Returns a block-diagonal matrix of the given square matrices."""
     ends = np.cumsum([0, *map(len, parts)])
     whole = np.zeros((ends[-1], ends[-1]))
     for first, last, part in zip(ends, ends[1:], parts, strict=False):

@@ -1,4 +1,4 @@
-"""Acceptances that are independent and alike: Eq. 1 of Leviathan et al. 2023."""
+"""Independent, identically distributed acceptances: Eq. 1 of Leviathan et al. 2023."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ from simulator.numerics.arguments import integers, probability
 
 @dataclass(frozen=True, slots=True)
 class Iid(Acceptance):
-    """Accepts each drafted token with probability α; long texts (Leviathan et al. 2023, §3.1).
+    """Each drafted token is accepted with probability α (Leviathan et al. 2023, §3.1).
 
     rate: α in [0, 1].
-    counted_at: the largest γ of the drafts that it was counted on; None: a law says them all.
+    counted_at: the largest γ of the counted drafts; None if α was not counted.
     """
 
     rate: float

@@ -1,4 +1,4 @@
-"""Checks mean lengths at several γ: no position can add more tokens than one before it."""
+"""Checks mean lengths at several γ: each further position must add fewer tokens."""
 
 from collections.abc import Mapping
 
@@ -15,10 +15,10 @@ _MOST_RISE = 3.0
 
 
 def rising(lengths: Mapping[int, float]) -> tuple[str, ...]:
-    """Returns a sentence for each length that cannot follow the shorter ones, or hardly can.
+    """Returns a warning for each mean length that is too large for the lengths at smaller γ.
 
-    Position k adds P(positions 1 to k are accepted) tokens, which falls with k. So the tokens that
-    each further position adds must fall, too, if all lengths are of the same requests.
+    Position k adds P(positions 1 to k are accepted) tokens per block, which falls with k, if all
+    lengths were counted on the same requests.
 
     Args:
       lengths: tokens per target call by γ, the target's own token included.

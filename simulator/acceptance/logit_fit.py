@@ -1,4 +1,4 @@
-"""The most probable logits of rates by position, given lengths and a normal law before them."""
+"""Fits the logits of acceptance rates by position to measured lengths, under a normal prior."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def most_probable(
     measured: NDArray[np.float64],
     noise: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Returns the most probable logits, and their change by context, by damped Gauss and Newton."""
+    """Returns the most probable logits and their change with context, by damped Gauss-Newton."""
     root = np.linalg.cholesky(law + LEAST * np.eye(len(law)))
     weigh = np.linalg.inv(np.linalg.cholesky(noise))
     own = np.zeros(len(law))
@@ -48,7 +48,7 @@ def most_probable(
 def log_lengths_of(
     found: NDArray[np.float64], data: Placed
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the logarithms of all lengths that were counted, and their derivatives."""
+    """Returns the logarithms of all modelled lengths, and their derivatives by the parameters."""
     logs, slopes = [np.zeros(0)], [np.zeros((0, len(found)))]
     for counted, away in data:
         rates = rates_of(found[:-1] + away * found[-1])
@@ -60,7 +60,7 @@ def log_lengths_of(
 
 
 def length_slopes(rates: NDArray[np.float64], gammas: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Returns derivatives of the logarithms of lengths by the logits, a row for each γ."""
+    """Returns the derivatives of log lengths by the logits of `rates`, one row for each γ."""
     stands = np.cumprod(rates)
     total = np.cumsum(stands)
     before = total - stands

@@ -1,4 +1,4 @@
-"""How drafts of a kind are usually accepted by position: the law before any count.
+"""Prior distribution of acceptance rates by position, for each kind of draft.
 
 `benchmarks/published_lengths.py --fit` writes rate_priors.json from published lengths.
 """
@@ -19,13 +19,13 @@ _STEADY = ("model", "n-gram")
 
 @dataclass(frozen=True, slots=True)
 class RatePrior:
-    """A normal law of the logits of rates by position, each rate given that all before it stood.
+    """Normal prior of the logits of the rates r_i, each given that earlier positions are accepted.
 
         logit r_i = a + b · log i + w(log i) + u_i
 
     first, change: means of a and b.
-    covariance: doubt of a and b, shape (2, 2).
-    walk: w is a Brownian motion from 0 at i = 1; its standard deviation where log i is 1.
+    covariance: covariance of a and b, shape (2, 2).
+    walk: standard deviation of w at log i = 1; w is a Brownian motion that starts at i = 1.
     own: standard deviation of each u_i.
     """
 
@@ -45,11 +45,11 @@ class RatePrior:
 
 
 def rate_prior(kind: str | None, *, fitted: dict[str, Any] | None = None) -> RatePrior:
-    """Returns the law of a kind of draft.
+    """Returns the prior of a kind of draft.
 
     Args:
-      kind: as `simulator.cost.published_prior.DRAFTS`; None, or one without data: of all together.
-      fitted: by kind, "all" included; None: the package's own.
+      kind: a name of `simulator.cost.published_prior.DRAFTS`; otherwise the prior of all kinds.
+      fitted: priors by kind, "all" included; None: the priors of the package.
     """
     known = _published() if fitted is None else fitted
     found = known["kinds"].get(kind, known["kinds"]["all"])
@@ -63,9 +63,9 @@ def workload_spread() -> float:
 
 
 def most_gamma(kind: str | None, observed: int) -> int:
-    """Returns the largest γ that drafts seen up to γ `observed` may be advised to take.
+    """Returns the largest γ that may be advised if drafts were observed up to γ `observed`.
 
-    Two more for heads and unknown kinds; for draft models and copies twice as many, if more.
+    It is `observed` + 2; for draft models and copies it is 2 · `observed` where that is larger.
     """
     return max(observed + 2, 2 * observed if kind in _STEADY else 0)
 

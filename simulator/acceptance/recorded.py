@@ -1,4 +1,4 @@
-"""Acceptance recorded along texts: replay (`replay.py`) as an acceptance to plan with."""
+"""Acceptance from replayed texts (`replay.py`), as an input of plans."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ _STEP = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Recorded(Acceptance):
-    """The acceptance found by replaying recorded texts, for each γ up to the largest replayed.
+    """Acceptance found by replaying recorded texts, for each γ up to the largest replayed one.
 
-    rate: α, the mean of β along the texts, in [0, 1].
-    blocks: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens for each token
-      of the texts (`replay.Replay.blocks`, summed over texts), shape (γ + 1,).
+    rate: α, the mean of β over the texts' positions, in [0, 1].
+    blocks: maps γ = 1, 2, … to the expected number of blocks that draft 0, …, γ tokens, per token
+      of the texts (`replay.Replay.blocks` summed over texts), shape (γ + 1,).
     error: standard deviation of the logit of α between sets of prompts; all rates share it.
     """
 
@@ -72,10 +72,10 @@ class Recorded(Acceptance):
         return np.log(self.tokens_per_call(gammas)), np.outer(slopes, slopes)
 
     def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
-        """Returns the expected price of blocks for each token; beyond the replayed γ, extrapolated.
+        """Returns the expected price of blocks per token, extrapolated above the last replayed γ.
 
-        There blocks draft as few tokens as before where they drafted fewer than the longest
-        replayed. The other blocks grow, and their drafts are accepted, at the rates seen last.
+        There, blocks that drafted fewer tokens than the largest replayed γ stay as they are. The
+        other blocks grow and are accepted at the last observed rates.
         """
         lengths = integers("gamma", gamma)
         total = np.empty(lengths.shape)
@@ -90,14 +90,13 @@ class Recorded(Acceptance):
         return total[()]
 
     def _beyond(self, gamma: int) -> NDArray[np.float64]:
-        """Returns the expected blocks for each token that draft 0, …, γ tokens.
+        """Returns the expected number of blocks that draft 0, …, γ tokens, per token, where γ > G.
 
-        A block that drafts position j had room for it: a share h of the blocks with room for j - 1,
-        with R_j the share of all blocks. A share a of these accepts it. So
+        R_j is the share of blocks that draft position j, S_j the share that drafts and accepts it:
 
             E[τ(γ)] = 1 + Σ_{j≤γ} R_j S_j,   R_j = R_{j-1} h,   S_j = S_{j-1} a     (j > G)
 
-        G the largest γ replayed, h = R_G / R_{G-1}, and a the mean rate over its last half.
+        G is the largest replayed γ, h = R_G / R_{G-1}, and a the mean rate over positions G/2 to G.
         """
         last = len(self.blocks)
         tokens = np.array([1.0, *(1 / sum(row) for row in self.blocks.values())])

@@ -1,17 +1,17 @@
-"""Replay: the mean cost of decoding a recorded text, for any γ, with no i.i.d. assumption.
+"""Replay: the expected cost of decoding a recorded text, for any γ, without an i.i.d. assumption.
 
-Given a text sampled from the target, Algorithm 1 of Leviathan et al. 2023 accepts a drafted
-position with probability a = min(1, q(x)/p(x)), x being the text's own token there, independently
-of other positions. So block starts are a Markov chain over positions that only moves forward, and
-every expected cost is a sum over the probability v(t) that a block begins at position t:
+For a text sampled from the target, Algorithm 1 of Leviathan et al. 2023 accepts a drafted position
+with probability a = min(1, q(x)/p(x)), x being the text's token there, independently of other
+positions. Block starts are therefore a Markov chain that moves forward through the text. Each
+expected cost is a sum over the probability v(t) that a block begins at position t:
 
     v(0) = 1,   v(t') = Σ_t v(t) P(t → t')
     P(t → t+k+1) = a_{t,0} … a_{t,k-1} (1 - a_{t,k}) for k < g
     P(t → t+g+1) = a_{t,0} … a_{t,g-1}
 
-where g = min(γ, limit - t - 1) tokens are drafted, one position being left for the target's own
-token. This is a triangular system with γ + 1 bands. At temperature 0, where a is 0 or 1, every
-count is exact.
+where g = min(γ, limit - t - 1) tokens are drafted; one position is left for the target's own token.
+This is a triangular system with γ + 1 bands. At temperature 0, where a is 0 or 1, every count is
+exact.
 """
 
 import numpy as np
@@ -22,23 +22,24 @@ from simulator.numerics.arguments import integer, integers, probability
 
 
 class Replay:
-    """A recorded text, to be decoded with blocks of any γ."""
+    """A recorded text that can be decoded with blocks of any γ."""
 
     def __init__(
         self, acceptance: ArrayLike, *, limit: int | None = None, drafted: ArrayLike | None = None
     ) -> None:
-        """Takes a text of N positions.
+        """Stores a text of N positions.
 
         Args:
           acceptance: probability in [0, 1] that the text's token is accepted if drafted. Shape (N,)
-            where the draft's law depends only on the text before; shape (N, K) where it depends on
-            the block, entry (t, k) being for position t + k of the block that begins at t. Entries
-            beyond the text or the draft are not read.
-          limit: the decoder's max_new_tokens, at least N; without it N. A text that ended before
-            its limit goes on drafting to the limit, though nothing beyond N is emitted or costs a
+            if the draft's distribution depends only on the text before; shape (N, K) if it depends
+            on the block, entry (t, k) for position t + k of the block that begins at t. Entries
+            after the text's or the draft's end are not read.
+          limit: the decoder's max_new_tokens, at least N; default N. If a text ended before its
+            limit, blocks still draft up to the limit; tokens after N are not emitted and cost no
             call.
-          drafted: how many tokens the drafter proposes when a block begins at each position, shape
-            (N,), where that may be fewer than γ (a prompt lookup without a match: 0).
+          drafted: most tokens that the drafter proposes in a block that begins at each position,
+            shape (N,), for drafters that may propose fewer than γ (prompt lookup without a match:
+            0).
         """
         rates = np.asarray(acceptance, dtype=np.float64)
         if rates.ndim not in (1, 2) or len(rates) == 0:
@@ -59,15 +60,15 @@ class Replay:
             self._room = np.minimum(self._room, proposed)
 
     def lengths(self, gamma: int) -> NDArray[np.int64]:
-        """Returns how many tokens a block drafts when it begins at each position, shape (N,).
+        """Returns how many tokens a block drafts if it begins at each position, shape (N,).
 
-        The smallest of gamma, at least 0, the number of proposed tokens, and the tokens that can
-        still be emitted in addition to the target's own.
+        This is the smallest of gamma (at least 0), the number of proposed tokens, and the number of
+        tokens that the limit leaves besides the target's own token.
         """
         return np.minimum(self._room, integer("gamma", gamma))
 
     def starts(self, gamma: int) -> NDArray[np.float64]:
-        """Returns the probability that a block begins at each position; shape (N,), 1 at first."""
+        """Returns the probability that a block begins at each position, shape (N,)."""
         # Imported here because it takes longer than all other formulas together.
         from scipy.linalg.lapack import dtbtrs
 
@@ -81,14 +82,14 @@ class Replay:
     def blocks(self, gamma: int) -> NDArray[np.float64]:
         """Returns the expected number of blocks that draft 0, …, gamma tokens, shape (gamma + 1,).
 
-        Any price of blocks follows from these numbers: their sum is the number of target calls
-        (without the prompt's pass), and the accepted tokens are the text's tokens less the calls.
+        The sum is the number of target calls (without the prompt's pass); the text's tokens minus
+        the calls are the accepted tokens.
         """
         counts = np.bincount(self.lengths(gamma), self.starts(gamma), minlength=gamma + 1)
         return np.asarray(counts, dtype=np.float64)
 
     def positions(self, gamma: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Returns how many blocks accept, and draft, positions 1, …, gamma, as servers count it."""
+        """Returns how many blocks accept, and how many draft, each of positions 1, …, gamma."""
         rates, starts = self._rates, self.starts(gamma)
         # The text ends where its last token is emitted.
         lengths = np.minimum(self.lengths(gamma), np.arange(len(starts))[::-1])
@@ -101,7 +102,7 @@ class Replay:
         return accepted, offered
 
     def calls(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        """Returns the expected number of target calls, shape (...) of gamma: a replay for each."""
+        """Returns the expected number of target calls for each γ, in the shape of gamma."""
         gammas = integers("gamma", gamma)
         calls = np.empty(gammas.shape)
         for index, value in np.ndenumerate(gammas):
@@ -109,15 +110,15 @@ class Replay:
         return calls[()]
 
     def seconds(self, gamma: int, cost: Cost) -> float:
-        """Returns the expected time of decoding the text, each block priced by what it drafts."""
+        """Returns the expected time to decode the text, in the unit of the cost."""
         blocks = self.blocks(gamma)
         return float(blocks @ cost.block_seconds(np.arange(len(blocks))))
 
 
 def _bands(rates: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Returns I - P as LAPACK stores it, transposed: row t' holds column t', its diagonal last.
+    """Returns I - P in LAPACK's transposed band storage: row t' holds column t', diagonal last.
 
-    The diagonal, all ones, is implied and left 0.
+    The diagonal consists of ones. It is implied and stored as 0.
     """
     positions = len(rates)
     # No block reads beyond the text: the token after its draft is the target's own.
@@ -138,7 +139,7 @@ def _bands(rates: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np
 
 
 def _read(rates: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Returns the matrix with one column more than the longest draft and 0 wherever none reads."""
+    """Returns the rates with one further column, and 0 at each position that no block drafts."""
     longest = int(lengths.max())
     if rates.shape[1] < longest:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""How many tokens one call of the target yields: Eq. 1 of Leviathan et al. 2023, and its law."""
+"""Tokens per target call: Eq. 1 of Leviathan et al. 2023."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,10 +23,10 @@ def expected_tokens(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
 
 
 def accepted_formula(alpha: NDArray[np.float64], gamma: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns α + … + α^γ for arrays already checked.
+    """Returns α + … + α^γ without checking the arrays.
 
-    Written as α (1 - α^γ) / (1 - α) with 1 - α^γ from expm1: 1 - α is exact near 1, and the plain
-    difference 1 - α^γ would lose all digits there.
+    The formula is α (1 - α^γ) / (1 - α) with 1 - α^γ from expm1: 1 - α is exact near 1, but the
+    plain difference 1 - α^γ would lose all digits there.
     """
     with np.errstate(divide="ignore", over="ignore"):
         exponent = gamma * np.maximum(np.log(alpha), _LOG_ZERO)
@@ -37,5 +37,5 @@ def accepted_formula(alpha: NDArray[np.float64], gamma: NDArray[np.float64]) -> 
 
 
 def tokens_formula(alpha: NDArray[np.float64], gamma: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns Eq. 1 for arrays already checked."""
+    """Returns the mean tokens per call by Eq. 1, without checking the arrays."""
     return 1 + accepted_formula(alpha, gamma)

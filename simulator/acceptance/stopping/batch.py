@@ -1,7 +1,7 @@
-"""Recorded texts, decoded in a batch whose drafted tokens are verified by rank.
+"""Simulates a batch of recorded texts in which the server verifies drafted tokens by rank.
 
-Sequences of a batch share each pass, so how much of a draft is verified depends on the others. The
-batch is played along the texts: a sequence begins anywhere, and goes on with another text.
+Sequences of a batch share each pass, so the number of verified tokens of one sequence depends on
+the others. A simulated sequence begins at a random position and continues with another text.
 """
 
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ _GROUPS, _FIRST = 10, 5
 
 
 class RankedText(NamedTuple):
-    """A text of N tokens with drafts of at most L tokens from each block start t.
+    """A text of N tokens, with a draft of at most L tokens from each position t.
 
-    accepted: chance that the text's token at t + k is accepted if drafted, given those before;
-      shape (N, L), 0 beyond the text.
-    survival: chance that the draft's own token k is reached and right, as the server estimates it;
-      shape (N, L), not ascending along k.
-    room: most tokens that a block drafts from each start, shape (N,).
+    accepted: probability that the text's token t + k is accepted if drafted and reached; shape (N,
+      L), 0 after the text's end.
+    survival: the server's estimate of the probability that drafted token k is accepted; shape (N,
+      L), not rising along k.
+    room: most tokens that a block drafts from each position, shape (N,).
     """
 
     accepted: NDArray[np.float64]
@@ -39,11 +39,11 @@ class RankedText(NamedTuple):
 
 
 class PlayedBatch(NamedTuple):
-    """The speed of a batch that was played.
+    """The speed of a simulated batch.
 
-    seconds_per_token: time of an emitted token of one sequence.
-    error: standard error of its logarithm.
-    verified_per_call: verified draft tokens of a sequence in a step.
+    seconds_per_token: time per emitted token of one sequence.
+    error: standard error of log(seconds_per_token).
+    verified_per_call: drafted tokens that one step verifies, per sequence.
     """
 
     seconds_per_token: float
@@ -52,13 +52,13 @@ class PlayedBatch(NamedTuple):
 
 
 class RankedTexts:
-    """Texts that a batch decodes, each drafted γ tokens ahead and verified by rank.
+    """Texts that a batch decodes with γ drafted tokens per block, verified by rank.
 
-    longest: the longest draft that was recorded.
+    longest: the longest recorded draft.
     """
 
     def __init__(self, texts: Sequence[RankedText]) -> None:
-        """Takes at least one text, all with drafts of the same length L."""
+        """Stores at least one text; the drafts of all texts have one length L."""
         self.longest = texts[0].survival.shape[1]
         self._accepted = np.concatenate([text.accepted for text in texts])
         self._survival = np.concatenate([text.survival for text in texts])
@@ -76,16 +76,16 @@ class RankedTexts:
         budget: Budget | None,
         generator: np.random.Generator,
     ) -> PlayedBatch:
-        """Returns how fast a batch decodes whose server verifies some of γ drafted tokens.
+        """Returns the speed of a batch if the server verifies only some of the γ drafted tokens.
 
         Args:
-          gamma: from 1 to `longest`.
-          seconds: time of a step by verified tokens of the batch (`ranking.step_seconds`, its
-            drafting added), shape (batch * gamma + 1,).
-          batch: sequences that are decoded together.
-          budget: how the server chooses the number of verified tokens; None: an oracle that
-            knows which tokens will be accepted.
-          generator: draws starts, texts and acceptances.
+          gamma: drafted tokens per block, from 1 to `longest`.
+          seconds: time of a step, drafting included, by number of tokens verified in the batch (see
+            `ranking.step_seconds`), shape (batch * gamma + 1,).
+          batch: sequences decoded together.
+          budget: how the server chooses the number of verified tokens; None simulates an oracle
+            that knows which tokens will be accepted.
+          generator: draws positions, texts and acceptances.
         """
         runs = max(1, TOGETHER // batch)
         place = generator.integers(len(self._room), size=(runs, batch))
@@ -124,11 +124,11 @@ class RankedTexts:
 
 
 def _played(found: NDArray[np.float64], sizes: NDArray[np.int64]) -> PlayedBatch:
-    """Returns the sums over steps as a result, each text with the weight of its tokens.
+    """Returns the result from sums over steps, weighting each text by its number of tokens.
 
-    Sequences begin anywhere, so texts that take many steps for a token come too seldom at first.
+    Without weights, texts that take many steps per token would count too little at first.
 
-    found: time, emitted and verified tokens, and steps, by text, shape (steps, 4, texts).
+    found: sums of time, emitted tokens, verified tokens and steps, shape (steps, 4, texts).
     sizes: tokens of each text, shape (texts,).
     """
     emitted = found[:, 1].sum(axis=0)

@@ -1,4 +1,4 @@
-"""A stopping rule: how sure a draft must be to go on, and what happens to the token that fails."""
+"""A stopping rule: the confidence that a draft needs to go on."""
 
 from __future__ import annotations
 
@@ -16,23 +16,26 @@ COLUMNS: dict[Confidence, int] = {"largest": 0, "largest of ten": 1, "own": 2}
 
 
 class StoppingRule(NamedTuple):
-    """How an engine ends a draft that is no longer sure.
+    """A rule by which an engine ends a draft whose confidence is too low.
 
-    Lossless if the judgement is of the law before the draw, or if the token that fails is kept. A
-    rule that drops a drawn token because of the token's own probability changes the output.
+    A rule is lossless if it reads only the distribution before the draw, or if it keeps the token
+    that fails. A rule that drops a drawn token because of the token's own probability changes the
+    output.
 
-    name: as users write it.
+    name: the rule's name on the command line.
     confidence: the number that is compared with the threshold.
-    keeps: whether the token that fails is verified. A dropped token's draft step is paid, too.
-    builds: the builds that apply the rule.
-    source: where to read it.
+    keeps: whether the failing token is verified. The draft step of a dropped token takes time, too.
+    builds: the engine builds that apply the rule.
+    source: file and lines of the engine's source.
     product: whether the product of all confidences of the block is compared.
-    option: the engine's own option; empty where it has none.
+    option: the engine's own option; empty if it has none.
     calibrated: whether confidences are calibrated on other texts before they are compared.
 
-    Example:
-      >>> RULE.lengths(np.array([[0.9, 0.4, 0.9]]), 0.5)  # of a rule that drops
-      (array([1]), array([2]))
+    Example of a rule that drops the failing token:
+      >>> rule = StoppingRule("least", "largest", keeps=False, builds="all", source="none")
+      >>> verified, paid = rule.lengths(np.array([[0.9, 0.4, 0.9]]), 0.5)
+      >>> verified.tolist(), paid.tolist()
+      ([1], [2])
     """
 
     name: str
@@ -46,19 +49,19 @@ class StoppingRule(NamedTuple):
 
     @property
     def column(self) -> int:
-        """The column of recorded confidences that the rule reads."""
+        """The column of the recorded confidences that the rule reads."""
         return COLUMNS[self.confidence]
 
     def lengths(
         self, sure: NDArray[np.floating], threshold: float
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Returns how many tokens of each draft are verified, and how many steps are paid.
+        """Returns how many tokens of each draft are verified, and how many draft steps it takes.
 
         Args:
-          sure: confidences of the tokens of drafts, in [0, 1], shape (..., L).
-          threshold: in [0, 1]; 0 never stops.
+          sure: confidences of the drafted tokens, in [0, 1], shape (..., L).
+          threshold: smallest confidence with which a draft goes on, in [0, 1]; 0 never stops.
 
-        Returns two arrays of shape (...), in 0..L.
+        Returns two arrays of shape (...), each value from 0 to L.
         """
         least = float(probability("p_min", threshold))
         values = sure.cumprod(axis=-1) if self.product else sure

@@ -1,14 +1,14 @@
-"""Acceptance under a stopping rule: replay of recorded texts whose drafts it ends.
+"""Acceptance under a stopping rule: replays recorded texts with drafts that the rule ends.
 
-Along the text the rule reads the same confidences in every run, so expected calls follow from
-`Replay` with drafts that are as long as the rule lets them be. A draft that has left the text goes
-on by its own path, which decides how many tokens are drafted and verified:
+The rule reads the recorded confidences along the text, so the expected number of calls follows from
+`Replay` with drafts as long as the rule allows. A draft that differs from the text continues on its
+own path, which decides how many tokens are drafted and verified:
 
     E[f(D)] = Σ_t v(t) f(D_t)
 
-v(t) being the chance that a block begins at t, and D_t the length of the draft's own path from t.
-v(t) depends on the text before t only. So a path that is drawn once gives an unbiased estimate, and
-the path of an argmax draft, of which there is one, the exact value.
+v(t) is the probability that a block begins at t, and D_t the length of the draft's own path from t.
+v(t) depends only on the text before t. So one drawn path gives an unbiased estimate, and the only
+path of an argmax draft gives the exact value.
 """
 
 from dataclasses import dataclass, field
@@ -27,14 +27,14 @@ from simulator.numerics.arguments import integer
 
 @dataclass(frozen=True, slots=True)
 class Stopped(Recorded):
-    """Recorded texts, replayed with drafts of at most γ tokens that a rule stops earlier.
+    """Acceptance of recorded texts with drafts of at most γ tokens that a stopping rule may end.
 
-    `blocks` counts blocks by the tokens that they verify.
+    `blocks` counts blocks by the number of tokens that they verify.
 
-    paid: the same by the draft steps that they pay, one more where a token is dropped.
+    paid: acceptance with blocks counted by draft steps: one step more if a token is dropped.
     rule: the stopping rule.
-    p_min: the threshold, in [0, 1].
-    drafted_error: standard error of drafted over emitted tokens, at the largest γ; 0: exact.
+    p_min: the rule's threshold, in [0, 1].
+    drafted_error: standard error of drafted over emitted tokens at the largest γ; 0 if exact.
     """
 
     paid: Recorded = field(kw_only=True)
@@ -52,11 +52,11 @@ class Stopped(Recorded):
 
 
 class StoppedBlocks(NamedTuple):
-    """Expected blocks of a text, by how many tokens they verify and how many draft steps they pay.
+    """Expected blocks of a text, by verified tokens and by draft steps.
 
-    verified, paid: entry g counts the blocks that verify g tokens, or pay g draft steps; shape
-      (gamma + 1,) each, of one sum: the number of target calls.
-    drafted_error: standard error of the number of verified draft tokens; 0 where it is exact.
+    verified, paid: entry g is the number of blocks that verify g tokens, or take g draft steps;
+      shape (gamma + 1,) each. Both sum to the number of target calls.
+    drafted_error: standard error of the number of verified draft tokens; 0 if exact.
     """
 
     verified: NDArray[np.float64]
@@ -64,14 +64,14 @@ class StoppedBlocks(NamedTuple):
     drafted_error: float
 
     def seconds(self, cost: Cost) -> float:
-        """Returns the expected time of decoding the text."""
+        """Returns the expected time to decode the text."""
         counts = np.arange(len(self.verified))
         drafting = self.paid @ cost.drafting_seconds(counts)
         return float(drafting + self.verified @ cost.checking_seconds(counts))
 
 
 class StoppedText:
-    """A recorded text, to be decoded with drafts that a rule stops."""
+    """A recorded text that can be decoded with drafts that a stopping rule ends."""
 
     def __init__(
         self,
@@ -84,14 +84,14 @@ class StoppedText:
         drawn: bool,
         drafted: NDArray[np.int64] | None = None,
     ) -> None:
-        """Takes a text of N positions.
+        """Stores a text of N positions.
 
         Args:
-          acceptance, limit, drafted: as `Replay` takes them.
-          along: confidences in [0, 1] along the text, shape (N,), or (N, K) as acceptance has it.
-          starts: block starts whose own path is known, ascending, shape (M,).
+          acceptance, limit, drafted: arguments of `Replay`.
+          along: confidences in [0, 1] along the text, shape (N,) or (N, K) like acceptance.
+          starts: rising block starts with a recorded path of the draft, shape (M,).
           own: confidences along these paths, shape (M, L).
-          drawn: whether the draft's tokens are drawn, so that a path is one of many.
+          drawn: whether the draft's tokens were drawn, so that other paths were possible.
         """
         for name, values in (("along the text", along), ("along own paths", own)):
             outside = values[~((values >= 0) & (values <= 1))]
@@ -107,11 +107,11 @@ class StoppedText:
 
     @property
     def longest(self) -> int:
-        """The longest draft that was recorded."""
+        """The longest recorded draft."""
         return int(self._own.shape[1])
 
     def blocks(self, gamma: int, rule: StoppingRule, threshold: float) -> StoppedBlocks:
-        """Returns the expected blocks of a text; gamma: most tokens of a draft, 0 to `longest`."""
+        """Returns the expected blocks of the text; gamma: most tokens per draft, 0 to `longest`."""
         if integer("gamma", gamma) > self.longest:
             raise ValueError(
                 f"gamma must be at most the {self.longest} tokens recorded, got {gamma}"
@@ -139,14 +139,14 @@ class StoppedText:
         return StoppedBlocks(verified, paid, self._error(lengths[0], known, calls))
 
     def _windows(self, length: int) -> NDArray[np.floating]:
-        """Returns confidences along the text by block start, shape (N, length)."""
+        """Returns the confidences along the text by block start, shape (N, length)."""
         if self._along.ndim == 2:
             return self._along[:, :length]
         padded = np.concatenate([self._along, np.ones(length - 1, dtype=self._along.dtype)])
         return sliding_window_view(padded, length)
 
     def _error(self, lengths: NDArray[np.int64], known: NDArray[np.float64], calls: float) -> float:
-        """Returns the standard error of a ratio estimate over the starts that are known."""
+        """Returns the standard error of a ratio estimate over the recorded block starts."""
         complete = len(lengths) == len(self._acceptance)
         if complete and not self._drawn:
             return 0.0
