@@ -1,1 +1,1 @@
-"""The gain of each γ (Theorems 8 and 10), and the one to choose."""
+"""The speed-up of each draft length (Theorems 8 and 10), and the advised draft length."""

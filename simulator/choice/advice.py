@@ -30,7 +30,7 @@ NONE_MEASURED: Mapping[int, tuple[float, float]] = MappingProxyType({})
 
 
 def certainty(probability: float) -> str:
-    """Returns a probability of a gain in words, the same in every answer."""
+    """Returns a gain's probability in words, which all answers share."""
     if probability >= 0.95:
         return "almost certain"
     if probability >= 0.75:
@@ -42,11 +42,11 @@ def certainty(probability: float) -> str:
 class NextRun:
     """The measurement with the largest expected benefit.
 
-    gamma: draft length to run; 0: the baseline.
-    gain: expected share of speed that its outcome brings.
-    rival: the γ that the run decides about; 0: no speculation.
-    decisive: draft length whose outcome brings most. gamma is another one where the best candidate
-      was not run yet: its run goes first, because it may be the last run.
+    gamma: draft length to run; 0 is the baseline.
+    gain: expected gain of speed from knowing the outcome, as a share.
+    rival: draft length that the run compares `gamma` with; 0 is no speculation.
+    decisive: draft length with the most useful outcome. It differs from gamma if the best candidate
+      has not been run yet: the best candidate is run first, since it may be the last run.
     """
 
     gamma: int
@@ -59,18 +59,18 @@ class NextRun:
 class Advice:
     """The decision among candidate draft lengths.
 
-    gamma: advised draft length. 0 means: do not speculate, or not before `test_gamma` was measured.
-    named: the γ that is best to draft with if at all; 0 where there is no candidate.
-    best: the γ of the largest mean logarithm; 0 if that is no gain.
-    gain_probability: probability in [0, 1] that `named` is faster than no speculation. None where
-      nothing is in doubt.
+    gamma: advised draft length. 0: do not speculate, or not before `test_gamma` is measured.
+    named: the best draft length if drafts are used at all; 0 if there is no candidate.
+    best: the draft length with the largest mean log speed-up; 0 if none gains.
+    gain_probability: probability in [0, 1] that `named` is faster than no speculation; None if the
+      speed-ups are exact.
     certain: whether the interval of the speed-up of `named` lies above 1.
-    undecided: whether its kind of draft is not calibrated, and the probability not extreme.
-    measured: whether `named` is kept because its own runs gained.
+    undecided: whether the draft's kind is not calibrated and the probability is not extreme.
+    measured: whether `named` is advised because its own runs gained.
     next_run: None if no run is worth its time.
 
-    Errors in the level of all speed-ups are shared, so the ranking of draft lengths is known
-    better than the gain itself.
+    Errors in the level of all speed-ups are shared, so the ranking of draft lengths is known better
+    than the gain itself.
 
     Example:
       >>> law = Forecast(np.log([1.4, 1.7, 1.75]), 0.01 * np.ones((3, 3)), 0.0)
@@ -89,7 +89,7 @@ class Advice:
 
     @property
     def test_gamma(self) -> int | None:
-        """The γ to measure before a decision; None where there is one."""
+        """The draft length to measure before a decision; None if the decision is made."""
         return self.named if self.undecided else None
 
 
@@ -104,21 +104,21 @@ def advise(
     tried: Collection[int] | None = None,
     measured: Mapping[int, tuple[float, float]] = NONE_MEASURED,
 ) -> Advice:
-    """Returns the decision that loses least speed.
+    """Returns the advised draft length.
 
-    Candidates are ranked by the mean logarithm of the speed-up, which for a normal law is its
-    median: the mean of the speed-up itself rewards doubt.
+    Candidates are ranked by their mean log speed-up. For a normal distribution this is the median;
+    the mean speed-up itself would reward uncertainty.
 
     Args:
       gammas: candidates, each at least 1, rising, shape (n,).
-      law: the law of the logarithms of their speed-ups over no speculation.
-      near: largest loss of a smaller γ against the best one, in logarithms.
-      worth: share of speed that a further run must promise.
-      repeat: standard deviation of a run's outcome, a logarithm.
-      calibrated: whether a stated probability comes true as often as it says.
-      tried: every γ that was run, 0 for the baseline. None: runs are impossible, because all
-        numbers are stated.
-      measured: by γ, the logarithm of the gain in its own runs, and its standard deviation.
+      law: joint distribution of the candidates' log speed-ups over no speculation.
+      near: largest loss of a smaller γ against the best γ, as a logarithm.
+      worth: smallest expected gain of speed, as a share, for which a further run is proposed.
+      repeat: standard deviation of the logarithm that a run measures.
+      calibrated: whether predicted probabilities of a gain match observed frequencies.
+      tried: each γ that was run, 0 for the baseline. None: all numbers are given by the user, and
+        runs are impossible.
+      measured: log gain and its standard deviation for each γ with runs of its own.
 
     Raises:
       ValueError: if the shapes do not agree.
@@ -158,9 +158,9 @@ def _kept(
     measured: Mapping[int, tuple[float, float]],
     near: float,
 ) -> int | None:
-    """Returns the index of a γ whose own runs gained more than their error.
+    """Returns the index of a γ that gained more than its error in its own runs.
 
-    None where there is none, or another γ is faster by BEATEN almost surely.
+    None if there is no such γ, or if another γ is almost surely faster by BEATEN.
     """
     own = [(index, measured[g]) for index, g in enumerate(gammas.tolist()) if g in measured]
     gained = {index: gain for index, (gain, error) in own if gain > error}
@@ -179,16 +179,17 @@ def _next_run(
     tried: Collection[int],
     limits: tuple[float, float],
 ) -> NextRun | None:
-    """Returns the run whose outcome is worth most against what is advised now.
+    """Returns the run whose outcome improves the decision most; None if none is worth its time.
 
-    Knowledge gradient (Frazier, Powell and Dayanik 2009): after a run of γ' the means are m + s·Z,
-    Z a standard normal and s_γ = Cov(γ, γ') over the outcome's standard deviation. The gain is
-    E[max m + s·Z] less the mean of the advised γ, by Gauss and Hermite. Without a baseline no
-    speed-up is known, so that is run first. A candidate lies near what was run.
+    Knowledge gradient (Frazier, Powell and Dayanik 2009): a run of γ' changes the means m to m +
+    s·Z, where Z is standard normal and s_γ = Cov(γ, γ') over the outcome's standard deviation. The
+    gain is E[max m + s·Z] minus the mean of the advised γ, by Gauss-Hermite quadrature. Without a
+    baseline run no speed-up is known, so it comes first. No candidate is far beyond the γ that were
+    run.
 
     Args:
-      places: indices of the advised and the named γ, among 0 and gammas.
-      limits: worth and repeat, as advise takes them.
+      places: indices of the advised and the named γ in [0, *gammas].
+      limits: the arguments `worth` and `repeat` of advise.
     """
     (advised, named), (worth, repeat) = places, limits
     every = np.concatenate([[0], gammas])

@@ -1,4 +1,4 @@
-"""Tokens, time and speed-up of each draft length, with their doubt."""
+"""Tokens per call, time and speed-up of each draft length, with their uncertainty."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Tokens and speed-up by γ, shape (n,) each.
+    """Tokens per call and speed-up by γ, shape (n,) each.
 
     gamma: rising, at least 1.
     expected_tokens: tokens per target call.
-    improvement_factor: speed-up over no speculation; the median where it is in doubt.
+    improvement_factor: speed-up over no speculation; the median if it is uncertain.
     operations_factor: arithmetic over the baseline's (Leviathan et al. 2023, Theorem 10).
-    extrapolated: whether acceptance or cost was observed at smaller γ only.
-    beyond_graphs: whether a step is larger than the graphs that the server captures.
-    gains: the law of the logarithms of the speed-ups.
+    extrapolated: whether acceptance or cost was only observed at smaller γ.
+    beyond_graphs: whether a step is larger than the server's captured graphs.
+    gains: joint distribution of the log speed-ups.
     """
 
     gamma: NDArray[np.int64]
@@ -41,22 +41,22 @@ class Curve:
 
     @property
     def speed_up(self) -> NDArray[np.float64]:
-        """Another name of improvement_factor, for readers of plans in Python."""
+        """Speed-up over no speculation: improvement_factor under a shorter name."""
         return self.improvement_factor
 
     @property
     def in_doubt(self) -> bool:
-        """Whether any speed-up has an interval."""
+        """Whether any speed-up is uncertain."""
         return bool((self.gains.deviation > _NOTHING).any())
 
     @property
     def low(self) -> NDArray[np.float64]:
-        """Lower end of the interval of the speed-ups."""
+        """Lower end of each speed-up's interval."""
         return self.gains.interval()[0]
 
     @property
     def high(self) -> NDArray[np.float64]:
-        """Upper end of the interval of the speed-ups."""
+        """Upper end of each speed-up's interval."""
         return self.gains.interval()[2]
 
 
@@ -68,16 +68,14 @@ def curve_of(
     c_hat: float,
     doubt: Doubt | None = None,
 ) -> Curve:
-    """Returns tokens and speed-up of each γ.
-
-    A cost that is not in doubt has one draw: the doubt is then the acceptance's.
+    """Returns tokens per call and speed-up of each γ.
 
     Args:
-      acceptance: how often drafts are accepted.
-      price: the cost of blocks.
+      acceptance: how often drafted tokens are accepted.
+      price: the cost of blocks. If it is exact, only the acceptance is uncertain.
       gammas: at least 1 each, rising, shape (n,).
       c_hat: operations of one draft step over the operations of one target step.
-      doubt: covariance of measured speed-ups; None: it follows from acceptance and cost.
+      doubt: covariance of measured speed-ups; None derives it from acceptance and cost.
     """
 
     def operations(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -116,10 +114,10 @@ def _gains(
 def _lengths(
     acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns logarithms of tokens a block, and the covariance that is left once runs are known.
+    """Returns the logarithms of tokens per block, and the covariance that remains given the runs.
 
-    A run measured the time of a token itself: an error of its length cancels against the time of
-    a block that follows from it. So the doubt at other γ is what their lengths do not share.
+    A run measures the time of a token directly: an error of the run's tokens per block cancels
+    against the block time computed from it. At other γ the error that is not shared remains.
     """
     runs = () if price.posterior is None else price.posterior.runs
     run = sorted({each.gamma for each in runs if each.gamma > 0 and each.load == price.point})
@@ -134,7 +132,7 @@ def _lengths(
 
 
 def token_seconds(acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int64]) -> Forecast:
-    """Returns the law of the time between two tokens of a sequence, as curve_of takes them."""
+    """Returns the distribution of the time between two tokens of a sequence, by γ."""
     lengths, own = _lengths(acceptance, price, gammas)
     if price.posterior is None or price.point is None:
         logs = np.log(acceptance.seconds_per_token(gammas, price.cost))
@@ -145,7 +143,7 @@ def token_seconds(acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int
 
 
 def baseline_seconds(price: Pricing) -> Forecast:
-    """Returns the law of the time between two tokens without speculation, shape (1,)."""
+    """Returns the distribution of the time between two tokens without speculation, shape (1,)."""
     if price.posterior is None or price.point is None:
         return Forecast(np.log([price.cost.baseline_seconds]), np.zeros((1, 1)), 0.0)
     return price.posterior.seconds_per_token(price.point, [None], [1.0])

@@ -1,7 +1,7 @@
-"""The speed-up of each γ from acceptance and cost, the best γ, and the break-even acceptance.
+"""The speed-up of each γ from acceptance and cost, the best γ, and break-even points.
 
-Every speed-up is `speed_up`: the baseline's time per token over the time per token with blocks.
-For `Iid` and `Ratio` this is Theorem 8 of Leviathan et al. 2023 (`walltime`).
+A speed-up is the baseline's time per token over the time per token with speculation. For `Iid` and
+`Ratio` it is Theorem 8 of Leviathan et al. 2023 (`walltime`).
 """
 
 import numpy as np
@@ -29,13 +29,13 @@ def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> NDArray[np
 
 
 def draftable(gamma: ArrayLike, multiple: int) -> NDArray[np.bool_]:
-    """Returns whether a draft of several layers, one for each token, can draft γ tokens.
+    """Returns whether a draft with `multiple` layers, one for each position, can draft γ tokens.
 
-    It drafts fewer than it has layers, or runs all of them again: a multiple of them.
+    It drafts at most as many tokens as it has layers, or a multiple of that number.
 
     Args:
       gamma: drafted tokens per block, shape (...).
-      multiple: its layers, at least 1.
+      multiple: number of layers, at least 1.
     """
     length = np.asarray(gamma)
     return np.asarray((length <= multiple) | (length % multiple == 0))
@@ -52,9 +52,9 @@ def best_gamma(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> int:
 
 
 def first_best(gammas: NDArray[np.int64], factors: NDArray[np.float64]) -> int:
-    """Returns the smallest γ of the largest speed-up above 1, 0 without one.
+    """Returns the smallest γ with the largest speed-up above 1; 0 if no γ gains.
 
-    A scan, since curves may have any shape; gains that rounding could fake are ties.
+    All γ are compared, since curves may have any shape. Differences within rounding are ties.
     """
     best, factor = 0, 1.0
     for gamma, longer in zip(gammas.tolist(), factors.tolist(), strict=True):
@@ -64,19 +64,19 @@ def first_best(gammas: NDArray[np.int64], factors: NDArray[np.float64]) -> int:
 
 
 def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:
-    """Returns the rate of i.i.d. acceptances above which some γ up to max_gamma gains.
+    """Returns the i.i.d. acceptance rate above which some γ up to max_gamma gains.
 
-    A block of γ gains when E[τ] exceeds its cost in baseline tokens, and E[τ] rises with α from
-    1 to γ + 1. Under Theorem 8 the rate is c (Leviathan et al. 2023, Corollary 9).
+    A block of γ tokens gains if E[τ] exceeds its cost in baseline tokens; E[τ] rises with α from 1
+    to γ + 1. Under Theorem 8 the rate is c (Leviathan et al. 2023, Corollary 9).
 
     Args:
       cost: times of blocks and of the baseline.
       max_gamma: the largest γ considered, at least 1.
 
     Returns:
-      a rate in [0, 1]: no rate up to this one gains, with one exception: at 0 every α above 0
-      gains, and α = 0 gains, too, if some block costs less than a baseline token (whose overhead
-      it then saves). 1: a perfect draft breaks even at best. NaN: not even a perfect draft does.
+      a rate in [0, 1] up to which no γ gains. 0: every α above 0 gains; α = 0 gains, too, if some
+      block costs less than a baseline token. 1: a perfect draft only breaks even. NaN: even a
+      perfect draft loses.
     """
     gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
     needed = np.maximum(cost.block_seconds(gamma) / cost.baseline_seconds, 1.0)
@@ -87,16 +87,16 @@ def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:
 
 
 def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float:
-    """Returns the smallest c at which no γ up to max_gamma gains, other times unchanged.
+    """Returns the smallest c at which no γ up to max_gamma gains, all other times unchanged.
 
     Args:
-      acceptance: how often drafts are accepted.
-      cost: times of blocks; their steady draft steps are replaced by steps of c target steps.
+      acceptance: how often drafted tokens are accepted.
+      cost: times of blocks; each draft step is set to c target steps.
       max_gamma: the largest γ considered, at least 1.
 
     Returns:
-      at least 0; below it some γ gains. 0: a draft that costs nothing breaks even at best. NaN:
-      even that one loses, or nothing is ever drafted.
+      at least 0; below it some γ gains. 0: a draft that costs nothing only breaks even. NaN: even a
+      draft that costs nothing loses, or no token is ever drafted.
     """
     gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
 

@@ -1,4 +1,4 @@
-"""Plans over a grid: every acceptance with every cost, also as the batch grows."""
+"""Plans for every pair of an acceptance and a cost, and schedules over batch sizes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ DENSE, SMALL, STEP = 256, 32, 1.06
 class PlanRequest:
     """Arguments of `plans`.
 
-    acceptances, prices: every acceptance is planned with every price; at least one of each.
-    c_hat, gamma, max_gamma, near: as `simulator.choice.plan.plan` takes them. A pricing's own c_hat
-      replaces None, its own largest γ limits max_gamma, and a γ that its draft's configuration
-      states is evaluated where gamma is None.
-    doubt: covariance of measured speed-ups; None: it follows from acceptance and cost.
+    acceptances, prices: each acceptance is planned with each price; at least one of each.
+    c_hat, gamma, max_gamma, near: arguments of `simulator.choice.plan.plan`. Where they are None,
+      c_hat comes from each pricing and gamma from the draft's configuration; a pricing may lower
+      max_gamma.
+    doubt: covariance of measured speed-ups; None derives it from acceptance and cost.
     reads_again: whether the target, which has recurrent layers, reads a block's accepted tokens
       again after a rejection.
-    batches: more batch sizes that may be planned.
-    finer: prices some of these; None: nothing but `prices` is planned.
+    batches: further batch sizes that may be planned.
+    finer: gives the prices of some of `batches`; None: only `prices` are planned.
     """
 
     acceptances: tuple[Acceptance, ...]
@@ -47,12 +47,12 @@ class PlanRequest:
 
 
 def plans(request: PlanRequest) -> tuple[Plan, ...]:
-    """Returns a plan for each acceptance with each pricing, the pricings of one together.
+    """Returns a plan for each acceptance with each pricing, grouped by acceptance.
 
-    Where finer batch sizes may be planned, those are that lie where the advised γ changes.
+    If finer batch sizes are possible, those around each change of the advised γ are planned.
 
     Raises:
-      ValueError: if a number is out of range, or there are too many.
+      ValueError: if a number is out of range, or there are too many plans.
     """
     rows = len(request.acceptances) * len(request.prices)
     if rows > MOST_ROWS:
@@ -67,7 +67,7 @@ def plans(request: PlanRequest) -> tuple[Plan, ...]:
 
 
 def coarse(batches: Sequence[int]) -> tuple[int, ...]:
-    """Returns some of many batch sizes: all small ones, and further ones 6 % apart."""
+    """Returns a subset of batch sizes: all small ones, then steps of about 6 %."""
     found: list[int] = []
     for batch in sorted(set(batches)):
         if not found or batch <= SMALL or batch >= STEP * found[-1] or batch == max(batches):
@@ -85,7 +85,7 @@ def _place(row: Plan) -> tuple[int, int]:
 
 
 def _middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
-    """Returns the batch sizes in the middle between neighbours whose γ, or memory, differ."""
+    """Returns batch sizes halfway between neighbours with different γ or fitting memory."""
     scheduled = {
         (context, batch): each.gamma
         for context, ranges in schedules(rows).items()
@@ -102,12 +102,12 @@ def _middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
 
 
 def schedules(rows: Sequence[Plan], only: int | None = None) -> dict[int, tuple[Range, ...]]:
-    """Returns γ by batch size for each context; batches that do not fit are left out.
+    """Returns the advised γ by batch size, for each context; batches that do not fit are left out.
 
-    Where the kind of draft is undecided, the γ is the one to measure.
+    For drafts of an undecided kind, the γ to measure is used.
 
     Args:
-      only: the single γ that is drafted where it gains; None: any.
+      only: the only γ that may be drafted; None allows every γ.
     """
     fitting: dict[int, dict[int, Plan]] = {}
     for row in rows:

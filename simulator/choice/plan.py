@@ -23,18 +23,18 @@ MOST_GAMMA = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The consequences of acceptance and cost, at one γ and at all of them.
+    """Speed-ups that follow from an acceptance and a cost.
 
     acceptance, price: the inputs of the plan.
     c_hat: operations of one draft step over the operations of one target step.
-    near: largest loss of a smaller γ against the best, a logarithm.
-    curve: every γ from 1 to the largest considered.
-    allowed: which of them the draft can draft and the server replays, shape (n,).
+    near: largest loss of a smaller γ against the best γ, as a logarithm.
+    curve: all γ from 1 to the largest considered.
+    allowed: which γ of the curve the draft can draft and the server can run, shape (n,).
     gamma: the γ of `at`: the caller's, else optimal_gamma.
-    at: the curve at that one γ; None at γ = 0, where speed-up and tokens are 1.
-    optimal_gamma: the γ of the largest speed-up; 0: no γ gains.
+    at: the curve at `gamma` only; None at γ = 0, where speed-up and tokens are 1.
+    optimal_gamma: the γ with the largest speed-up; 0 if no γ gains.
     advice: the decision.
-    cap_binds: whether a γ beyond the largest considered gains more.
+    cap_binds: whether a γ above the largest considered gains more.
     """
 
     acceptance: Acceptance
@@ -51,7 +51,7 @@ class Plan:
 
     @property
     def alpha(self) -> float:
-        """The acceptance rate; from counts it holds if acceptances are i.i.d."""
+        """The acceptance rate α. From counts, it assumes i.i.d. acceptances."""
         return self.acceptance.alpha
 
     @property
@@ -71,34 +71,34 @@ class Plan:
 
     @property
     def operations_factor(self) -> float:
-        """Arithmetic over the baseline's at `gamma`."""
+        """Arithmetic operations at `gamma` over the baseline's."""
         return 1.0 if self.at is None else float(self.at.operations_factor[0])
 
     @property
     def baseline_tokens_per_second(self) -> float | None:
-        """Tokens per second of all sequences without speculation; None where costs are a ratio."""
+        """Tokens per second without speculation, all sequences; None if costs have no seconds."""
         cost = self.price.cost
         return self.price.batch * cost.baseline_tokens_per_second if cost.in_seconds else None
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Tokens per second of all sequences at `gamma`; None where costs are a ratio."""
+        """Tokens per second of all sequences at `gamma`; None if costs have no seconds."""
         baseline = self.baseline_tokens_per_second
         return None if baseline is None else baseline * self.improvement_factor
 
     @property
     def gamma_near(self) -> int:
-        """The smallest γ, 0 included, within `near` of the best by the median."""
+        """The smallest γ, 0 included, whose median speed is within `near` of the best."""
         return min(self.within(self.near))
 
     @property
     def gain_certain(self) -> bool | None:
-        """Whether the interval of the advised γ lies above 1; None: nothing is in doubt."""
+        """Whether the advised γ's interval lies above 1; None if the speed-up is exact."""
         return self.advice.certain if self.curve.in_doubt else None
 
     @property
     def most_gamma(self) -> int | None:
-        """The largest γ that the observed acceptances allow to advise, where that binds."""
+        """The largest γ that may be advised given the observations; None if it does not matter."""
         most = self.acceptance.most_gamma
         if most is None or not self.allowed.any():
             return None
@@ -107,13 +107,13 @@ class Plan:
         return most if means.max() > max(short + self.near, self.near) else None
 
     def within(self, share: float) -> set[int]:
-        """Returns every γ, 0 included, that loses at most a share, a logarithm, of the best."""
+        """Returns each γ, 0 included, that loses at most `share` against the best, a logarithm."""
         gammas, means = self.curve.gamma[self.allowed], self.curve.gains.mean[self.allowed]
         least = means.max(initial=0.0) - share - TIE
         return {*gammas[means >= least].tolist(), *([0] if least <= 0 else [])}
 
     def extrapolated_at(self, gamma: int) -> bool:
-        """Returns whether acceptance or cost was observed at smaller γ only."""
+        """Returns whether acceptance or cost was only observed at γ smaller than `gamma`."""
         at = min(gamma, len(self.curve.gamma))
         return gamma > 0 and bool(self.curve.extrapolated[at - 1])
 
@@ -132,15 +132,15 @@ def plan(
     """Returns the plan of an acceptance and a cost (Leviathan et al. 2023, §3).
 
     Args:
-      c_hat: operations of one draft step over the operations of one target step; without it, c.
-      gamma: the γ to evaluate, at least 1; without it, the best one.
-      max_gamma: the largest γ considered for the best, and the end of the curve; in 1..10,000.
-      near: largest share that a smaller γ may lose against the best, in [0, 1).
-      doubt: covariance of measured speed-ups; None: it follows from acceptance and cost.
-      worth: share of speed that the next run must promise.
+      c_hat: operations of one draft step over the operations of one target step; None means c.
+      gamma: the γ to evaluate, at least 1; None means the best γ.
+      max_gamma: the largest γ considered, in 1..10,000.
+      near: largest share of speed that a smaller γ may lose against the best γ, in [0, 1).
+      doubt: covariance of measured speed-ups; None derives it from acceptance and cost.
+      worth: smallest expected gain of speed, as a share, for which a further run is proposed.
 
     Raises:
-      ValueError: if a number is out of range, or the draft cannot be of that γ.
+      ValueError: if a number is out of range, or the draft cannot draft `gamma` tokens.
     """
     cap = integer("max_gamma", max_gamma, at_least=1)
     share = float(non_negative("near", near))
@@ -188,7 +188,7 @@ def plan(
 
 
 def _repeat(runs: Sequence[Run]) -> float:
-    """Returns the standard deviation of the next run's outcome, by how exact the runs are."""
+    """Returns the standard deviation of the next run's outcome, estimated from the runs' errors."""
     usual = median(run.error for run in runs) if runs else 0.0
     return usual if usual > USUAL_ERROR else REPEAT
 
@@ -212,7 +212,7 @@ def _binds(
     allowed: NDArray[np.bool_],
     best: int,
 ) -> bool:
-    """Returns whether the next γ that the draft can draft gains more than the last considered."""
+    """Returns whether the next larger γ that the draft can draft gains more than the last one."""
     if not allowed.any() or best != curve.gamma[allowed][-1]:
         return False
     longer = np.arange(best + 1, best + price.multiple + 1)
@@ -224,9 +224,9 @@ def _binds(
 
 
 def _measured(price: Pricing, curve: Curve) -> Mapping[int, tuple[float, float]]:
-    """Returns the logarithm of the gain of each γ that was run at this load, and its error.
+    """Returns the log gain of each γ that was run at this load, and its standard deviation.
 
-    A load that is estimated from others has those that were run at each of them.
+    For a load interpolated between others: each γ that was run at all of them.
     """
     runs = () if price.posterior is None else price.posterior.runs
     if price.load is None or price.load.estimated is None:

@@ -1,4 +1,4 @@
-"""A schedule: how many tokens to draft at which batch size, as ranges that servers take."""
+"""A schedule: the draft length for each batch size, as ranges that servers accept."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _NONE: Mapping[int, Collection[int]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Batch sizes that draft the same number of tokens.
+    """Batch sizes with one draft length.
 
     first_batch, last_batch: both included.
     gamma: drafted tokens per block; 0: do not speculate.
@@ -25,14 +25,14 @@ class Range:
 def schedule(
     gammas: Mapping[int, int], near: Mapping[int, Collection[int]] = _NONE
 ) -> tuple[Range, ...]:
-    """Returns the ranges of batch sizes that draft alike, from 1 to the largest that was planned.
+    """Returns ranges of batch sizes with one γ each, from 1 to the largest planned batch size.
 
-    A batch size between two planned ones takes the γ of the larger: long drafts cost most where the
-    load is highest. A range goes on while its γ is near the best of the batch.
+    A batch size between two planned ones gets the γ of the larger: long drafts cost most where the
+    load is highest. A range is extended while its γ is near the best γ of the batch.
 
     Args:
       gammas: γ by batch size, each batch size at least 1.
-      near: by batch size, every γ that loses too little there to change it.
+      near: by batch size, each γ whose loss against the best is negligible.
 
     Raises:
       ValueError: if there is no batch size, or a number is out of range.
@@ -52,6 +52,6 @@ def schedule(
 
 
 def last_paying_batch(ranges: tuple[Range, ...]) -> int | None:
-    """Returns the largest batch size at which the schedule drafts; None where it never does."""
+    """Returns the largest batch size with a draft; None if the schedule never drafts."""
     paying = [each.last_batch for each in ranges if each.gamma > 0]
     return paying[-1] if paying else None

@@ -19,8 +19,8 @@ def improvement_factor(alpha: ArrayLike, gamma: ArrayLike, c: ArrayLike) -> NDAr
 
         (1 - α^(γ+1)) / ((1 - α)(γc + 1))     (Leviathan et al. 2023, Theorem 8)
 
-    Verifying γ + 1 tokens is taken to cost what decoding one does, and texts to be long. At γ = 0
-    (do not speculate) the factor is 1.
+    Assumes long texts, and that a pass over γ + 1 tokens costs as much as one over one token. At γ
+    = 0 (do not speculate) the factor is 1.
 
     Args:
       alpha: acceptance rate in [0, 1], shape (...).
@@ -38,12 +38,11 @@ def improvement_factor(alpha: ArrayLike, gamma: ArrayLike, c: ArrayLike) -> NDAr
 
 
 def lower_bound(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
-    """Returns a factor that the best γ reaches at least.
+    """Returns a lower bound of the speed-up at the best γ.
 
         (1 + α) / (1 + c) if α > c            (Leviathan et al. 2023, Corollary 9)
 
-    Where α ≤ c no γ helps, and the best choice, not to speculate, gives 1, to which the bound falls
-    without a jump.
+    If α ≤ c no γ helps, and the bound is 1 (do not speculate).
 
     Args:
       alpha: acceptance rate in [0, 1], shape (...).
@@ -55,7 +54,7 @@ def lower_bound(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
 
 
 def operations_factor(alpha: ArrayLike, gamma: ArrayLike, c_hat: ArrayLike) -> NDArray[np.float64]:
-    """Returns by what factor the number of arithmetic operations grows.
+    """Returns the arithmetic operations over the operations without speculation.
 
         (1 - α)(γĉ + γ + 1) / (1 - α^(γ+1))   (Leviathan et al. 2023, Theorem 10)
 
@@ -75,13 +74,13 @@ def operations_factor(alpha: ArrayLike, gamma: ArrayLike, c_hat: ArrayLike) -> N
 
 
 def oracle_improvement_factor(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
-    """Returns the speed-up when each block drafts just what will be accepted.
+    """Returns the speed-up if each block drafts exactly the tokens that will be accepted.
 
         1/(1 - α) / (1 + c α/(1 - α)) = 1 / (1 - α + αc)
 
-    A block yields 1/(1 - α) tokens (Leviathan et al. 2023, §3.5), all but one of them drafted at c
-    each; one target call verifies them. Where c ≥ 1 the oracle, too, does not speculate: 1. It
-    gains less than 1/(1 - 1/e), 58 %, over the best fixed γ, for every α < 1 and c.
+    A block yields 1/(1 - α) tokens (Leviathan et al. 2023, §3.5). All but one are drafted at cost
+    c; one target call verifies them. For c ≥ 1 the oracle does not speculate: 1. The oracle gains
+    less than 1/(1 - 1/e), 58 %, over the best fixed γ, for every α < 1 and c.
 
     Args:
       alpha: acceptance rate in [0, 1], shape (...).
@@ -108,23 +107,23 @@ TIE = 4 * np.finfo(np.float64).eps
 def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[np.int64]:
     """Returns the smallest integer γ ≥ 0 that maximises Theorem 8; 0: do not speculate.
 
-    As a function of a real γ the improvement factor has one maximum, at
+    For real γ the improvement factor has one maximum, at
 
         γ* = u / L - 1,   u = -K - W₋₁(-e^(-K)),   L = -ln α,   K = 1 + L (1/c - 1)
 
-    W₋₁ the lower branch of the Lambert W function (from Leviathan et al. 2023, Theorem 8, by
-    setting its derivative to 0). The integer optimum is one of the two around it, the larger where
-    its last token gains:  α^γ (1 + (γ-1) c) > c (1 - α^γ) / (1 - α).
+    where W₋₁ is the lower branch of the Lambert W function (derivative of Leviathan et al. 2023,
+    Theorem 8, set to 0). The integer optimum is a neighbour of γ*: the larger one if its last token
+    gains:  α^γ (1 + (γ-1) c) > c (1 - α^γ) / (1 - α).
 
     Args:
       alpha: acceptance rate in [0, 1], shape (...).
       c: time of one draft step over time of one target step, at least 0; broadcasts with alpha.
-      max_gamma: the largest γ considered, at least 1; the result where more would always be better
-        (c = 0 < α, or α = 1 > c).
+      max_gamma: the largest γ considered, at least 1; the result if longer is always better (c = 0
+        < α, or α = 1 > c).
 
     Returns:
-      shape (...), int64, in 0..max_gamma; 0 exactly where α ≤ c (1 + TIE): what lies above c by no
-      more than rounding could add counts as equal to it (0.1 + 0.2 does not pay for 0.3).
+      shape (...), int64, in 0..max_gamma; 0 exactly if α ≤ c (1 + TIE), so that rounding cannot
+      make a gain (0.1 + 0.2 does not gain over 0.3).
     """
     limit = integer("max_gamma", max_gamma, at_least=1)
     rate, cost = floats({"alpha": probability("alpha", alpha), "c": non_negative("c", c)})
@@ -150,9 +149,9 @@ def _optimum(alpha: NDArray[np.float64], c: NDArray[np.float64], limit: int) -> 
 def _lambert(decay: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns u = -K - W₋₁(-e^(-K)), the positive root of e^u - 1 - u = δ = L (1 - c) / c.
 
-    The argument -e^(-K) underflows for K > 745 and, near K = 1, W₋₁ differs from -K by rounding
-    only. So the equation that defines W₋₁ is solved for u itself, and for large δ, which may
-    overflow, its logarithm.
+    The argument -e^(-K) underflows for K > 745, and near K = 1, W₋₁ differs from -K only by
+    rounding. So the equation is solved for u itself, and for large δ, which may overflow, for its
+    logarithm.
     """
     log_delta = np.log(decay) + np.log1p(-c) - np.log(c)
     delta = np.exp(np.minimum(log_delta, _LARGE_LOG))

@@ -1,1 +1,1 @@
-"""Times of blocks: measured curves (Theorem 8 is a special case) and rooflines."""
+"""Times of blocks: measured curves, rooflines, measured kernels and fitted parameters."""

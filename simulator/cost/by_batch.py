@@ -1,4 +1,4 @@
-"""Costs from runs at several batch sizes: each batch by its own runs, other batches from these."""
+"""Costs from runs at several batch sizes: batches without runs are interpolated."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _DOUBTED = [PARAMETERS.index(each) for each in ("roof", "block", "draft")]
 
 
 def price_of_runs(runs: Sequence[Run]) -> Pricing:
-    """Returns the cost of blocks at the one load of all runs, with its doubt."""
+    """Returns the cost of blocks at the single load of all runs, with its uncertainty."""
     return Pricing.of_doubt(_posterior(runs), runs[0].load)
 
 
@@ -28,12 +28,12 @@ def prices_of_runs(
 ) -> tuple[Pricing, ...]:
     """Returns the costs of blocks by batch size.
 
-    A batch is complete if it was run both with and without speculation. Parameters of a batch
-    between two complete ones are interpolated in the logarithm of the batch; beyond the outermost
-    they stay as they are there. Both are in more doubt, and marked.
+    A batch is complete if it was run both with and without speculation. Between two complete
+    batches, parameters are interpolated in the logarithm of the batch; outside, they are those of
+    the nearest complete batch. Both are marked as estimated and have larger errors.
 
     Args:
-      runs: all of one context, at least one.
+      runs: all at one context, at least one.
       batches: the batches wanted; None: the complete ones. A single batch need not be complete.
 
     Raises:
@@ -61,7 +61,7 @@ def _complete(runs: Sequence[Run]) -> bool:
 
 
 def _missing(batch: int, runs: Sequence[Run]) -> str:
-    """Returns which run a batch lacks; empty: none."""
+    """Returns a sentence that names the run that a batch lacks; empty if it is complete."""
     if _complete(runs):
         return ""
     drafted = runs[0].gamma > 0
@@ -103,9 +103,9 @@ def _priced(
 
 
 def _estimated(first: Posterior, last: Posterior, places: np.ndarray) -> Posterior:
-    """Returns the parameters at a place from those at two others, which may be one and the same.
+    """Returns the posterior at one batch, interpolated from those of two batches.
 
-    places: logarithms of batches: of the first, the wanted, the last.
+    places: logarithms of the first, the wanted and the last batch; first and last may be equal.
     """
     apart = places[2] - places[0]
     share = 0.0 if apart == 0 else (places[1] - places[0]) / apart

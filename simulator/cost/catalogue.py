@@ -1,10 +1,10 @@
-"""A catalogue of accelerators, each number by its maker's document and where that was read.
+"""A catalogue of accelerators with the source of each number.
 
-catalogue.csv has a row for each: its name, and what people call it who do not say which variant;
-teraoperations a second by number format, empty where it lacks one; GB/s and GB of its memory; GB/s
-of its link one way; the document, and where that was read on 21 November 2026, most of it pages
-that quote the makers' documents: those could not be opened themselves. Apple states no rates after
-the M2: cores · 256 operations · clock, which no document confirms.
+catalogue.csv has a row for each accelerator: its name, and the short name if no variant is given;
+teraoperations per second by number format, empty if not supported; GB/s and GB of its memory; GB/s
+of its link one way; the maker's document, and the page where its numbers were read on 21 November
+2026. Most pages quote the makers' documents, which could not be opened. Apple states no rates after
+the M2: they are cores · 256 operations · clock, which no document confirms.
 """
 
 import csv
@@ -49,10 +49,10 @@ ALIASES: Mapping[str, str] = MappingProxyType(
 
 
 def find_hardware(name: str) -> Hardware:
-    """Returns the catalogue's entry of that name; case, spaces and underscores do not matter.
+    """Returns the catalogue's entry with that name; case, spaces and underscores are ignored.
 
     Raises:
-      ValueError: if the catalogue has no such entry; the message lists the names that it has.
+      ValueError: if the catalogue has no such entry; the message lists its names.
     """
     key = name.strip().lower().replace(" ", "-").replace("_", "-").removeprefix("apple-")
     key = ALIASES.get(key, key)

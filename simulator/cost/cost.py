@@ -1,4 +1,4 @@
-"""Cost: the time of a block. A plan is made from an acceptance and a cost."""
+"""Cost: the time of a block. Acceptance and cost together give a plan."""
 
 from abc import ABC, abstractmethod
 
@@ -9,32 +9,32 @@ from numpy.typing import ArrayLike, NDArray
 class Cost(ABC):
     """Times of drafting and verifying a block, and of a baseline token (without speculation).
 
-    A time is a second, or, where `in_seconds` is false, a step of the target.
+    The unit of time is a second, or a target step if `in_seconds` is false.
 
-    Example: a target step of 10 ms that verifies any number of tokens, a draft step of 1 ms.
+    Example: a target step takes 10 ms for any number of tokens, a draft step 1 ms.
 
       >>> class Flat(Cost):
       ...     step_seconds = baseline_seconds = 0.010
       ...     c = 0.1
       ...     def drafting_seconds(self, gamma): return 0.001 * np.asarray(gamma)
       ...     def checking_seconds(self, gamma): return np.full(np.shape(gamma), 0.010)
-      >>> Flat().block_seconds(4)
+      >>> float(Flat().block_seconds(4))
       0.014
     """
 
     @property
     def in_seconds(self) -> bool:
-        """Whether times are seconds; if not, the target's step is their unit."""
+        """Whether times are seconds; if not, their unit is a target step."""
         return True
 
     @property
     def observed_gamma(self) -> int | None:
-        """The largest γ that a price was measured at; None where the form itself says them all."""
+        """The largest γ with a measured time; None if a formula gives every γ."""
         return None
 
     @property
     def by_steps(self) -> bool:
-        """Whether each further token of a draft costs one more draft step, so that c says it."""
+        """Whether each drafted token costs one draft step, so that c describes drafting."""
         return True
 
     @property
@@ -45,7 +45,7 @@ class Cost(ABC):
     @property
     @abstractmethod
     def baseline_seconds(self) -> float:
-        """Time per baseline token: the target without speculation, its bookkeeping included."""
+        """Time per baseline token (without speculation), including overhead."""
 
     @property
     @abstractmethod
@@ -54,12 +54,12 @@ class Cost(ABC):
 
     @property
     def verification_free(self) -> bool:
-        """Whether a target pass over any number of tokens takes what one over one token does."""
+        """Whether a target pass over several tokens takes as long as a pass over one token."""
         return False
 
     @property
     def theorem8(self) -> bool:
-        """Whether verification and all else are free: what Theorem 8 and Corollary 9 take."""
+        """Whether Theorem 8 and Corollary 9 apply: verification and overhead cost nothing."""
         return False
 
     @abstractmethod
@@ -68,13 +68,13 @@ class Cost(ABC):
 
     @abstractmethod
     def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        """Returns the time of all else in a block of γ tokens: verification and overhead."""
+        """Returns the time of a block of γ tokens without drafting: verification and overhead."""
 
     def block_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
         """Returns the time of one block.
 
         Args:
-          gamma: drafted tokens, at least 0, shape (...). A block that drafts none still pays the
+          gamma: drafted tokens, at least 0, shape (...). A block that drafts no token still has the
             overhead; decoding without speculation costs baseline_seconds instead.
         """
         return np.asarray(self.drafting_seconds(gamma) + self.checking_seconds(gamma))[()]

@@ -1,4 +1,4 @@
-"""Cost of blocks in seconds, with a measured curve for verification."""
+"""Cost of blocks in seconds from measured passes of target and draft."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,18 +12,18 @@ from simulator.numerics.arguments import integer, integers, non_negative
 
 @dataclass(frozen=True, slots=True)
 class CostModel(Cost):
-    """Seconds of every part of decoding: a block of γ takes t_d(γ) + t_p(γ+1) + t_o.
+    """Seconds of each part of decoding: a block of γ takes t_d(γ) + t_p(γ+1) + t_o.
 
-    The curve t_p is given by `pass_seconds`; with only the point n = 1 it is flat and verification
-    is free. The curve t_d is linear between its points and 0, and rises by a steady step t_q for
-    each further token; with no point it is γ·t_q.
+    The curve t_p comes from `pass_seconds`; with only n = 1 it is flat: verification is free. The
+    curve t_d is linear between its points and 0 and rises by t_q per token after them; without
+    points it is γ·t_q.
 
-    target_seconds: t_p(n), a target pass over n new tokens with a warm cache, by n; 1 is required.
-    draft_seconds: t_q, one steady draft step with its sampling.
-    overhead_seconds: t_o, everything else in a block.
-    baseline_overhead_seconds: t_b, time that the baseline spends per token in addition to its pass.
-    draft_curve: t_d(γ), drafting γ tokens, by γ: the first step need not cost what later ones do.
-      Without the point 0, to draft nothing takes nothing.
+    target_seconds: t_p(n), time of a target pass over n new tokens with a warm cache, by n from 1.
+    draft_seconds: t_q, time of one steady draft step with its sampling.
+    overhead_seconds: t_o, remaining time of a block.
+    baseline_overhead_seconds: t_b, time per baseline token in addition to the target's pass.
+    draft_curve: t_d(γ), time to draft γ tokens, by γ; the first step may cost more or less than
+      later steps. Without an entry for 0, t_d(0) = 0.
     """
 
     target_seconds: Mapping[int, float]
@@ -52,24 +52,24 @@ class CostModel(Cost):
     def c(self) -> float:
         """Time of one steady draft step over time of one target step.
 
-        The c of Leviathan et al. 2023, Def. 7. A block's first step may cost more or less: it comes
-        after a pass of the target, and reads two tokens where the last draft was accepted whole.
+        The c of Leviathan et al. 2023, Def. 7. A block's first step may differ: it follows a target
+        pass, and reads two tokens if the last draft was accepted whole.
         """
         return self.draft_seconds / self.target_seconds[1]
 
     @property
     def verification_free(self) -> bool:
-        """Whether n = 1 is the only point: a pass over any number of tokens then costs t_p(1)."""
+        """Whether n = 1 is the only point: a pass over several tokens then costs t_p(1)."""
         return len(self.target_seconds) == 1
 
     @property
     def baseline_seconds(self) -> float:
-        """Seconds per baseline token (no speculation): t_p(1) + t_b."""
+        """Seconds per baseline token (without speculation): t_p(1) + t_b."""
         return self.target_seconds[1] + self.baseline_overhead_seconds
 
     @property
     def step_seconds(self) -> float:
-        """t_p(1)."""
+        """Seconds of a target pass over one token, t_p(1)."""
         return self.target_seconds[1]
 
     @property
@@ -78,7 +78,7 @@ class CostModel(Cost):
 
     @property
     def theorem8(self) -> bool:
-        """Whether verification is free and nothing else has a price."""
+        """Whether verification is free and there is no overhead."""
         overheads = (self.overhead_seconds, self.baseline_overhead_seconds)
         return self.verification_free and overheads == (0, 0)
 
@@ -87,18 +87,14 @@ class CostModel(Cost):
         return pass_seconds(self.target_seconds, n)
 
     def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        """Returns t_d(γ), the time of drafting γ tokens.
-
-        Args:
-          gamma: at least 0, shape (...).
-        """
+        """Returns t_d(γ), the time to draft γ tokens; gamma at least 0, shape (...)."""
         length = integers("gamma", gamma)
         curve = {0: 0.0, **self.draft_curve}
         beyond = np.maximum(length - max(curve), 0) * self.draft_seconds
         return np.asarray(np.interp(length, list(curve), list(curve.values())) + beyond)[()]
 
     def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        """Returns t_p(γ+1) + t_o; gamma at least 0, shape (...)."""
+        """Returns verification and overhead, t_p(γ+1) + t_o; gamma at least 0, shape (...)."""
         verify = self.verify_seconds(integers("gamma", gamma) + 1)
         return np.asarray(verify + self.overhead_seconds)[()]
 
@@ -107,7 +103,7 @@ def pass_points(name: str, points: Mapping[int, float]) -> dict[int, float]:
     """Returns the times of passes over n new tokens by n, ascending.
 
     Raises:
-      ValueError: if the point 1 is missing, an n is out of range or a time no number of at least 0.
+      ValueError: if point 1 is missing, an n is out of range, or a time is not a number >= 0.
     """
     found = {
         integer(f"n in {name}", n, at_least=1): float(non_negative(f"{name}[{n}]", seconds))
@@ -121,8 +117,7 @@ def pass_points(name: str, points: Mapping[int, float]) -> dict[int, float]:
 def pass_seconds(points: Mapping[int, float], n: ArrayLike) -> NDArray[np.float64]:
     """Returns the time of a pass over n new tokens, linear between the points of `pass_points`.
 
-    Beyond the last it goes on as the last segment does, or stays flat where that one falls: a time
-    that shrinks towards 0 would be noise extended.
+    After the last point the last segment continues, or the curve stays flat if that segment falls.
     """
     width = integers("n", n, at_least=1)
     places, seconds = np.array(list(points), dtype=np.float64), np.array(list(points.values()))

@@ -1,4 +1,4 @@
-"""A draft as it is run: the shape of one of its passes, and how many tokens a pass drafts."""
+"""The shape of a draft: the work of one of its passes, and the tokens that a pass drafts."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -13,17 +13,17 @@ DraftKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class DraftShape:
-    """A draft model or a head on the target's hidden states.
+    """The shape of a draft model, or of a head on the target's hidden states.
 
-    step: the shape of one step. Of a model and of heads that draft token by token, one pass; of
-      Medusa, the head of one position; of parallel drafts, the pass over all positions.
+    step: the shape of one step: one pass of a model or of a head that drafts token by token; the
+      head of one position of Medusa; the pass over all positions of a parallel draft.
     parallel: whether one pass over γ positions drafts γ tokens.
-    longest: tokens that it can draft at most; None if any number.
-    held_bytes: its memory without caches and without weights that it borrows from the target.
-    once: weights that a block is multiplied by once, however many tokens it drafts.
-    in_turn: weights that every token of a parallel draft takes, one token after another.
-    stated_gamma: how many tokens its configuration says that it drafts; None: it does not say.
-    multiple: layers that are run again: a longer draft than these must be a multiple of them.
+    longest: most tokens that it can draft; None if there is no limit.
+    held_bytes: its memory without caches and without weights shared with the target.
+    once: weights that a block reads once, for any number of drafted tokens.
+    in_turn: weights that a parallel draft reads for one token after another.
+    stated_gamma: number of drafted tokens in its configuration; None if there is none.
+    multiple: number of its layers, if longer drafts run all layers again, in multiples of this.
     """
 
     kind: DraftKind
@@ -38,15 +38,15 @@ class DraftShape:
 
     @property
     def is_model(self) -> bool:
-        """Whether it is a model of its own, not a head on the target's states."""
+        """Whether the draft is a separate model, not a head on the target's states."""
         return self.kind == "model"
 
     @property
     def opening(self) -> ModelShape:
-        """The first step of a block: a step, and what is needed once."""
+        """The shape of a block's first step: a step, and the weights that a block reads once."""
         return replace(self.step, weights=(*self.step.weights, *self.once))
 
     @property
     def turn(self) -> ModelShape:
-        """Work of each token of a parallel draft after the pass: no layer, and no cache."""
+        """The shape of each token's work after a parallel draft's pass: no layers and no cache."""
         return replace(self.step, layers=0, weights=self.in_turn, caches=())

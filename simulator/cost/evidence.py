@@ -1,4 +1,4 @@
-"""Runs as equations in a deployment's parameters: logarithms of times and of their ratios."""
+"""Runs as equations in a deployment's parameters: logarithms of times and of speed-ups."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from simulator.cost.runs import Run
 
 @dataclass(frozen=True, slots=True)
 class Works:
-    """Several works together: their seconds are amounts · exp(θ) + fixed.
+    """The works of n steps; their seconds are amounts · exp(θ) + fixed.
 
-    amounts: shape (n, COUNT).
-    fixed: shape (n,).
+    amounts: amount of each parameter, shape (n, COUNT).
+    fixed: seconds that no parameter scales, shape (n,).
     """
 
     amounts: NDArray[np.float64]
@@ -30,26 +30,26 @@ class Works:
         return cls(amounts, np.array([each.fixed for each in works], dtype=np.float64))
 
     def log_seconds(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the logarithms of the times, shape (n,)."""
+        """Returns the logarithms of the times, shape (n,); logs: θ, shape (COUNT,)."""
         return np.asarray(np.log(self.amounts @ np.exp(logs) + self.fixed))
 
     def slopes(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns their derivatives by θ, shape (n, COUNT)."""
+        """Returns the derivatives of log_seconds by θ, shape (n, COUNT)."""
         parts = self.amounts * np.exp(logs)
         return np.asarray(parts / (parts.sum(axis=1) + self.fixed)[:, None])
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Logarithms of measured times of runs; where `paired`, of plain time over a run's time.
+    """Logarithms of n measurements: speed-ups where `paired`, else times per token.
 
-    own, plain: works of an emitted token, as it ran and without speculation.
-    paired: whether the runs have the plain time of the same load, shape (n,).
+    own, plain: work per emitted token as the run decoded, and without speculation.
+    paired: whether there is a run without speculation at the run's load, shape (n,).
     drafted: whether the run speculated, shape (n,).
     measured: the logarithms, shape (n,).
-    noise: their standard deviations by the runs' own errors, shape (n,).
+    noise: standard deviations of `measured` from the runs' own errors, shape (n,).
     loads: the loads of the paired runs.
-    at_load: 1 where a run is paired and of a load, else 0; shape (n, number of loads).
+    at_load: 1 if a run is paired and at that load, else 0; shape (n, number of loads).
     """
 
     own: Works
@@ -63,9 +63,9 @@ class Evidence:
 
     @classmethod
     def of(cls, machine: Machine, runs: Sequence[Run]) -> Evidence:
-        """Returns the runs of a machine; drafted ones are compared with plain ones of their load.
+        """Returns a machine's runs; runs with drafts are compared with plain runs at their load.
 
-        Several plain runs of a load count as their mean logarithm.
+        The plain time is the geometric mean of the load's plain runs.
         """
         alone: dict[LoadPoint, list[float]] = {}
         for run in runs:
@@ -110,12 +110,12 @@ class Evidence:
         return np.asarray(np.hypot(np.where(self.paired, ratio_error, alone), self.noise))
 
     def misfit(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns modelled less measured logarithms, shape (n,)."""
+        """Returns the modelled minus the measured logarithms, shape (n,)."""
         own = self.own.log_seconds(logs)
         modelled = np.where(self.paired, self.plain.log_seconds(logs) - own, own)
         return np.asarray(modelled - self.measured)
 
     def slopes(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the misfits' derivatives by θ, shape (n, COUNT)."""
+        """Returns the derivatives of the misfits by θ, shape (n, COUNT)."""
         own = self.own.slopes(logs)
         return np.asarray(np.where(self.paired[:, None], self.plain.slopes(logs) - own, own))

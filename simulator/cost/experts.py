@@ -1,4 +1,4 @@
-"""Mixtures of experts: how many experts a pass over several tokens has to read."""
+"""Mixtures of experts: the number of experts that a pass over several tokens reads."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,19 +9,18 @@ from simulator.numerics.arguments import integer, integers, probability
 def distinct_experts(
     tokens: ArrayLike, *, experts: int, active: int, reuse: ArrayLike = 0.0
 ) -> NDArray[np.float64]:
-    """Returns the expected number of distinct experts of one layer that some token is sent to.
+    """Returns the expected number of distinct experts in one layer that receive some token.
 
         E · (1 − (1 − k/E)^m')        with m' = 1 + (1 − r)·(m − 1)
 
-    Under uniform routing (r = 0) each of m tokens picks k of E experts independently, and an expert
-    is missed by all of them with probability (1 − k/E)^m. Tokens of one text agree more than that:
-    with reuse r, each token after the first counts as 1 − r of an independent one; at r = 1 all
-    tokens share the first's experts.
+    Under uniform routing (r = 0) each of m tokens picks k of E experts independently; all tokens
+    miss an expert with probability (1 − k/E)^m. Tokens of one text pick similar experts: with reuse
+    r, each token after the first counts as 1 − r of an independent token.
 
     Args:
       tokens: m, tokens of the pass over all sequences, at least 0, shape (...).
       experts: E, at least 1.
-      active: k, experts a token is sent to, 1 to E.
+      active: k, experts per token, 1 to E.
       reuse: r in [0, 1]; broadcasts with tokens.
 
     Raises:

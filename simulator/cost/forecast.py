@@ -1,4 +1,4 @@
-"""Predicted speed-ups or times as a joint distribution, within the bounds of physics."""
+"""Predicted speed-ups or times as a joint distribution within physical bounds."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _TAIL = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A normal law of the logarithms of several quantities, each conditioned on its bounds.
+    """Joint normal distribution of n logarithms, each conditioned on its bounds.
 
     mean: shape (n,).
-    covariance: shape (n, n), by the parameters' doubt.
-    error: standard deviation of the model's own error, which they share.
-    lowest, highest: bounds of each logarithm that physics gives, shape (n,); None: none. Mean and
-      covariance ignore the bounds; quantiles and probabilities obey them.
+    covariance: covariance that follows from uncertain parameters, shape (n, n).
+    error: standard deviation of the model's own error, shared by all quantities.
+    lowest, highest: physical bounds of the logarithms, shape (n,); None if there are none.
+      Quantiles and probabilities respect the bounds; mean and covariance ignore them.
     """
 
     mean: NDArray[np.float64]
@@ -36,11 +36,11 @@ class Forecast:
 
     @property
     def deviation(self) -> NDArray[np.float64]:
-        """Standard deviation of each, the model's error included, shape (n,)."""
+        """Standard deviation of each logarithm, the model's error included, shape (n,)."""
         return np.asarray(np.sqrt(np.diag(self.covariance) + self.error**2))
 
     def quantile(self, share: float) -> NDArray[np.float64]:
-        """Returns a quantile of each quantity itself, shape (n,); share in (0, 1)."""
+        """Returns a quantile of each quantity (not its logarithm), shape (n,); share in (0, 1)."""
         below, above = self._bounds()
         law = NormalDist()
         found = [
@@ -55,19 +55,19 @@ class Forecast:
         return self.quantile(low), self.quantile(0.5), self.quantile(high)
 
     def exceeds(self, level: float) -> NDArray[np.float64]:
-        """Returns the probability that each quantity itself is above a level, shape (n,).
+        """Returns each quantity's probability of being above a level (not a logarithm), shape (n,).
 
         Args:
-          level: above 0; 1 for a speed-up asks for the probability of a gain.
+          level: above 0; 1 gives the probability that a speed-up is a gain.
         """
         below, above = self._bounds()
         at = _shares((np.log(level) - self.mean) / self._scale)
         return np.asarray(np.clip((above - at) / np.maximum(above - below, _TAIL), 0.0, 1.0))
 
     def blurred(self, covariance: NDArray[np.float64]) -> Forecast:
-        """Returns the law with a further, independent doubt, of shape (n, n).
+        """Returns the distribution with a further independent error; covariance of shape (n, n).
 
-        Bounds move with what is in doubt, so they recede by half the interval of that doubt.
+        The bounds recede by half the interval of that error.
         """
         further = deviations() * np.sqrt(np.maximum(np.diag(covariance), 0.0))
         return Forecast(
@@ -79,7 +79,7 @@ class Forecast:
         )
 
     def only(self, which: NDArray[np.bool_]) -> Forecast:
-        """Returns the law of some of the quantities."""
+        """Returns the distribution of the selected quantities."""
         return Forecast(
             self.mean[which],
             self.covariance[np.ix_(which, which)],
@@ -93,7 +93,7 @@ class Forecast:
         return np.asarray(np.maximum(self.deviation, _NO_DOUBT))
 
     def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Returns the shares of the law without bounds that lie below each bound."""
+        """Returns the probability below each bound, for the distribution without bounds."""
         count = len(self.mean)
         below, above = np.zeros(count), np.ones(count)
         if self.lowest is not None:
@@ -104,5 +104,5 @@ class Forecast:
 
 
 def _shares(deviations: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the standard normal distribution's function."""
+    """Returns the standard normal cumulative distribution function."""
     return np.array([0.5 * erfc(-each / sqrt(2)) for each in deviations.tolist()])

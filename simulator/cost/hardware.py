@@ -1,4 +1,4 @@
-"""One accelerator: peak rates by number format, its memory, and the link to its neighbours."""
+"""One accelerator: peak rates by number format, its memory, and its link to other GPUs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ _UNPACKED = {"fp4": ("fp8", "bfloat16", "float16"), "fp8": ("bfloat16", "float16
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """The two roofs of one accelerator, its link to others, and where its maker states them.
+    """Peak rates, memory and link of one accelerator, with their source.
 
-    name: how a user names it, in lower case.
-    peak_flops: dense operations a second by number format (a name of
+    name: name on the command line, in lower case.
+    peak_flops: dense operations per second by number format (a name of
       simulator.cost.number_formats.COMPUTED). "bfloat16", "float16", "fp8", "int8" and "fp4" are
       rates of the matrix units, without structured sparsity and accumulating in float32; "float32"
-      is plain float32 arithmetic, which frameworks use unless set to round to TF32. A format that
-      the hardware lacks is absent.
-    bandwidth: bytes a second from its memory.
-    memory_bytes: size of that memory.
-    link_bandwidth: bytes a second to other GPUs of the server, one way; None without a link.
+      is plain float32 arithmetic, which frameworks use unless set to round to TF32. Formats that
+      the hardware lacks are absent.
+    bandwidth: memory bandwidth in bytes per second.
+    memory_bytes: memory size in bytes.
+    link_bandwidth: bytes per second to other GPUs of the server, one way; None without a link.
     link_latency_seconds: least time of an all-reduce, even for few bytes.
-    source: the maker's document, by title.
+    source: title of the maker's document.
     seen: where the numbers were read for this release; empty if they could not be looked up.
     """
 
@@ -39,10 +39,10 @@ class Hardware:
     seen: str
 
     def flops(self, computed_in: str) -> float:
-        """Returns the peak rate of products in a number format, or in the one they are unpacked to.
+        """Returns the peak rate of products in a number format, or in the format it is unpacked to.
 
         Raises:
-          ValueError: if this hardware has no such format, and it is none to unpack.
+          ValueError: if this hardware has no such format, and the format cannot be unpacked.
         """
         for name in (computed_in, *_UNPACKED.get(computed_in, ())):
             if name in self.peak_flops:
@@ -57,12 +57,12 @@ def own_hardware(*, flops: float, bandwidth: float, memory_bytes: float) -> Hard
     """Returns an accelerator that the catalogue lacks, with one rate for every 16-bit format.
 
     Args:
-      flops: dense 16-bit operations a second.
-      bandwidth: bytes a second.
-      memory_bytes: size of its memory.
+      flops: dense 16-bit operations per second.
+      bandwidth: memory bandwidth in bytes per second.
+      memory_bytes: memory size in bytes.
 
     Raises:
-      ValueError: if one of them is not above 0.
+      ValueError: if a number is not above 0.
     """
     for name, value in (("flops", flops), ("bandwidth", bandwidth), ("memory", memory_bytes)):
         if float(non_negative(f"gpu {name}", value)) == 0:

@@ -1,11 +1,10 @@
 """The work of a deployment's steps from measured kernels: products, experts, attention, all-reduce.
 
-A pass over n new tokens in each of b sequences is priced operator by operator. Products and
-experts take b · n rows. Attention of a decoding step is measured with one query a sequence.
-Verification has n queries: the caches are read as in a decoding step, and what its further queries
-take is bounded by n decoding steps' attention in one; the parameter "recache" is the share of that
-bound. Caches that are not of keys and values (latent, indexed, recurrent) have no such tables: the
-roofline prices them.
+A pass over n new tokens in each of b sequences is the sum of its kernels. Products and experts take
+b · n rows. Attention of a decoding step is measured with one query per sequence. Verification has n
+queries: the caches are read as in a decoding step, and the further queries take at most n decoding
+steps' attention; the parameter "recache" is the share of that bound. Other caches than keys and
+values (latent, indexed, recurrent) have no such tables: the roofline prices them.
 """
 
 from abc import ABC, abstractmethod
@@ -29,52 +28,58 @@ _LEAST_INNER = 128
 
 
 class KernelTables(ABC):
-    """Seconds of single kernels on one GPU, as measured.
+    """Measured times of single kernels on one GPU, in seconds.
 
-    A look-up outside the measured range extrapolates; one without any measurement raises a
-    ValueError that names it. `stored` is the bytes that one weight takes.
+    A look-up outside the measured range extrapolates. A look-up without any measurement raises a
+    ValueError that names it. `stored` is the number of bytes per weight.
 
-    Example:
-      >>> tables.product(rows=8, outputs=6144, inputs=4096, stored=2.0)
-      2.04e-05
+    Example: a GPU whose products only read weights, at 2 TB/s.
+
+      >>> class OnlyBandwidth(KernelTables):
+      ...     name = "2 TB/s"
+      ...     experts = attention = all_reduce = lambda self, **sizes: 0.0
+      ...     def product(self, *, rows, outputs, inputs, stored):
+      ...         return outputs * inputs * stored / 2e12
+      >>> OnlyBandwidth().product(rows=8, outputs=4096, inputs=4096, stored=2.0)
+      1.6777216e-05
     """
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The tables' source with its versions, as answers name it."""
+        """Source and versions of the tables, as shown in answers."""
 
     @abstractmethod
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
-        """Returns the time of a product with a matrix of weights."""
+        """Returns the time of a product with a weight matrix."""
 
     @abstractmethod
     def experts(
         self, *, rows: int, hidden: int, inner: int, count: int, active: int, gpus: int,
         stored: float,
     ) -> float:  # fmt: skip
-        """Returns the time of one layer's routed experts, divided among some GPUs."""
+        """Returns the time of one layer's routed experts, divided among `gpus`."""
 
     @abstractmethod
     def attention(
         self, *, batch: int, context: int, heads: int, key_heads: int, head_size: int
     ) -> float:
-        """Returns the time of one layer's attention, one query a sequence."""
+        """Returns the time of one layer's attention with one query per sequence."""
 
     @abstractmethod
     def all_reduce(self, *, rows: int, hidden: int, gpus: int) -> float:
-        """Returns the time in which GPUs add up 16-bit rows."""
+        """Returns the time of an all-reduce of 16-bit rows."""
 
 
 class KernelMachine(Machine):
-    """A deployment whose passes are priced from measured kernels.
+    """A deployment with passes priced from measured kernels.
 
-    deployment: target, draft and GPU; of its conditions the number of GPUs counts.
-    tables: kernels of its GPU and server.
+    deployment: target, draft and GPU; of its conditions only the number of GPUs is used.
+    tables: kernels of the deployment's GPU and server.
 
     Raises:
       ValueError: if several GPUs share the target over PCIe. On public measurements of such servers
-        kernels were further off than the roofline (`docs/roofline.md`).
+        kernels were less accurate than the roofline (`docs/roofline.md`).
     """
 
     def __init__(self, deployment: Deployment, tables: KernelTables) -> None:
@@ -139,7 +144,7 @@ class KernelMachine(Machine):
         )
 
     def _agreement(self, shape: ModelShape, *, rows: int, tp: int) -> float:
-        """Returns the seconds of a pass's all-reduces, two a layer; of one GPU none."""
+        """Returns the seconds of a pass's all-reduces, two per layer; 0 on one GPU."""
         if tp == 1:
             return 0.0
         return 2 * shape.layers * self.tables.all_reduce(rows=rows, hidden=shape.hidden, gpus=tp)
@@ -147,7 +152,7 @@ class KernelMachine(Machine):
     def _products(
         self, weights: tuple[Weights, ...], shape: ModelShape, *, rows: int, tp: int
     ) -> float:
-        """Returns the seconds of all products but the routed experts'."""
+        """Returns the seconds of all products except those of routed experts."""
         seconds = 0.0
         for each in weights:
             if each.experts:
@@ -196,10 +201,11 @@ class KernelMachine(Machine):
 
 
 def _matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, int, int]]:
-    """Returns outputs, inputs and number of the products with some weights on each GPU.
+    """Returns outputs, inputs and number of the weight products on each GPU.
 
-    Counts by kind do not hold the matrices' sides. Attention has two (queries, keys and values;
-    output), feed-forward two (gate and up; down), and all else one, as wide as the model.
+    Weight counts do not include the matrices' sides. Attention is taken as two matrices (queries,
+    keys and values; output), feed-forward as two (gate and up; down), other kinds as one of the
+    model's width.
     """
     hidden, layers = shape.hidden, max(shape.layers, 1)
     values = weights.values / layers
@@ -224,7 +230,7 @@ def _matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, i
 
 
 def _attention_width(shape: ModelShape) -> float:
-    """Returns the outputs of one layer's attention, all heads together; 0 if they are not known."""
+    """Returns the outputs of one layer's attention, all heads together; 0 if not known."""
     plain = [each for each in shape.caches if each.kind in _PLAIN_CACHES]
     if len(plain) != len(shape.caches) or not plain:
         return 0.0
@@ -232,7 +238,7 @@ def _attention_width(shape: ModelShape) -> float:
 
 
 def _heads(cache: CacheLayers, shape: ModelShape) -> tuple[int, int, int]:
-    """Returns the number of query heads, of key heads, and their size, from 16-bit caches."""
+    """Returns the number of query heads, of key heads, and the size of a head (16-bit caches)."""
     width = cache.operations / 4
     key_heads = max(cache.shards, 1)
     head_size = max(round(cache.bytes_per_token / 4 / key_heads), 1)
@@ -240,7 +246,7 @@ def _heads(cache: CacheLayers, shape: ModelShape) -> tuple[int, int, int]:
 
 
 def _expert_layers(weights: Weights, shape: ModelShape) -> tuple[int, int]:
-    """Returns how many layers have experts, and their inner size: the most layers that fit."""
+    """Returns the number of layers with experts and their inner size: the most layers that fit."""
     for layers in range(shape.layers, 0, -1):
         inner = weights.values / (3 * layers * weights.experts * shape.hidden)
         if abs(inner / _INNER - round(inner / _INNER)) * _INNER < 0.01:

@@ -1,4 +1,4 @@
-"""Machines: the work of steps with and without drafts, whose parameters are in doubt."""
+"""Machines: the work of steps with and without drafts, as a function of uncertain parameters."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from simulator.numerics.arguments import integer, non_negative
 
 @dataclass(frozen=True, slots=True)
 class LoadPoint:
-    """A load: sequences and their lengths.
+    """A load of a server.
 
     context: tokens in each sequence's cache.
     batch: sequences decoded together.
-    prompt_ratio: prompt tokens that are read in between for each emitted token, of the sequences
-      whose turns a token waits for; 0: none.
+    prompt_ratio: prompt tokens that the server reads per emitted token while sequences wait; 0 if
+      none.
     """
 
     context: int
@@ -30,11 +30,11 @@ class LoadPoint:
 
 @dataclass(frozen=True, slots=True)
 class Drafting:
-    """The tokens that a block drafts and verifies: by default a chain and one token more.
+    """The tokens that a block drafts and verifies. The default is a chain of γ tokens.
 
-    gamma: passes of the draft, or tokens of its one pass where it is parallel; at least 1.
-    width: tokens that one pass of the draft takes (branches of a tree).
-    verified: tokens of each sequence that the target passes over; None: γ + 1.
+    gamma: passes of the draft, or tokens of one pass of a parallel draft; at least 1.
+    width: tokens that one pass of the draft reads (branches of a tree).
+    verified: tokens of each sequence that the target reads; None means γ + 1.
     """
 
     gamma: int
@@ -47,34 +47,43 @@ class Drafting:
 
     @property
     def new_tokens(self) -> int:
-        """Tokens of each sequence that the target passes over."""
+        """Tokens of each sequence that the target reads."""
         return self.gamma + 1 if self.verified is None else self.verified
 
 
 class Machine(ABC):
     """The work of each kind of step of a target and a draft on their hardware.
 
-    Example: see FittedMachine, whose three parameters are a step, a block and a drafted token.
+    Example: a step takes "roof" seconds, and each drafted token 5 % of it.
+
+      >>> class Simple(Machine):
+      ...     def plain_work(self, load): return work(roof=1)
+      ...     def drafting_work(self, load, drafting): return work(roof=0.05 * drafting.gamma)
+      ...     def checking_work(self, load, drafting): return work(roof=1)
+      ...     def prompt_work(self, load): return work()
+      >>> load, logs = LoadPoint(context=0, batch=1), np.log(np.full(COUNT, 0.010))
+      >>> round(Simple().block_work(load, Drafting(4)).seconds(logs), 6)
+      0.012
     """
 
     @abstractmethod
     def plain_work(self, load: LoadPoint) -> Work:
-        """Returns the work of one baseline token of every sequence (no speculation)."""
+        """Returns the work of a step that emits one baseline token in each sequence."""
 
     @abstractmethod
     def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        """Returns the work of the draft's passes of one block of every sequence."""
+        """Returns the work of the draft's passes in one block of every sequence."""
 
     @abstractmethod
     def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        """Returns the rest of the block's work: verification, and the server's own work."""
+        """Returns the remaining work of a block: verification, and the server's overhead."""
 
     @abstractmethod
     def prompt_work(self, load: LoadPoint) -> Work:
-        """Returns the work of others' prompts for one emitted token of every sequence."""
+        """Returns the work of other requests' prompts per emitted token of every sequence."""
 
     def least_seconds(self, load: LoadPoint) -> float:
-        """Returns a lower bound of a baseline step's seconds; 0: none is known."""
+        """Returns a lower bound of a baseline step's seconds; 0 if none is known."""
         return 0.0
 
     def block_work(self, load: LoadPoint, drafting: Drafting) -> Work:
@@ -82,11 +91,11 @@ class Machine(ABC):
         return self.checking_work(load, drafting).plus(self.drafting_work(load, drafting), 1)
 
     def token_work(self, load: LoadPoint, drafting: Drafting | None, length: float) -> Work:
-        """Returns the work of one emitted token of every sequence.
+        """Returns the work per emitted token of every sequence.
 
         Args:
-          drafting: drafts of the block; None: no speculation.
-          length: tokens that a block emits, at least 1; 1 without drafting.
+          drafting: draft of the block; None means no speculation.
+          length: tokens that a block emits, at least 1; 1 without speculation.
         """
         prompts = self.prompt_work(load)
         if drafting is None:
@@ -95,7 +104,7 @@ class Machine(ABC):
 
 
 class CachedMachine(Machine):
-    """Wraps a machine and computes each work once, since plans need it many times."""
+    """Wraps a machine and computes each work once, since plans need each work many times."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -124,10 +133,10 @@ class CachedMachine(Machine):
 
 @dataclass(frozen=True, slots=True)
 class FittedMachine(Machine):
-    """A machine known by its runs: a step, a share for each block and one for each drafted token.
+    """A machine known only by its runs: three parameters fit the times of one load.
 
-    A step of the target takes "roof", a block "block" and each drafted token, with its
-    verification, "draft"; all runs have to be of one load.
+    A target step takes "roof", each block "block" in addition, and each drafted token, with its
+    verification, "draft". All runs must have one load.
     """
 
     def plain_work(self, load: LoadPoint) -> Work:

@@ -1,4 +1,4 @@
-"""The shape of a model: how many weights of each kind it has, and what its layers cache."""
+"""The shape of a model: its number of weights of each kind, and the caches of its layers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ CacheKind = Literal["full", "sliding", "chunked", "linear", "latent", "indexed"]
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """All weights of one kind that are stored and multiplied alike, of all layers together.
+    """All weights of one kind, of all layers together, that are stored and multiplied in one way.
 
     kind: "embedding" (looked up, not multiplied), "attention" (all layers that mix tokens, also
       recurrent ones), "feed-forward" (shared experts and routers included), "experts" (routed),
       "head" (the output matrix), "other" (norms, biases).
-    values: how many, at least 0.
+    values: number of weights, at least 0.
     stored_bytes: bytes in memory, scales of quantisation included.
-    computed_in: number format of the products with them.
-    experts: number of experts of a layer that these weights belong to; 0 unless routed.
-    active: number of these experts that one token is sent to; 0 unless routed.
-    held: whether this model holds them; a head that drafts reads its target's output matrix.
+    computed_in: number format of the products with these weights.
+    experts: number of experts per layer; 0 unless routed.
+    active: number of experts per token; 0 unless routed.
+    held: whether this model stores the weights. A drafting head reads its target's output matrix.
     """
 
     kind: WeightKind
@@ -34,24 +34,24 @@ class Weights:
 
     @property
     def active_values(self) -> float:
-        """Weights that the products of one token take."""
+        """Number of weights that one token is multiplied by."""
         return self.values * self.active / self.experts if self.experts else float(self.values)
 
 
 @dataclass(frozen=True, slots=True)
 class CacheLayers:
-    """Layers whose caches are alike.
+    """Layers with one kind of cache.
 
     kind: "full" keeps all tokens, "sliding" and "chunked" a window of them, "latent" a compressed
-      key-value pair (multi-head latent attention), "indexed" reads
-      only the tokens that an indexer picks, "linear" a state of fixed size.
-    layers: how many, at least 1.
-    bytes_per_token: cache bytes of one layer for each token.
-    state_bytes: bytes of one layer and sequence that do not depend on its length.
-    window: tokens that one query sees; None: all.
+      key-value pair (multi-head latent attention), "indexed" reads only tokens that an indexer
+      picks, "linear" has a state of fixed size.
+    layers: number of layers, at least 1.
+    bytes_per_token: cache bytes per token in one layer.
+    state_bytes: bytes per sequence in one layer, for any length.
+    window: tokens that one query sees; None means all.
     operations: operations of attention for one new token, one cached token and one layer.
-    shards: into how many parts tensor parallelism can divide it (key-value heads; 1 if latent).
-    held: whether these layers keep what they read; layers that share another's cache do not.
+    shards: number of parts that tensor parallelism can make (key-value heads; 1 if latent).
+    held: whether these layers have a cache of their own; false if they read another layer's.
     """
 
     kind: CacheKind
@@ -66,10 +66,10 @@ class CacheLayers:
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """The weights and caches that one forward pass of a decoder multiplies, reads and keeps.
+    """The weights and caches that one forward pass of a decoder reads.
 
-    layers, hidden, heads, vocabulary: sizes, at least 1; heads counts the heads of queries.
-    weights: by kind; a kind comes more than once where its parts are stored differently.
+    layers, hidden, heads, vocabulary: sizes, at least 1; heads counts query heads.
+    weights: by kind; a kind occurs more than once if its parts are stored differently.
     caches: by kind of layer.
     activations: number format of activations and cache.
     """
@@ -85,21 +85,21 @@ class ModelShape:
 
     @property
     def parameters(self) -> int:
-        """All weights that the model holds."""
+        """Number of weights that the model stores."""
         return sum(each.values for each in self.weights if each.held)
 
     @property
     def active_parameters(self) -> float:
-        """Weights that the products of one token take, those looked up left out."""
+        """Number of weights that one token is multiplied by."""
         return sum(each.active_values for each in self.multiplied)
 
     @property
     def multiplied(self) -> tuple[Weights, ...]:
-        """The weights that a pass reads: all but those that are looked up."""
+        """The weights that a pass multiplies: all except embeddings."""
         return self.without("embedding")
 
     def without(self, *kinds: WeightKind) -> tuple[Weights, ...]:
-        """Returns the weights of all other kinds."""
+        """Returns the weights of all kinds except these."""
         return tuple(each for each in self.weights if each.kind not in kinds)
 
     def only(self, *kinds: WeightKind) -> tuple[Weights, ...]:
@@ -108,12 +108,12 @@ class ModelShape:
 
     @property
     def weight_bytes(self) -> float:
-        """Bytes of all weights that the model holds."""
+        """Bytes of all weights that the model stores."""
         return sum(each.stored_bytes for each in self.weights if each.held)
 
     @property
     def cache_bytes_per_token(self) -> float:
-        """Bytes that the caches of one sequence grow by with each token, no window being full."""
+        """Bytes that one sequence's caches grow by per token while no window is full."""
         return sum(each.layers * each.bytes_per_token for each in self.caches if each.held)
 
     @property
@@ -123,5 +123,5 @@ class ModelShape:
         return replace(self, weights=body), replace(self, layers=0, weights=head, caches=())
 
     def values(self, kind: WeightKind) -> int:
-        """Returns how many weights of a kind the model has, held or not."""
+        """Returns the model's number of weights of a kind, stored by it or by its target."""
         return sum(each.values for each in self.weights if each.kind == kind)

@@ -1,4 +1,4 @@
-"""Number formats of stored weights: bytes a value takes, the scales of its group included."""
+"""Number formats of stored weights: bytes per value, the scales of its group included."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ COMPUTED = ("float32", "bfloat16", "float16", "fp8", "int8", "fp4")
 
 @dataclass(frozen=True, slots=True)
 class NumberFormat:
-    """How weights are stored, and the narrowest format that their products can be computed in.
+    """How weights are stored, and the narrowest format in which they can be multiplied.
 
-    bits: bits of one value, at least 1.
-    group: values that share their scales, at least 1.
+    bits: bits per value, at least 1.
+    group: number of values that share scales, at least 1.
     scale_bytes: bytes of the scales (and zero points) of one group.
-    computed_in: a name of COMPUTED; activations that are wider raise it.
-    everywhere: whether embedding and output matrix are stored in it, too; formats of quantised
-      checkpoints leave those two as they were.
+    computed_in: a name of COMPUTED. Wider activations raise it to their format.
+    everywhere: whether embedding and output matrix are stored in this format, too; quantised
+      checkpoints usually leave both unquantised.
     """
 
     name: str
@@ -36,20 +36,20 @@ class NumberFormat:
 
     @property
     def bytes_per_value(self) -> float:
-        """Bytes of one stored value, its share of the group's scales included."""
+        """Bytes per stored value, including its share of the group's scales."""
         return self.bits / 8 + self.scale_bytes / self.group
 
     def product_format(self, activations: str) -> str:
-        """Returns the format in which products with activations of that format are computed."""
+        """Returns the format of products with activations of a format."""
         return min(self.computed_in, activations, key=COMPUTED.index)
 
 
 def int4(*, group: int, zero_points: bool, scale_bytes: float = 2.0) -> NumberFormat:
-    """Returns the 4-bit format of AWQ and GPTQ: a 16-bit scale, and where asymmetric 4 bits more.
+    """Returns the 4-bit format of AWQ and GPTQ.
 
     Args:
-      group: values that share a scale, at least 1.
-      zero_points: whether every group has a zero point of 4 bits.
+      group: number of values that share a scale, at least 1.
+      zero_points: whether each group has a zero point of 4 bits.
       scale_bytes: bytes of one scale.
     """
     return NumberFormat("int4", 4, group, scale_bytes + 0.5 * zero_points, "fp4")
@@ -78,10 +78,10 @@ FORMATS: Mapping[str, NumberFormat] = MappingProxyType(
 
 
 def find_format(name: str) -> NumberFormat:
-    """Returns the format of that name.
+    """Returns the number format with that name.
 
     Raises:
-      ValueError: if there is none; the message lists those there are.
+      ValueError: if there is no such format; the message lists all formats.
     """
     if name not in FORMATS:
         raise ValueError(f"dtype must be one of {', '.join(FORMATS)}, got {name}")

@@ -1,4 +1,4 @@
-"""Corrections of the roofline for an engine: a few positive factors and times, each uncertain."""
+"""The uncertain parameters of a deployment's times: factors and times, each above 0."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COUNT = len(PARAMETERS)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of a step on a deployment. Its seconds are linear in the amounts.
+    """The work of a step. Its seconds are linear in the amounts:
 
         seconds = Σ_i amounts_i · exp(θ_i) + fixed
 
@@ -38,19 +38,19 @@ class Work:
     fixed: float = 0.0
 
     def seconds(self, logs: NDArray[np.float64]) -> float:
-        """Returns the time of the step; logs: θ, natural logarithms, shape (COUNT,)."""
+        """Returns the step's time; logs: natural logarithms θ of the parameters, shape (COUNT,)."""
         return float(self.amounts @ np.exp(logs)) + self.fixed
 
     def plus(self, other: Work, share: float) -> Work:
-        """Returns this work and a share of another one together."""
+        """Returns the sum of this work and a share of another work."""
         return Work(self.amounts + share * other.amounts, self.fixed + share * other.fixed)
 
 
 def work(*, fixed: float = 0.0, **amounts: float) -> Work:
-    """Returns a work by the names of its parameters; those that are not named are 0.
+    """Returns a work from amounts by parameter name; other amounts are 0.
 
     Raises:
-      ValueError: if a name is none of PARAMETERS.
+      ValueError: if a name is not in PARAMETERS.
     """
     vector = np.zeros(COUNT)
     for name, amount in amounts.items():

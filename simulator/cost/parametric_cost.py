@@ -1,4 +1,4 @@
-"""A cost from the works of a deployment's steps: one point of a posterior."""
+"""The cost of a deployment at one point of its parameters' distribution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simulator.numerics.arguments import integers
 
 @dataclass(frozen=True, slots=True)
 class ParametricCost(Cost):
-    """Times of blocks at given parameters, without the prompts of other requests.
+    """Times of blocks at given parameters, without other requests' prompts.
 
     logs: natural logarithms of the parameters, shape (COUNT,).
     observed: the largest γ of the load's runs; None without any.
@@ -29,7 +29,7 @@ class ParametricCost(Cost):
 
     @classmethod
     def of(cls, posterior: Posterior, load: LoadPoint) -> ParametricCost:
-        """Returns the cost of the most probable parameters."""
+        """Returns the cost at the posterior's most probable parameters."""
         observed = max((run.gamma for run in posterior.runs if run.load == load), default=0)
         free = replace(load, prompt_ratio=0.0)
         return cls(posterior.machine, free, posterior.logs, observed or None)
@@ -48,7 +48,7 @@ class ParametricCost(Cost):
 
     @property
     def c(self) -> float:
-        """Time that a second drafted token adds to the first, over the time of a target step."""
+        """Time that a second drafted token adds, over the time of a target step."""
         first, second = self.drafting_seconds([1, 2])
         return float(second - first) / self.step_seconds
 

@@ -1,8 +1,8 @@
-"""The posterior of a deployment's cost: a prior from other deployments, and its own runs.
+"""The posterior of a deployment's parameters: a prior from other deployments, updated by runs.
 
-The parameters are lognormal before any run. The most probable ones given the runs are found by
-least squares, and in logarithms their doubt is taken as normal about them, by the curvature there
-(Laplace's approximation; Tierney and Kadane 1986).
+The parameters have a lognormal prior. The most probable parameters given the runs are found by
+least squares. Their logarithms are taken as normal around that point, with a covariance from the
+curvature there (Laplace's approximation; Tierney and Kadane 1986).
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _PAIRS = 128
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """The parameters and the model's errors before any run.
+    """The distribution of the parameters, and the model's errors, before any run.
 
-    logs: mean of their natural logarithms, shape (COUNT,).
+    logs: mean of the parameters' natural logarithms, shape (COUNT,).
     covariance: covariance of the logarithms, shape (COUNT, COUNT), positive definite.
-    level_error: standard deviation of the logarithm of a measured time about the model's.
-    ratio_error: standard deviation of the logarithm of a measured speed-up, drawn for each run.
+    level_error: standard deviation of log(measured time / modelled time).
+    ratio_error: standard deviation of log(measured speed-up / modelled speed-up), per run.
     load_error: standard deviation of a further error that all speed-ups of one load share.
-    drawn: whether predictions without a run integrate over the parameters, in place of taking
-      their logarithms as linear.
-    calibrated: whether the probability of a gain that follows comes true as often as it says.
+    drawn: whether predictions without a run average over drawn parameters; false: predictions are
+      linear in the parameters' logarithms.
+    calibrated: whether predicted probabilities of a gain match observed frequencies.
     """
 
     logs: NDArray[np.float64]
@@ -52,7 +52,7 @@ class Prior:
     calibrated: bool = True
 
     def fixed(self, **known: float) -> Prior:
-        """Returns the prior with some parameters known, by name, each above 0."""
+        """Returns the prior with some parameters set to known values, by name, each above 0."""
         logs, covariance = self.logs.copy(), self.covariance.copy()
         for name, value in known.items():
             index = PARAMETERS.index(name)
@@ -64,15 +64,15 @@ class Prior:
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """A deployment's parameters after its runs.
+    """A deployment's parameters given its runs.
 
     machine: the deployment.
-    prior: parameters and errors of the model before the runs.
-    found: most probable logarithms of the parameters, then of each load's effect: by how much its
-      measured speed-ups are above the model's; shape (COUNT + m,).
+    prior: distribution before the runs.
+    found: most probable logarithms of the parameters, then each load's effect: log of measured over
+      modelled speed-ups; shape (COUNT + m,).
     doubt: covariance of `found`, shape (COUNT + m, COUNT + m).
     runs: the measurements.
-    loads: the m loads that have runs with and without drafts.
+    loads: the m loads that were run with and without drafts.
     """
 
     machine: Machine
@@ -94,7 +94,7 @@ class Posterior:
 
     @property
     def impossible(self) -> tuple[Run, ...]:
-        """The runs that gain more than their tokens a block, which no server of this kind can."""
+        """Runs whose speed-up exceeds their tokens per block, which is impossible."""
         alone = {run.load: run.seconds_per_token for run in self.runs if run.drafting is None}
         return tuple(
             run
@@ -105,17 +105,17 @@ class Posterior:
 
     @property
     def calibrated(self) -> bool:
-        """Whether the probability of a gain can be trusted; true after a run with drafts."""
+        """Whether gain probabilities can be trusted; always true after a run with drafts."""
         return self.prior.calibrated or any(run.gamma > 0 for run in self.runs)
 
     def speed_ups(
         self, load: LoadPoint, draftings: Sequence[Drafting], lengths: Sequence[float]
     ) -> Forecast:
-        """Returns the law of the speed-up over no speculation at every drafting.
+        """Returns the distribution of the speed-up over no speculation for each drafting.
 
         Args:
           load: the requests that are served.
-          draftings: the drafts of blocks, at one or more γ.
+          draftings: drafts of blocks, at one or more γ.
           lengths: mean tokens that a block of each drafting emits, at least 1.
         """
         plain, own = self._works(load, [None], [1.0]), self._works(load, draftings, lengths)
@@ -139,9 +139,9 @@ class Posterior:
     def seconds_per_token(
         self, load: LoadPoint, draftings: Sequence[Drafting | None], lengths: Sequence[float]
     ) -> Forecast:
-        """Returns the law of the time between two tokens of a sequence; as in speed_ups.
+        """Returns the distribution of the time between two tokens of a sequence.
 
-        None among draftings is a step without speculation, of length 1.
+        Arguments as in speed_ups. A drafting of None, with length 1, is a step without speculation.
         """
         alone = [run for run in self.runs if run.load == load and run.drafting is None]
         if alone:
@@ -167,7 +167,7 @@ class Posterior:
         draftings: Sequence[Drafting | None],
         lengths: Sequence[float],
     ) -> Forecast:
-        """Returns the times at a load whose step without drafts was measured: it over speed-ups."""
+        """Returns the times at a load with measured plain steps: the plain time over speed-ups."""
         (run,) = pooled(alone)
         drafted = np.array([each is not None for each in draftings])
         law = self.speed_ups(load, [each or Drafting(1) for each in draftings], lengths)
@@ -176,7 +176,7 @@ class Posterior:
         return Forecast(mean, covariance, max(run.error, self.prior.ratio_error))
 
     def _draws(self, works: Works) -> NDArray[np.float64]:
-        """Returns logarithms of times at drawn parameters, shape (draws, n)."""
+        """Returns the logarithms of times at drawn parameters, shape (draws, n)."""
         logs = self.logs + _lots() @ np.linalg.cholesky(self.covariance).T
         return np.asarray(np.log(np.exp(logs) @ works.amounts.T + works.fixed))
 
@@ -190,12 +190,12 @@ class Posterior:
 def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
     """Returns the posterior of a deployment's parameters.
 
-    A run with speculation counts by its speed-up over the runs without it of the same load, where
-    there are any, and else by its time. Several runs of one setting count as their mean.
+    A run with speculation enters by its speed-up over plain runs of its load, or by its time if
+    there are none. Several runs of one setting enter as their mean.
 
     Args:
       machine: the deployment.
-      prior: its parameters before any run.
+      prior: distribution of the parameters before any run.
       runs: measurements; without any the posterior is the prior.
     """
     require_consistent(runs)
@@ -209,8 +209,8 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
 def conclude(prior: Prior, evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns the most probable parameters and load effects, and their covariance.
 
-    Shapes (COUNT + m,) and (COUNT + m, COUNT + m): first the logarithms of the parameters, then by
-    how much each of the m loads' measured speed-ups are above the model's, in logarithms.
+    Shapes (COUNT + m,) and (COUNT + m, COUNT + m): logarithms of the parameters, then for each of m
+    loads the log of its measured over modelled speed-ups.
     """
     from scipy.optimize import least_squares
 

@@ -1,4 +1,4 @@
-"""A cost with what belongs to it: its operations, its load, and how far to trust it."""
+"""A cost together with its load, its ratio of operations, and its uncertainty."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ DEFAULT_CONTEXT = 1024
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load and the machine that the costs of a batch are of.
+    """The load and the machine to which costs apply.
 
-    origin: source of the costs, in words, as "measured on cpu".
-    gpu, dtype, tp: as the user named them; gpu None: not known; dtype None: each configuration's
-      own.
+    origin: source of the costs, for example "measured on cpu".
+    gpu, dtype, tp: as named by the user; gpu is None if not known; dtype is None for the format of
+      each model's configuration.
     draft_kind: kind of draft (`simulator.cost.draft_shape.DraftKind`).
     context: tokens in each sequence's cache.
-    needed_gb: weights and caches of both models on each GPU; None: not known.
-    fits: whether its memory suffices.
-    modelled: whether a model of the machine gives the costs; if not, they were measured.
-    draft_overhead: share of a draft step that its layers take regardless of their work; None: not
+    needed_gb: GB of both models' weights and caches on each GPU; None if not known.
+    fits: whether the GPU's memory suffices.
+    modelled: whether the costs were modelled; false if they were measured.
+    draft_overhead: share of a draft step that its layers take for any amount of work; None if not
       known.
-    memory_gb: memory of each GPU in GB; None: not known.
-    most_batch: the largest batch that fits, at this context; None: not known.
-    speeds: measured over predicted tokens per second of one sequence, the 10th and the 90th
-      percentile of published measurements; None: not known.
-    cost_model: "kernels", "public" or "roofline", how the costs were modelled; None: they were
-      measured.
-    notes: warnings for a reader of the costs.
-    estimated: "between" or "beyond" the batches that were run; None: this one was run, or modelled.
+    memory_gb: memory of each GPU in GB; None if not known.
+    most_batch: the largest batch that fits at this context; None if not known.
+    speeds: measured over predicted tokens per second of one sequence, 10th and 90th percentile of
+      published measurements; None if not known.
+    cost_model: "kernels", "public" or "roofline", the model of the costs; None if measured.
+    notes: warnings for readers of the costs.
+    estimated: "between" or "beyond" the batches that were run; None if this batch was run or
+      modelled.
     """
 
     origin: str
@@ -65,21 +65,21 @@ class Pricing:
     """One set of costs to plan with.
 
     cost: times of blocks, each block a pass over the whole batch.
-    c_hat: the ratio in operations where the source of the costs knows it.
+    c_hat: operations of a draft step over those of a target step; None if not known.
     batch: sequences decoded together.
-    load: None: of no load in particular.
-    max_gamma: tokens that the draft can draft at most; None: any number.
-    multiple: layers of a draft that are run again: a longer draft is a multiple of them.
-    stated_gamma: drafted tokens that the draft's configuration states; None: it states none.
-    draft_passes: from a largest n to times of the draft's passes over 1 to n tokens, by n, in the
-      cost's unit; None: a pass takes what a step does.
-    prompt_seconds: from a number of prompt tokens to the time of a pass over them, of the target
-      without speculation and of both models; None: not known.
-    posterior: distribution of the cost's parameters; `cost` then has the most probable ones. None:
-      the cost is exact.
+    load: None if the costs are not for a particular load.
+    max_gamma: most tokens that the draft can draft; None if there is no limit.
+    multiple: number of a draft's layers, if they are run again: a longer draft is a multiple.
+    stated_gamma: number of drafted tokens in the draft's configuration; None if there is none.
+    draft_passes: maps a largest n to times of the draft's passes over 1 to n tokens, by n, in the
+      cost's unit; None: a pass takes as long as a step.
+    prompt_seconds: maps a number of prompt tokens to the time of a pass over them, without a draft
+      and with a draft; None if not known.
+    posterior: distribution of the cost's parameters; `cost` has the most probable ones. None: the
+      cost is exact.
     point: the load at which the posterior is evaluated; None without a posterior.
-    wall: the largest step that the server replays as a captured graph; None: no limit is known.
-    timed: the γ whose speed-ups were measured; only these are advised. Empty: all γ are.
+    wall: the largest step that the server runs as a captured graph; None if no limit is known.
+    timed: the γ with measured speed-ups; only these are advised. Empty: any γ may be advised.
     """
 
     cost: Cost
@@ -98,14 +98,14 @@ class Pricing:
 
     @classmethod
     def of_doubt(cls, posterior: Posterior, point: LoadPoint) -> Pricing:
-        """Returns the pricing of a cost in doubt, of no machine that is known."""
+        """Returns the pricing of an uncertain cost on a machine that is not known."""
         from simulator.cost.parametric_cost import ParametricCost
 
         cost = ParametricCost.of(posterior, point)
         return cls(cost, batch=point.batch, posterior=posterior, point=point)
 
     def in_doubt(self, posterior: Posterior, point: LoadPoint) -> Pricing:
-        """Returns this pricing with a cost in doubt in place of its own."""
+        """Returns this pricing with an uncertain cost in place of its cost."""
         doubtful = Pricing.of_doubt(posterior, point)
         return replace(
             self,
@@ -119,21 +119,21 @@ class Pricing:
 
     @property
     def own_runs(self) -> list[Run]:
-        """The runs of this very load."""
+        """The runs at exactly this load."""
         runs = () if self.posterior is None else self.posterior.runs
         return [run for run in runs if run.load == self.point]
 
     @property
     def own_gains(self) -> dict[int, tuple[float, float]]:
-        """The logarithm of the gain of each γ in the runs of this very load, and its error."""
+        """The log gain of each γ in the runs at this load, and its standard deviation."""
         from simulator.cost.runs import log_gains
 
         return log_gains(self.own_runs)
 
     def _prompts_in_doubt(self, posterior: Posterior, tokens: int) -> tuple[float, float]:
-        """Returns prompt_seconds, the target's arithmetic on prompts corrected by the posterior.
+        """Returns prompt_seconds with the target's arithmetic corrected by the posterior.
 
-        A pass takes no less than one over a single token.
+        A pass takes at least as long as a pass over one token.
         """
         from simulator.cost.machine import LoadPoint
 
@@ -145,9 +145,9 @@ class Pricing:
         return found, found + both - alone
 
     def published_speeds(self, tokens_per_second: float | None) -> tuple[float, float] | None:
-        """Returns between which speeds 8 of 10 of those lay that were planned to be this one.
+        """Returns the range of speeds that contains 80 % of published measurements.
 
-        None where nothing is published, as for several sequences.
+        tokens_per_second: predicted speed of one sequence. None if no range is known.
         """
         speeds = None if self.load is None else self.load.speeds
         if speeds is None or tokens_per_second is None or self.batch > 1:
@@ -155,7 +155,7 @@ class Pricing:
         return speeds[0] * tokens_per_second, speeds[1] * tokens_per_second
 
     def draft_pass_seconds(self, widest: int) -> Mapping[int, float]:
-        """Returns the times of the draft's passes over several tokens of a sequence, by number."""
+        """Returns the times of the draft's passes over n tokens of a sequence, by n."""
         if self.draft_passes is None:
             return {1: self.cost.c * self.cost.step_seconds}
         return self.draft_passes(widest)
@@ -167,7 +167,7 @@ def _passes_in_doubt(
     point: LoadPoint,
     widest: int,
 ) -> Mapping[int, float]:
-    """Returns the times of the draft passes that `passes` has, priced by a posterior."""
+    """Returns the times of the draft's passes over 1 to `widest` tokens, by a posterior."""
     from simulator.cost.machine import Drafting
 
     return {

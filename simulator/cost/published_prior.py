@@ -1,9 +1,8 @@
-"""The prior that public measurements give, by engine, kind of draft, weights and mixture.
+"""The prior fitted to public measurements, by engine, kind of draft, weights and mixture.
 
-`benchmarks/published_speculation.py --fit` writes published_prior.json: of the logarithms of the
-parameters one mean over all deployments, what each trait adds to it (shrunk towards nothing, the
-fewer deployments have it the more), the covariance of deployments about their means, and by how
-much a source's gains were further off than that for each kind of draft.
+`benchmarks/published_speculation.py --fit` writes published_prior.json: the mean logarithm of each
+parameter over all deployments, the effect of each trait (shrunk towards 0 if few deployments have
+it), the covariance between deployments, and the errors of speed-ups for each kind of draft.
 """
 
 import json
@@ -44,10 +43,10 @@ FEW_SOURCES, UNKNOWN, UNKNOWN_ERROR = 1.3, 0.3, 1.5
 class Traits:
     """Traits by which deployments differ.
 
-    engine: its family, as the fitted data names it; None: any of several. An engine that no row
-      has is in more doubt.
+    engine: name of the engine's family in the fitted data; None averages over several engines. An
+      engine without data has larger errors.
     draft: a name of DRAFTS.
-    weights: "plain" (16 bits), "fp8", "fp4", "int4" or "gguf": how the target's are stored.
+    weights: storage of the target's weights: "plain" (16 bits), "fp8", "fp4", "int4" or "gguf".
     mixture: whether the target is a mixture of experts.
     pcie: whether several GPUs share the target over PCIe.
     """
@@ -60,7 +59,7 @@ class Traits:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that the fitted effects have."""
+        """The names of these traits' effects in the fitted data."""
         names = [f"draft {self.draft}"]
         if self.engine is not None:
             names += [f"engine {self.engine}", f"{self.engine}, {self.draft}"]
@@ -74,18 +73,18 @@ class Traits:
 
     @property
     def group(self) -> str:
-        """The name that their model's errors have."""
+        """The name of these traits' model errors in the fitted data."""
         return f"{self.engine}, {self.draft}"
 
 
 def published_prior(
     traits: Traits, *, effects: Mapping[str, Any] | None = None, over: Base = "roofline"
 ) -> Prior:
-    """Returns the prior of a deployment of these traits.
+    """Returns the prior of a deployment with these traits.
 
     Args:
       effects: the result of a fit; None: the fit in the package.
-      over: the times of passes that the parameters correct: the roofline, or measured kernels.
+      over: times of passes that the parameters correct: roofline or measured kernels.
 
     Raises:
       ValueError: if the kind of draft is unknown.
@@ -121,7 +120,7 @@ def published_prior(
 
 
 def _mixture(priors: Sequence[Prior]) -> Prior:
-    """Returns the normal prior that has the mean and covariance of a mixture in equal shares."""
+    """Returns the normal prior with the mean and covariance of an equally weighted mixture."""
     logs = np.array([each.logs for each in priors])
     within = np.mean([each.covariance for each in priors], axis=0)
     errors = np.array([(each.level_error, each.ratio_error, each.load_error) for each in priors])
@@ -136,10 +135,10 @@ def _mixture(priors: Sequence[Prior]) -> Prior:
 
 
 def vague_prior(step_seconds: Sequence[float]) -> Prior:
-    """Returns the prior of a machine known by its runs (`simulator.cost.machine.FittedMachine`).
+    """Returns the prior of a `simulator.cost.machine.FittedMachine`, known only by its runs.
 
     Args:
-      step_seconds: step times of the runs; the quickest sets the scale.
+      step_seconds: step times of the runs; the shortest sets the scale.
     """
     least = min(step_seconds)
     logs = np.zeros(len(PARAMETERS))

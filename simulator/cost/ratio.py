@@ -1,4 +1,4 @@
-"""The cost of Theorem 8: verification free, a draft step c times a target step."""
+"""The cost of Theorem 8: verification is free, and a draft step takes c target steps."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Blocks whose accepted tokens the target reads again after a rejection (`docs/hybrids.md`)."""
+"""Targets that must read accepted tokens again after a rejection (`docs/hybrids.md`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,12 +21,12 @@ Rejected = Callable[[int], NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class ReadAgain(WrappedCost):
-    """The cost of a target whose recurrent layers are brought back to where a block began.
+    """The cost of a target whose recurrent layers are reset to the block's start if it is rejected.
 
-        t(γ) = t_0(γ) + Σ_{a<γ} P(rejected behind a accepted tokens) · t_p(a + 1)
+        t(γ) = t_0(γ) + Σ_{a<γ} P(rejected after a accepted tokens) · t_p(a + 1)
 
-    inner: prices blocks of a target that is cut back at no cost, t_0, and its passes, t_p.
-    rejected: the probability that a block is rejected after each number of accepted tokens.
+    inner: block times t_0 without reading again, and pass times t_p.
+    rejected: probability that a block is rejected after each number of accepted tokens.
     """
 
     rejected: Rejected
@@ -45,10 +45,10 @@ class ReadAgain(WrappedCost):
 
 @dataclass(frozen=True, slots=True)
 class ReadingAgain(Machine):
-    """A machine in doubt whose blocks read accepted tokens again; its runs do, too.
+    """A machine with uncertain parameters that reads accepted tokens again, in its runs, too.
 
-    inner: a machine whose target is cut back at no cost.
-    rejected: how often blocks are.
+    inner: the machine without reading again.
+    rejected: probability that a block is rejected after each number of accepted tokens.
     """
 
     inner: Machine
@@ -72,14 +72,14 @@ class ReadingAgain(Machine):
         return self.inner.prompt_work(load)
 
     def _pass(self, load: LoadPoint, tokens: int) -> Work:
-        """Returns the work of a pass over some tokens of every sequence, without a block's own."""
+        """Returns the work of a pass over `tokens` tokens of every sequence, without overhead."""
         block = self.inner.checking_work(load, Drafting(1, verified=tokens))
         least = self.inner.checking_work(load, Drafting(1, verified=1))
         return block.plus(least, -1).plus(self.inner.plain_work(load), 1)
 
 
 def reading_again(price: Pricing, rejected: Rejected) -> Pricing:
-    """Returns a pricing whose target reads the accepted tokens of a block once more."""
+    """Returns the pricing of a target that reads a rejected block's accepted tokens again."""
     if price.posterior is None or price.point is None:
         return replace(price, cost=ReadAgain(price.cost, rejected))
     known = price.posterior

@@ -1,11 +1,11 @@
-"""Time of a forward pass from the shape of a model and the two roofs of the hardware.
+"""Time of a forward pass from a model's shape and its hardware's peak rate and bandwidth.
 
 The roofline model (Williams et al. 2009): an operation takes the longer of its arithmetic at the
-peak rate and its memory traffic at the full bandwidth. The operations of a decoding step behave
-differently under load: products with weights that are read once for all sequences and all new
-tokens (what makes verification nearly free, Leviathan et al. 2023, §3.4), products with experts, of
-which more are read the more tokens there are, and attention, which reads every sequence's own
-cache. Real kernels reach neither roof: `efficiency` is the share of both that they do reach.
+peak rate and its memory traffic at full bandwidth. A decoding step has three kinds: products with
+weights, which are read once for all sequences and all new tokens (so verification is nearly free,
+Leviathan et al. 2023, §3.4), products with experts, of which more tokens read more, and attention,
+which reads each sequence's own cache. Real kernels are slower: `efficiency` is the share of peak
+rate and bandwidth that they reach.
 """
 
 from dataclasses import dataclass
@@ -27,14 +27,13 @@ MEASURED_LOW, MEASURED_HIGH = 0.70, 1.30
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """GPUs and efficiencies of a pass: how closely it reaches the roofs of its hardware.
+    """GPUs and efficiencies of a pass.
 
     tp: GPUs that share the weights and the arithmetic of each layer (tensor parallelism).
     efficiency: share of peak bandwidth and peak rate that kernels reach, in (0, 1].
     expert_reuse: how far tokens share experts, in [0, 1] (simulator.cost.experts).
-    layer_overhead_seconds: time per layer that does not shrink with the work (kernel launches); 20
-      to 50 microseconds when a framework launches each kernel by itself, about none with CUDA
-      graphs.
+    layer_overhead_seconds: fixed time per layer (kernel launches): 20 to 50 microseconds if a
+      framework launches each kernel by itself, almost none with CUDA graphs.
     """
 
     tp: int = 1
@@ -57,9 +56,8 @@ def forward_flops(
 
         2·B·n·W + Σ_layers B·n·a·min(L + (n + 1)/2, window)
 
-    W: weights that the products of one token take, of the experts those it is sent to (Kaplan et
-    al. 2020, §2.1, counts 2 operations a weight and token); a: operations of attention for one new
-    and one cached token.
+    W: weights that one token is multiplied by (Kaplan et al. 2020, §2.1, counts 2 operations per
+      weight and token); a: operations of attention for one new and one cached token.
 
     Args:
       shape: the model.
@@ -82,7 +80,7 @@ def forward_seconds(
     batch: ArrayLike,
     conditions: Conditions | None = None,
 ) -> NDArray[np.float64]:
-    """Returns the least time that one forward pass takes on this hardware.
+    """Returns the least time of one forward pass on this hardware.
 
         Σ max(flops/peak, bytes/bandwidth)/efficiency over the kinds of weights and of caches
         + layers · (overhead + two all-reduces)                        (Williams et al. 2009)
@@ -93,7 +91,7 @@ def forward_seconds(
       new_tokens: n >= 1, tokens fed to each sequence; broadcasts with context and batch.
       context: L >= 0, tokens already in each sequence's cache.
       batch: B >= 1, sequences.
-      conditions: GPUs, efficiency and the rest; without it one GPU at its roofs.
+      conditions: GPUs and efficiencies; None: one GPU at its peak rate and bandwidth.
     """
     n, length, sequences = _sizes(new_tokens, context, batch)
     given = Conditions() if conditions is None else conditions
@@ -119,13 +117,13 @@ def forward_seconds(
 def memory_bytes(
     shape: ModelShape, *, context: ArrayLike, batch: ArrayLike, tp: int = 1
 ) -> NDArray[np.float64]:
-    """Returns the bytes that a model's weights and its sequences' caches take on each GPU.
+    """Returns the bytes of a model's weights and its sequences' caches on each GPU.
 
     Args:
       shape: the model.
       context: tokens in each sequence's cache; broadcasts with batch.
       batch: sequences.
-      tp: GPUs that share them.
+      tp: GPUs that share weights and caches.
     """
     _, length, sequences = _sizes(1, context, batch)
     total = np.asarray(shape.weight_bytes / tp)
@@ -142,7 +140,7 @@ def memory_bytes(
 def _sizes(
     new_tokens: ArrayLike, context: ArrayLike, batch: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the checked sizes as float64, in which products of them do not overflow."""
+    """Returns the checked sizes as float64, so that their products do not overflow."""
     n = integers("new_tokens", new_tokens, at_least=1).astype(np.float64)
     length = integers("context", context).astype(np.float64)
     sequences = integers("batch", batch, at_least=1).astype(np.float64)
@@ -179,10 +177,10 @@ def _cache_bytes(
     length: NDArray[np.float64],
     sequences: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Returns what a pass reads and writes of all sequences' caches.
+    """Returns the bytes that a pass reads and writes in all sequences' caches.
 
-    A window of w is read by the first new token, and each further one adds one token to it. A state
-    is read once and written after every new token, so that drafts can be taken back.
+    The first new token reads a window of w, each further token reads one more. A state is read once
+    and written after each new token, so that drafts can be rolled back.
     """
     tokens = length + n
     if cache.window is not None:

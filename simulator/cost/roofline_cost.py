@@ -1,4 +1,4 @@
-"""A target and a draft deployed on hardware: what blocks cost there, and the memory they take."""
+"""The cost of a target and a draft on given hardware by the roofline, and their memory."""
 
 from dataclasses import dataclass, field, replace
 
@@ -19,9 +19,9 @@ PCIE_BANDWIDTH = 64e9
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Both models and what they run on, one after the other.
+    """A target and a draft, run in turn on given hardware.
 
-    target, draft: the models.
+    target, draft: the shapes of the models.
     hardware: one GPU.
     conditions: conditions of the target's passes, and of the draft's passes except for draft_tp.
     draft_tp: GPUs that share the draft; None: as many as share the target. With 1, each GPU holds
@@ -48,7 +48,7 @@ class Deployment:
     def target_seconds(
         self, new_tokens: ArrayLike, *, context: int, batch: int
     ) -> NDArray[np.float64]:
-        """Returns the time of a pass of the target; arguments and errors as in forward_seconds."""
+        """Returns the time of a target pass; arguments and errors as in forward_seconds."""
         return forward_seconds(
             self.target,
             self.hardware,
@@ -73,7 +73,7 @@ class Deployment:
 
 
 def over_pcie(deployment: Deployment) -> bool:
-    """Returns whether several GPUs share the target over a link that is no quicker than PCIe."""
+    """Returns whether several GPUs share the target over a link no faster than PCIe."""
     link = deployment.hardware.link_bandwidth
     return deployment.conditions.tp > 1 and (link is None or link <= PCIE_BANDWIDTH)
 
@@ -81,17 +81,17 @@ def over_pcie(deployment: Deployment) -> bool:
 def roofline_cost(
     deployment: Deployment, *, context: int, batch: int = 1, max_gamma: int = 32
 ) -> CostModel:
-    """Returns the cost model of speculation, times of one pass over the batch.
+    """Returns the cost model of speculation, in seconds per pass over the batch.
 
     A draft that drafts token by token takes γ passes over one token of each sequence; a parallel
-    one takes one pass over γ, and then the work of each token in turn. Time outside the passes of
-    both models is left out.
+    draft takes one pass over γ tokens, then each token's work in turn. Time outside both models'
+    passes is left out.
 
     Args:
-      deployment: the models, and what they run on.
+      deployment: the models and their hardware.
       context: tokens in each sequence's cache.
       batch: sequences decoded together.
-      max_gamma: the curves are given up to this γ and one beyond.
+      max_gamma: largest γ of the curves; they have one further point.
     """
     gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 2)
     draft = deployment.draft
@@ -117,7 +117,7 @@ def draft_pass_seconds(
     """Returns t_q(n), the time of a pass of the draft over n tokens of each sequence, by n.
 
     Args:
-      deployment: the models, and what they run on; the draft drafts token by token.
+      deployment: the models and their hardware; the draft drafts token by token.
       context: tokens in each sequence's cache.
       batch: sequences decoded together.
       widest: the largest n, at least 1.
@@ -136,9 +136,9 @@ def draft_pass_seconds(
 
 
 def prompt_seconds(deployment: Deployment, tokens: int) -> tuple[float, float]:
-    """Returns the time of reading a prompt of so many tokens, without a draft and with it.
+    """Returns the time to read a prompt of `tokens` tokens, without a draft and with the draft.
 
-    Servers multiply only the last position by the output matrices, of target and draft alike (vLLM:
+    Servers multiply only the last position by the output matrices of target and draft (vLLM:
     `EagleProposer.propose` takes logits of the last hidden state of each sequence).
     """
     target, draft = deployment.target, deployment.draft.step
@@ -151,7 +151,7 @@ def prompt_seconds(deployment: Deployment, tokens: int) -> tuple[float, float]:
 def _prompt_pass(
     shape: ModelShape, tokens: int, hardware: Hardware, conditions: Conditions
 ) -> float:
-    """Returns the time of a pass over a prompt, the output matrix for its last token only."""
+    """Returns the time of a pass over a prompt with the output matrix for its last token only."""
     body, head = shape.body_and_head
     passes = ((part, n) for part, n in ((body, tokens), (head, 1)) if part.weights or part.caches)
     return sum(
@@ -173,10 +173,10 @@ def operations_ratio(deployment: Deployment, *, context: int, batch: int = 1) ->
 
 
 def draft_overhead_share(deployment: Deployment, *, context: int, batch: int) -> float:
-    """Returns the share of a draft step that its layers take regardless of their work, in [0, 1].
+    """Returns the share of a draft step that its layers take for any amount of work, in [0, 1].
 
     Args:
-      deployment: the models, and what they run on.
+      deployment: the models and their hardware.
       context: tokens in each sequence's cache.
       batch: sequences.
     """
@@ -186,10 +186,10 @@ def draft_overhead_share(deployment: Deployment, *, context: int, batch: int) ->
 
 
 def needed_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
-    """Returns the bytes of weights and caches of both models on each GPU.
+    """Returns the bytes of both models' weights and caches on each GPU.
 
     Args:
-      deployment: the models, and what they run on.
+      deployment: the models and their hardware.
       context: tokens in each sequence's cache.
       batch: sequences.
     """
@@ -202,13 +202,13 @@ def needed_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
 
 
 def fits(deployment: Deployment, *, context: int, batch: int) -> bool:
-    """Returns whether they fit into each GPU's memory; arguments as in needed_bytes."""
+    """Returns whether both models fit into each GPU's memory; arguments as in needed_bytes."""
     needed = needed_bytes(deployment, context=context, batch=batch)
     return needed <= deployment.hardware.memory_bytes
 
 
 def most_batch(deployment: Deployment, *, context: int) -> int:
-    """Returns the largest batch whose weights and caches fit into each GPU's memory; 0: none."""
+    """Returns the largest batch that fits into each GPU's memory; 0 if none does."""
     one, two = (needed_bytes(deployment, context=context, batch=batch) for batch in (1, 2))
     free = deployment.hardware.memory_bytes - one
     return 0 if free < 0 else 1 + int(free // max(two - one, 1.0))

@@ -1,4 +1,4 @@
-"""Runs: measurements of a server, and the physics that they have to obey."""
+"""Runs: measurements of a server, and checks against physics."""
 
 import math
 from collections import defaultdict
@@ -21,13 +21,13 @@ USUAL_ERROR = 0.02
 class Run:
     """One measurement of a deployment.
 
-    seconds_per_token: between two tokens of one sequence, on average.
-    drafting: shape of its blocks; None: without speculation.
-    length: tokens a block, the target's own included, 1 to γ + 1; 1 without speculation.
+    seconds_per_token: mean time between two tokens of one sequence.
+    drafting: draft of its blocks; None without speculation.
+    length: tokens per block, the target's own included, 1 to γ + 1; 1 without speculation.
     error: relative standard deviation of seconds_per_token, at least 0.
-    rates: how often positions 1 to γ were accepted, counting all blocks; empty: not counted.
-    drafts: how many blocks were counted; None: not known.
-    model: name of the served model; None: not known.
+    rates: share of all blocks that accepted each position, 1 to γ; empty if not counted.
+    drafts: number of counted blocks; None if not known.
+    model: name of the served model; None if not known.
     """
 
     load: LoadPoint
@@ -59,20 +59,20 @@ class Run:
 
     @property
     def gamma(self) -> int:
-        """Drafted tokens a block; 0 without speculation."""
+        """Drafted tokens per block; 0 without speculation."""
         return 0 if self.drafting is None else self.drafting.gamma
 
     @property
     def step_seconds(self) -> float:
-        """Time of one block, or of one baseline step (no speculation)."""
+        """Time of one block, or of one baseline step (without speculation)."""
         return self.seconds_per_token * self.length
 
 
 def pooled(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Returns one run for each load and γ: the geometric mean of several, with its error.
+    """Returns one run for each load and γ: the geometric mean of its runs, with its error.
 
-    The mean's error is a single run's error over the root of their number. Where runs differ by
-    more than their errors, their standard deviation replaces the single run's error.
+    The error of the mean is a single run's error over √n. If runs differ by more than their errors,
+    their standard deviation replaces the single run's error.
     """
     settings = defaultdict(list)
     for run in runs:
@@ -88,10 +88,10 @@ def _mean(runs: Sequence[Run]) -> Run:
 
 
 def require_consistent(runs: Sequence[Run]) -> None:
-    """Raises a ValueError if runs of one load contradict each other beyond their noise.
+    """Raises ValueError if runs of one load contradict each other by more than their errors.
 
-    A block that drafts more takes no less time, nor does a block less than a step without drafts.
-    All runs serve one model.
+    A block must take at least as long as a shorter block and as a step without drafts. All runs
+    must be of one model.
     """
     models = sorted({run.model for run in runs if run.model is not None})
     if len(models) > 1:
@@ -109,7 +109,7 @@ def require_consistent(runs: Sequence[Run]) -> None:
 
 
 def log_gains(runs: Sequence[Run]) -> dict[int, tuple[float, float]]:
-    """Returns the logarithm of the gain of each γ in the runs of one load, and its error."""
+    """Returns the log gain of each γ in the runs of one load, and its standard deviation."""
     means = {run.gamma: run for run in pooled(runs)}
     plain = means.get(0)
     if plain is None:

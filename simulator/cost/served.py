@@ -1,4 +1,4 @@
-"""The work of steps of a deployment, from the shapes of its models and the roofs of its GPU."""
+"""The work of a deployment's steps from its models' shapes and its GPU's roofline."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,10 +17,10 @@ _REACHED = 0.9
 
 @dataclass(frozen=True, slots=True)
 class RooflineMachine(Machine):
-    """A deployment priced by the roofline of its GPU.
+    """A deployment priced by its GPU's roofline.
 
-    deployment: target, draft and GPU. Only the number of GPUs is read from its conditions, since
-      efficiency and time per layer are parameters. A draft without layers is a lookup.
+    deployment: target, draft and GPU. Of its conditions only the number of GPUs is used; efficiency
+      and time per layer are parameters. A draft without layers is a lookup.
     """
 
     deployment: Deployment
@@ -93,7 +93,7 @@ def _shared(tp: int) -> Conditions:
 def roof_seconds(
     shape: ModelShape, hardware: Hardware, load: LoadPoint, *, new_tokens: int, tp: int
 ) -> float:
-    """Returns the seconds of a pass at both roofs, all-reduces left out."""
+    """Returns the seconds of a pass at peak rate and bandwidth, without all-reduces."""
     if not shape.weights and not shape.caches:
         return 0.0
     seconds = forward_seconds(
@@ -109,7 +109,7 @@ def roof_seconds(
 
 
 def _agreement(shape: ModelShape, hardware: Hardware, *, tokens: int, tp: int) -> float:
-    """Returns the seconds of a pass's all-reduces, two a layer; of one GPU none."""
+    """Returns the seconds of a pass's all-reduces, two per layer; 0 on one GPU."""
     if tp == 1:
         return 0.0
     return float(

@@ -1,4 +1,4 @@
-"""Several GPUs that share each layer: how they divide it, and the cost of their all-reduces."""
+"""Tensor parallelism: how several GPUs divide a layer, and the cost of their all-reduces."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,14 +12,14 @@ _BYTES_PER_VALUE = 2
 
 
 def all_reduce_seconds(hardware: Hardware, *, values: ArrayLike, gpus: int) -> NDArray[np.float64]:
-    """Returns the time in which GPUs add up a vector that each of them holds a part of.
+    """Returns the time in which GPUs add up a vector.
 
         latency + 2·(N − 1)/N · bytes/link        (ring all-reduce, Patarasuk and Yuan 2009)
 
     Args:
       hardware: its link's bandwidth (one way) and latency.
-      values: 16-bit values of the vector, shape (...).
-      gpus: N, at least 1; at 1 it takes nothing.
+      values: number of 16-bit values of the vector, shape (...).
+      gpus: N, at least 1; at 1 the time is 0.
 
     Raises:
       ValueError: if there are several GPUs and the hardware has no link between them.
@@ -35,15 +35,15 @@ def all_reduce_seconds(hardware: Hardware, *, values: ArrayLike, gpus: int) -> N
 
 
 def require_division(shape: ModelShape, tp: int) -> None:
-    """Raises a ValueError unless the GPUs divide the model's attention heads evenly."""
+    """Raises ValueError unless the GPUs divide the model's attention heads evenly."""
     if shape.heads % integer("tp", tp, at_least=1) != 0:
         raise ValueError(f"tp must divide the {shape.heads} heads of {shape.name}, got {tp}")
 
 
 def cache_share(cache: CacheLayers, tp: int) -> float:
-    """Returns the share of a layer's cache that each GPU holds and reads.
+    """Returns the share of a layer's cache that each GPU stores and reads.
 
-    Key-value heads are dealt out; with more GPUs than heads, some hold the same one. A latent cache
-    is one head that all of them need.
+    Key-value heads are divided among GPUs; with more GPUs than heads, several GPUs store one head.
+    A latent cache is one head that all GPUs store.
     """
     return -(-cache.shards // tp) / cache.shards

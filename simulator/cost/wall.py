@@ -1,4 +1,4 @@
-"""The largest step that a server replays as a captured graph."""
+"""The largest step that a server runs as a captured graph."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -6,15 +6,15 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """A limit of captured graphs. Beyond it kernels are launched one by one.
+    """A server's limit for captured graphs. Above it kernels are launched one by one.
 
-    A step then can take three times as long: on a published grid of vLLM, batch 128 gave 22.2
-    thousand tokens/s at K = 3 (512 tokens a step) and 8.0 at K = 5 (768 tokens).
+    Such a step can take three times as long: on a published grid of vLLM, batch 128 gave 22.2
+    thousand tokens/s at K = 3 (512 tokens per step) and 8.0 at K = 5 (768 tokens).
 
-    unit: "tokens" of a step, all drafted ones included, or "requests".
-    most: the largest step that is captured, at least 1.
-    flag: the server's setting that moves the limit.
-    read_in: file and version of the server's source that say so.
+    unit: "tokens" of a step, drafted ones included, or "requests".
+    most: the largest captured step, at least 1.
+    flag: the server's setting that changes the limit.
+    read_in: file and version of the server's source that state the limit.
 
     Example:
       >>> graphs = Wall("tokens", 512, "--max-cudagraph-capture-size", "")
@@ -37,9 +37,9 @@ class Wall:
         return batch * (gamma + 1) if self.unit == "tokens" else batch * (gamma * 0 + 1)
 
     def beyond(self, batch: Any, gamma: Any) -> Any:
-        """Returns whether a step is larger than the captured ones."""
+        """Returns whether a step is larger than the largest captured step."""
         return self.size(batch, gamma) > self.most
 
     def crossed(self, batch: Any, gamma: Any) -> Any:
-        """Returns whether a step lies beyond while the baseline's does not."""
+        """Returns whether a step exceeds the limit while the baseline's step does not."""
         return self.beyond(batch, gamma) > self.beyond(batch, 0)

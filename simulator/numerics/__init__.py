@@ -1,1 +1,1 @@
-"""Checks of the arguments of formulas, and bisection."""
+"""Checks of function arguments, bisection, and confidence intervals."""

@@ -1,4 +1,4 @@
-"""Checks of the arguments of public functions; an error gives the name, the rule and the value."""
+"""Checks of public functions' arguments; an error gives the name, the rule and the value."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -16,21 +16,21 @@ _SUM_TOLERANCE = 1e-5
 
 
 def probability(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """Returns the value as an array."""
+    """Returns the value as an array; raises ValueError unless it lies in [0, 1]."""
     return _within(name, _floats(name, value), 0.0, 1.0, "lie in [0, 1]")
 
 
 def non_negative(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """Returns the value as an array."""
+    """Returns the value as an array; raises ValueError unless it is finite and at least 0."""
     largest = float(np.finfo(np.float64).max)
     return _within(name, _floats(name, value), 0.0, largest, "be finite and at least 0")
 
 
 def integers(name: str, value: ArrayLike, *, at_least: int = 0) -> NDArray[np.int64]:
-    """Returns the value as an array of integers; floats that are whole count as integers.
+    """Returns the value as an array of integers; whole floats count as integers.
 
     Raises:
-      ValueError: if any of it is not whole, or below `at_least`.
+      ValueError: if an element is not whole, or below `at_least`.
     """
     if type(value) is int and at_least <= value <= _LARGEST_INTEGER:
         return np.array(value)  # The usual case, thousands of times.
@@ -60,7 +60,7 @@ def integer(name: str, value: ArrayLike, *, at_least: int = 0) -> int:
 
 
 def law(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """Returns the value as an array whose last axis holds the probabilities of one law each.
+    """Returns the value as an array whose last axis is a probability distribution.
 
     Raises:
       ValueError: if a probability is out of range, or a row does not sum to 1 (by how much).
@@ -96,7 +96,7 @@ def same_shape(arrays: Mapping[str, NDArray[Any]]) -> tuple[int, ...]:
 
 
 def floats(arrays: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float64]]:
-    """Returns the named arrays in their order, as formulas take them that broadcast."""
+    """Returns the named arrays in their order, after checking that they broadcast."""
     same_shape(arrays)
     return [array.astype(np.float64, copy=False) for array in arrays.values()]
 

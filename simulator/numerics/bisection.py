@@ -15,12 +15,12 @@ def bisect(
     low: NDArray[np.float64],
     high: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Returns, for each bracket, where the increasing function passes 0.
+    """Returns, for each bracket, the point where the increasing function passes 0.
 
     Args:
-      increasing: maps an array of that shape to one of that shape.
+      increasing: maps an array to function values of one shape.
       low, high: ends of the brackets, of one shape. A function without a sign change in its bracket
-        gives the end that is nearer to one.
+        gives the end nearer to a sign change.
     """
     for _ in range(_STEPS):
         middle = 0.5 * (low + high)

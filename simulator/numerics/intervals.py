@@ -1,7 +1,7 @@
-"""The level of every interval of this project, and Wilson's interval of a counted rate.
+"""The confidence level of all intervals, and Wilson's interval of a counted rate.
 
-Files that were written at another level name it in their field `confidence`. Files without that
-field were written by versions whose level was `FORMER_CONFIDENCE`.
+Files written at another level name it in their field `confidence`. Files without that field were
+written by versions with the level `FORMER_CONFIDENCE`.
 """
 
 from math import sqrt
@@ -15,12 +15,12 @@ ENDS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
 
 
 def deviations(confidence: float = CONFIDENCE) -> float:
-    """Returns the standard deviations from the middle of a normal law to an end of its interval."""
+    """Returns half the width of a normal distribution's interval, in standard deviations."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def percent(*levels: float) -> str:
-    """Returns levels in words: `90 %`, or `90 and 95 %` where files of two levels are shown.
+    """Returns levels as text: `90 %`, or `90 and 95 %` if files of two levels are shown.
 
     Args:
       levels: probabilities, repeated ones included; none: CONFIDENCE.
@@ -30,13 +30,13 @@ def percent(*levels: float) -> str:
 
 
 def wilson(hits: float, trials: float, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Returns the interval of a rate that was counted (Wilson 1927); [0, 1] without trials.
+    """Returns Wilson's interval (1927) of a counted rate; [0, 1] without trials.
 
         (r + q/2 ± √(q r (1 - r) + q²/4)) / (1 + q),   r = hits / trials,   q = z² / trials
 
     Args:
       hits: how often the event occurred, in 0..trials.
-      trials: independent trials, at least 0; a fraction where they are only expected.
+      trials: independent trials, at least 0; an expected number may be a fraction.
     """
     if trials == 0:
         return 0.0, 1.0
@@ -47,7 +47,7 @@ def wilson(hits: float, trials: float, *, confidence: float = CONFIDENCE) -> tup
 
 
 def wilson_trials(rate: float, low: float, high: float, *, confidence: float) -> float:
-    """Returns the trials after which Wilson's interval of a rate is as wide as [low, high]."""
+    """Returns the number of trials for which Wilson's interval is as wide as [low, high]."""
     half = (high - low) / 2
     # With q as in `wilson`: half² (1 + q)² = q rate (1 - rate) + q² / 4.
     square, linear = half**2 - 0.25, 2 * half**2 - rate * (1 - rate)
