@@ -27,7 +27,7 @@ class Acceptance(ABC):
       >>> class AllOrNothing(Acceptance):
       ...     kind, alpha, observed_gamma = "by_position", 0.5, None
       ...     def per_token(self, price, gamma):
-      ...         return price(gamma) / (1 + np.asarray(gamma) / 2)
+      ...         return price(np.asarray(gamma)) / (1 + np.asarray(gamma) / 2)
       >>> float(AllOrNothing().tokens_per_call(4))
       3.0
     """

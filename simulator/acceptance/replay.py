@@ -62,8 +62,8 @@ class Replay:
     def lengths(self, gamma: int) -> NDArray[np.int64]:
         """Returns how many tokens a block drafts if it begins at each position, shape (N,).
 
-        This is the smallest of gamma (at least 0), the number of proposed tokens, and the number of
-        tokens that the limit leaves besides the target's own token.
+        This is the smallest of gamma (at least 0), the number of proposed tokens, and one less than
+        the number of tokens that the limit leaves.
         """
         return np.minimum(self._room, integer("gamma", gamma))
 

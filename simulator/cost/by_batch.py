@@ -29,8 +29,8 @@ def prices_of_runs(
     """Returns the costs of blocks by batch size.
 
     A batch is complete if it was run both with and without speculation. Between two complete
-    batches, parameters are interpolated in the logarithm of the batch; outside, they are those of
-    the nearest complete batch. Both are marked as estimated and have larger errors.
+    batches, parameters are interpolated in the logarithm of the batch; outside, the nearest
+    complete batch gives them. Both are marked as estimated and have larger errors.
 
     Args:
       runs: all at one context, at least one.
@@ -103,7 +103,7 @@ def _priced(
 
 
 def _estimated(first: Posterior, last: Posterior, places: np.ndarray) -> Posterior:
-    """Returns the posterior at one batch, interpolated from those of two batches.
+    """Returns the posterior at one batch, interpolated from two batches' posteriors.
 
     places: logarithms of the first, the wanted and the last batch; first and last may be equal.
     """

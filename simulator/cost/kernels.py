@@ -152,7 +152,7 @@ class KernelMachine(Machine):
     def _products(
         self, weights: tuple[Weights, ...], shape: ModelShape, *, rows: int, tp: int
     ) -> float:
-        """Returns the seconds of all products except those of routed experts."""
+        """Returns the seconds of all products without the routed experts."""
         seconds = 0.0
         for each in weights:
             if each.experts:

@@ -65,7 +65,7 @@ class Pricing:
     """One set of costs to plan with.
 
     cost: times of blocks, each block a pass over the whole batch.
-    c_hat: operations of a draft step over those of a target step; None if not known.
+    c_hat: operations of a draft step over operations of a target step; None if not known.
     batch: sequences decoded together.
     load: None if the costs are not for a particular load.
     max_gamma: most tokens that the draft can draft; None if there is no limit.
