@@ -61,9 +61,9 @@ class Machine(ABC):
       ...     def drafting_work(self, load, drafting): return work(roof=0.05 * drafting.gamma)
       ...     def checking_work(self, load, drafting): return work(roof=1)
       ...     def prompt_work(self, load): return work()
-      >>> load, logs = LoadPoint(context=0, batch=1), np.log(np.full(COUNT, 0.010))
-      >>> round(Simple().block_work(load, Drafting(4)).seconds(logs), 6)
-      0.012
+      >>> block = Simple().block_work(LoadPoint(context=0, batch=1), Drafting(4))
+      >>> round(float(block.amounts.sum()), 6)
+      1.2
     """
 
     @abstractmethod

@@ -1,1 +1,1 @@
-"""Other ways to draft and verify, each an acceptance or a cost: trees, hierarchies, beams."""
+"""Other ways to draft and verify, each an acceptance or a cost: trees, hierarchies, beam search."""

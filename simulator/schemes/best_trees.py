@@ -1,4 +1,4 @@
-"""The trees that yield most, by size and depth: dynamic programming (Sequoia, section 3.1)."""
+"""The trees with the most expected tokens, by size and depth (Sequoia, section 3.1)."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from simulator.schemes.trees import checked_rates
 
 @dataclass(frozen=True, slots=True)
 class BestTrees:
-    """The best tree of each size and depth, as `best_trees` finds it.
+    """The best tree of each size and depth, found by `best_trees`.
 
-    acceptance: by rank.
-    tokens: F, shape (depths + 1, nodes + 1); entry (d, n): the best tree of n nodes and depth d at
-      most; -inf if there is none.
+    acceptance: acceptance rates by rank.
+    tokens: F, shape (depths + 1, nodes + 1); entry (d, n) belongs to the best tree with n nodes and
+      depth at most d; -inf if there is none.
     forests: W_1, W_2, … and W after the last rank, shape (depths + 1, ranks + 1, nodes + 1).
     """
 
@@ -25,7 +25,7 @@ class BestTrees:
     forests: NDArray[np.float64]
 
     def parents(self, nodes: int, depth: int) -> tuple[int, ...]:
-        """Returns the parents of the best tree with that size and depth, level by level."""
+        """Returns the parents of the best tree with a size and depth, level by level."""
         depths, sizes = self.tokens.shape
         count = integer("nodes", nodes)
         deepest = integer("depth", depth)
@@ -44,7 +44,7 @@ class BestTrees:
         return tuple(parents)
 
     def _shares(self, size: int, depth: int) -> list[int]:
-        """Returns the sizes of the subtrees of a node's children, the children included."""
+        """Returns the sizes of the subtrees under a node, one for each child."""
         shares: list[int] = []
         while size > 0:
             rank = len(shares)
@@ -61,7 +61,7 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
         F(n, d) = 1 + W_1(n, d),
         W_k(m, d) = max over 1 ≤ j ≤ m of a_k F(j - 1, d - 1) + W_{k+1}(m - j, d),  W_k(0, d) = 0
 
-    where the subtree of the k-th child has j nodes.
+    where the k-th child's subtree has j nodes.
 
     Args:
       acceptance: a_1, a_2, …, by rank, each at least 0, with a sum of at most 1.
@@ -85,15 +85,15 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
 
 
 def _own(rate: float, subtree: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the tokens of a child's subtree of 1, 2, … nodes; -inf where there is none."""
+    """Returns the expected tokens of a child's subtree with 1, 2, … nodes; -inf if impossible."""
     there = np.isfinite(subtree)
     # A choice with acceptance 0 still needs an existing subtree: avoids 0 times -inf.
     return np.where(there, rate * np.where(there, subtree, 0.0), -np.inf)
 
 
 def _gains(own: NDArray[np.float64], rest: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Returns the tokens of `size` nodes if 1, 2, …, size of them are in one child's subtree.
+    """Returns the expected tokens of `size` nodes, 1, …, size of them in one child's subtree.
 
-    own, rest: tokens of the child's subtree and of its later siblings' subtrees, by size.
+    own, rest: expected tokens of the child's subtree and of its later siblings' subtrees, by size.
     """
     return own[:size] + rest[size - 1 :: -1]

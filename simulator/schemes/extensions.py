@@ -1,4 +1,4 @@
-"""Two extensions of Leviathan et al. 2023: beam search, and a drafter for the draft model."""
+"""Two extensions of Leviathan et al. 2023: beam search, and a draft model with its own drafter."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ class BeamCost(Cost):
         a baseline step:             t_p(w)
 
     The draft searches γ steps ahead with u beams, and one target call over w + uγ tokens checks
-    them. A step is accepted if top_w(M_p) ⊆ top_u(M_q), with probability r after accepted steps: so
-    the acceptance is `Iid(r)`, and Eq. 1 with α = r gives the steps of a call.
+    them. A step is accepted if top_w(M_p) ⊆ top_u(M_q), with probability r if earlier steps were
+    accepted. So the acceptance is `Iid(r)`, and Eq. 1 with α = r gives the steps per call.
 
     width, draft_width: w at least 1, and u at least w.
     target_seconds, draft_seconds: t_p(n) and t_q(n), seconds of a pass over n tokens, by n.
@@ -42,7 +42,7 @@ class BeamCost(Cost):
             object.__setattr__(self, field, pass_points(field, getattr(self, field)))
 
     def budget(self, gamma: ArrayLike) -> NDArray[np.int64]:
-        """Returns the tokens that a call of the target reads, w + uγ (A.4)."""
+        """Returns the number of tokens that a target call reads, w + uγ (A.4)."""
         return np.asarray(self.width + self.draft_width * integers("gamma", gamma))[()]
 
     @property
@@ -68,19 +68,17 @@ class BeamCost(Cost):
 
 
 def hierarchical_cost(cost: Cost, *, inner: Cost, alpha: float, gamma: int) -> Redrafted:
-    """Returns the cost of blocks whose draft model is sped up by a cheaper drafter.
+    """Returns the cost of blocks with a draft model that a cheaper drafter speeds up.
 
         drafting(n) = c t_p(1) W(n) / t        (Leviathan et al. 2023, section 6, left open there)
 
     W is the expected time of a text of n tokens, by replay, and t a step of the draft model, both
-    in the inner cost's unit. Inner blocks are lossless, so the acceptance of the outer blocks does
-    not change.
+    in the inner cost's unit. Inner blocks are lossless, so the outer acceptance does not change.
 
     Args:
       cost: times of the target and the draft model.
-      inner: times of the draft model, as the inner target, and the cheap drafter; may itself be
-        hierarchical.
-      alpha: acceptance rate in [0, 1] of the cheap drafter by the draft model.
+      inner: times of the draft model as a target, and of the cheap drafter; may be hierarchical.
+      alpha: rate in [0, 1] at which the draft model accepts the cheap drafter's tokens.
       gamma: tokens that the cheap drafter drafts per inner block, at least 0.
     """
     rate, length = float(probability("alpha", alpha)), integer("gamma", gamma)

@@ -1,10 +1,10 @@
-"""Chooses the size and depth of a tree from the times of passes on this machine.
+"""Chooses a tree's size and depth from measured times of passes.
 
     speed-up(T) = F(T) (t_p(1) + t_b) / ( Σ over levels of t_q(nodes read) + t_p(|T| + 1) + t_o )
 
-Sequoia (Chen et al. 2024), section 3.3, with the draft's passes. Trees are an acceptance and a
-cost whose γ is the number of nodes. The tree is compared with a chain: a draft without branches,
-whose passes read one token each.
+Sequoia (Chen et al. 2024), section 3.3, with the draft's passes added. A tree is an acceptance and
+a cost with its number of nodes as γ. It is compared with a chain: a draft without branches, whose
+passes read one token each.
 """
 
 from collections.abc import Mapping
@@ -30,9 +30,9 @@ _MORE_TOKENS = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """Times of the passes of target and draft, for drafts with branches and without.
+    """Times of the target's and the draft's passes, for drafts with and without branches.
 
-    chain: cost of drafts without branches; trees share its verification and its baseline.
+    chain: cost of drafts without branches; trees have its times of verification and baseline.
     draft_seconds: t_q(n), seconds of a draft pass over n tokens, by n.
     """
 
@@ -54,7 +54,7 @@ class Passes:
 
 @dataclass(frozen=True, slots=True)
 class TreePlan:
-    """A tree and its effect.
+    """A tree and its speed-up.
 
     parents: parent of each node of the tree; empty: do not speculate.
     tokens: F, expected tokens per call.
@@ -78,7 +78,7 @@ class TreePlan:
 
 @dataclass(frozen=True, slots=True)
 class TreeChoice:
-    """The fastest trees, and the chain to compare with.
+    """The fastest trees, and the best chain for comparison.
 
     best: the fastest tree; empty: do not speculate.
     chain: the draft without branches that `specplan plan` advises; empty: do not speculate.
@@ -91,20 +91,20 @@ class TreeChoice:
 
     @property
     def fastest(self) -> TreePlan:
-        """The faster of best and chain; the chain on a tie, because it needs no mask."""
+        """The faster of best and chain; on a tie the chain, since it needs no mask."""
         return self.best if self.best.speedup > self.chain.speedup else self.chain
 
 
 def choose_tree(
     acceptance: ArrayLike, passes: Passes, *, max_nodes: int = 64, max_depth: int = 16
 ) -> TreeChoice:
-    """Returns the fastest of the trees that yield most tokens at their size and depth.
+    """Returns the fastest of the trees with most expected tokens at their size and depth.
 
-    A narrower tree that yields fewer tokens but saves more draft passes is missed: in one of 200
-    small random cases, by at most 4 %.
+    Narrower trees with fewer tokens but also fewer draft passes are not tried: in one of 200 small
+    random cases such a tree was faster, by at most 4 %.
 
     Args:
-      acceptance: by rank.
+      acceptance: acceptance rates by rank.
       max_nodes, max_depth: largest size and depth, at least 1.
     """
     deepest = integer("max_depth", max_depth, at_least=1)
@@ -135,7 +135,7 @@ def choose_tree(
 def fastest_trees(
     acceptance: ArrayLike, passes: Passes, *, max_nodes: int, max_depth: int
 ) -> TreeAcceptance:
-    """Returns, per size, the fastest of the trees that yield most tokens at their depth."""
+    """Returns, for each size, the fastest of the trees with most expected tokens at their depth."""
     found = best_trees(acceptance, max_nodes=max_nodes, max_depth=max_depth)
     rates = tuple(found.acceptance.tolist())
     chosen = {}
@@ -153,7 +153,7 @@ def fastest_trees(
 
 
 def _candidates(trees: BestTrees, nodes: int) -> list[tuple[int, ...]]:
-    """Returns the trees of that size, one per depth that yields more tokens than smaller depths."""
+    """Returns the best trees of a size, one per depth with more tokens than smaller depths."""
     found: list[tuple[int, ...]] = []
     best = -np.inf
     for depth in range(1, min(nodes + 1, len(trees.tokens))):

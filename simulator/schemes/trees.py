@@ -1,11 +1,11 @@
-"""Drafts that branch: expected tokens of a tree of likeliest choices, and the draft's passes.
+"""Drafts that branch: a tree's expected tokens, and the passes that draft it.
 
     F(T) = 1 + Σ over nodes of Π of the acceptances a_k along the node's path
 
-tokens per call, the target's own included (Sequoia, Chen et al. 2024, section 3.1). Acceptance by
-rank a_k is the probability that the target's token is the draft's k-th choice after an accepted
-token. A tree is a list of parents: the earlier node that each node follows, or -1 for the text. The
-children of a node are its first, second, … choices in order. A chain of γ is -1, 0, …, γ-2.
+is the number of tokens per call, the target's own included (Sequoia, Chen et al. 2024, section
+3.1). Acceptance a_k is the probability that the target's token is the draft's k-th choice after an
+accepted token. A tree lists for each node its parent: an earlier node, or -1 for the text. A node's
+children are its first, second, … choices in order. A chain of γ is -1, 0, …, γ-2.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class Node:
     """A node of a tree.
 
     depth: number of drafted tokens on its path, itself included.
-    rank: which choice after its parent; 0 is the likeliest.
+    rank: position among its parent's choices; 0 is the most likely.
     """
 
     depth: int
@@ -55,7 +55,7 @@ def chain(gamma: int) -> tuple[int, ...]:
 
 
 def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
-    """Returns F(T), the expected tokens of a call.
+    """Returns F(T), the expected tokens per call.
 
     Args:
       parents: parent of each node of a tree.
@@ -75,7 +75,7 @@ def draft_passes(parents: Sequence[int]) -> list[int]:
     """Returns the number of tokens that each pass of the draft model reads to draft a tree.
 
     The first pass reads the text's last token. Each further pass reads the nodes of one level that
-    have children, and again the nodes above them, because the cache holds one text.
+    have children, and the nodes above them again, because the cache holds only one path.
     """
     nodes = nodes_of(parents)
     going_on = {parent for parent in parents if parent >= 0}
@@ -93,14 +93,14 @@ def draft_passes(parents: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeAcceptance(Acceptance):
-    """Trees of likeliest choices as an acceptance whose γ is the number of nodes.
+    """Acceptance of trees of likeliest choices; γ is the number of nodes.
 
         E[τ(γ)] = F(the tree of γ nodes)      (Sequoia, section 3.1)
 
     For γ above the largest tree, the largest tree is drafted. Texts are long.
 
     rates: a_1, a_2, …, each at least 0, with a sum of at most 1.
-    shapes: trees by number of nodes.
+    shapes: parents of each tree, by number of nodes.
     """
 
     rates: tuple[float, ...]
@@ -122,7 +122,7 @@ class TreeAcceptance(Acceptance):
 
     @property
     def alpha(self) -> float:
-        """How often the draft's first choice is accepted."""
+        """Acceptance rate of the draft's first choice."""
         return self.rates[0]
 
     @property
@@ -139,7 +139,7 @@ class TreeAcceptance(Acceptance):
 
 
 def checked_rates(acceptance: ArrayLike) -> NDArray[np.float64]:
-    """Returns acceptance by rank as an array; raises ValueError if it is out of range."""
+    """Returns acceptance rates by rank as an array; raises ValueError if they are out of range."""
     rates = np.atleast_1d(probability("acceptance", acceptance))
     if rates.ndim != 1 or not len(rates) or rates.sum() > 1 + _ROUNDING:
         raise ValueError(

@@ -1,1 +1,1 @@
-"""Requests that arrive at a server: in closed form, event by event, and what to draft for them."""
+"""Servers under load: steady state in closed form, simulation, and the draft length to use."""

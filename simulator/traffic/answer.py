@@ -1,4 +1,4 @@
-"""The answer of `specplan traffic`: closed form at each rate with intervals, and simulations."""
+"""The answer of `specplan traffic`: steady states with intervals, and simulations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,15 +22,15 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class TrafficRequest:
-    """A server, its load, and what to compute.
+    """A server, its load, and the requested computations.
 
     pair: the server with and without speculation.
-    rates: requests a second.
-    doubt: draws of the pair; None: its costs and acceptance are exact.
-    targets: latency targets; None: none.
-    arrivals: gives the requests to simulate at a rate; None: no simulation.
+    rates: requests per second.
+    doubt: draws of the pair; None if its costs and acceptance are exact.
+    targets: latency targets; None if there are none.
+    arrivals: maps a rate to the requests to simulate; None: no simulation.
     seed: seed of the simulation.
-    burst: requests that all come at once, in place of rates; None: none.
+    burst: requests that arrive together, in place of rates; None if there are none.
     """
 
     pair: Pair
@@ -43,7 +43,7 @@ class TrafficRequest:
 
     @property
     def drawn(self) -> Pair | None:
-        """Draws of the pair; None: nothing is in doubt."""
+        """The pair once per draw; None if it is exact."""
         if self.doubt is None:
             return None
         drafting, baseline = map(self.doubt.of, (self.pair.drafting, self.pair.baseline))
@@ -52,14 +52,15 @@ class TrafficRequest:
 
 @dataclass(frozen=True, slots=True)
 class TrafficRow:
-    """One rate, with speculation or without.
+    """Steady state at one rate, with or without speculation.
 
-    gamma: drafted tokens per block; 0: without speculation.
+    rate: requests per second.
+    gamma: drafted tokens per block; 0 without speculation.
     state: steady state at this rate, arrays of one element.
-    tokens_per_second: throughput of all requests; at the capacity where the rate is above it.
-    token_seconds: interval of the time between tokens; None: it is exact.
-    overload_risk: share of the draws whose capacity is below the rate; None: nothing is in doubt.
-    on_target: whether mean times meet the latency targets; None: there are none.
+    tokens_per_second: throughput of all requests; above capacity, the throughput at capacity.
+    token_seconds: interval of the time between tokens; None if it is exact.
+    overload_risk: share of draws with a capacity below the rate; None if nothing is uncertain.
+    on_target: whether mean times meet the latency targets; None if there are none.
     advice: which γ to run at this rate; None without speculation.
     """
 
@@ -80,11 +81,11 @@ class TrafficRow:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """The same arrivals served under one policy.
+    """One simulation: arrivals served under one policy.
 
-    rate: requests a second; 0 for a burst.
+    rate: requests per second; 0 for a burst.
     policy: none, fixed, schedule or request.
-    gamma: drafted tokens per block where the policy is fixed; None: it varies, or is in the row.
+    gamma: drafted tokens per block of the fixed policy; None for other policies.
     """
 
     rate: float
@@ -95,11 +96,11 @@ class Simulated:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The answer.
+    """Steady states, capacities and simulations of a server.
 
     rows: two for each rate, without and with speculation.
-    max_rate, max_rate_without: capacities in requests a second.
-    break_even: rate above which speculation lengthens requests; 0: at any rate, None: at none.
+    max_rate, max_rate_without: capacities in requests per second, with and without speculation.
+    break_even: rate above which speculation slows requests down; 0: at all rates, None: at none.
     within_targets: largest rates that meet the latency targets, with and without; None: no targets.
     schedule: advised γ by batch.
     simulated: simulation results per policy, for each rate that the server sustains.
@@ -121,11 +122,11 @@ class Traffic:
 
 
 def answer(request: TrafficRequest) -> Traffic:
-    """Returns the times of requests at each rate, and the rates that the server sustains.
+    """Returns the steady states at each rate, and the rates that the server sustains.
 
     Raises:
-      ValueError: if a rate is no positive number or the server sustains none of them either way, if
-        its cache does not hold a request, or if not even an idle server meets the targets.
+      ValueError: if a rate is not positive, the server sustains no rate, its cache is too small for
+        one request, or even an idle server misses the targets.
     """
     pair, rates, targets = request.pair, np.array(request.rates), request.targets
     most, without = float(pair.max_rate), float(pair.max_rate_without)
@@ -169,9 +170,9 @@ def answer(request: TrafficRequest) -> Traffic:
 
 
 def answer_burst(request: TrafficRequest) -> tuple[Simulated, ...]:
-    """Returns simulations of a burst: none, the fixed γ that ends it first, and γ by batch.
+    """Returns simulations of a burst: without drafts, with the best fixed γ, and with γ by batch.
 
-    The batch falls as requests end, so that a schedule drafts more and more.
+    The best fixed γ ends the burst first. With γ by batch, drafts grow as requests end.
     """
     from simulator.traffic.events import serve
 
@@ -189,7 +190,7 @@ def answer_burst(request: TrafficRequest) -> tuple[Simulated, ...]:
 
 
 def _with_intervals(exact: Traffic, pair: Pair, drawn: Pair, at_crossing: int) -> Traffic:
-    """Returns the answer with intervals: every draw serves with and without, at all batches."""
+    """Returns the answer with intervals from all draws of the server with and without drafts."""
     rates = sorted({row.rate for row in exact.rows})
     times = {gamma: drawn.under(gamma, rates) for gamma in {row.gamma for row in exact.rows}}
     rows = [
@@ -221,7 +222,7 @@ def _interval(values: NDArray[np.float64]) -> Interval | None:
 def _simulated(
     request: TrafficRequest, rate: float, gamma: int, schedule: GammaTable
 ) -> list[Simulated]:
-    """Returns simulations of a rate; without speculation and with it, where it is sustained."""
+    """Returns the simulations of a rate, without drafts and under each policy that sustains it."""
     if request.arrivals is None:
         return []
     from simulator.traffic.events import serve

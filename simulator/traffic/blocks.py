@@ -1,4 +1,4 @@
-"""Tokens per block, and blocks per output, of requests whose acceptance differs."""
+"""Tokens per block and blocks per output, for requests with different acceptance rates."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _GRID, _TAIL = 20_001, 30.0
 class Blocks:
     """Acceptance of drafted tokens by kind of request; all kinds are equally frequent.
 
-    accepted: probability that the first i drafted tokens are accepted, i = 0, 1, …, shape
-      (kinds, longest + 1); where it is in doubt (draws, kinds, longest + 1).
+    accepted: probability that the first i drafted tokens are accepted, i = 0, 1, …, shape (kinds,
+      longest + 1), or (draws, kinds, longest + 1) if it is uncertain.
     """
 
     accepted: NDArray[np.float64]
@@ -34,8 +34,8 @@ class Blocks:
         Args:
           acceptance: how often drafted tokens are accepted.
           longest: the largest γ, at least 1.
-          spread: standard deviation of α between requests, whose law is then a beta law about the
-            acceptance's own α; the logits of all positions' rates move with it.
+          spread: standard deviation of α between requests. α then has a beta distribution around
+            the acceptance's α; the logits of all positions shift with it.
         """
         gammas = np.arange(1, integer("longest", longest, at_least=1) + 1)
         tokens = np.concatenate([[1.0], acceptance.tokens_per_call(gammas)])
@@ -47,9 +47,9 @@ class Blocks:
         return alike.moved((logits - _logit(acceptance.alpha))[:, None])
 
     def moved(self, logit: ArrayLike, change: ArrayLike = 0.0) -> Blocks:
-        """Returns blocks of other rates: position i's logit is `logit` + `change` · log i more.
+        """Returns blocks with the logit of position i's rate shifted by `logit` + `change` · log i.
 
-        Both broadcast with (kinds, longest).
+        Both arguments broadcast with (kinds, longest).
         """
         rates = self.accepted[..., 1:] / np.maximum(self.accepted[..., :-1], _LEAST)
         positions = np.log(np.arange(1, self.accepted.shape[-1]))
@@ -59,16 +59,16 @@ class Blocks:
 
     @property
     def kinds(self) -> int:
-        """How many kinds of request there are."""
+        """Number of kinds of requests."""
         return int(self.accepted.shape[-2])
 
     @property
     def tokens(self) -> NDArray[np.float64]:
-        """E[τ] by kind and γ, shape (kinds, longest + 1)."""
+        """Mean tokens per block E[τ] by kind and γ, shape (kinds, longest + 1)."""
         return np.cumsum(self.accepted, axis=-1)
 
     def needed(self, tokens: float) -> NDArray[np.float64]:
-        """Returns the expected number of blocks that emit so many tokens, by kind and γ.
+        """Returns the expected number of blocks that emit `tokens` tokens, by kind and γ.
 
         A renewal process of integer steps overshoots by (E[τ²]/E[τ] - 1)/2 tokens on average (Cox
         1962, §3.1, for outputs much longer than a block).
@@ -80,7 +80,7 @@ class Blocks:
         return np.asarray(np.maximum((tokens + overshoot) / mean, 1.0))
 
     def variation(self, tokens: float, spread: float) -> NDArray[np.float64]:
-        """Returns the squared coefficient of variation of the blocks of an output, by γ.
+        """Returns the squared coefficient of variation of the blocks per output, by γ.
 
         Args:
           tokens: mean length of an output.
@@ -95,16 +95,16 @@ class Blocks:
 
     @property
     def _squares(self) -> NDArray[np.float64]:
-        """E[τ²]; τ is 1 more than the number of accepted tokens."""
+        """Mean square E[τ²] of a block's tokens: the accepted tokens and 1."""
         odd = 2 * np.arange(self.accepted.shape[-1]) + 1
         return np.asarray(np.cumsum(odd * self.accepted, axis=-1))
 
 
 def _beta_logits(mean: float, spread: float) -> NDArray[np.float64]:
-    """Returns the logits of the medians of KINDS equal parts of a beta law.
+    """Returns the logits of a beta distribution's medians in KINDS equally probable parts.
 
-    The law of the logit is smooth, with exponential tails, and summed over a fine grid: scipy's
-    inverse takes longer to import than all else here takes.
+    The distribution of the logit, smooth with exponential tails, is summed over a fine grid, since
+    importing scipy's inverse takes longer than everything else here.
     """
     most = np.sqrt(mean * (1 - mean))
     if not 0 <= spread < most:

@@ -25,9 +25,9 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requests in the order of their arrival.
+    """Requests in order of arrival.
 
-    seconds: times of arrival, ascending, shape (n,).
+    seconds: arrival times, rising, shape (n,).
     prompt_tokens, output_tokens: at least 1, shape (n,).
     """
 
@@ -53,10 +53,10 @@ class Requests:
 
     @property
     def rate(self) -> float:
-        """Requests a second.
+        """Requests per second.
 
         Raises:
-          ValueError: if all came at once.
+          ValueError: if all requests arrived at once.
         """
         span = float(self.seconds[-1] - self.seconds[0])
         if span <= 0:
@@ -64,13 +64,13 @@ class Requests:
         return (len(self.seconds) - 1) / span
 
     def at(self, rate: float) -> Requests:
-        """Returns the same requests, their times stretched so that so many come in a second."""
+        """Returns the requests with arrival times scaled to a rate in requests per second."""
         stretched = (self.seconds - self.seconds[0]) * (self.rate / rate)
         return Requests(stretched, self.prompt_tokens, self.output_tokens)
 
     @property
     def demand(self) -> Demand:
-        """Their mean lengths and how far they spread."""
+        """Mean lengths of prompts and outputs, and their spread."""
         prompts, outputs = self.prompt_tokens, self.output_tokens
         return Demand(
             float(prompts.mean()),
@@ -82,7 +82,7 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Mean lengths of the requests.
+    """Mean lengths of requests.
 
     prompt_tokens, output_tokens: means, at least 1.
     prompt_spread, output_spread: standard deviations over means.
@@ -104,12 +104,12 @@ class Demand:
         return self.prompt_tokens + self.output_tokens / 2
 
     def arrivals(self, rate: float, count: int, *, seed: int) -> Requests:
-        """Returns Poisson arrivals of requests of the mean lengths.
+        """Returns Poisson arrivals of requests with the mean lengths.
 
         Args:
-          rate: requests a second, above 0.
-          count: how many, at least 1.
-          seed: seed of the times.
+          rate: requests per second, above 0.
+          count: number of requests, at least 1.
+          seed: seed of the arrival times.
         """
         number = integer("requests", count, at_least=1)
         gaps = np.random.default_rng(seed).exponential(1 / rate, number)
@@ -121,16 +121,16 @@ class Demand:
 def read_trace(lines: Iterable[str], *, name: str) -> Requests:
     """Returns the requests of a CSV file with the columns time, prompt_tokens and output_tokens.
 
-    Time is in seconds, or a date with a time of day. Azure's names (TIMESTAMP, ContextTokens,
-    GeneratedTokens) are read, too.
+    Time is in seconds, or a date with a time of day. Azure's column names (TIMESTAMP,
+    ContextTokens, GeneratedTokens) are accepted, too.
 
     Args:
       lines: the file's lines, the header first.
       name: the file's name, for messages.
 
     Raises:
-      ValueError: if a column is missing, a value is no number, there are more than MOST_REQUESTS,
-        or the requests cannot be.
+      ValueError: if a column is missing, a value is not a number, a request is impossible, or there
+        are more than MOST_REQUESTS.
     """
     rows = _rows(lines, name)
     header = [each.strip().lower() for each in next(rows, [])]
@@ -168,7 +168,7 @@ def _rows(lines: Iterable[str], name: str) -> Iterator[list[str]]:
 
 
 def _seconds(text: str) -> float:
-    """Returns the seconds of a number or of a date, which without a zone is taken as UTC."""
+    """Returns the seconds of a number or of a date; a date without a time zone is in UTC."""
     try:
         return float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Draws of a server whose costs and acceptance are in doubt."""
+"""Draws of a server with uncertain costs and acceptance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +19,9 @@ _SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Draws of a server.
+    """Draws of a server's times and acceptance rates.
 
-    seconds: factors of the times of steps, shape (draws, slots, longest + 1).
+    seconds: factors of step times, shape (draws, slots, longest + 1).
     logits: shift of the acceptance rates' logits, and its change with the logarithm of the
       position, shape (draws, 2).
     """
@@ -30,7 +30,7 @@ class Doubt:
     logits: NDArray[np.float64]
 
     def of(self, server: Server) -> Server:
-        """Returns the server once per draw; prompt times scale as steps without drafts do."""
+        """Returns the server once per draw. Prompt times scale with steps without drafts."""
         factors = self.seconds[..., : server.seconds.shape[-1]]
         logit, change = self.logits.T[:, :, None, None]
         return replace(
@@ -42,12 +42,12 @@ class Doubt:
 
 
 def doubt_of(prices: Sequence[Pricing], acceptance: Acceptance, server: Server) -> Doubt | None:
-    """Returns the draws of a server; None where acceptance and cost are exact.
+    """Returns the draws of a server; None if acceptance and cost are exact.
 
     Args:
       prices: costs by ascending batch.
       acceptance: how often drafted tokens are accepted.
-      server: the most probable one.
+      server: the server at its most probable costs and acceptance.
     """
     # numpy's takes a tenth of the whole answer to import.
     gauss = Random(_SEED).gauss
@@ -67,10 +67,10 @@ def doubt_of(prices: Sequence[Pricing], acceptance: Acceptance, server: Server) 
 
 
 def _factors(price: Pricing, longest: int, lots: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns drawn over most probable times of steps by γ, shape (draws, longest + 1).
+    """Returns drawn over most probable step times by γ, shape (draws, longest + 1).
 
-    Their logarithms are normal together, as Posterior.seconds_per_token has them: with parameters
-    that few runs bound, the times of drawn parameters would mostly be above the most probable.
+    Their logarithms are jointly normal (Posterior.seconds_per_token). Times at drawn parameters
+    would mostly be too long where few runs bound the parameters.
     """
     assert price.posterior is not None
     assert price.point is not None
@@ -80,9 +80,9 @@ def _factors(price: Pricing, longest: int, lots: NDArray[np.float64]) -> NDArray
 
 
 def _root(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the symmetric root of a covariance, which no library's choice of signs alters.
+    """Returns the symmetric root of a covariance, which does not depend on a library's signs.
 
-    Cholesky's root needs every variance above 0.
+    Cholesky's root would need every variance above 0.
     """
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

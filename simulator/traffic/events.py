@@ -1,9 +1,9 @@
-"""Continuous batching event by event: arrivals, prompts, steps, a full cache.
+"""Simulates continuous batching event by event: arrivals, prompts, steps, a full cache.
 
-Between two events the batch stays the same and each of its sequences takes one block a step. So
-time goes on by as many steps at once as there are to the next arrival, the next end or the cache's
-last token, and who ends next is the first of a heap by the number of the step: a request costs a
-few operations, however many steps it takes.
+Between two events the batch does not change, and each sequence takes one block per step. So the
+simulation jumps to the next arrival, the next end or the step that fills the cache. A heap holds
+the step number at which each request ends. A request thus costs a few operations for any number of
+steps.
 """
 
 import heapq
@@ -24,21 +24,21 @@ _ROUNDING = 1e-6
 
 
 def serve(server: Server, requests: Requests, policy: GammaTable, *, seed: int) -> SimulationResult:
-    """Returns when each request got its first and its last token.
+    """Returns when each request gets its first and its last token.
 
-    Requests are taken in the order of arrival, where a slot is free and the cache holds the prompt.
-    When the cache is full the request that was taken last is preempted: it goes to the front of the
-    line, and its prompt is read again with what it has written (as vLLM recomputes). Where γ
+    Requests start in order of arrival as soon as a slot is free and the cache has space for the
+    prompt. If the cache is full, the request that started last is preempted: it becomes the first
+    in the queue, and its prompt and its emitted tokens are read again (as vLLM recomputes). Where γ
     changes with the batch, a request's remaining blocks scale with the blocks of its whole output.
 
     Args:
-      server: times of its steps and tokens of its blocks.
+      server: step times and tokens per block.
       requests: the arrivals.
       policy: γ by batch and kind of request.
       seed: seed of the requests' kinds and of the tokens of blocks.
 
     Raises:
-      ValueError: if the cache does not hold one of the requests.
+      ValueError: if one of the requests does not fit in the cache.
     """
     longest = int((requests.prompt_tokens + requests.output_tokens).max())
     if server.cache_tokens is not None and longest > server.cache_tokens:
@@ -56,7 +56,7 @@ def serve(server: Server, requests: Requests, policy: GammaTable, *, seed: int) 
 
 
 class _Run:
-    """A server at work. Compact arrays of plain numbers: each is read one at a time."""
+    """A simulated server. Its arrays are plain Python numbers, since each is read one at a time."""
 
     def __init__(
         self, server: Server, requests: Requests, policy: GammaTable, generator: np.random.Generator
@@ -98,7 +98,7 @@ class _Run:
         self.reading: deque[list[int]] = deque()
 
     def take(self) -> None:
-        """Takes requests that have come; with none there, waits for the next."""
+        """Starts requests that have arrived; if the server is idle, waits for the next one."""
         if not self.ends and not self.reading and self.waiting:
             self.clock = max(self.clock, self.arrivals[self.waiting[0]])
         arrivals, waiting = self.arrivals, self.waiting
@@ -116,7 +116,7 @@ class _Run:
                 self.reading.append([request, tokens])
 
     def read_chunk(self) -> None:
-        """Makes one step of all sequences that rides along with a chunk of prompts."""
+        """Simulates one step of all sequences that also reads a chunk of prompts."""
         assert self.chunk is not None
         free, done = self.chunk, []
         while free > 0 and self.reading:
@@ -135,7 +135,7 @@ class _Run:
             self._start(request)
 
     def decode(self) -> None:
-        """Makes as many steps as nothing else happens in."""
+        """Simulates all steps up to the next event."""
         seconds = self._step_seconds()
         steps = ceil(self.ends[0][0] - self.step - _ROUNDING)
         if self._takes_next():
@@ -145,7 +145,7 @@ class _Run:
         self._advance(max(steps, 1), seconds)
 
     def _takes_next(self) -> bool:
-        """Returns whether a slot is free for the next request, and the cache holds its prompt."""
+        """Returns whether a slot is free for the next request and its prompt fits in the cache."""
         if not self.waiting or len(self.ends) + len(self.reading) >= self.slots:
             return False
         return self.cache == inf or self.held + self._prompt_tokens(self.waiting[0]) < self.cache
@@ -172,11 +172,11 @@ class _Run:
         self._changed(before)
 
     def _blocks(self, request: int, batch: int) -> float:
-        """Returns how many blocks its whole output takes at the γ of a batch."""
+        """Returns the number of blocks of a request's whole output at the γ of a batch."""
         return self.needed[self.gammas[batch - 1][self.kinds[request]]][request]
 
     def _changed(self, before: int) -> None:
-        """Updates the ends where a batch of another size drafts another γ."""
+        """Updates the ends of requests after a change of the batch has changed γ."""
         batch = len(self.ends)
         if (
             self.fixed
@@ -196,7 +196,7 @@ class _Run:
         heapq.heapify(self.ends)
 
     def _step_seconds(self) -> float:
-        """Returns the time of the next step, which the cache holds; linear in the mean γ."""
+        """Returns the time of the next step, linear in the mean γ."""
         if self.held + self.growth > self.cache:
             self._make_room()
         batch = len(self.ends)
@@ -216,7 +216,7 @@ class _Run:
             self._end()
 
     def _end(self) -> None:
-        """Ends all requests whose last block is done."""
+        """Ends all requests that have finished their last block."""
         before = len(self.ends)
         while self.ends and self.ends[0][0] <= self.step + _ROUNDING:
             _, request = heapq.heappop(self.ends)
@@ -230,7 +230,7 @@ class _Run:
         self._changed(before)
 
     def _make_room(self) -> None:
-        """Preempts the request that was taken last, until the cache holds the next step."""
+        """Preempts the request that started last, until the cache has space for the next step."""
         while self.held + self.growth > self.cache and len(self.ends) > 1:
             request = self.taken.pop()
             if self.last[request] < inf:

@@ -1,4 +1,4 @@
-"""Number of blocks of each output, drawn before the request is served."""
+"""Draws the number of blocks of each output before the request is served."""
 
 from collections.abc import Iterable
 
@@ -22,9 +22,9 @@ def drawn_blocks(
 
     Args:
       blocks: acceptance of drafted tokens, by kind of request.
-      tokens: to emit, at least 0, shape (requests,).
+      tokens: tokens to emit, at least 0, shape (requests,).
       kinds: kind of each request, shape (requests,).
-      gammas: drafted tokens a block.
+      gammas: drafted tokens per block.
       generator: draws the accepted tokens.
     """
     found = {gamma: np.zeros(len(tokens)) for gamma in gammas}
@@ -42,15 +42,15 @@ def drawn_blocks(
 def _counted(
     tokens: NDArray[np.int64], survival: NDArray[np.float64], generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Returns in how many blocks outputs are emitted.
+    """Returns the number of blocks that emit each output.
 
-    As many blocks at once as cannot emit more than is left: of them a binomial number has its first
-    token accepted, of these a binomial number its second, and so on.
+    In each round every output takes as many blocks as cannot emit too many tokens: a binomial
+    number of them accepts the first token, a binomial number of these the second, and so on.
 
     Args:
       tokens: shape (requests,).
-      survival: probability that at least 0, 1, …, γ drafted tokens are accepted, shape
-        (requests, γ + 1).
+      survival: probability that at least 0, 1, …, γ drafted tokens are accepted, shape (requests, γ
+        + 1).
     """
     left, count = tokens.copy(), np.zeros(len(tokens), dtype=np.int64)
     rates = survival[:, 1:] / np.maximum(survival[:, :-1], 1e-300)

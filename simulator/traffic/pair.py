@@ -1,4 +1,4 @@
-"""A server with and without speculation at any rate, and the rate from which it loses."""
+"""A server with and without speculation at any rate, and the rate at which they break even."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def advised(
 
     Args:
       pair: its γ are the candidates.
-      slots: sequences decoded together, by which the pair's own runs are chosen, shape (columns,).
+      slots: sequences decoded together, which select measured gains, shape (columns,).
       gains: logarithms of speed-ups, shape (γ, columns).
-      drawn: the same in draws, shape (γ, draws, columns); None: nothing is in doubt.
+      drawn: logarithms of speed-ups by draw, shape (γ, draws, columns); None if they are exact.
     """
     gammas = np.array(pair.gammas)
     none = np.zeros((len(gammas), len(gammas)))
@@ -55,11 +55,11 @@ class Pair:
     """One server, with speculation and without.
 
     drafting: the server with speculation.
-    baseline: the same server without speculation.
+    baseline: the server without speculation.
     demand: mean prompt and output of the requests.
     gammas: draft lengths to consider, each at least 1, ascending.
-    measured: by batch, ascending, what was measured there, as `advise` takes it; may be empty.
-    calibrated: whether a stated probability of a gain comes true as often as it says.
+    measured: by batch, ascending: measured log gains, an argument of `advise`; may be empty.
+    calibrated: whether predicted probabilities of a gain match observed frequencies.
     """
 
     drafting: Server
@@ -71,7 +71,7 @@ class Pair:
     wall: Wall | None = None
 
     def measured_at(self, slot: int) -> Mapping[int, tuple[float, float]]:
-        """Returns what was measured at a batch; between two, the smaller gain of both."""
+        """Returns the measured log gains at a batch; between two batches, the smaller gain."""
         if not self.measured:
             return {}
         low = max((each for each in self.measured if each <= slot), default=min(self.measured))
@@ -84,7 +84,7 @@ class Pair:
         return self.under(0, rate)
 
     def under(self, gamma: int | Sequence[int], rate: ArrayLike) -> Steady:
-        """Returns the steady states at one γ or several; 0: without speculation."""
+        """Returns the steady states at one or several γ; 0 means without speculation."""
         server = self.baseline if gamma == 0 else self.drafting
         return steady(server, self.demand, gamma, rate)
 
@@ -92,8 +92,8 @@ class Pair:
         """Returns the advised γ at each rate, by the time to a request's last token.
 
         Args:
-          rate: requests a second, shape (rates,).
-          drawn: draws of the pair; None: nothing is in doubt.
+          rate: requests per second, shape (rates,).
+          drawn: draws of the pair; None if nothing is uncertain.
         """
         rates = np.atleast_1d(rate)
         alone, state = self.without(rates), self.under(self.gammas, rates)
@@ -104,20 +104,20 @@ class Pair:
         return advised(self, slots.round().astype(np.int64), gains, spread)
 
     def captured(self, gains: Floats, batch: ArrayLike) -> Floats:
-        """Returns gains, the least where a step is beyond the captured graphs, shape (γ, n)."""
+        """Returns the gains, replaced by the least gain for steps beyond the captured graphs."""
         if self.wall is None:
             return gains
         crossed = self.wall.crossed(np.asarray(batch), np.array(self.gammas)[:, None])
         return np.where(crossed, -_CLEAR, gains)
 
     def best(self, rate: ArrayLike) -> NDArray[np.int64]:
-        """Returns the advised γ if anything is to be drafted, by rate."""
+        """Returns the best γ of at least 1 at each rate."""
         return np.array([each.named for each in self.advice(rate)])
 
     def _gains(self, rate: Floats) -> Floats:
-        """Returns logarithms of speed-ups of requests, shape (γ, …, rates).
+        """Returns log speed-ups of requests, shape (γ, …, rates).
 
-        Where neither way sustains the rate, the one of higher capacity counts as faster.
+        If neither server sustains the rate, the one with the higher capacity counts as faster.
         """
         states = (self.under(self.gammas, rate), self.without(rate))
         slow, quick = (
@@ -130,23 +130,23 @@ class Pair:
 
     @property
     def max_rate(self) -> Floats:
-        """Capacity with speculation in requests a second, at the γ that is best for it."""
+        """Capacity with speculation in requests per second, at the γ with the largest capacity."""
         return np.asarray(max_rate(self.drafting, self.demand, self.gammas).max(axis=0))[()]
 
     @property
     def max_rate_gamma(self) -> int:
-        """The γ of the largest capacity."""
+        """The γ with the largest capacity."""
         return self.gammas[int(max_rate(self.drafting, self.demand, self.gammas).argmax())]
 
     @property
     def max_rate_without(self) -> Floats:
-        """Capacity without speculation in requests a second."""
+        """Capacity without speculation in requests per second."""
         return max_rate(self.baseline, self.demand, 0)
 
     def break_even(self) -> Floats:
-        """Returns the rate from which on requests take longer with speculation than without.
+        """Returns the rate above which requests take longer with speculation than without.
 
-        0 where they do at any rate, infinite where they never do.
+        0 if they take longer at any rate, infinite if they never do.
         """
         most, without = self.max_rate, self.max_rate_without
         rates = _SHARES * np.minimum(most, without)[..., None]
@@ -167,15 +167,15 @@ class Pair:
         return np.where(losing.any(axis=-1), crossing, never)[()]
 
     def _losses(self, rates: Floats) -> Floats:
-        """Returns the logarithm of how much longer requests take with speculation, by rate."""
+        """Returns the log of request times with speculation over request times without, by rate."""
         ways = self.under(self.gammas, rates).request_seconds(self.demand).min(axis=0)
         return np.asarray(np.log(ways / self.without(rates).request_seconds(self.demand)))
 
     def rates_within(self, targets: LatencyTargets) -> tuple[float, float]:
-        """Returns the largest rates, with and without speculation, whose means meet targets.
+        """Returns the largest rates with mean times within targets, with and without speculation.
 
         Raises:
-          ValueError: if not even an idle server meets them.
+          ValueError: if even an idle server misses the targets.
         """
         idle = 1e-6 * float(min(self.max_rate, self.max_rate_without))
         ways = (partial(self.under, self.gammas), partial(steady, self.baseline, self.demand, [0]))
@@ -194,7 +194,7 @@ def within(state: Steady, targets: LatencyTargets) -> NDArray[np.bool_]:
 
 
 def _largest(way: Callable[[ArrayLike], Steady], targets: LatencyTargets, idle: float) -> float:
-    """Returns the largest rate at which some γ meets the targets, to a thousandth; 0: none."""
+    """Returns the largest rate at which some γ meets the targets, within 0.1 %; 0 if none does."""
     if not within(way(idle), targets).any():
         return 0.0
     low, high = idle, float(way(idle).max_rate.max())
@@ -208,7 +208,7 @@ def _largest(way: Callable[[ArrayLike], Steady], targets: LatencyTargets, idle: 
 
 
 def _missed(targets: LatencyTargets, states: Sequence[Steady]) -> str:
-    """Returns which target not even an idle server meets."""
+    """Returns which target even an idle server misses."""
     parts = {
         "ttft": (targets.first_seconds, min(float(each.first_seconds.min()) for each in states)),
         "tpot": (targets.token_seconds, min(float(each.token_seconds.min()) for each in states)),

@@ -1,4 +1,4 @@
-"""Draft lengths: one γ, a γ by batch, or a γ for each kind of request."""
+"""Policies: one γ, a γ by batch, or a γ for each kind of request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simulator.traffic.server import Server
 
 @dataclass(frozen=True, slots=True)
 class GammaTable:
-    """γ by batch and kind of request, shape (slots, kinds)."""
+    """A policy: γ by batch and kind of request, shape (slots, kinds)."""
 
     gammas: NDArray[np.int64]
 
@@ -27,14 +27,14 @@ class GammaTable:
 
     @classmethod
     def scheduled(cls, pair: Pair, drawn: Pair | None = None) -> GammaTable:
-        """Returns the advised γ at every batch, by the time of the steps that an output takes.
+        """Returns the advised γ at every batch, by the time to decode an output.
 
-        The γ of the shortest time makes every factor of the steady state's distribution least, and
-        with them the number of requests there.
+        The γ with the shortest time minimises every factor of the steady state's distribution, and
+        so the number of requests in the server.
 
         Args:
           pair: the server with and without speculation.
-          drawn: draws of it; None: nothing is in doubt.
+          drawn: draws of the pair; None if nothing is uncertain.
         """
         slots = np.arange(1, pair.drafting.slots + 1)
         spread = None if drawn is None else _gains(drawn)
@@ -44,9 +44,9 @@ class GammaTable:
 
     @classmethod
     def by_request(cls, server: Server, demand: Demand) -> GammaTable:
-        """Returns for each kind of request the γ that is best if all are of that kind.
+        """Returns for each kind of request the γ that is best if all requests are of that kind.
 
-        An engine that adapts γ to each request reaches this at most: α is known from the start.
+        This is an upper bound for engines that adapt γ to a request, since α is known at once.
         """
         needed = server.blocks.needed(demand.output_tokens - 1)
         return cls((server.seconds[:, None, :] * needed[None]).argmin(axis=2))
@@ -57,12 +57,12 @@ class GammaTable:
         return self.gammas[:, 0]
 
     def ranges(self, most: int) -> tuple[Range, ...]:
-        """Returns γ by batch, from 1 to `most`, as ranges that servers take."""
+        """Returns γ by batch, from 1 to `most`, as ranges that servers accept."""
         return schedule(dict(enumerate(self.by_batch[:most].tolist(), start=1)))
 
 
 def _gains(pair: Pair) -> Floats:
-    """Returns logarithms of how much quicker an output is decoded, shape (γ, …, slots)."""
+    """Returns log speed-ups of decoding an output, shape (γ, …, slots)."""
     server = pair.drafting
     needed = server.blocks.needed(pair.demand.output_tokens - 1).mean(axis=-2)
     # Outputs of a single token take no step: all γ are alike.

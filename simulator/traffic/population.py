@@ -1,15 +1,15 @@
-"""The speed of a server while a given number of requests is in it.
+"""The speed of a server with a given number of requests in it.
 
-With k requests that never leave, each one's prompt of P tokens is read in D = P / chunk of the
-steps, one prompt after another, and its output takes n more. The number of prompts read in a step
-follows from the mean values of a closed network with one queue and a delay (Reiser and Lavenberg
-1980; an arrival waits for half of the prompt that is being read):
+Let k requests never leave. A prompt of P tokens is read in D = P / chunk steps, one prompt after
+another, and its output takes n more. The number of prompts read per step follows from the mean
+values of a closed network with one queue and a delay (Reiser and Lavenberg 1980; an arrival waits
+for half of the prompt that is being read):
 
     x(k) = min(k / (⌈D⌉ + w(k) + n), 1 / D),    w(k) = D (q(k-1) - D x(k-1) / 2)
 
 q is the number of prompts that wait or are read. x(k) n sequences are then decoded, a step takes
-s(x n) + a x, and k requests end at the rate x(k) / (s + a x). Where prompts are read apart,
-x = k / n.
+s(x n) + a x, and requests end at the rate x(k) / (s + a x). Where decoding stops while a prompt is
+read, x = k / n.
 """
 
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ Floats = NDArray[np.float64]
 class Population:
     """The server with 1, 2, … requests in it, shape (γ, draws, requests) unless stated otherwise.
 
-    decoding: steps of an output, shape (γ, draws).
-    share: seconds of the server for each request that ends.
-    step: seconds of a step that reads no prompt, where sequences are decoded.
-    base: the same averaged over all steps, those in which nothing is decoded included.
+    decoding: steps per output, shape (γ, draws).
+    share: seconds of the server per request that ends.
+    step: seconds of a step that decodes and reads no prompt.
+    base: seconds of a step without its prompts, averaged over all steps.
     prompts: prompts read per step.
-    reading: seconds that a prompt adds to the steps that it is read in.
+    reading: seconds that a prompt adds to the steps that read it.
     """
 
     decoding: Floats
@@ -44,27 +44,27 @@ class Population:
 
     @property
     def max_rate(self) -> Floats:
-        """Requests a second with all places taken, shape (γ, draws)."""
+        """Requests per second with all slots taken, shape (γ, draws)."""
         return np.asarray(1 / self.share[..., -1])
 
     @property
     def mean_step(self) -> Floats:
-        """Seconds of a step, prompts included."""
+        """Mean seconds of a step, prompts included."""
         return self.base + self.prompts * self.reading
 
     @property
     def met(self) -> Floats:
-        """Seconds that prompts of others add to a mean step: one place is the request's own."""
+        """Seconds that other requests' prompts add to a mean step."""
         added = self.prompts * self.reading
         last = added[..., -2:-1] if added.shape[-1] > 1 else np.zeros_like(added)
         return np.concatenate([added[..., :-1], last], axis=-1)
 
 
 def population(server: Server, demand: Demand, gamma: ArrayLike) -> Population:
-    """Returns what the server does with 1 to `max_batch` requests in it.
+    """Returns the speed of the server with 1 to `max_batch` requests in it.
 
     Args:
-      server: times of its steps, in one or several draws.
+      server: step times, for one or several draws.
       demand: prompts and outputs of requests.
       gamma: drafted tokens per block, one or several, shape () or (γ,).
     """
@@ -91,19 +91,19 @@ def population(server: Server, demand: Demand, gamma: ArrayLike) -> Population:
 
 
 def at_gamma(values: Floats, gamma: ArrayLike) -> Floats:
-    """Returns values of γ = 0, 1, … at one γ, or at several along a new first axis."""
+    """Returns values at one γ, or at several along a new first axis; values' last axis is γ."""
     return np.asarray(np.moveaxis(values, -1, 0)[np.asarray(gamma)])
 
 
 def _crowded(server: Server, demand: Demand, most: int) -> bool:
-    """Returns whether the cache holds fewer whole requests than are decoded together."""
+    """Returns whether fewer whole requests fit in the cache than are decoded together."""
     if server.cache_tokens is None or most == server.slots:
         return False
     return most * (demand.prompt_tokens + demand.output_tokens) > server.cache_tokens
 
 
 def _prompts_per_step(chunks: Floats, decoding: Floats, present: Floats) -> Floats:
-    """Returns the prompts read per step; chunks: that a prompt fills, by requests present."""
+    """Returns the prompts read per step; chunks: chunks per prompt, by requests present."""
     found = np.empty((*decoding.shape, len(present)))
     queued, rate = np.zeros(decoding.shape), np.zeros(decoding.shape)
     for place, (count, share) in enumerate(zip(present, chunks, strict=True)):
@@ -116,11 +116,10 @@ def _prompts_per_step(chunks: Floats, decoding: Floats, present: Floats) -> Floa
 
 
 def _reading(server: Server, tokens: Floats, prompts: Floats, together: Floats) -> Floats:
-    """Returns the seconds that a prompt adds to the steps that it is read in.
+    """Returns the seconds that a prompt adds to the steps that read it.
 
     A short prompt shares its step with others; a long one fills chunks, the last one in part. The
-    busier the server is with prompts, the fuller are the chunks; together: prompts in a step that
-    reads any.
+    more prompts there are, the fuller are the chunks; together: prompts per step that reads any.
     """
     chunk, added = server.prompts.chunk, server.prompts.added
     assert chunk is not None
@@ -133,7 +132,7 @@ def _reading(server: Server, tokens: Floats, prompts: Floats, together: Floats) 
 
 
 def _between(seconds: Floats, batch: Floats) -> Floats:
-    """Returns times at fractional batches, at least 1, linear between the whole ones."""
+    """Returns times at fractional batches of at least 1, linear between whole batches."""
     low = np.minimum(batch.astype(np.int64), seconds.shape[-1])
     high = np.minimum(low + 1, seconds.shape[-1])
     below, above = (np.take_along_axis(seconds, each - 1, -1) for each in (low, high))

@@ -1,4 +1,4 @@
-"""A server: times of its steps by batch and γ, times of prompts, and its limits."""
+"""A server: step times by batch and γ, prompt times, and its limits."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from simulator.traffic.demand import Demand
 class Prompts:
     """Times of reading prompts.
 
-    seconds: time of a pass over n prompt tokens of one sequence, by n; 1 is required.
-    chunk: most prompt tokens that ride along with a decoding step; None: prompts are read apart,
-      decoding waits meanwhile.
-    pace: factor of all times; of several draws of a server shape (draws, 1).
+    seconds: time of a pass over n prompt tokens of one sequence, by n; n = 1 is required.
+    chunk: most prompt tokens that one decoding step also reads; None: decoding stops while a prompt
+      is read.
+    pace: factor of all times, shape (draws, 1) for several draws of a server.
     """
 
     seconds: Mapping[int, float]
@@ -33,9 +33,9 @@ class Prompts:
             raise ValueError(f"chunk must be at least 1, got {self.chunk}")
 
     def apart(self, tokens: ArrayLike) -> NDArray[np.float64]:
-        """Returns the time of a pass over so many tokens and nothing else, linear between points.
+        """Returns the time of a pass over `tokens` prompt tokens only, linear between points.
 
-        Beyond the last point time grows by the mean time of a token there.
+        Above the last point each token adds the mean time per token at that point.
         """
         places, seconds = (np.array(list(each)) for each in zip(*self.seconds.items(), strict=True))
         wanted = np.asarray(tokens, dtype=np.float64)
@@ -43,14 +43,14 @@ class Prompts:
         return np.asarray(self.pace * np.interp(wanted, places, seconds) * beyond)
 
     def added(self, tokens: ArrayLike) -> NDArray[np.float64]:
-        """Returns the time that prompt tokens add: less where they share steps with decoding."""
+        """Returns the time that prompt tokens add; less if decoding steps read them."""
         apart = self.apart(tokens)
         return apart if self.chunk is None else np.maximum(apart - self.apart(1), 0.0)
 
     def max_rate(self, tokens: float, step: float) -> NDArray[np.float64]:
-        """Returns how many prompts could be read a second if nothing else took time.
+        """Returns the prompts per second that could be read if nothing else took time.
 
-        Chunks are filled as fast as can be, in steps of at least `step` seconds or a short prompt.
+        tokens: tokens per prompt; step: least seconds of a step that reads a chunk.
         """
         if self.chunk is None:
             return np.asarray(1 / self.apart(tokens))
@@ -59,11 +59,11 @@ class Prompts:
         return np.asarray((widths / tokens / seconds).max(axis=-1))
 
     def steps(self, tokens: float) -> int:
-        """Returns in how many decoding steps a prompt takes part; 0 where it is read apart."""
+        """Returns the number of decoding steps that read a prompt; 0 if none does."""
         return 0 if self.chunk is None else int(np.ceil(tokens / self.chunk))
 
     def idle(self, tokens: float) -> NDArray[np.float64]:
-        """Returns the time of reading a prompt while nothing is decoded, chunk by chunk."""
+        """Returns the time to read a prompt, chunk by chunk, while nothing is decoded."""
         if self.chunk is None:
             return self.apart(tokens)
         whole, rest = divmod(tokens, self.chunk)
@@ -74,12 +74,11 @@ class Prompts:
 class Server:
     """One server.
 
-    seconds: time of a step that decodes 1, 2, … sequences (row) and drafts γ = 0, 1, … tokens each
-      (column; 0: no speculation), shape (slots, longest + 1); in several draws (draws, slots,
-      longest + 1).
+    seconds: time of a step that decodes 1, 2, … sequences (row) and drafts γ = 0, 1, … tokens in
+      each (column; 0 is no speculation), shape (slots, longest + 1) or (draws, slots, longest + 1).
     blocks: tokens that a step emits per sequence.
     prompts: times of reading prompts.
-    cache_tokens: tokens that all caches hold together; None: as many as come.
+    cache_tokens: tokens that fit in the cache of all sequences; None if there is no limit.
     """
 
     seconds: NDArray[np.float64]
@@ -98,7 +97,7 @@ class Server:
         return Server(self.seconds[..., :1], single, prompts, self.cache_tokens)
 
     def max_batch(self, demand: Demand) -> int:
-        """Returns how many sequences it decodes together at most, in its slots and its cache.
+        """Returns the most sequences decoded together, limited by slots and cache.
 
         Raises:
           ValueError: if not even one request fits.
@@ -114,11 +113,11 @@ class Server:
 
 
 def by_batch(batches: Sequence[int], seconds: ArrayLike, slots: int) -> NDArray[np.float64]:
-    """Returns times at every batch from 1 to slots, linear between those given.
+    """Returns times at every batch from 1 to slots, linear between the given batches.
 
     Args:
-      batches: ascending, at least 1; below the first times are the first's, beyond the last they go
-        on as the last two do.
+      batches: ascending, at least 1. Below the first batch its times hold; above the last the line
+        through the last two batches continues.
       seconds: times at these batches, shape (..., batches, columns).
       slots: largest batch, at least 1.
     """

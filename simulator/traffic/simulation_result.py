@@ -1,4 +1,4 @@
-"""Results of a simulation: when requests got their tokens, and whether targets were met."""
+"""Results of a simulation: times of each request's tokens, and the share within targets."""
 
 from dataclasses import dataclass
 
@@ -25,9 +25,9 @@ class LatencyTargets:
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """Requests that were served, the first tenth of them left out of all that is averaged.
+    """Requests that were served; averages leave out the first tenth.
 
-    requests: as they arrived.
+    requests: the arrivals.
     first, last: times of the first and the last token, shape (n,).
     preemptions: how often a request was preempted because the cache was full.
     """
@@ -39,18 +39,18 @@ class SimulationResult:
 
     @property
     def first_seconds(self) -> NDArray[np.float64]:
-        """From arrival to first token, of each request that counts."""
+        """Seconds from arrival to first token, without the first tenth of requests."""
         return self._counting(self.first - self.requests.seconds)
 
     @property
     def token_seconds(self) -> NDArray[np.float64]:
-        """Between two tokens, of each request that counts; NaN for a single token."""
+        """Mean seconds between a request's tokens, first tenth left out; NaN for one token."""
         intervals = self.requests.output_tokens - 1.0
         return self._counting((self.last - self.first) / np.where(intervals > 0, intervals, np.nan))
 
     @property
     def batch(self) -> float:
-        """Sequences decoded together on average."""
+        """Mean number of sequences decoded together."""
         start = float(self.requests.seconds[self._warm])
         end = float(self.requests.seconds[-1])
         inside = np.clip(self.last, start, end) - np.clip(self.first, start, end)

@@ -6,10 +6,10 @@ Requests arrive at rate λ. With k of them present, one ends every r(k) seconds 
     π(k) = π(0) Π_{j ≤ k} λ r(j)                           (Cohen 1979)
 
 for any distribution of output lengths. B requests are served together, so the server sustains at
-most 1 / r(B) requests a second, and the others wait in line: exact if lengths were exponential, and
-corrected by (1 + cv²)/2 (Lee and Longton 1959), which is exact again at B = 1 (Pollaczek and
-Khinchine). Where prompts are read apart, r(k) = n s(k) / k + t for a prompt of t seconds and n
-steps of s(k) seconds; prompts go before decoding and break off no step (Cobham 1954).
+most 1 / r(B) requests per second; further requests wait. The wait is exact for exponential lengths
+and corrected by (1 + cv²)/2 for others (Lee and Longton 1959), exact again at B = 1 (Pollaczek and
+Khinchine). Where decoding stops for prompts, r(k) = n s(k) / k + t for a prompt of t seconds and n
+steps of s(k) seconds; prompts have priority but interrupt no step (Cobham 1954).
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _NEARLY = 0.98
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """A server's steady state, shape (γ, draws, rates) each, γ and draws where there are several.
+    """A server's steady state, shape (rates,); with several γ or draws (γ, draws, rates).
 
     Times are infinite at a rate that the server does not sustain.
 
-    rate: requests a second.
-    batch: sequences decoded together on average, times without any included.
-    token_seconds: between two tokens of a request; NaN where outputs have a single token.
-    first_seconds: from a request's arrival to its first token.
-    max_rate: requests a second that the server can sustain, shape (γ, draws).
+    rate: requests per second.
+    batch: sequences decoded together on average, idle times included.
+    token_seconds: seconds between two tokens of a request; NaN if outputs have a single token.
+    first_seconds: seconds from a request's arrival to its first token.
+    max_rate: requests per second that the server can sustain, shape (γ, draws).
     """
 
     rate: Floats
@@ -62,12 +62,12 @@ class Steady:
 class _Law:
     """Means over the distribution of the number of requests, shape (γ, draws, rates) each.
 
-    company: share of the places that others can have: 0 with a single place.
-    idle, full: probability that no request is there, and that no place is free.
-    present: requests in service.
-    step, added: seconds of a step that reads no prompt, and seconds that prompts of others add to
-      it, as a request meets them on arrival.
-    base, reading, busy_step: while any request is there, seconds of a step without prompts, seconds
+    company: share of the slots that other requests can have: 0 with a single slot.
+    idle, full: probability that there is no request, and that no slot is free.
+    present: mean number of requests in service.
+    step, added: as a request finds them on arrival, seconds of a step without prompts, and seconds
+      that other requests' prompts add to it.
+    base, reading, busy_step: while there is any request, seconds of a step without prompts, seconds
       that a prompt adds, and seconds of a whole step.
     """
 
@@ -83,7 +83,7 @@ class _Law:
 
     @property
     def among(self) -> Floats:
-        """How much of a queue of prompts a request meets."""
+        """Factor of the prompt queue that an arriving request finds."""
         return self.company * (1 - self.full)
 
     @classmethod
@@ -120,10 +120,10 @@ def steady(server: Server, demand: Demand, gamma: ArrayLike, rate: ArrayLike) ->
     """Returns the steady state.
 
     Args:
-      server: times of its steps and tokens of its blocks, in one or several draws.
+      server: step times and tokens per block, for one or several draws.
       demand: prompts and outputs of requests.
       gamma: drafted tokens per block, one or several, shape () or (γ,).
-      rate: λ, requests a second, above 0, shape (rates,) or (draws, rates).
+      rate: λ, requests per second, above 0, shape (rates,) or (draws, rates).
     """
     rates = np.atleast_1d(np.asarray(rate, dtype=np.float64))
     found = population(server, demand, gamma)
@@ -144,16 +144,16 @@ def steady(server: Server, demand: Demand, gamma: ArrayLike, rate: ArrayLike) ->
 
 
 def max_rate(server: Server, demand: Demand, gamma: ArrayLike) -> Floats:
-    """Returns the requests a second that the server can sustain; arguments as in steady."""
+    """Returns the requests per second that the server can sustain; arguments as in steady."""
     return np.asarray(population(server, demand, gamma).max_rate)[()]
 
 
 def _decode_apart(
     server: Server, demand: Demand, found: Population, law: _Law, rate: Floats
 ) -> Floats:
-    """Returns the time from first to last token where decoding stops while a prompt is read.
+    """Returns the time from first to last token if decoding stops while a prompt is read.
 
-    Little's law, less the time until the first token.
+    By Little's law, minus the time to the first token.
     """
     reading = np.asarray(server.prompts.apart(demand.prompt_tokens))
     occupied = rate * reading
@@ -163,12 +163,12 @@ def _decode_apart(
 def _decode_with_chunks(
     server: Server, demand: Demand, found: Population, law: _Law, rate: Floats
 ) -> Floats:
-    """Returns the time from the first to the last token where prompts share the steps.
+    """Returns the time from first to last token if decoding steps also read prompts.
 
-    In the n steps of an output, prompts of others add c(∞) to a step on average. More than that in
-    the first ones: requests that came while its own prompt was read are next. They add
-    c(1) = r t(0), with r = λ a and t(0) the time of a step that reads its prompt, and the excess
-    decays by 1 - 1/J a step, J = max(1, D) / (1 - r).
+    Over an output's n steps, other requests' prompts add c(∞) to a step on average. The first steps
+    are longer, since requests that arrived while this request's prompt was read come next. They add
+    c(1) = r t(0), with r = λ a and t(0) the time of a step that reads its prompt; the excess decays
+    by 1 - 1/J per step, J = max(1, D) / (1 - r).
     """
     chunk = server.prompts.chunk
     assert chunk is not None
@@ -186,7 +186,7 @@ def _decode_with_chunks(
 
 
 def _variation(server: Server, demand: Demand, gamma: ArrayLike, found: Population) -> Floats:
-    """Returns the squared coefficient of variation of a request's time with all places taken."""
+    """Returns the squared coefficient of variation of a request's time with all slots taken."""
     own = found.decoding * found.step[..., -1]
     reading = found.reading[..., -1]
     blocks = server.blocks.variation(demand.output_tokens - 1, demand.output_spread)
@@ -196,9 +196,9 @@ def _variation(server: Server, demand: Demand, gamma: ArrayLike, found: Populati
 
 
 def _met_step(law: _Law, rate: Floats, chunks: float) -> Floats:
-    """Returns the mean length of the step that an arrival meets; 0 where it meets none.
+    """Returns the mean length of the step that an arrival finds running; 0 if it finds none.
 
-    Steps that are long gather more prompts, which make the next ones long.
+    Long steps gather more prompts, which make the next steps long.
     """
     load = np.minimum(rate * law.reading, _NEARLY)
     bursts = 1 - load**2 * max(1 - chunks**2, 0.0)
@@ -206,7 +206,7 @@ def _met_step(law: _Law, rate: Floats, chunks: float) -> Floats:
 
 
 def _together(server: Server, demand: Demand, law: _Law, rate: Floats) -> Floats:
-    """Returns what prompts add to the step that reads a request's last prompt tokens."""
+    """Returns the time that prompts add to the step that reads a request's last prompt tokens."""
     chunk = server.prompts.chunk
     assert chunk is not None
     load = np.minimum(rate * law.reading, _NEARLY)
@@ -215,10 +215,10 @@ def _together(server: Server, demand: Demand, law: _Law, rate: Floats) -> Floats
 
 
 def _reading_seconds(server: Server, demand: Demand, law: _Law, rate: Floats) -> Floats:
-    """Returns the time from having a place to the first token.
+    """Returns the time from getting a slot to the first token.
 
-    The rest of the step that runs, prompts of others that are before its own, and its own; where
-    a chunk holds several prompts, all that came in one step share the next.
+    The rest of the running step, other requests' prompts before this one, and its own prompt. If a
+    chunk holds several prompts, all prompts that arrived in one step share the next.
     """
     prompts, idle = server.prompts, np.asarray(server.prompts.idle(demand.prompt_tokens))
     share = 0.0 if prompts.chunk is None else demand.prompt_tokens / prompts.chunk
