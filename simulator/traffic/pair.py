@@ -104,7 +104,7 @@ class Pair:
         return advised(self, slots.round().astype(np.int64), gains, spread)
 
     def captured(self, gains: Floats, batch: ArrayLike) -> Floats:
-        """Returns the gains, replaced by the least gain for steps beyond the captured graphs."""
+        """Returns log gains, a clear loss at steps beyond the captured graphs, shape (γ, n)."""
         if self.wall is None:
             return gains
         crossed = self.wall.crossed(np.asarray(batch), np.array(self.gammas)[:, None])
