@@ -1,10 +1,10 @@
 """The work of a deployment's steps from measured kernels: products, experts, attention, all-reduce.
 
 A pass over n new tokens in each of b sequences is the sum of its kernels. Products and experts take
-b · n rows. Attention of a decoding step is measured with one query per sequence. Verification has n
-queries: the caches are read as in a decoding step, and the further queries take at most n decoding
-steps' attention; the parameter "recache" is the share of that bound. Other caches than keys and
-values (latent, indexed, recurrent) have no such tables: the roofline prices them.
+b · n rows. Attention is measured with one query per sequence. Verification has n queries: the
+caches are read as in a decoding step, and the further queries take at most n decoding steps'
+attention; the parameter "recache" is the share of that bound. Caches other than keys and values
+(latent, indexed, recurrent) have no tables: the roofline prices them.
 """
 
 from abc import ABC, abstractmethod
@@ -30,10 +30,8 @@ _LEAST_INNER = 128
 class KernelTables(ABC):
     """Measured times of single kernels on one GPU, in seconds.
 
-    A look-up outside the measured range extrapolates. A look-up without any measurement raises a
-    ValueError that names it. `stored` is the number of bytes per weight.
-
-    Example: a GPU whose products only read weights, at 2 TB/s.
+    A look-up outside the measured range extrapolates; without any measurement it raises ValueError.
+    `stored` is the number of bytes per weight. Example, a GPU that only reads weights, at 2 TB/s:
 
       >>> class OnlyBandwidth(KernelTables):
       ...     name = "2 TB/s"
@@ -78,8 +76,8 @@ class KernelMachine(Machine):
     tables: kernels of the deployment's GPU and server.
 
     Raises:
-      ValueError: if several GPUs share the target over PCIe. On public measurements of such servers
-        kernels were less accurate than the roofline (`docs/roofline.md`).
+      ValueError: if several GPUs share the target over PCIe, where kernels were less accurate than
+        the roofline (`docs/roofline.md`).
     """
 
     def __init__(self, deployment: Deployment, tables: KernelTables) -> None:
@@ -203,9 +201,8 @@ class KernelMachine(Machine):
 def _matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, int, int]]:
     """Returns outputs, inputs and number of the weight products on each GPU.
 
-    Weight counts do not include the matrices' sides. Attention is taken as two matrices (queries,
-    keys and values; output), feed-forward as two (gate and up; down), other kinds as one of the
-    model's width.
+    Attention is taken as two matrices (queries, keys and values; output), feed-forward as two (gate
+    and up; down), other kinds as one of the model's width.
     """
     hidden, layers = shape.hidden, max(shape.layers, 1)
     values = weights.values / layers
