@@ -75,9 +75,8 @@ class KernelMachine(Machine):
     deployment: target, draft and GPU; of its conditions only the number of GPUs is used.
     tables: kernels of the deployment's GPU and server.
 
-    Raises:
-      ValueError: if several GPUs share the target over PCIe, where kernels were less accurate than
-        the roofline (`docs/roofline.md`).
+    Raises ValueError if several GPUs share the target over PCIe, where kernels were less accurate
+    than the roofline (`docs/roofline.md`).
     """
 
     def __init__(self, deployment: Deployment, tables: KernelTables) -> None:
