@@ -4,7 +4,7 @@ from datetime import date
 
 from engines.observing.observation import Observation
 from engines.observing.requests import alpha_spread
-from estimator.profiles.drafting import Alpha, Drafting, Estimate
+from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
 from estimator.profiles.profile import Profile
 from estimator.profiles.setup import Setup
 from estimator.traces.traces import DraftSampling
@@ -20,7 +20,7 @@ PLACEHOLDER = "DRAFT"
 
 def counted_drafting(
     observation: Observation, *, tokens: int, prompts: int | None = None
-) -> Drafting:
+) -> DraftAcceptance:
     """Returns the acceptance of counts, for the way of drafting of their deployment.
 
     Where positions are not counted, rates follow i.i.d. acceptance and have no intervals.
@@ -36,7 +36,7 @@ def counted_drafting(
     else:
         powers = range(1, observation.gamma + 1)
         rates = tuple(Estimate(alpha.value**power) for power in powers)
-    return Drafting(
+    return DraftAcceptance(
         Alpha(
             alpha.value,
             alpha.low,

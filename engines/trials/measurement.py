@@ -16,7 +16,7 @@ from engines.trials.runs import run
 from engines.trials.timing import block_seconds, timed_steps
 from engines.trials.trial import Measured, Trial
 from engines.trials.turns import run_trial
-from estimator.profiles.drafting import Drafting, Estimate
+from estimator.profiles.drafting import DraftAcceptance, Estimate
 from estimator.profiles.profile import Improvement, Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.setup import Setup
@@ -95,11 +95,11 @@ def traces(scores: Sequence[Pair], *, temperature: float) -> tuple[TracePair, ..
     return tuple(TracePair(*(one(pair, way) for way in DRAFT_SAMPLINGS)) for pair in scores)
 
 
-def _drafting(own: Sequence[Trace], max_gamma: int) -> Drafting:
-    return Drafting(measured_alpha(own), blocks=replayed_blocks(own, max_gamma))
+def _drafting(own: Sequence[Trace], max_gamma: int) -> DraftAcceptance:
+    return DraftAcceptance(measured_alpha(own), blocks=replayed_blocks(own, max_gamma))
 
 
-def _counted(trial: Trial, measured: Measured) -> Drafting:
+def _counted(trial: Trial, measured: Measured) -> DraftAcceptance:
     """Returns the acceptance that the engine counted at the largest timed γ."""
     gamma = trial.request.priced_gammas[-1]
     [case] = trial.cases
@@ -130,7 +130,7 @@ def _draft_alone(engine: Engine, trial: Trial, progress: Callable[[], object]) -
 
 
 def _profile(
-    draftings: dict[DraftSampling, Drafting], cost: CostModel, trial: Trial, setup: Setup
+    draftings: dict[DraftSampling, DraftAcceptance], cost: CostModel, trial: Trial, setup: Setup
 ) -> Profile:
     """Returns the profile, with every requested γ up to the largest timed one."""
     drafting = draftings[trial.request.draft_sampling]

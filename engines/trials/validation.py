@@ -11,20 +11,7 @@ from engines.trials.timing import precision_percent, timed_steps
 from engines.trials.trial import Case, Measured, Trial
 from engines.trials.turns import run_trial
 from estimator.progress import SILENT, Progress
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Errors of predicted speed-ups and token times over all rows, in per cent.
-
-    precision_percent: error of measured speed-ups due to the clock; None: unknown.
-    """
-
-    mean_abs_error_percent: float
-    max_abs_error_percent: float
-    mean_abs_time_error_percent: float
-    max_abs_time_error_percent: float
-    precision_percent: float | None = None
+from estimator.validation.row import max_abs, mean_abs
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +31,17 @@ class EngineValidation:
     flags: tuple[str, ...] = ()
 
     @property
-    def summary(self) -> Summary:
-        """The errors of all rows."""
-        speed = [abs(row.error_percent or 0.0) for row in self.rows]
-        time = [abs(row.time_error_percent) for row in self.rows]
-        return Summary(
-            sum(speed) / len(speed),
-            max(speed),
-            sum(time) / len(time),
-            max(time),
-            self.precision_percent,
-        )
+    def summary(self) -> dict[str, float | None]:
+        """Errors of predicted speed-ups and token times over all rows, in per cent, by JSON key."""
+        speed = [row.error_percent for row in self.rows]
+        time = [row.time_error_percent for row in self.rows]
+        return {
+            "mean_abs_error_percent": mean_abs(speed),
+            "max_abs_error_percent": max_abs(speed),
+            "mean_abs_time_error_percent": mean_abs(time),
+            "max_abs_time_error_percent": max_abs(time),
+            "precision_percent": self.precision_percent,
+        }
 
 
 def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineValidation:

@@ -22,7 +22,7 @@ MOST_DRAWN = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestGamma:
     """A profile at the best γ that was timed.
 
     gamma: that γ, 0: do not speculate.
@@ -49,7 +49,7 @@ class BestAtBatch:
     ms_per_token: float
 
 
-def best_of(profile: Profile) -> Best | None:
+def best_of(profile: Profile) -> BestGamma | None:
     """Returns the profile's best γ with its gain and times; None where it holds no costs."""
     cost, gamma = profile.cost, profile.optimal_gamma
     if cost is None:
@@ -66,7 +66,7 @@ def best_of(profile: Profile) -> Best | None:
     verify = float(cost.verify_seconds(length + 1))
     seconds = (float(cost.drafting_seconds(length)), verify, cost.overhead_seconds)
     slope = max(0.0, (verify / cost.step_seconds - 1) / length)
-    return Best(gamma, plan_of(profile, cost), gain, seconds, slope)
+    return BestGamma(gamma, plan_of(profile, cost), gain, seconds, slope)
 
 
 def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = None) -> Plan:

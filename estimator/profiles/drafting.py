@@ -65,7 +65,7 @@ class Alpha:
 
 
 @dataclass(frozen=True, slots=True)
-class Drafting:
+class DraftAcceptance:
     """Acceptance under one way of drafting.
 
     blocks: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens for each token

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from estimator.profiles.best import plan_of, with_intervals
-from estimator.profiles.drafting import Drafting
+from estimator.profiles.drafting import DraftAcceptance
 from estimator.profiles.profile import (
     AlphaBin,
     IidCheck,
@@ -196,8 +196,8 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
     return replace(with_intervals(profile), recommended_gamma=advised)
 
 
-def _drafting(traces: Sequence[Trace], max_gamma: int, timed: int) -> Drafting:
-    return Drafting(
+def _drafting(traces: Sequence[Trace], max_gamma: int, timed: int) -> DraftAcceptance:
+    return DraftAcceptance(
         alpha=measured_alpha(traces),
         blocks=replayed_blocks(traces, max_gamma),
         accepted_by_position=accepted_by_position(traces, timed),

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from estimator.profiles.drafting import (
     Alpha,
     Count,
-    Drafting,
+    DraftAcceptance,
     Estimate,
     Gamma,
     NotNegative,
@@ -66,7 +66,7 @@ class Workload:
     tokens_per_call: tokens per call by γ, replayed.
     improvement_factor: speed-up by γ, replayed at the times of these prompts' runs.
     optimal_gamma: the γ of the largest speed-up, 0: do not speculate.
-    accepted_by_position: rates for the longest draft that was timed, as `Drafting` has them.
+    accepted_by_position: rates for the longest draft that was timed, as `DraftAcceptance` has them.
     """
 
     alpha: Alpha
@@ -138,7 +138,7 @@ class Profile:
     version: Literal[2] = VERSION
     alpha: Alpha
     draft_sampling: DraftSampling
-    draftings: Mapping[DraftSampling, Drafting]
+    draftings: Mapping[DraftSampling, DraftAcceptance]
     setup: Setup
     verification: Verification = "token"
     target_ms: Mapping[Gamma, Positive] = field(default_factory=dict)
@@ -212,7 +212,7 @@ class Profile:
         """The γ at which workloads are compared: the best over all prompts, 1 at least."""
         return 1 if self.optimal_gamma is None else max(self.optimal_gamma, 1)
 
-    def drafting(self, sampling: DraftSampling | None = None) -> Drafting:
+    def drafting(self, sampling: DraftSampling | None = None) -> DraftAcceptance:
         """Returns the acceptance under a way of drafting; by default, the way the user chose."""
         wanted = self.draft_sampling if sampling is None else sampling
         if wanted not in self.draftings:

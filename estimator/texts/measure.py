@@ -16,7 +16,7 @@ import msgspec
 from estimator.draft_names.kind import parse_drafter
 from estimator.intervals import rate, ratio_interval
 from estimator.loading.origins import file_stamps
-from estimator.profiles.drafting import Alpha, Drafting
+from estimator.profiles.drafting import Alpha, DraftAcceptance
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.setup import Setup
@@ -166,7 +166,7 @@ def _profile(request: MeasureTexts, whole: Totals) -> Profile:
         gamma: tuple(count / tokens for count in row)
         for gamma, row in enumerate(whole.blocks, start=1)
     }
-    drafting = Drafting(alpha=alpha, blocks=blocks)
+    drafting = DraftAcceptance(alpha=alpha, blocks=blocks)
     return Profile(
         alpha=alpha,
         draft_sampling="argmax",

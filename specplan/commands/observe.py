@@ -15,8 +15,8 @@ from specplan.options.declared import takes
 from specplan.options.draft_kind import COPIES, DRAFT_KINDS, law_of
 from specplan.options.kinds import cost_kinds
 from specplan.options.observing import (
-    Asked,
     Followed,
+    ObserveArguments,
     Observed,
     Sources,
     addresses,
@@ -107,7 +107,9 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     print_json(data) if reading.as_json else click.echo(data.get("export", text))
 
 
-def _planned(observation: Observation, asking: Asked, run: Run | None = None) -> Plan | None:
+def _planned(
+    observation: Observation, asking: ObserveArguments, run: Run | None = None
+) -> Plan | None:
     """Returns the plan of an observation, from its own run if it was timed; None without a cost."""
     from simulator.choice.grid import PlanRequest, plans
 
@@ -181,7 +183,7 @@ def _intervals(
         before = after
 
 
-def _follow(reading: Followed, asking: Asked) -> None:
+def _follow(reading: Followed, asking: ObserveArguments) -> None:
     from engines.sources import between
 
     seconds = FOLLOWED_SECONDS if reading.interval is None else reading.interval
@@ -200,7 +202,7 @@ def _follow(reading: Followed, asking: Asked) -> None:
         click.echo(observation_line(observation, clock=clock) + advised)
 
 
-def _written(observation: Observation, reading: Observed, asking: Asked) -> str:
+def _written(observation: Observation, reading: Observed, asking: ObserveArguments) -> str:
     """Writes the profile, and returns how to plan with it."""
     from engines.observing.profiles import observed_profile
     from estimator.profiles.profile_file import write_profile

@@ -6,7 +6,7 @@ from specplan.options.declared import takes
 from specplan.options.graphs import Graphs
 from specplan.options.kinds import acceptance_kinds, cost_kinds
 from specplan.options.requests import Command
-from specplan.options.traffic_options import Answer, Batching, Load, Simulation
+from specplan.options.traffic_options import Arrivals, Batching, Simulation, TrafficAnswer
 from specplan.options.traffic_request import asked
 from specplan.reports.output import answer as give
 from specplan.reports.traffic import burst_json, burst_text, traffic_json, traffic_text
@@ -19,11 +19,11 @@ _RARE = (
 
 
 @click.command("traffic", cls=Command)
-@takes(Load, heading="Requests")
+@takes(Arrivals, heading="Requests")
 @takes(*acceptance_kinds(), heading="Acceptance (one of)", rare=_RARE)
 @takes(*cost_kinds(), heading="Cost (one of)", rare=_RARE)
 @takes(Batching, Graphs, heading="Server")
-@takes(Simulation, Answer, heading="Answer")
+@takes(Simulation, TrafficAnswer, heading="Answer")
 @click.pass_context
 def traffic_command(ctx: click.Context, /, **_: object) -> None:
     """Show what speculation does to a server that many requests arrive at.

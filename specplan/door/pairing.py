@@ -10,7 +10,7 @@ import click
 from engines.observing.observation import Observation
 from estimator.profiles.profile import Profile
 from specplan.door.stated import ObservedCounts, Runs, require_ranges
-from specplan.options.acceptances.profile import Recorded
+from specplan.options.acceptances.profile import ProfileAcceptance
 from specplan.options.acceptances.runs import Lengths
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.costs.runs import OfRuns
@@ -27,7 +27,7 @@ def both(
       ValueError: if either is missing.
     """
     if isinstance(acceptance, Profile):
-        acceptance = Recorded(profile_path=acceptance)
+        acceptance = ProfileAcceptance(profile_path=acceptance)
     if isinstance(cost, Profile):
         cost = OfProfile(profile_path=cost)
     if isinstance(acceptance, Observation):
@@ -35,9 +35,9 @@ def both(
     if isinstance(acceptance, OfRuns):
         cost = acceptance if cost is None else cost
         acceptance = Lengths(runs=acceptance.runs)
-    if cost is None and isinstance(acceptance, Recorded):
+    if cost is None and isinstance(acceptance, ProfileAcceptance):
         cost = OfProfile(profile_path=acceptance.profile_path)
-    if isinstance(cost, Recorded):
+    if isinstance(cost, ProfileAcceptance):
         cost = OfProfile(profile_path=cost.profile_path)
     if not isinstance(acceptance, AcceptanceKind):
         raise ValueError(f"acceptance must be Iid, ByPosition, ... or Runs, got {acceptance!r}")

@@ -188,7 +188,7 @@ def traffic(
         asked = requested(
             accepted,
             costs,
-            options.Load(
+            options.Arrivals(
                 rate=(rate,) if isinstance(rate, int | float) else tuple(rate),
                 prompt_tokens=prompt_tokens,
                 output_tokens=output_tokens,
@@ -196,7 +196,7 @@ def traffic(
             ),
             options.Batching(prompt_ms=prompt_ms),
             options.Simulation(simulate=simulate),
-            options.Answer(),
+            options.TrafficAnswer(),
             profiled(accepted, costs),
             Graphs(),
         )

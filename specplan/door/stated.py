@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specplan.options.acceptances.accepted_fraction import AcceptedFraction as _Fraction
-from specplan.options.acceptances.alpha import Alpha
+from specplan.options.acceptances.alpha import Alphas
 from specplan.options.acceptances.block_efficiency import BlockEfficiency as _Efficiency
 from specplan.options.acceptances.by_position import Positions
-from specplan.options.acceptances.profile import Recorded as _Recorded
+from specplan.options.acceptances.profile import ProfileAcceptance
 from specplan.options.acceptances.typical import Published
 from specplan.options.costs.ratio import Ratios
 from specplan.options.costs.roofline import Roofline as _Roofline
@@ -66,9 +66,9 @@ def require_ranges(*records: Any) -> None:
                     raise click.UsageError(f"{name}: {error.message}") from None
 
 
-def Iid(alpha: float) -> Alpha:
+def Iid(alpha: float) -> Alphas:
     """Returns an acceptance rate alpha in [0, 1], independent and equal at every position."""
-    return Alpha(alpha=(alpha,))
+    return Alphas(alpha=(alpha,))
 
 
 def ByPosition(rates: Sequence[float], *, conditional: bool = False) -> Positions:
@@ -102,9 +102,9 @@ def Typical(name: str) -> Published:
     return Published(typical=name)
 
 
-def Recorded(profile: str | Path | Profile) -> _Recorded:
+def Recorded(profile: str | Path | Profile) -> ProfileAcceptance:
     """Returns the acceptance, and the cost, of a profile: its file, or what `measure` returned."""
-    return _Recorded(profile_path=Path(profile) if isinstance(profile, str) else profile)
+    return ProfileAcceptance(profile_path=Path(profile) if isinstance(profile, str) else profile)
 
 
 def Run(

@@ -117,7 +117,7 @@ class Observed(Sources, Shown):
 
 
 @dataclass(frozen=True)
-class Asked:
+class ObserveArguments:
     """A request to `specplan observe`.
 
     reading: the sources; Observed, where the answer is one.
@@ -165,7 +165,7 @@ class Asked:
         return found[0]
 
 
-def asked(ctx: click.Context) -> Asked:
+def asked(ctx: click.Context) -> ObserveArguments:
     """Returns what the options of the command ask."""
     follows = ctx.params["follow"]
     records: list[type] = [Followed if follows else Observed, Longest, Profiled]
@@ -180,7 +180,7 @@ def asked(ctx: click.Context) -> Asked:
     if not follows:
         _require_fit(reading)
     background = Background(read(file.profile_path), max_gamma=longest.max_gamma)
-    asking = Asked(reading, longest.max_gamma, background, *costs)
+    asking = ObserveArguments(reading, longest.max_gamma, background, *costs)
     asking.price()  # Refuses options before anything is read.
     return asking
 

@@ -115,7 +115,7 @@ class Answer(Given):
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlanArguments:
     """Arguments of `specplan plan`, and the form of its answer.
 
     thresholds: the texts at thresholds of a stopping rule; None: drafts have a fixed length.
@@ -140,7 +140,7 @@ class Asked:
         return rows, replace(self.basis, other=plans(self.other)[0])
 
 
-def asked(ctx: click.Context) -> Asked:
+def asked(ctx: click.Context) -> PlanArguments:
     """Returns what the options of a command ask."""
     accepting = chosen(acceptance_kinds(), ctx, shared=("runs",), what="acceptance")
     costing = chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
@@ -157,7 +157,7 @@ def requested(
     file: Profiled,
     stopping: StoppingOptions,
     graphs: Graphs,
-) -> Asked:
+) -> PlanArguments:
     """Returns what the filled records of options ask, for the command and for Python.
 
     Raises:
@@ -220,7 +220,7 @@ def requested(
     other = None
     if stated.other is not None and not several and thresholds is None:
         other = replace(request, acceptances=(stated.other,), doubt=None)
-    return Asked(
+    return PlanArguments(
         request,
         Basis(
             counted=stated.counted,

@@ -95,7 +95,7 @@ def latency_targets(value: str) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Load:
+class Arrivals:
     """Arrivals and latency targets; see each option's help."""
 
     rate: tuple[float, ...] | None = option(
@@ -155,7 +155,7 @@ class Simulation:
 
 
 @dataclass(frozen=True)
-class Answer(Given):
+class TrafficAnswer(Given):
     """Where the answer goes; see each option's help."""
 
     figure: Path | None = option(

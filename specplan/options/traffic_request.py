@@ -25,7 +25,7 @@ from specplan.options.kinds import (
 )
 from specplan.options.planning import read
 from specplan.options.requests import fill
-from specplan.options.traffic_options import Answer, Batching, Load, Simulation, pair_of
+from specplan.options.traffic_options import Arrivals, Batching, Simulation, TrafficAnswer, pair_of
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
@@ -47,7 +47,7 @@ class TrafficArguments:
     """A request of `specplan traffic`, the form of its answer, and notes for its readers."""
 
     request: TrafficRequest
-    answer: Answer
+    answer: TrafficAnswer
     notes: tuple[str, ...]
 
 
@@ -56,17 +56,20 @@ def asked(ctx: click.Context) -> TrafficArguments:
     accepting = chosen(acceptance_kinds(), ctx, shared=("runs",), what="acceptance")
     costing = chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
     return requested(
-        *fill(ctx, [accepting, costing, Load, Batching, Simulation, Answer, Profiled, Graphs])
+        *fill(
+            ctx,
+            [accepting, costing, Arrivals, Batching, Simulation, TrafficAnswer, Profiled, Graphs],
+        )
     )
 
 
 def requested(
     accepted: AcceptanceKind,
     costs: CostKind,
-    load: Load,
+    load: Arrivals,
     batching: Batching,
     simulation: Simulation,
-    answer: Answer,
+    answer: TrafficAnswer,
     file: Profiled,
     graphs: Graphs,
 ) -> TrafficArguments:
@@ -122,7 +125,7 @@ def requested(
     )
 
 
-def _demand(load: Load, trace: Requests | None) -> Demand:
+def _demand(load: Arrivals, trace: Requests | None) -> Demand:
     from simulator.traffic.demand import Demand
 
     means = {"--prompt-tokens": load.prompt_tokens, "--output-tokens": load.output_tokens}
@@ -140,7 +143,7 @@ def _demand(load: Load, trace: Requests | None) -> Demand:
     return Demand(load.prompt_tokens, load.output_tokens)
 
 
-def _burst(load: Load, demand: Demand, trace: Requests | None) -> Requests:
+def _burst(load: Arrivals, demand: Demand, trace: Requests | None) -> Requests:
     """Returns requests that all come at once, of the mean lengths or of a trace's first ones."""
     import numpy as np
 

@@ -40,7 +40,7 @@ def validation_data(found: EngineValidation) -> dict[str, Any]:
 
 def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
     """Returns a table for each temperature and concurrency, what steps cost, and the audit."""
-    first, summary = found.rows[0], found.summary
+    first, (mean, most, time_mean, time_most, precision) = found.rows[0], found.summary.values()
     drawn = first.draft_temperature is None or first.draft_temperature >= first.temperature
     drafts = f" (its drafts: {'drawn' if drawn else 'argmax'})" if first.temperature > 0 else ""
     runs = "1 run" if found.repeats == 1 else f"{found.repeats} runs"
@@ -56,12 +56,10 @@ def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
         "",
         _LEGEND,
         _WIDE_LEGEND if wide else _HIDDEN,
-        f"Predicted against measured: {summary.mean_abs_error_percent:.1f} % off on average, "
-        f"{summary.max_abs_error_percent:.1f} % at most; of the time of a token "
-        f"{summary.mean_abs_time_error_percent:.1f} % and "
-        f"{summary.max_abs_time_error_percent:.1f} %.",
+        f"Predicted against measured: {mean:.1f} % off on average, {most:.1f} % at most; of the "
+        f"time of a token {time_mean:.1f} % and {time_most:.1f} %.",
     ]
-    lines += precision_lines(summary.precision_percent)
+    lines += precision_lines(precision)
     unexplained = [row for row in found.rows if not row.acceptance_explained]
     lines += [
         f"Audit, temperature {row.temperature:g}, {row.concurrency} at once, gamma {row.gamma}: "

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator.profiles.drafting import Alpha, Drafting, Estimate
+from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
 from estimator.profiles.profile import (
     AlphaBin,
     Improvement,
@@ -41,7 +41,7 @@ def made_profile(draft: str, *, alpha: float, c: float, slope: float = 0.1) -> P
         alpha=Alpha(alpha, alpha - 0.05, alpha + 0.05, 0.9, tokens=TOKENS, prompts=PROMPTS),
         draft_sampling="sampled",
         draftings={
-            "sampled": Drafting(
+            "sampled": DraftAcceptance(
                 Alpha(alpha), {gamma: tuple(row.tolist()) for gamma, row in rows.items()}
             )
         },

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from click.testing import CliRunner, Result
 
-from estimator.profiles.drafting import Alpha, Drafting, Estimate
+from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
 from estimator.profiles.profile import Profile
 from estimator.profiles.setup import Setup
 from simulator.acceptance.block_verification import block_acceptance
@@ -41,13 +41,13 @@ PROFILE = Profile(
     alpha=Alpha(0.62),
     draft_sampling="sampled",
     draftings={
-        "sampled": Drafting(
+        "sampled": DraftAcceptance(
             Alpha(0.62),
             BLOCKS["sampled"],
             blocks_jointly=JOINTLY,
             alpha_by_lenience={1.0: 0.62, 0.5: 0.8},
         ),
-        "argmax": Drafting(Alpha(0.4), BLOCKS["argmax"]),
+        "argmax": DraftAcceptance(Alpha(0.4), BLOCKS["argmax"]),
     },
     setup=Setup(target="big", draft="some/draft"),
     target_ms={1: 10.0, 3: 12.0},

@@ -16,7 +16,7 @@ from metrics_pages import LOG
 from test_every_option import commands
 
 from estimator.profiles.best import with_intervals
-from estimator.profiles.drafting import Alpha, Drafting, Estimate
+from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.validation.file import parse_validation
 from simulator.acceptance.accepted import Accepted
@@ -142,7 +142,9 @@ def test_doubt_follows_the_level_that_a_file_names(level: float | None) -> None:
     """Counts give one doubt at every level of the interval around them."""
     used = 0.95 if level is None else level
     ends = wilson(70, 100, confidence=used)
-    drafting = Drafting(Alpha(0.7, *ends, level), accepted_by_position=(Estimate(0.7, *ends),))
+    drafting = DraftAcceptance(
+        Alpha(0.7, *ends, level), accepted_by_position=(Estimate(0.7, *ends),)
+    )
     _, covariance = drafting.acceptance.log_lengths(np.array([1]))
     _, counted = from_counts([Accepted.of_rates([0.7], drafts=100)]).log_lengths(np.array([1]))
     assert covariance == pytest.approx(counted, rel=1e-6)

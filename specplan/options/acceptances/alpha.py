@@ -8,7 +8,7 @@ from specplan.options.ranges import shares
 
 
 @dataclass(frozen=True)
-class Alpha(AcceptanceKind):
+class Alphas(AcceptanceKind):
     """See the option's help."""
 
     order = 1

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Recorded(Profiled, AcceptanceKind):
+class ProfileAcceptance(Profiled, AcceptanceKind):
     """The profile, and which of its acceptances to use; see each option's help."""
 
     order = 5
@@ -101,7 +101,7 @@ class Recorded(Profiled, AcceptanceKind):
         )
 
 
-def _sampling(stated: Recorded, background: Background) -> DraftSampling:
+def _sampling(stated: ProfileAcceptance, background: Background) -> DraftSampling:
     """Returns what the user says, else what the server does, else the profile's own."""
     profile, server = background.profile, background.server
     assert profile is not None
@@ -121,7 +121,7 @@ def _sampling(stated: Recorded, background: Background) -> DraftSampling:
     return served
 
 
-def _verification(stated: Recorded, background: Background) -> Verification:
+def _verification(stated: ProfileAcceptance, background: Background) -> Verification:
     """Returns what the user says, else the profile's where the server can do so."""
     profile, server = background.profile, background.server
     assert profile is not None

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from engines.kind import Drafted
-from estimator.profiles.best import Best, best_of, with_intervals
+from estimator.profiles.best import BestGamma, best_of, with_intervals
 from estimator.profiles.profile import Improvement, Profile
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.advice import odds_text
@@ -18,7 +18,7 @@ from specplan.reports.profile import clock_lines
 class DraftSection(Named):
     """One line of the ranking: a profile and the gain at its best γ; None without costs."""
 
-    best: Best | None
+    best: BestGamma | None
 
     @property
     def gain(self) -> Improvement | None:
@@ -32,7 +32,7 @@ class DraftSection(Named):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PageAnswer:
     """The page's first words.
 
     headline: which draft, which γ, what gain.
@@ -59,11 +59,11 @@ def _gain(draft: DraftSection) -> float:
     return 0.0 if draft.best is None else draft.best.gain.replay
 
 
-def answer(drafts: Sequence[DraftSection]) -> Answer:
+def answer(drafts: Sequence[DraftSection]) -> PageAnswer:
     """Returns what to do with ranked drafts, how sure that is, and how to do it."""
     first, best, alpha = drafts[0], drafts[0].best, drafts[0].profile.alpha
     if best is None:
-        return Answer(
+        return PageAnswer(
             f"{first.name}: α {alpha.value:.3f}; no costs were measured, so no γ.",
             ("Give costs to 'specplan plan --profile' for a γ.",),
             (),
@@ -81,10 +81,10 @@ def answer(drafts: Sequence[DraftSection]) -> Answer:
             "speculation."
         )
     flags = _flags(first.profile, best.plan.advised_gamma)
-    return Answer(headline, tuple(_sure(drafts, best, counted)), flags)
+    return PageAnswer(headline, tuple(_sure(drafts, best, counted)), flags)
 
 
-def _sure(drafts: Sequence[DraftSection], best: Best, counted: str) -> list[str]:
+def _sure(drafts: Sequence[DraftSection], best: BestGamma, counted: str) -> list[str]:
     profile = drafts[0].profile
     lines = []
     if best.gamma > 0:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from estimator.profiles.best import added_by_position, best_of
-from estimator.profiles.drafting import Alpha, Drafting, Estimate
+from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
 from estimator.profiles.profile import Improvement, Profile
 from estimator.profiles.setup import Setup
 
@@ -13,7 +13,9 @@ from estimator.profiles.setup import Setup
 PROFILE = Profile(
     alpha=Alpha(0.75),
     draft_sampling="sampled",
-    draftings={"sampled": Drafting(Alpha(0.75), {1: (0.0, 1 / 1.75), 2: (0.0, 0.0, 1 / 2.25)})},
+    draftings={
+        "sampled": DraftAcceptance(Alpha(0.75), {1: (0.0, 1 / 1.75), 2: (0.0, 0.0, 1 / 2.25)})
+    },
     setup=Setup(target="big", draft="small"),
     target_ms={1: 10.0, 2: 11.0, 3: 12.0},
     draft_ms=1.0,
@@ -51,7 +53,7 @@ def test_no_position_adds_more_than_the_one_before() -> None:
     blocks = {1: (0.0, 0.6), 2: (0.0, 0.0, 0.55), 3: (0.0, 0.0, 0.0, 0.4)}
     rising = replace(
         PROFILE,
-        draftings={"sampled": Drafting(Alpha(0.75), blocks)},
+        draftings={"sampled": DraftAcceptance(Alpha(0.75), blocks)},
         improvement_factor={gamma: Improvement(1.5, 1.5) for gamma in (1, 2, 3)},
     )
     tokens = [1 / 0.6, 1 / 0.55, 1 / 0.4]
@@ -60,7 +62,7 @@ def test_no_position_adds_more_than_the_one_before() -> None:
     assert added == sorted(added, reverse=True)
     assert 1 + sum(added) == pytest.approx(tokens[-1])
     counted = (Estimate(0.8), Estimate(0.5), Estimate(0.2))
-    drafting = Drafting(Alpha(0.75), blocks, accepted_by_position=counted)
+    drafting = DraftAcceptance(Alpha(0.75), blocks, accepted_by_position=counted)
     assert added_by_position(replace(rising, draftings={"sampled": drafting}))[0] == [0.8, 0.5, 0.2]
 
 

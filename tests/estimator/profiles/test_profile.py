@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimator.profiles.drafting import Alpha, Drafting, Estimate
+from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
 from estimator.profiles.profile import Improvement, Profile
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.profiles.setup import Setup
@@ -19,10 +19,10 @@ PROFILE = Profile(
     alpha=Alpha(0.7, 0.65, 0.75, 0.95, tokens=512, prompts=8),
     draft_sampling="sampled",
     draftings={
-        "sampled": Drafting(
+        "sampled": DraftAcceptance(
             Alpha(0.7), {1: (0.0, 0.6), 2: (0.0, 0.1, 0.4)}, alpha_by_lenience={1.0: 0.7, 0.5: 0.8}
         ),
-        "argmax": Drafting(Alpha(0.5), {1: (0.0, 0.7)}),
+        "argmax": DraftAcceptance(Alpha(0.5), {1: (0.0, 0.7)}),
     },
     setup=Setup(target="big", draft="small", revision={"target": None}),
     target_ms={1: 10.0, 2: 11.0},
@@ -51,7 +51,7 @@ def test_a_profile_reads_back(tmp_path: Path) -> None:
 
 def test_a_profile_of_counts_alone_has_no_costs_and_is_planned_by_position(tmp_path: Path) -> None:
     rates = (Estimate(0.7, 0.6, 0.8), Estimate(0.5))
-    drafting = Drafting(Alpha(0.7), accepted_by_position=rates)
+    drafting = DraftAcceptance(Alpha(0.7), accepted_by_position=rates)
     profile = replace(PROFILE, draftings={"sampled": drafting}, target_ms={}, draft_ms=None)
     write_profile(profile, tmp_path / "p.json")
     read = read_profile(tmp_path / "p.json")

@@ -10,7 +10,7 @@ import pytest
 from programs import Run, RunJson
 
 import estimator.traces.measured_traces
-from estimator.profiles.drafting import Drafting
+from estimator.profiles.drafting import DraftAcceptance
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import read_profile
 
@@ -29,7 +29,7 @@ def measure(small: list[str]) -> list[str]:
 def test_the_profile_has_every_key(run_json: RunJson, measure: list[str]) -> None:
     profile = run_json(*measure)
     assert set(profile) == {field.name for field in fields(Profile)}
-    assert set(profile["draftings"]["sampled"]) == {field.name for field in fields(Drafting)}
+    assert set(profile["draftings"]["sampled"]) == {field.name for field in fields(DraftAcceptance)}
     estimated = {"value", "low", "high", "confidence", "tokens", "prompts", "spread"}
     assert set(profile["alpha"]) == estimated
     assert set(profile["c"]) == {"value", "low", "high"}

@@ -9,7 +9,7 @@ from made_profiles import made_profile
 from plan_inputs import run, run_json
 from refusals import assert_refused
 
-from estimator.profiles.drafting import Alpha, Drafting
+from estimator.profiles.drafting import Alpha, DraftAcceptance
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.traces.trace_file import traces_path, write_traces
 from estimator.traces.traces import RecordedConfidence, Trace, TracePair, alpha, replayed_blocks
@@ -42,7 +42,7 @@ def written(folder: Path, traces: list[Trace]) -> Path:
     """Returns a profile of made traces, written with them."""
     path = folder / "p.json"
     rate = alpha(traces)
-    drafting = Drafting(
+    drafting = DraftAcceptance(
         Alpha(rate), replayed_blocks(traces, LONGEST), alpha_by_lenience={0.5: rate, 1.0: rate}
     )
     made = made_profile("draft", alpha=0.5, c=0.1)

@@ -11,7 +11,7 @@ from planned import planned
 from refusals import assert_refused
 
 from estimator.profiles.best import best_of
-from estimator.profiles.drafting import Alpha, Drafting
+from estimator.profiles.drafting import Alpha, DraftAcceptance
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.setup import Setup
 from simulator.acceptance.recorded import Recorded
@@ -59,7 +59,7 @@ def test_a_profile_is_planned_by_replay_with_the_iid_number_beside_it(stated: st
 
 def test_a_speed_up_that_iid_misses_since_blocks_are_short_is_said(tmp_path: Path) -> None:
     """Half the calls had nothing drafted: tokens per call are as i.i.d. ones, costs are not."""
-    short = {"sampled": Drafting(Alpha(0.25), {1: (0.5, 0.3), 2: (0.5, 0.08, 0.19)})}
+    short = {"sampled": DraftAcceptance(Alpha(0.25), {1: (0.5, 0.3), 2: (0.5, 0.08, 0.19)})}
     asked = f"{written(tmp_path, alpha=Alpha(0.25), draftings=short)} --target-ms 10 --draft-ms 3"
     result = run_json(asked)
     assert result["acceptance"]["iid_consistent"] is True
@@ -90,7 +90,7 @@ def test_text_fits_a_terminal(stated: str) -> None:
 
 def test_text_where_even_a_draft_that_is_never_accepted_pays(tmp_path: Path) -> None:
     """The target alone spends more beside its pass on each token than a block does."""
-    never = {"sampled": Drafting(Alpha(0.0), {1: (0.1, 0.9)})}
+    never = {"sampled": DraftAcceptance(Alpha(0.0), {1: (0.1, 0.9)})}
     asked = written(tmp_path, alpha=Alpha(0.0), draftings=never, baseline_overhead_ms=5.0)
     result = run(asked)
     assert "Draft 1 token per block" in result.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from plan_inputs import LLAMA, PROFILE, run, run_json
 
-from estimator.profiles.drafting import Alpha, Drafting
+from estimator.profiles.drafting import Alpha, DraftAcceptance
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 
@@ -15,7 +15,7 @@ RANKS = "--acceptance-by-rank 0.6,0.15,0.07,0.04"
 RANKED = replace(
     PROFILE,
     draftings={
-        "sampled": Drafting(
+        "sampled": DraftAcceptance(
             Alpha(0.6), PROFILE.draftings["sampled"].blocks, acceptance_by_rank=(0.6, 0.15, 0.07)
         )
     },

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from made_profiles import made_profile, made_tuning
 
 from estimator.profiles.best import best_of
-from estimator.profiles.drafting import Alpha, Drafting, Estimate
+from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
 from estimator.profiles.profile import Profile, Workload
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
@@ -202,7 +202,7 @@ def test_counted_acceptances_without_costs_are_shown(tmp_path: Path) -> None:
     profile = made_profile("served", alpha=0.8, c=0.1)
     rates = (Estimate(0.7, 0.6, 0.8), Estimate(0.5))
     counted = replace(
-        profile, draftings={"sampled": Drafting(profile.alpha, accepted_by_position=rates)},
+        profile, draftings={"sampled": DraftAcceptance(profile.alpha, accepted_by_position=rates)},
         target_ms={}, draft_ms=None, drafting_ms={}, c=None, improvement_factor={},
         optimal_gamma=None, recommended_gamma=None, quiet=None,
     )  # fmt: skip
@@ -216,7 +216,7 @@ def test_counted_acceptances_at_stated_costs_are_answered(tmp_path: Path) -> Non
     profile = made_profile("served", alpha=0.8, c=0.1)
     rates = (Estimate(0.8, 0.7, 0.9), Estimate(0.64))
     counted = replace(
-        profile, draftings={"sampled": Drafting(profile.alpha, accepted_by_position=rates)},
+        profile, draftings={"sampled": DraftAcceptance(profile.alpha, accepted_by_position=rates)},
         improvement_factor={}, optimal_gamma=None, recommended_gamma=None, quiet=None,
     )  # fmt: skip
     page = reported(tmp_path, counted)
