@@ -19,6 +19,8 @@ SCRAPE_SECONDS = 30.0
 STDIN = Path("/dev/stdin")
 # A log's first line of drafts must lie within so many bytes.
 HEAD_BYTES = 1_000_000_000
+# Keys of the category of a request, which a user adds to an answer.
+CATEGORIES = ("category", "task")
 
 
 def is_live(source: str) -> bool:
@@ -141,10 +143,17 @@ def _file(blocks: Iterator[str], gamma: int | None) -> Observation:
 def _answer(value: dict[str, Any], gamma: int | None) -> Observation:
     for _, answers in _printing("JSON"):
         if any(mark in value for mark in answers.marks):
-            return answers.read(value, gamma)
+            return _labelled(answers.read(value, gamma), value)
     known = listed([f"{each.marks[0]} ({each.program})" for _, each in _printing("JSON")])
     got = ", ".join(map(str, [*value][:5])) or "nothing"
     raise ValueError(f"JSON of drafts must have {known}, got {got}")
+
+
+def _labelled(counted: Observation, value: dict[str, Any]) -> Observation:
+    """Returns counts whose requests have the category or task that their JSON object names."""
+    label = next((value[key] for key in CATEGORIES if isinstance(value.get(key), str)), None)
+    named = tuple(each._replace(category=label) for each in counted.requests)
+    return replace(counted, requests=named)
 
 
 def _printing(form: str) -> list[tuple[EngineKind, PrintedCounts]]:

@@ -22,12 +22,17 @@ _PRINTED = 0.005
 
 
 class RequestCounts(NamedTuple):
-    """Counts of one request; trials: accepted tokens over α, that is judged positions."""
+    """Counts of one request.
+
+    trials: accepted tokens over α, that is judged positions.
+    category: the request's category or task, where its file names it.
+    """
 
     drafts: int
     drafted: int
     accepted: int
     trials: float
+    category: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +95,7 @@ class Observation(Counts):
     def __add__(self, other: Observation) -> Observation:
         """Returns the sum of two servers' counts (one kind and γ); by position if both have it."""
         self._require_alike(other)
+        listed = all(each.requests or each.drafted == 0 for each in (self, other))
         return replace(
             super().__add__(other),
             model=self.model if self.model == other.model else None,
@@ -101,7 +107,7 @@ class Observation(Counts):
             notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
             former_flags=self.former_flags or other.former_flags,
             rejected=_sum(self.rejected, other.rejected),
-            requests=self.requests + other.requests if self.requests and other.requests else (),
+            requests=self.requests + other.requests if listed else (),
         )
 
     def _require_alike(self, other: Observation) -> None:
@@ -198,11 +204,7 @@ class Observation(Counts):
         return self.drafted / self.drafts
 
     def acceptance(self, kind: str | None = None, others: Sequence[Accepted] = ()) -> FromCounts:
-        """Returns the acceptance to plan with, for a kind of draft (`rate_prior`).
-
-        Args:
-          others: further counts of the same draft.
-        """
+        """Returns the acceptance to plan with; others: further counts of the same draft."""
         return from_counts([self.counted, *others], kind=kind, cut_short=self.cut_short)
 
     @property
@@ -238,11 +240,7 @@ def _sum(first: Number | None, other: Number | None) -> Number | None:
 
 
 def whole_number(printed: Mapping[str, Any], name: str) -> int:
-    """Returns a count of a JSON object.
-
-    Raises:
-      ValueError: if it is no whole number of at least 0.
-    """
+    """Returns a count of a JSON object; refuses all but whole numbers of at least 0."""
     found = printed.get(name)
     if isinstance(found, bool) or not isinstance(found, int) or found < 0:
         raise ValueError(f"{name} must be a whole number of at least 0, got {found!r}")

@@ -35,7 +35,7 @@ def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
             f"{list(histogram)}"
         )
     rejected = steps - histogram[-1] if histogram and drafted == most * steps else None
-    if "per_step_accepted" in found:
+    if found.get("per_step_accepted") is not None:  # null or missing without `detailed`
         hits, lengths = (_counts(found, f"per_step_{each}") for each in ("accepted", "drafted"))
         if len(hits) != len(lengths) or sum(hits) != accepted or sum(lengths) != drafted:
             raise ValueError("per_step_accepted and per_step_drafted must add up to the totals")

@@ -30,6 +30,7 @@ class Plan:
     near: largest loss of a smaller γ against the best γ, as a logarithm.
     curve: all γ from 1 to the largest considered.
     allowed: which γ of the curve the draft can draft and the server can run, shape (n,).
+    candidates: every γ that may be advised: allowed, observed, and timed where any was.
     gamma: the γ of `at`: the caller's, else optimal_gamma.
     at: the curve at `gamma` only; None at γ = 0, where speed-up and tokens are 1.
     optimal_gamma: the γ with the largest speed-up; 0 if no γ gains.
@@ -43,6 +44,7 @@ class Plan:
     near: float
     curve: Curve
     allowed: NDArray[np.bool_]
+    candidates: NDArray[np.int64]
     gamma: int
     at: Curve | None
     optimal_gamma: int
@@ -168,6 +170,7 @@ def plan(
         near=share,
         curve=curve,
         allowed=allowed,
+        candidates=gammas[candidates],
         gamma=chosen,
         at=None
         if chosen == 0

@@ -37,8 +37,10 @@ from specplan.reports.observation import (
 from specplan.reports.output import folded, print_json, warn
 from specplan.reports.plan import plan_text
 from specplan.reports.plan_json import Basis, plan_json
+from specplan.reports.requests import lengths_text
 
 if TYPE_CHECKING:
+    from engines.observing.by_request import RequestLengths
     from engines.observing.observation import Observation
     from simulator.choice.plan import Plan
     from simulator.cost.runs import Run
@@ -83,7 +85,6 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
             "drafts must be at least 1, got 0: no request was decoded in that time, or speculation "
             "is off"
         )
-    data = observation_json(observation, seconds=reading.interval)
     since = bool(reading.since)
     text = folded(observation_text(observation, seconds=reading.interval, since=since))
     for each in observation.contradictions:
@@ -91,10 +92,14 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     run = _timed(observation) if asking.costs is None or isinstance(asking.costs, Runs) else None
     row = _planned(observation, asking, run)
     require_planned(ctx, planned=row is not None)
+    lengths = None if row is None else _lengths(observation, row)
+    data = observation_json(observation, seconds=reading.interval, lengths=lengths)
     if row is not None:
         basis = _basis(row, reading)
         data["plan"] = plan_json(row, basis)
         text += "\n\n" + plan_text(row, basis)
+        if lengths is not None:
+            text += "\n\n" + lengths_text(observation.requests, lengths)
         if reading.server is not None:
             flags = flags_of_plans((row,), basis, server=reading.server)
             data["export"] = as_observed(flags, observation, server=reading.server)
@@ -105,6 +110,13 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     if reading.output is not None:
         text += f"\n\n{_written(observation, reading, asking)}"
     print_json(data) if reading.as_json else click.echo(data.get("export", text))
+
+
+def _lengths(observation: Observation, row: Plan) -> RequestLengths | None:
+    """Returns draft lengths of requests; None where they were not counted one by one."""
+    from engines.observing.by_request import request_lengths
+
+    return request_lengths(observation.requests, row, gamma=observation.gamma)
 
 
 def _planned(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engines.kind import engine_kinds, exports_of
-from engines.observing.requests import alpha_spread
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.export import NO_DRAFT
+from specplan.reports.requests import requests_json, spread_text
 from specplan.reports.table import GAMMA, Column, table
 
 if TYPE_CHECKING:
     from engines.counting import RateInterval
+    from engines.observing.by_request import RequestLengths
     from engines.observing.observation import Observation
     from simulator.cost.runs import Run
 
@@ -27,10 +28,13 @@ SINCE = {
 }
 
 
-def observation_json(observation: Observation, *, seconds: float | None) -> dict[str, Any]:
+def observation_json(
+    observation: Observation, *, seconds: float | None, lengths: RequestLengths | None = None
+) -> dict[str, Any]:
     """Returns an observation with drafts as JSON knows it.
 
     seconds: duration of the counting; None: since the counters started.
+    lengths: draft lengths of requests, where they were planned.
     """
     return {
         "source": {
@@ -57,11 +61,7 @@ def observation_json(observation: Observation, *, seconds: float | None) -> dict
         "cut_short": observation.cut_short,
         "iid_consistent": observation.iid_consistent,
         "iid_p_value": observation.iid_p_value,
-        "requests": [
-            {**each._asdict(), "alpha_iid": each.accepted / each.trials}
-            for each in observation.requests
-        ],
-        "alpha_spread": alpha_spread(observation.requests),
+        **requests_json(observation.requests, lengths),
         "ms_per_token": _milliseconds(observation),
         "draft_ms_per_block": _draft_milliseconds(observation),
     }
@@ -119,14 +119,7 @@ def observation_text(
             "the interval of alpha_iid reaches as high as such blocks allow. Counts cannot show "
             "whether positions differ by more than chance."
         )
-    spread = alpha_spread(observation.requests)
-    if spread is not None:
-        alphas = [each.accepted / each.trials for each in observation.requests]
-        lines.append(
-            f"alpha_iid of {len(alphas)} requests: {min(alphas):.3f} to {max(alphas):.3f}; beyond "
-            f"chance they differ by {spread:.3f} (standard deviation: specplan traffic "
-            f"--alpha-spread {spread:.3f})."
-        )
+    lines += spread_text(observation.requests)
     return "\n".join(lines)
 
 

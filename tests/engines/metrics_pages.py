@@ -1,6 +1,7 @@
 """Metrics pages as engines print them, with counts of one's choice."""
 
 from collections.abc import Sequence
+from typing import Any
 
 
 def vllm_page(
@@ -119,3 +120,21 @@ SGLANG_BENCH = """{"backend": "sglang", "dataset_name": "random", "max_concurren
 "mean_tpot_ms": 4.0, "median_tpot_ms": 3.9, "concurrency": 3.9, "accept_length": 2.5}"""
 ANSWER = """{"content": "x", "timings": {"prompt_n": 5, "predicted_n": 65, "predicted_ms": 320.0,
 "predicted_per_second": 203.1, "draft_n": 90, "draft_n_accepted": 34}}"""
+
+
+def vllm_answer(
+    accepted: list[int], drafted: list[int], most: int, *, detailed: bool
+) -> dict[str, Any]:
+    """Returns an answer as vLLM writes it with --per-request-spec-decode-metrics."""
+    found = {
+        "mean_acceptance_length": 1 + sum(accepted) / max(1, len(accepted)),
+        "draft_acceptance_rate": sum(accepted) / max(1, sum(drafted)),
+        "acceptance_histogram": [accepted.count(j) for j in range(most + 1)],
+        "num_spec_steps": len(accepted),
+        "num_accepted_draft_tokens": sum(accepted),
+        "num_draft_tokens": sum(drafted),
+        "num_spec_tokens": most,
+    }
+    if detailed:
+        found |= {"per_step_accepted": accepted, "per_step_drafted": drafted}
+    return {"model": "m", "choices": [], "metrics": {"speculative_decoding": found}}

@@ -7,26 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from metrics_pages import vllm_answer as answer
 
 from engines.observing.observation import RequestCounts
 from engines.observing.requests import alpha_spread, read_answer
 from engines.sources import observe
-
-
-def answer(accepted: list[int], drafted: list[int], most: int, *, detailed: bool) -> dict[str, Any]:
-    """Returns an answer as vLLM writes it with --per-request-spec-decode-metrics."""
-    found = {
-        "mean_acceptance_length": 1 + sum(accepted) / len(accepted),
-        "draft_acceptance_rate": sum(accepted) / sum(drafted),
-        "acceptance_histogram": [accepted.count(j) for j in range(most + 1)],
-        "num_spec_steps": len(accepted),
-        "num_accepted_draft_tokens": sum(accepted),
-        "num_draft_tokens": sum(drafted),
-        "num_spec_tokens": most,
-    }
-    if detailed:
-        found |= {"per_step_accepted": accepted, "per_step_drafted": drafted}
-    return {"model": "m", "choices": [], "metrics": {"speculative_decoding": found}}
 
 
 def test_the_published_example_is_read() -> None:
@@ -92,6 +77,32 @@ def test_the_spread_is_that_of_the_requests_without_chance() -> None:
         assert found is not None
         assert found**2 == pytest.approx(spread**2, abs=4 * 0.017 * math.sqrt(2 / 4000) + 1e-9)
     assert alpha_spread(requests[:1]) is None
+
+
+def test_null_arrays_are_those_of_a_summary() -> None:
+    """vLLM's protocol writes `null` where steps are not listed one by one."""
+    summary = answer([3, 0, 2], [3] * 3, 3, detailed=False)
+    null = answer([3, 0, 2], [3] * 3, 3, detailed=False)
+    null["metrics"]["speculative_decoding"] |= {"per_step_accepted": None, "per_step_drafted": None}
+    assert read_answer(null, None) == read_answer(summary, None)
+
+
+def test_requests_have_the_category_or_task_of_their_answer(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    written = answer([3, 1], [3, 3], 3, detailed=False)
+    answers = [{"category": "code", **written}, {"task": "chat", **written}, written]
+    path.write_text("\n".join(map(json.dumps, answers)))
+    found = observe([str(path)], gamma=None)
+    assert [each.category for each in found.requests] == ["code", "chat", None]
+
+
+def test_an_answer_without_drafts_hides_no_other_request(tmp_path: Path) -> None:
+    """An answer of one token, which needs no draft, between two others."""
+    path = tmp_path / "answers.jsonl"
+    written = answer([3, 1], [3, 3], 3, detailed=False)
+    short = answer([], [], 3, detailed=False)
+    path.write_text("\n".join(map(json.dumps, [written, short, written])))
+    assert len(observe([str(path)], gamma=None).requests) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,159 @@
+"""The draft length of each request and of each category, and its gain over one length for all.
+
+The counts of one request are few. Its α has a beta distribution: the distribution of the α of its
+category (`alpha_spread`), given the request's own counts. All rates by position of a request differ
+from those of all requests by one shift of their logits, which gives the request its α.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.observing.observation import RequestCounts
+from engines.observing.requests import alpha_spread
+from estimator.intervals import jackknife_interval, left_out, ratio
+from estimator.profiles.drafting import Estimate
+from simulator.acceptance.logit_fit import logits_of, rates_of
+from simulator.choice.plan import Plan
+
+# Values of α that a request may have, and shifts of all logits.
+_ALPHAS = (np.arange(200) + 0.5) / 200
+_SHIFTS = np.linspace(-14, 14, 561)
+# Rates differ from 0 and 1 by at least this. Counts of a prior, at least and at most.
+_LEAST, _COUNTS = 1e-3, (0.5, 1e4)
+# Parts of the requests that are left out in turn, for intervals.
+_PARTS = 40
+
+
+class RequestLengths(NamedTuple):
+    """The best draft length of each request.
+
+    one_gamma: the best draft length for all requests; 0: no speculation.
+    best: draft length with the least expected time, by request.
+    shares: share of requests by their best draft length.
+    gain: speed with the best length of each request over the speed with `one_gamma`, if every
+      request's α were known before it begins, which is the most that a choice by request can gain.
+    categories: name and best draft length of each category; one entry, None, without categories.
+    category_gain: speed with a length for each category over one length for all, each request with
+      lengths chosen on all other requests; None with fewer than two categories.
+    """
+
+    one_gamma: int
+    best: tuple[int, ...]
+    shares: dict[int, float]
+    gain: Estimate
+    categories: dict[str | None, int]
+    category_gain: Estimate | None
+
+
+def request_lengths(
+    requests: Sequence[RequestCounts], plan: Plan, *, gamma: int
+) -> RequestLengths | None:
+    """Returns the draft lengths that are best for requests; None for fewer than two requests.
+
+    Args:
+      plan: the plan of all requests together.
+      gamma: the draft length at which requests were counted, at least 1.
+    """
+    if len(requests) < 2:
+        return None
+    gammas, seconds = _seconds(plan, gamma)
+    tokens = np.array([each.drafts + each.accepted for each in requests], dtype=np.float64)
+    names = list(dict.fromkeys(each.category for each in requests))
+    category = np.array([names.index(each.category) for each in requests])
+    chances = _chances(requests, category)
+    times = tokens[:, None] * (chances @ seconds)
+    one = int(times.sum(axis=0).argmin())
+    shares = np.bincount(seconds.argmin(axis=1), chances.mean(axis=0), minlength=len(gammas))
+    own = np.array([times[category == at].sum(axis=0) for at in range(len(names))])
+    return RequestLengths(
+        one_gamma=int(gammas[one]),
+        best=tuple(gammas[times.argmin(axis=1)].tolist()),
+        shares={int(gammas[at]): float(shares[at]) for at in np.flatnonzero(shares > _LEAST)},
+        gain=_known(requests, category, tokens, seconds),
+        categories=dict(zip(names, gammas[own.argmin(axis=1)].tolist(), strict=True)),
+        category_gain=None if len(names) < 2 else _by_category(times, own, category),
+    )
+
+
+def _seconds(plan: Plan, counted: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Returns draft lengths, 0 first, and the time of a token by α and length."""
+    longest = max(int(plan.curve.gamma[-1]), counted)
+    stands = np.diff(plan.acceptance.tokens_per_call(np.arange(longest + 1)))
+    rates = stands / np.concatenate([[1.0], np.maximum(stands[:-1], _LEAST**2)])
+    logits = logits_of(np.clip(rates, _LEAST, 1 - _LEAST))
+    shifted = np.cumprod(rates_of(logits + _SHIFTS[:, None]), axis=1)
+    accepted = shifted[:, :counted].sum(axis=1)
+    alphas = accepted / (accepted + 1 - shifted[:, counted - 1])
+    gammas = plan.candidates
+    lengths = 1 + np.cumsum(shifted, axis=1)[:, gammas - 1]
+    seconds = plan.price.cost.block_seconds(gammas) / lengths
+    columns = [np.interp(_ALPHAS, alphas, column) for column in seconds.T]
+    alone = np.full(len(_ALPHAS), plan.price.cost.baseline_seconds)
+    return np.concatenate([[0], gammas]), np.stack([alone, *columns], axis=1)
+
+
+def _chances(requests: Sequence[RequestCounts], category: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Returns the probability of each of _ALPHAS by request, shape (requests, alphas).
+
+    A category has its own mean. The spread within categories is common to all of them.
+    """
+    trials = np.array([each.trials for each in requests])
+    accepted = np.array([each.accepted for each in requests], dtype=np.float64)
+    size = int(category.max()) + 1
+    means = (np.bincount(category, accepted, size) + 0.5) / (
+        np.bincount(category, trials, size) + 1
+    )
+    within = [
+        (sum(same), alpha_spread([each for each, here in zip(requests, same, strict=True) if here]))
+        for same in (category == at for at in range(size))
+    ]
+    known = [(count, spread**2) for count, spread in within if spread is not None]
+    square = sum(n * each for n, each in known) / sum(n for n, _ in known) if known else 0.0
+    least, most = _COUNTS
+    prior = np.clip(means * (1 - means) / max(square, 1e-9) - 1, least, most)
+    first = (means * prior)[category] + accepted
+    other = ((1 - means) * prior)[category] + np.maximum(trials - accepted, 0.0)
+    logs = np.outer(first - 1, np.log(_ALPHAS)) + np.outer(other - 1, np.log(1 - _ALPHAS))
+    found = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def _known(
+    requests: Sequence[RequestCounts],
+    category: NDArray[np.int64],
+    tokens: NDArray[np.float64],
+    seconds: NDArray[np.float64],
+) -> Estimate:
+    """Returns the gain of the best length of each request; parts of requests are left out."""
+
+    def gain(places: NDArray[np.int64]) -> float:
+        chances = _chances([requests[at] for at in places], category[places])
+        weights = tokens[places] @ chances
+        return float((weights @ seconds).min() / (weights @ seconds.min(axis=1)))
+
+    every = np.arange(len(requests))
+    parts = every % min(len(requests), _PARTS)
+    without = [gain(every[parts != part]) for part in range(parts.max() + 1)]
+    value = gain(every)
+    low, high = jackknife_interval(value, without, scale=ratio)
+    return Estimate(value, None if low is None else max(low, 1.0), high)
+
+
+def _by_category(
+    times: NDArray[np.float64], own: NDArray[np.float64], category: NDArray[np.int64]
+) -> Estimate:
+    """Returns the gain of a length by category, each request by lengths chosen on the others.
+
+    times: by request and length; own: by category and length.
+    """
+    alone = np.bincount(category)[category] < 2
+    rest = times.sum(axis=0) - times
+    others = np.where(alone[:, None], rest, own[category] - times)
+    every = np.arange(len(times))
+    one, each = times[every, rest.argmin(axis=1)], times[every, others.argmin(axis=1)]
+    value = float(one.sum() / each.sum())
+    low, high = jackknife_interval(value, left_out(one) / left_out(each), scale=ratio, sizes=each)
+    return Estimate(value, low, high)
