@@ -23,12 +23,16 @@ def requests_json(
     requests: Sequence[RequestCounts], lengths: RequestLengths | None
 ) -> dict[str, Any]:
     """Returns the JSON of requests; lengths: None where nothing is planned."""
-    rows = [{**each._asdict(), "alpha_iid": each.accepted / each.trials} for each in requests]
+    best: list[dict[str, int]] = [{}] * len(requests)
+    if lengths is not None:
+        best = [{"best_gamma": gamma} for gamma in lengths.best]
+    rows = [
+        {**each._asdict(), "alpha_iid": each.accepted / each.trials, **own}
+        for each, own in zip(requests, best, strict=True)
+    ]
     data = {"requests": rows, "alpha_spread": alpha_spread(requests)}
     if lengths is None:
         return data
-    for row, gamma in zip(rows, lengths.best, strict=True):
-        row["best_gamma"] = gamma
     return data | {
         "by_request": {
             "one_gamma": lengths.one_gamma,
