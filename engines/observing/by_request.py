@@ -1,8 +1,8 @@
 """The draft length of each request and of each category, and its gain over one length for all.
 
 The counts of one request are few. Its α has a beta distribution: the distribution of the α of its
-category (`alpha_spread`), given the request's own counts. All rates by position of a request differ
-from those of all requests by one shift of their logits, which gives the request its α.
+category (`alpha_spread`), given the request's own counts. A request has the rates by position of
+all requests together, their logits shifted by one number that gives the request's α.
 """
 
 from collections.abc import Sequence
