@@ -44,10 +44,9 @@ def __dir__() -> list[str]:
 
 
 def require_own_packages() -> None:
-    """Refuses to run if another module has the name of one of our packages.
+    """Raises ImportError if another installed module shadows one of our packages.
 
-    Raises:
-      ImportError: with the other module's file.
+    The message names the other module's file.
     """
     here = Path(__file__).resolve().parents[1]
     for name in _PACKAGES:

@@ -1,4 +1,4 @@
-"""`python -m specplan`: the program, for launchers that start modules."""
+"""`python -m specplan`: runs the program."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The program `specplan`: finds commands without importing them, turns errors into one line."""
+"""The program `specplan`: imports a command when it is used, and prints errors in one line."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ INTERRUPTED = 130
 
 
 class Program(click.Group):
-    """A group whose subcommands are imported when used, and whose errors are one line each.
+    """A group that imports subcommands when they are used and prints each error in one line.
 
-    Exit status: 0 success, 2 bad input (ValueError, a wrong option, a file that cannot be read),
-    1 a failure at work or, silently, a reader that closed the pipe, 130 Ctrl-C.
+    Exit status: 0 success, 2 bad input (ValueError, a wrong option, a file that cannot be read), 1
+    another failure or, silently, a reader that closed the pipe, 130 Ctrl-C.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -112,7 +112,7 @@ def _module(name: str) -> str:
 
 
 def _exit_with_one_line(error: Exception) -> NoReturn:
-    """Says on stderr in one line what went wrong and ends with the status that it deserves."""
+    """Prints the error in one line to stderr and exits with its status."""
     if isinstance(error, BrokenPipeError):
         # The rest of stdout cannot be written; without this Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

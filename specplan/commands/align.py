@@ -1,4 +1,4 @@
-"""`specplan align`: teach a small model to say what the large one would."""
+"""`specplan align`: trains a small model to imitate a large one."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from specplan.reports.output import writable
 
 
 def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path | None:
-    """Returns the path of a folder to come; refuses it at once if it cannot be.
+    """Returns the path of a new output folder; raises a usage error if it cannot be created.
 
-    Leftover files of a killed run are removed where the folder itself is complete.
+    Leftover files of a killed run are removed if the folder itself is complete.
     """
     if (value / "training.json").is_file():
         from reference.atomic import held

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Listed(Shown):
-    """Which figures to name."""
+    """Which figures to list."""
 
     names: tuple[str, ...] = ()
     list_only: bool = option(
@@ -34,7 +34,7 @@ class Listed(Shown):
 
 @dataclass(frozen=True)
 class Drawn(Shown):
-    """The figures to draw, their inputs and their folder; see each option's help."""
+    """The figures to draw, their inputs and their output folder; see each option's help."""
 
     names: tuple[str, ...] = ()
     folder: Path = option(
@@ -58,7 +58,7 @@ class Drawn(Shown):
 
 @dataclass(frozen=True)
 class DeploymentOptions(Deployed):
-    """The deployment of batch-size; see each option's help."""
+    """The deployment that the batch-size figure shows; see each option's help."""
 
     context: int | None = option(
         "--context", type=int, metavar="L", help=f"Tokens cached.  [default: {DEFAULT_CONTEXT}]"
@@ -123,7 +123,7 @@ def _chosen(names: tuple[str, ...]) -> tuple[Entry, ...]:
 
 
 def _load(options: DeploymentOptions, ctx: click.Context) -> FigureLoad | None:
-    """Returns what is deployed, or None if no option asks for it."""
+    """Returns the deployment to draw, or None if no option states one."""
     given = [each.name for each in fields(DeploymentOptions) if is_stated(ctx, each.name)]
     if not given:
         return None

@@ -1,4 +1,4 @@
-"""`specplan generate`: watch speculative decoding work."""
+"""`specplan generate`: generates text and shows each block."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Prints the text of `specplan generate` block by block, or the beams of a drafted beam search."""
+"""Prints the text of `specplan generate` block by block, or the results of a beam search."""
 
 from dataclasses import dataclass
 
@@ -14,23 +14,23 @@ from studies.bild.request import GenerateBild, generate_bild
 
 @dataclass(frozen=True)
 class GenerateForm(Printed):
-    """How a text is given; see each option's help."""
+    """The form of the printed text; see each option's help."""
 
     show: bool = False
 
 
 def speculative(request: Generate, form: GenerateForm) -> None:
-    """Prints a text that the pair decodes speculatively."""
+    """Generates text with the target and its draft by speculative decoding, and prints it."""
     _print(generate(request), form)
 
 
 def alone(request: GenerateAlone, form: GenerateForm) -> None:
-    """Prints a text that the target decodes without a draft."""
+    """Generates text with the target only, and prints it."""
     _print(generate_alone(request), form)
 
 
 def bild(request: GenerateBild, form: GenerateForm) -> None:
-    """Prints a text that BiLD decodes."""
+    """Generates text with BiLD, and prints it."""
     _print(generate_bild(request), form, bild=True)
 
 
@@ -46,7 +46,7 @@ def _print(started: Started, form: GenerateForm, *, bild: bool = False) -> None:
 
 
 def beams(request: GenerateBeams, form: Printed) -> None:
-    """Searches for the likeliest continuations of one prompt and prints them."""
+    """Prints the likeliest continuations of one prompt, found by speculative beam search."""
     search, texts = generate_beams(request)
     beams = list(zip(search.beams, texts, strict=True))
     if form.as_json:

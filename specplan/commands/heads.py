@@ -1,4 +1,4 @@
-"""`specplan heads`: train blockwise heads for a model, and analyse what they draft."""
+"""`specplan heads`: trains blockwise heads or an EAGLE-3 head, and analyses blockwise drafts."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`specplan measure`: alpha, c and the cost curves of real models."""
+"""`specplan measure`: measures alpha, c and the cost curves of real models."""
 
 from pathlib import Path
 

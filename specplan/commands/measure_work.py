@@ -1,4 +1,4 @@
-"""Measures a pair for `specplan measure`: by specplan's own decoder, on an engine, along texts."""
+"""Runs `specplan measure`: on specplan's own decoder, on an engine, or on recorded texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def own(request: Measure, form: Written) -> None:
-    """Measures a pair by specplan's own decoder."""
+    """Measures a pair with specplan's own decoder."""
     from estimator.profiles.measure import measure
 
     kept = Kept(form.output if request.kept is not None else None)
@@ -33,7 +33,7 @@ def own(request: Measure, form: Written) -> None:
 
 
 def on_engine(request: MeasureEngine, form: Written) -> None:
-    """Measures acceptance and times of an engine."""
+    """Measures the acceptance and the times of an engine."""
     from engines.trials.measurement import measure
     from specplan.reports.engines import measurement_notes
 
@@ -43,7 +43,7 @@ def on_engine(request: MeasureEngine, form: Written) -> None:
 
 
 def texts(request: MeasureTexts, form: Written) -> None:
-    """Measures what a copying draft gains on recorded texts."""
+    """Measures how many tokens of recorded texts a copying draft would get accepted."""
     from estimator.texts.measure import measure
 
     with Bar("measure", "part") as bar:
@@ -55,10 +55,10 @@ def texts(request: MeasureTexts, form: Written) -> None:
 
 @contextmanager
 def refusing_together(processes: Processes) -> Iterator[None]:
-    """Ends all processes where one refuses its input, and prints the reason in one line.
+    """Ends all processes if one of them rejects its input, and prints the reason in one line.
 
-    Only the first process prints warnings. With a single process errors pass unchanged. All
-    processes must call this, and must not communicate inside.
+    Only the first process prints warnings. A single process raises its errors as usual. All
+    processes must enter this context, and must not communicate inside.
     """
     if processes.count == 1:
         yield

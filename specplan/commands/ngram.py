@@ -1,4 +1,4 @@
-"""`specplan ngram`: train, inspect and score n-gram drafters."""
+"""`specplan ngram`: trains, inspects and scores n-gram drafters."""
 
 from pathlib import Path
 
@@ -153,7 +153,7 @@ def score_command(ctx: click.Context, /, **_: object) -> None:
 
 
 def ngram_table(ngrams: tuple[int, ...]) -> str:
-    """Returns the number of n-grams of each order, in words."""
+    """Returns the number of n-grams of each order as text."""
     columns: list[Column[tuple[int, int]]] = [
         Column("order", lambda each: str(each[0])),
         Column("n-grams", lambda each: f"{each[1]:,}"),

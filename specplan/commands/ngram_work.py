@@ -1,4 +1,4 @@
-"""Trains and scores n-gram models for `specplan ngram`."""
+"""Runs `specplan ngram train` and `specplan ngram score`."""
 
 from dataclasses import asdict
 
@@ -10,7 +10,7 @@ from specplan.reports.table import Column, table
 
 
 def train(request: TrainNgram, form: Printed) -> None:
-    """Trains an n-gram model, and prints what it is."""
+    """Trains an n-gram model, and prints its size."""
     with Bar("read", "file") as bar:
         description = train_ngram(request, bar)
     output = request.output
@@ -24,7 +24,7 @@ def train(request: TrainNgram, form: Printed) -> None:
 
 
 def score(request: ScoreNgram, form: Printed) -> None:
-    """Scores a text by an n-gram model, and prints its perplexity."""
+    """Prints the perplexity of a text under an n-gram model."""
     with Bar("read", "file") as read, Bar("score", "token") as scored:
         ours, kenlm = score_ngram(request, read, scored)
     data = {

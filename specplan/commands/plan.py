@@ -1,4 +1,4 @@
-"""`specplan plan`: gamma planning from numbers, no model needed."""
+"""`specplan plan`: plans gamma from numbers, without a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`specplan report`: one page that shows all measurements."""
+"""`specplan report`: writes one page that shows all measurements."""
 
 from pathlib import Path
 

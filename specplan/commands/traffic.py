@@ -1,4 +1,4 @@
-"""`specplan traffic`: what speculation does to a server that many requests arrive at."""
+"""`specplan traffic`: the effect of speculation on a server under load."""
 
 import click
 

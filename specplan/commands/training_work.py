@@ -1,4 +1,4 @@
-"""Trains drafts and heads for `specplan align` and `specplan heads`, and analyses heads."""
+"""Runs `specplan align` and `specplan heads`."""
 
 from estimator.training.heads import TrainEagle3, train_eagle3
 from specplan.reports.bar import Bar
@@ -10,7 +10,7 @@ from studies.blockwise.trained import TrainHeads, train_heads
 
 
 def align(request: Align, form: Printed) -> None:
-    """Trains a small model, and prints what that changed."""
+    """Trains a small model, and prints its acceptance before and after."""
     with Bar("align", "text") as bar:
         found = align_draft(request, bar)
     if found is not None:
@@ -18,21 +18,21 @@ def align(request: Align, form: Printed) -> None:
 
 
 def train(request: TrainHeads, form: Printed) -> None:
-    """Trains heads, and prints how often each is right."""
+    """Trains blockwise heads, and prints each head's accuracy."""
     with Bar("read", "file") as bar:
         found = train_heads(request, bar)
     answer(found, lambda: trained(found), form=form)
 
 
 def train_eagle3_head(request: TrainEagle3, form: Printed) -> None:
-    """Trains an EAGLE-3 head, and prints what its drafts would accept."""
+    """Trains an EAGLE-3 head, and prints the acceptance that its drafts would have."""
     with Bar("read", "file") as bar:
         found = train_eagle3(request, bar)
     answer(found, lambda: eagle3_trained(found), form=form)
 
 
 def analyse(request: AnalyseHeads, form: Printed) -> None:
-    """Analyses what heads draft, and prints the tables."""
+    """Analyses the drafts of blockwise heads, and prints the tables."""
     with Bar("analyse", "step") as bar:
         found = analyse_heads(request, bar)
     answer(found, lambda: report(found), form=form)

@@ -1,4 +1,4 @@
-"""`specplan tree`: the best tree to draft, and whether it beats the best chain."""
+"""`specplan tree`: finds the best tree to draft, and compares it with the best chain."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`specplan tune`: the best gamma on the machine itself, in few runs."""
+"""`specplan tune`: finds the best gamma on this machine in few runs."""
 
 import click
 

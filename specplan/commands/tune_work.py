@@ -1,4 +1,4 @@
-"""Runs a tuning for `specplan tune`, shows each run as it ends, and answers with the advice."""
+"""Runs `specplan tune`: prints each run as it ends, then the advice."""
 
 from typing import Any
 
@@ -17,17 +17,17 @@ _HEAD = _LINE.format("at once", GAMMA, MS, "length", f"expected [{percent()}]", 
 
 
 def tune_engine(request: TuneEngine, form: Printed) -> None:
-    """Tunes an engine that is started here."""
+    """Tunes an engine that it starts itself."""
     _tune(request, form)
 
 
 def tune_own(request: TuneOwn, form: Printed) -> None:
-    """Tunes the project's own decoder."""
+    """Tunes specplan's own decoder."""
     _tune(request, form)
 
 
 def tune_server(request: TuneServer, form: Printed) -> None:
-    """Tunes a server that runs already."""
+    """Tunes a server that is already running."""
     _tune(request, form)
 
 
@@ -42,7 +42,7 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, form: Printed) -> None:
 
 
 def progress_text(now: Outlook, row: TunedRun | None) -> str:
-    """Returns the line of a run that has ended; before any, what is expected and the heading."""
+    """Returns the line of a finished run; before the first run, the heading and the forecast."""
     best = now.advice.named
     gain, odds = ranged(*now.gain(best)), now.advice.gain_probability
     after = f"gamma {best}, {gain} times, odds of a gain {odds:.0%}"
@@ -64,7 +64,7 @@ def _off(row: TunedRun) -> str:
 
 
 def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
-    """Returns the runs, expected and measured, and what to run."""
+    """Returns all runs, predicted and measured, and the advised settings as text."""
     columns: list[Column[TunedRun]] = [
         Column("at once", lambda run: str(run.concurrency)),
         Column(GAMMA, lambda run: str(run.gamma)),
@@ -97,7 +97,7 @@ def _advised(each: Advised) -> str:
 
 
 def tuned_data(tuned: Tuned) -> dict[str, Any]:
-    """Returns a tuning as JSON has it, without the single turns."""
+    """Returns a tuning as a JSON object, without the single turns."""
     data: dict[str, Any] = builtins(tuned)
     for run in data["rows"]:
         del run["turns"]

@@ -1,4 +1,4 @@
-"""`specplan validate`: predicted against measured speed-up on real models."""
+"""`specplan validate`: compares predicted with measured speed-up on real models."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from specplan.reports.output import writable
 
 
 def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
-    """Returns a figure's path as given; refuses it at once if no figure can be written there."""
+    """Returns a figure's path unchanged; raises a usage error if no figure can be written there."""
     if value is not None:
         from figures.files import IMAGE_SUFFIXES
 

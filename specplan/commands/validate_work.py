@@ -1,4 +1,4 @@
-"""Validates for `specplan validate`: our own decoder, an engine, BiLD."""
+"""Runs `specplan validate`: on specplan's own decoder, on an engine, or for BiLD."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,20 +19,20 @@ from studies.bild.swept import fewest_repeats, worst_precision
 
 @dataclass(frozen=True)
 class EngineForm(Written):
-    """How rows of an engine are given; see the option's help."""
+    """The form of an engine's rows; see the option's help."""
 
     wide: bool = False
 
 
 @dataclass(frozen=True)
 class ValidateForm(EngineForm):
-    """How rows of our own decoder are given; see each option's help."""
+    """The form of the own decoder's rows; see each option's help."""
 
     figure: Path | None = None
 
 
 def speculative(request: Validate, form: ValidateForm) -> None:
-    """Compares predicted with measured speed-up; rows appear as they are measured."""
+    """Compares predicted with measured speed-up, and prints each row as it is measured."""
     if form.figure is not None and not request.replayed:
         raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
     found = []
@@ -53,7 +53,7 @@ def speculative(request: Validate, form: ValidateForm) -> None:
 
 
 def on_engine(request: ValidateEngine, form: EngineForm) -> None:
-    """Compares predicted with measured decoding on an engine, and audits what it accepts."""
+    """Compares predicted with measured decoding on an engine, and checks its accepted lengths."""
     from engines.trials.validation import validate
     from specplan.reports.engines import validation_data, validation_text
 
@@ -63,7 +63,7 @@ def on_engine(request: ValidateEngine, form: EngineForm) -> None:
 
 
 def bild(request: ValidateBild, form: Written) -> None:
-    """Sweeps thresholds with each draft at each temperature, and prints what came of it."""
+    """Prints a sweep of BiLD's thresholds, for each draft and each temperature."""
     with Bar("validate", "run") as bar:
         sweeps, threads = validate_thresholds(request, bar)
     grid = request.grid

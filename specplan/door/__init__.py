@@ -1,1 +1,1 @@
-"""The functions behind `import specplan`: the same plans and runs as the commands."""
+"""The functions behind `import specplan`: the plans and runs that the commands make."""

@@ -1,4 +1,4 @@
-"""The acceptance and the cost of a plan from Python, each taken from the other if it is missing."""
+"""Completes a plan's acceptance and cost from Python: either may come from the other's source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from specplan.options.runs import counts_of
 def both(
     acceptance: AcceptanceKind | OfRuns | Observation | Profile, cost: CostKind | Profile | None
 ) -> tuple[AcceptanceKind, CostKind]:
-    """Returns acceptance and cost, each taken from the other where that holds both.
+    """Returns acceptance and cost; a source that holds both, such as Runs, fills the missing one.
 
     Raises:
       ValueError: if either is missing.
@@ -48,7 +48,7 @@ def both(
 
 
 def _observed(seen: Observation, cost: CostKind | None) -> tuple[AcceptanceKind, CostKind | None]:
-    """Returns the acceptance that was counted; the observed time joins a cost of runs."""
+    """Returns the observed acceptance, and the cost with the observed time added to its runs."""
     from engines.observing.profiles import observed_run
     from simulator.cost.pricing import DEFAULT_CONTEXT
 
@@ -61,14 +61,14 @@ def _observed(seen: Observation, cost: CostKind | None) -> tuple[AcceptanceKind,
 
 
 def profiled(*given: object) -> Profiled:
-    """Returns the profile that an acceptance or a cost names, if any."""
+    """Returns the first profile among acceptance and cost, or no profile."""
     paths = (each.profile_path for each in given if isinstance(each, Profiled))
     return Profiled(profile_path=next(paths, None))
 
 
 @contextmanager
 def usage_as_value_error() -> Iterator[None]:
-    """Turns an error of the command line's options into a ValueError."""
+    """Turns the command line's usage errors into ValueErrors."""
     try:
         yield
     except click.UsageError as error:

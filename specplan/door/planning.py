@@ -30,7 +30,7 @@ _ROWS_PAST = 3
 
 
 class Best(NamedTuple):
-    """The draft length with the largest speed-up; gamma 0 and factors 1 if none gains."""
+    """The draft length with the largest speed-up; if none gains, gamma is 0 and factors are 1."""
 
     gamma: int
     speed_up: float
@@ -39,10 +39,10 @@ class Best(NamedTuple):
 
 @dataclass(frozen=True)
 class PlanResult:
-    """A plan; printed it is the text of `specplan plan`, in a notebook a table.
+    """A plan. It prints as the text of `specplan plan`; a notebook shows it as a table.
 
     plan: the plan in full (`simulator.choice.plan.Plan`).
-    server: the engine that the plan is for; None: any.
+    server: the engine that the plan is for; None means any engine.
     """
 
     plan: Plan
@@ -69,7 +69,7 @@ class PlanResult:
         return self.plan.curve
 
     def flags(self) -> str:
-        """Returns what sets the advised γ in the server that `plan` was given.
+        """Returns the flags that set the advised γ in the server that `plan` was given.
 
         Raises:
           ValueError: if no server was given, or it cannot run such a draft.

@@ -1,1 +1,1 @@
-"""Declarations of options, names and ranges."""
+"""Declarations of command-line options, with their names and ranges."""

@@ -1,4 +1,4 @@
-"""The options of `--decoder bild`, and nothing heavy."""
+"""The options of `--decoder bild`. Imports nothing heavy."""
 
 import click
 

@@ -25,7 +25,7 @@ MOST_NODES, MOST_DEPTH = 256, 32
 
 @dataclass(frozen=True)
 class Trees(Shown):
-    """Acceptance by rank, and which trees to consider; see each option's help."""
+    """Acceptance by rank, and the trees to consider; see each option's help."""
 
     by_rank: tuple[float, ...] | None = option(
         "--acceptance-by-rank",
@@ -66,7 +66,7 @@ class TreeArguments:
     """The arguments of `specplan tree`.
 
     rates: acceptance by rank.
-    costs: for each batch size a pricing and the costs of the passes of trees.
+    costs: for each batch size a pricing and the times of passes over trees.
     """
 
     trees: Trees
@@ -75,7 +75,7 @@ class TreeArguments:
 
 
 def asked(ctx: click.Context) -> TreeArguments:
-    """Returns what the options of the command ask."""
+    """Returns the arguments of `specplan tree` from its options."""
     costing = chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
     trees, costs, file = fill(ctx, [Trees, costing, Profiled])
     if None not in (trees.by_rank, file.profile_path) and "profile_path" not in costing.reads():

@@ -1,4 +1,4 @@
-"""How options are declared: one by one, or as the fields of the record that reads them."""
+"""Declares options: one by one, or as fields of the record that they fill."""
 
 from collections.abc import Callable, Collection
 from dataclasses import Field, field, fields
@@ -10,10 +10,10 @@ Decorator = Callable[[Any], Any]
 
 
 class Option(click.Option):
-    """An option that says where help shows it.
+    """An option with its place in the help.
 
     advanced: whether only --help-all shows it.
-    heading: heading of its part of the help; None: not set yet.
+    heading: heading of its part of the help; None if not set yet.
     """
 
     def __init__(
@@ -30,17 +30,17 @@ def command_option(*names: str, **settings: Any) -> Decorator:
 
 
 def option(*names: str, default: Any = None, **settings: Any) -> Any:
-    """Returns a field of a dataclass that an option of the command line fills.
+    """Returns a dataclass field that a command-line option fills.
 
-    Names and settings are as `click.option` takes them; field and option have one default.
+    Names and settings as in `click.option`. The option's default is the field's default.
     """
     return field(default=default, metadata={"names": names, "settings": settings})
 
 
 def takes(*records: type[Any], heading: str | None = None, rare: Collection[str] = ()) -> Decorator:
-    """Returns the decorator that gives a command the options of records, each of them once.
+    """Returns the decorator that gives a command the options of records, each option once.
 
-    heading: heading of their part of the help; rare: fields that only --help-all shows here.
+    heading: heading of their part of the help; rare: fields that only --help-all shows.
     """
     options: dict[str, Decorator] = {}
     for each in (each for record in records for each in _own_first(record)):
@@ -55,10 +55,9 @@ def takes(*records: type[Any], heading: str | None = None, rare: Collection[str]
 
 
 def together(*options: Decorator, heading: str | None = None) -> Decorator:
-    """Returns the decorator that adds options, in the order in which --help shows them, by a
-    heading.
+    """Returns the decorator that adds options under a heading, in the order of --help.
 
-    Options that the command already has from a decorator below are not added again.
+    Options that a decorator below has already added are skipped.
     """
 
     def decorate(command: Any) -> Any:
@@ -77,7 +76,7 @@ def together(*options: Decorator, heading: str | None = None) -> Decorator:
 
 
 def _own_first(record: type[Any]) -> list[Field[Any]]:
-    """Returns a record's fields, what it shares with others through a base class last."""
+    """Returns a record's fields, fields from base classes last."""
     known = {each.name: each for each in fields(record)}
     names = (name for part in record.__mro__ for name in vars(part).get("__annotations__", {}))
     return [known[name] for name in dict.fromkeys(names) if name in known]

@@ -1,4 +1,4 @@
-"""Both models on a machine, and the load there: the options that say so."""
+"""Options that state both models, their machine and their load."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _gpus() -> list[str]:
 
 @dataclass(frozen=True)
 class Deployed:
-    """Models and machine; see each option's help."""
+    """Both models and their machine; see each option's help."""
 
     target_config: Path | None = option(
         "--target-config",
@@ -125,7 +125,7 @@ class Deployed:
 
 @dataclass(frozen=True)
 class Loads:
-    """How many sequences, and how long; see each option's help."""
+    """Batch sizes and contexts; see each option's help."""
 
     batch: tuple[int, ...] | None = option(
         "--batch",
@@ -142,7 +142,7 @@ class Loads:
 
 
 def deployment_of(options: Deployed) -> Deployment:
-    """Returns both models on their machine; warns where their vocabularies differ."""
+    """Returns both models on their machine; warns if their vocabularies differ."""
     from estimator.model_shapes.drafts import read_pair
     from simulator.cost.roofline import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS, Conditions
     from simulator.cost.roofline_cost import Deployment

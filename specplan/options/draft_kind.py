@@ -1,4 +1,4 @@
-"""The kind of draft, where no configuration file says it: `--draft-kind eagle3`."""
+"""`--draft-kind`: the kind of draft, if no configuration file states it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ COPIES = MappingProxyType({"suffix": "suffix", "ngram": "lookup"})
 
 @dataclass(frozen=True)
 class DraftNamed:
-    """The kind; see the option's help."""
+    """The kind of draft; see the option's help."""
 
     draft_kind: str | None = option(
         "--draft-kind",
@@ -37,11 +37,11 @@ class DraftNamed:
 
 
 def law_of(draft_kind: str | None, priced: Sequence[Pricing] = ()) -> str | None:
-    """Returns the kind whose law of acceptance holds (`rate_prior`); None: not known.
+    """Returns the kind of draft that selects the prior of acceptance (`rate_prior`), or None.
 
     Args:
-      draft_kind: as a user states it; it goes before a configuration's.
-      priced: costs, perhaps of a draft's configuration.
+      draft_kind: the kind as a user states it. It has priority over a configuration.
+      priced: costs, which may come from a draft's configuration.
     """
     from estimator.model_shapes.head_kind import prior_of  # It imports numpy.
 

@@ -1,4 +1,4 @@
-"""The options of runs on decoding engines that others wrote, and nothing heavy."""
+"""The options of runs on other decoding engines. Imports nothing heavy."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from specplan.options.ranges import integers, numbers
 
 
 def _of(has: Callable[[EngineKind], object]) -> str:
-    """Returns the titles of the engines that have something."""
+    """Returns the titles of the engines for which `has` is true, as text."""
     return " or ".join(engine_kinds()[name].title for name in names_of(has))
 
 

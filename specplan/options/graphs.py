@@ -1,4 +1,4 @@
-"""The largest step that a server replays as a captured graph: its default, or as a user says."""
+"""The largest step that a server runs as a captured graph: its default, or as stated."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Graphs:
     )
 
     def wall(self, engine: EngineKind | None) -> Wall | None:
-        """Returns the limit of an engine; None: it has none, or neither is known."""
+        """Returns an engine's limit of captured graphs; None if it has none, or none is known."""
         own = None if engine is None else engine.wall
         if self.graph_tokens is not None and self.graph_requests is not None:
             raise click.UsageError("--graph-tokens cannot be combined with --graph-requests")
@@ -54,9 +54,9 @@ class Graphs:
 
 
 def replayed(runs: Sequence[Run], wall: Wall | None) -> tuple[Run, ...]:
-    """Returns the runs whose steps are captured, or whose baseline's is not either.
+    """Returns the runs within the limit of captured graphs, and those whose baseline exceeds it.
 
-    Warns of each of the others, which would spoil the fit.
+    Prints a warning for each other run, which would spoil the fit.
     """
     if wall is None:
         return tuple(runs)

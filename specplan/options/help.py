@@ -1,4 +1,4 @@
-"""Help pages: --help shows the usual options, a sentence each; --help-all shows everything."""
+"""Help pages: --help shows the usual options in one sentence each, --help-all everything."""
 
 import inspect
 import re
@@ -19,7 +19,7 @@ _DEFAULT = re.compile(r"\s\s+\[(?:default: )?([^]]{1,24})\]$")
 
 
 def write_text(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """Writes what a command does: its first paragraph and first examples, or all of it."""
+    """Writes a command's description: its first paragraph and first examples, or all of it."""
     text = inspect.cleandoc(command.help or "")
     if not ctx.meta.get(SHOWS_ALL):
         first, *others = text.split("\n\n")
@@ -32,7 +32,7 @@ def write_text(command: click.Command, ctx: click.Context, formatter: click.Help
 def write_options(
     params: Sequence[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter
 ) -> None:
-    """Writes options under their headings, a sentence for each unless --help-all is given."""
+    """Writes options under their headings, one sentence each unless --help-all is given."""
     everything = bool(ctx.meta.get(SHOWS_ALL))
     parts: dict[str, list[tuple[str, str]]] = {}
     for param in params:
@@ -56,7 +56,7 @@ def _first_of(examples: str) -> str:
 
 
 def _line(name: str, text: str) -> tuple[str, str]:
-    """Returns an option's name, and the first sentence of its help with the default."""
+    """Returns an option's name, and the first sentence of its help with its default."""
     default = _DEFAULT.search(text)
     after = "" if default is None else f"  [{default[1].partition(';')[0]}]"
     sentence = _END.split(text, maxsplit=1)[0]
@@ -64,7 +64,7 @@ def _line(name: str, text: str) -> tuple[str, str]:
 
 
 def listing(names: Callable[[], Iterable[str]]) -> Callable[..., Any]:
-    """Returns an option's callback: `list` in place of a value prints the names and ends."""
+    """Returns an option's callback that prints all names and exits if the value is `list`."""
 
     def listed(ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
         if value in ("list", ("list",)) and not ctx.resilient_parsing:
@@ -76,7 +76,7 @@ def listing(names: Callable[[], Iterable[str]]) -> Callable[..., Any]:
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """Returns a question for the known name that a mistyped one resembles; empty for none."""
+    """Returns "did you mean …?" with the known name most like a mistyped one; empty if none is."""
     from difflib import get_close_matches
 
     found = get_close_matches(name, names, 1)

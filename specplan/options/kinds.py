@@ -1,4 +1,4 @@
-"""Ways to state the same thing, an acceptance or a cost: each a record in a file of its own."""
+"""Ways to state an acceptance or a cost: each is a record in a file of its own."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kind:
-    """One way of several; its fields are the options that it reads (`specplan.options.declared`).
+    """One of several ways to state an input; its fields are the options that it reads.
 
-    order: among the others, in help and in messages.
-    needs: fields that must be stated; the first of them selects this way.
-    instead: for a needed field, the fields that replace it together.
+    order: its place in help and in messages.
+    needs: fields that must be stated; the first field selects this way.
+    instead: for a needed field, the fields that together replace it.
     """
 
     order: ClassVar[int]
@@ -51,11 +51,10 @@ AnyKind = TypeVar("AnyKind", bound=Kind)
 class Background:
     """Inputs that acceptances and costs share, in addition to their own options.
 
-    profile: the profile to plan from; None: no profile is given.
-    server: kind of server to export for, with its own way to draft and judge; None: no export.
+    profile: the profile to plan from; None if there is none.
+    server: the engine to export for, which decides how drafts are made; None: no export.
     max_gamma: the largest γ to price.
-    draft_kind: whose law of acceptance holds beyond what was counted (`rate_prior`); None: not
-      known.
+    draft_kind: kind of draft that selects the prior of acceptance (`rate_prior`); None if unknown.
     """
 
     profile: Profile | None
@@ -66,13 +65,13 @@ class Background:
 
 @dataclass(frozen=True)
 class Stated:
-    """Acceptances, and what belongs to them.
+    """Acceptances made from options, with facts about them.
 
-    counted: whether alpha is inferred from counts, as if acceptances were i.i.d.
-    draft_sampling, verification: how drafts are made and judged; None: not known.
-    doubt: doubt of the speed-ups at the costs that were measured with them; None: not known.
-    other: the acceptance of the way of drafting that was not chosen, where a profile has both and
-      the user names neither.
+    counted: whether alpha is inferred from counts, assuming i.i.d. acceptances.
+    draft_sampling, verification: how drafts are made and verified; None if not known.
+    doubt: covariance of measured speed-ups; None if not known.
+    other: the acceptance of the other way of drafting, if a profile has both and the user names
+      neither.
     """
 
     acceptances: tuple[Acceptance, ...]
@@ -86,24 +85,32 @@ class Stated:
 
 @dataclass(frozen=True)
 class AcceptanceKind(Kind, ABC):
-    """A way to state how often drafts are accepted."""
+    """A way to state how often drafted tokens are accepted.
+
+    Example: `alpha.Alpha` has `needs = ("alpha",)`, a field `alpha = option("--alpha", ...)`, and
+      `make` that returns `Stated(tuple(Iid(alpha) for alpha in self.alpha))`.
+    """
 
     @abstractmethod
     def make(self, background: Background) -> Stated:
-        """Returns the acceptances that are stated; refuses what is out of range or does not fit."""
+        """Returns the stated acceptances; refuses values out of range."""
 
 
 @dataclass(frozen=True)
 class CostKind(Kind, ABC):
-    """A way to state what blocks cost."""
+    """A way to state the cost of blocks.
+
+    Example: `ratio.Ratios` has `needs = ("c",)`, a field `c = option("--c", ...)`, and `price` that
+      returns `tuple(Pricing(Ratio(c)) for c in self.c)`.
+    """
 
     @abstractmethod
     def price(self, background: Background) -> tuple[Pricing, ...]:
-        """Returns pricings, one for each row of a table; refuses what is out of range."""
+        """Returns pricings, one for each row of a table; refuses values out of range."""
 
 
 def counted(counts: Sequence[Accepted], background: Background) -> Stated:
-    """Returns the acceptance that counts give together; what contradicts is noted."""
+    """Returns the acceptance estimated from counts, with notes on contradictions."""
     from simulator.acceptance.from_counts import from_counts
 
     found = from_counts(counts, kind=background.draft_kind)
@@ -112,20 +119,20 @@ def counted(counts: Sequence[Accepted], background: Background) -> Stated:
 
 @cache
 def acceptance_kinds() -> tuple[type[AcceptanceKind], ...]:
-    """Returns all ways, in order."""
+    """Returns all ways to state acceptance, in order."""
     kinds = kinds_in(["specplan.options.acceptances"], AcceptanceKind)  # type: ignore[type-abstract]
     return tuple(sorted(kinds, key=lambda kind: kind.order))
 
 
 @cache
 def cost_kinds() -> tuple[type[CostKind], ...]:
-    """Returns all ways, in order."""
+    """Returns all ways to state costs, in order."""
     kinds = kinds_in(["specplan.options.costs"], CostKind)  # type: ignore[type-abstract]
     return tuple(sorted(kinds, key=lambda kind: kind.order))
 
 
 def prices(stated: CostKind, background: Background) -> tuple[Pricing, ...]:
-    """Returns what blocks cost as a user states it, c_hat from the profile where none is known."""
+    """Returns the stated pricings. A missing c_hat is taken from the profile."""
     found = stated.price(background)
     if background.profile is None:
         return found
@@ -136,10 +143,10 @@ def prices(stated: CostKind, background: Background) -> tuple[Pricing, ...]:
 def chosen(
     kinds: Sequence[type[AnyKind]], ctx: click.Context, *, shared: Sequence[str] = (), what: str
 ) -> type[AnyKind]:
-    """Returns the way that the stated options select, to state `what`.
+    """Returns the way that the stated options select; `what` names the input in messages.
 
-    Refuses options that no way reads together, or that lack what their way needs.
-    shared: options that do not select a way and may be stated with the options of another way.
+    Raises a usage error if no way reads these options together, or a needed option is missing.
+    shared: options that do not select a way and that other ways allow.
     """
     every = {name for kind in kinds for name in kind.reads()}
     given = {name for name in every if is_stated(ctx, name)}
@@ -158,7 +165,7 @@ def chosen(
 
 
 def require(kind: type[Kind], ctx: click.Context, *, first: str) -> None:
-    """Refuses options where something that the way needs is not stated, or is stated twice."""
+    """Raises a usage error if an option that the way needs is missing or stated twice."""
     given = {name for name in kind.reads() if is_stated(ctx, name)}
     for name, others in kind.instead.items():
         twice = [other for other in others if other in given]
@@ -172,12 +179,12 @@ def require(kind: type[Kind], ctx: click.Context, *, first: str) -> None:
 
 
 def any_stated(kinds: Sequence[type[Kind]], ctx: click.Context) -> bool:
-    """Returns whether a user stated any option of these ways."""
+    """Returns whether the user stated any option of these ways."""
     return any(is_stated(ctx, name) for kind in kinds for name in kind.reads())
 
 
 def named(ctx: click.Context, name: str) -> str:
-    """Returns the option of that name as users state it."""
+    """Returns an option's name on the command line."""
     return next(option_name(param) for param in ctx.command.params if param.name == name)
 
 
@@ -191,12 +198,12 @@ def _missing(kind: type[Kind], given: set[str]) -> list[str]:
 
 
 def _declared(ctx: click.Context, names: set[str]) -> list[str]:
-    """Returns names in the order in which the command has their options."""
+    """Returns names in the order of the command's options."""
     return [str(param.name) for param in ctx.command.params if param.name in names]
 
 
 def _conflict(kinds: Sequence[type[Kind]], ctx: click.Context, names: Sequence[str]) -> str:
-    """Returns which two options no way reads together, and what the second would need."""
+    """Returns a message about two options that no way reads together."""
     selectors = {kind.needs[0] for kind in kinds}
     pairs = combinations(sorted(names, key=lambda name: name not in selectors), 2)
     for first, second in pairs:

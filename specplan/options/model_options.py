@@ -1,4 +1,4 @@
-"""The options that measure, validate and generate share, and nothing heavy."""
+"""The options that measure, validate and generate share. Imports nothing heavy."""
 
 from collections.abc import Collection, Mapping
 

@@ -1,4 +1,4 @@
-"""Numbers as a user types them: `0.8`, `49.7%`, `171/297`, `0.7,0.8`, `0.1:0.9:0.1`."""
+"""Numbers as users type them: `0.8`, `49.7%`, `171/297`, `0.7,0.8`, `0.1:0.9:0.1`."""
 
 import math
 import re
@@ -16,7 +16,7 @@ Callback = Callable[[click.Context | None, click.Parameter | None, Typed | None]
 
 
 def callback(parse: Callable[[Typed], Value]) -> Callback[Typed, Value]:
-    """Returns the callback of an option: its value parsed, or refused with the parser's reason."""
+    """Returns an option's callback that parses its value, with the parser's message on errors."""
 
     def parsed(
         _ctx: click.Context | None, _param: click.Parameter | None, value: Typed | None
@@ -32,10 +32,10 @@ def callback(parse: Callable[[Typed], Value]) -> Callback[Typed, Value]:
 
 
 def parse_numbers(text: str) -> tuple[float, ...]:
-    """Returns the numbers that a list or range stands for, in the order written.
+    """Returns the numbers of a list or range, in the order written.
 
-    Ranges are counted in decimal, so that 0.1:0.9:0.1 has exactly nine values and each is the float
-    nearest to its decimal form (0.3, not 0.30000000000000004). Refuses empty and endless ranges.
+    Ranges are counted in decimal: 0.1:0.9:0.1 has exactly nine values, each the float nearest to
+    its decimal form (0.3, not 0.30000000000000004). Empty and endless ranges raise ValueError.
     """
     values: list[float] = []
     for part in _listed(text).split(","):
@@ -58,12 +58,12 @@ def _listed(text: str) -> str:
 
 @callback
 def share(text: str) -> float:
-    """Takes a probability or rate."""
+    """Returns a probability or rate."""
     return _in_unit_interval(float(_decimal(text)))
 
 
 def parse_counted_share(text: str) -> tuple[float, float | None]:
-    """Returns a share and, of a ratio of two counts, what it is a share of."""
+    """Returns a share and, for a ratio of two counts, its denominator."""
     _, slash, whole = text.partition("/")
     return _in_unit_interval(float(_decimal(text))), float(whole) if slash else None
 
@@ -73,7 +73,7 @@ counted_share = callback(parse_counted_share)
 
 @callback
 def shares(text: str) -> tuple[float, ...]:
-    """Takes a list or range of probabilities or rates."""
+    """Returns the numbers of a list or range of probabilities or rates."""
     comma = re.fullmatch(r"\s*0,(\d+)\s*", text)
     if comma is not None and int(comma[1]) > 1:
         raise ValueError(f"must lie in [0, 1], got {text.strip()}: write 0.{comma[1]}")
@@ -89,7 +89,7 @@ def _in_unit_interval(value: float) -> float:
 
 @callback
 def integers(text: str) -> tuple[int, ...]:
-    """Takes a list of integers."""
+    """Returns the integers of a list."""
     for part in _listed(text).split(","):
         if not part.strip().removeprefix("-").isdecimal():
             raise ValueError(f"{part.strip()!r} is not an integer")
@@ -98,7 +98,7 @@ def integers(text: str) -> tuple[int, ...]:
 
 @callback
 def integer_ranges(text: str) -> tuple[int, ...]:
-    """Takes a list of integers and ranges of them."""
+    """Returns the integers of a list of integers and ranges."""
     found = parse_numbers(text)
     for each in found:
         if not each.is_integer():
@@ -108,7 +108,7 @@ def integer_ranges(text: str) -> tuple[int, ...]:
 
 @callback
 def duration(value: float) -> float:
-    """Takes a time, or another quantity that is finite and at least 0."""
+    """Returns a time, or another number that is finite and at least 0."""
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"must be finite and at least 0, got {value:g}")
     return value

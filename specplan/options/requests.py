@@ -1,8 +1,8 @@
-"""From the options of a command to the records that it asks with: each option is read or refused.
+"""Fills records from a command's options, and rejects options that no record reads.
 
-A command can be run in several ways, such as `validate` by its own decoder, by BiLD, or on an
-engine. Each way is one function that takes records: its arguments, and how the answer is shown.
-The records name all options that this way reads, by the names of the command's options.
+A command can run in several ways, such as `validate` on the own decoder, with BiLD or on an engine.
+Each way is one function whose parameters are records: its arguments, and the form of the answer.
+The records' fields have the names of the command's options.
 """
 
 import importlib
@@ -20,10 +20,10 @@ from specplan.reports.output import notices_printed
 
 
 class Command(click.Command):
-    """A command of which each option is given once, and read or refused by name.
+    """A command whose options are each given once, and read or rejected by name.
 
-    ways: for each way to run it, by the option that selects it ("--engine", "--decoder bild"; ""
-      for what is run otherwise), "module:function". The first that fits is run.
+    ways: "module:function" for each way to run it, by the option that selects the way ("--engine",
+      "--decoder bild"; "" for the default). The first match runs.
     """
 
     def __init__(self, *arguments: Any, ways: Mapping[str, str] | None = None, **given: Any):
@@ -52,20 +52,20 @@ class Command(click.Command):
 
 
 def repeatable(option: click.Option) -> bool:
-    """Returns whether saying an option again adds to it or changes nothing."""
+    """Returns whether an option may be given several times."""
     same = option.is_flag and not option.secondary_opts
     return option.multiple or option.count or same
 
 
 def option_name(param: click.Parameter) -> str:
-    """Returns a parameter as a user states it: an option's long form, an argument's name."""
+    """Returns a parameter's name on the command line: an option's long form, an argument's name."""
     if isinstance(param, click.Option):
         return next((text for text in param.opts if text.startswith("--")), param.opts[0])
     return str(param.name)
 
 
 def run(ctx: click.Context) -> None:
-    """Runs the way of a command that its options select, with the records that it takes."""
+    """Runs the way of a command that its options select."""
     ways = ways_of(ctx.command)
     way = next(way for way in ways if selects(way, ctx))
     function = function_of(ways[way])
@@ -73,10 +73,10 @@ def run(ctx: click.Context) -> None:
 
 
 def fill(ctx: click.Context, records: Sequence[type[Any]], *, way: str = "") -> list[Any]:
-    """Returns records filled from a command's options by name; refuses an option that none has.
+    """Returns records filled from a command's options; refuses an option that none reads.
 
-    A field that is a record itself is filled from the options of its fields. What is not stated is
-    left to the record's own default, where it has one. way: the option that selects these records.
+    A field that is itself a record is filled from the options of its fields. Options that are not
+    stated keep the record's default. way: the option that selects these records.
     """
     read = {name for record in records for name in names_of(record)}
     selecting = selector(way)
@@ -97,7 +97,7 @@ def names_of(record: type[Any]) -> set[str]:
 
 
 def is_stated(ctx: click.Context, name: str | None) -> bool:
-    """Returns whether a user stated the option of that name, be it by its default value."""
+    """Returns whether the user stated an option, even with its default value."""
     source = ctx.get_parameter_source(str(name))
     return source not in (None, ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 
@@ -108,24 +108,24 @@ def ways_of(command: click.Command) -> Mapping[str, str]:
 
 
 def function_of(place: str) -> Any:
-    """Returns the function of "module:function"."""
+    """Returns the function at "module:function"."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
 def records_of(function: Any) -> list[type[Any]]:
-    """Returns the records that a way takes, in their order."""
+    """Returns the records that a way takes, in the order of its parameters."""
     hints = get_type_hints(function)
     return [hints[name] for name in inspect.signature(function).parameters]
 
 
 def selector(way: str) -> str | None:
-    """Returns the name of the option that selects a way; None: it needs none."""
+    """Returns the name of the option that selects a way; None for the default way."""
     return way.partition(" ")[0].removeprefix("--").replace("-", "_") or None
 
 
 def selects(way: str, ctx: click.Context) -> bool:
-    """Returns whether the options as parsed select a way."""
+    """Returns whether the parsed options select a way."""
     name, value = selector(way), way.partition(" ")[2]
     if name is None:
         return True
@@ -152,7 +152,7 @@ def _is_record(kind: Any) -> bool:
 
 
 def _refusal(ctx: click.Context, param: click.Parameter, way: str) -> str:
-    """Returns why an option cannot be given, and which ways read it where none is selected."""
+    """Returns why an option cannot be given here, and which ways read it."""
     name = option_name(param)
     ways = ways_of(ctx.command)
     if not is_stated(ctx, selector(way)):

@@ -1,4 +1,4 @@
-"""Runs of a deployment, as a user states them: `--run gamma=3,tpot=4.1,length=2.85`."""
+"""Runs of a deployment as a user states them: `--run gamma=3,tpot=4.1,length=2.85`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KEYS = ("file", "gamma", *_SPEEDS, *_ACCEPTED, "batch", "context", "error", "to
 
 @callback
 def parse_runs(values: tuple[str, ...]) -> tuple[Run, ...] | None:
-    """Returns the runs of KEY=VALUE,... each, or of a file of `specplan tune`; None: none."""
+    """Returns the runs of values KEY=VALUE,... or of a `specplan tune` file; None: no values."""
     if not values:
         return None
     from simulator.cost.runs import require_consistent
@@ -50,15 +50,16 @@ def _runs_of(value: str) -> tuple[Run, ...]:
 def parse_run(text: str) -> Run:
     """Returns the run of "KEY=VALUE,...".
 
-    gamma, or K; one of tpot (ms a token), tps (tokens/s of one sequence) and total_tps (of all);
-    beyond gamma 0 one of length, rates (R/R/..., counting all drafts) and accepted (a share, or
-    A/B of drafted tokens; with tokens, the number generated, where drafts ended early); batch
-    (default 1) and context; error of the time in per cent (default 2). In place of time and length:
-    file, a source of `specplan observe`; it may contain gamma and batch, too.
+    Keys: gamma, or K; one of tpot (ms per token), tps (tokens/s of one sequence) and total_tps (of
+      all sequences); with gamma above 0 one of length, rates (R/R/..., shares of all drafts) and
+      accepted (a share, or A/B of drafted tokens; with tokens, the number generated, if drafts
+      ended early); batch (default 1); context; error of the time in per cent (default 2). In place
+      of time and length: file, a source of `specplan observe`, which may contain gamma and batch,
+      too.
 
     Raises:
       OSError: if its file cannot be read.
-      ValueError: if a key is unknown, missing or given twice, or a value cannot be.
+      ValueError: if a key is unknown, missing or repeated, or a value is impossible.
     """
     from simulator.cost.machine import Drafting, LoadPoint
     from simulator.cost.runs import USUAL_ERROR, Run
@@ -83,7 +84,7 @@ def parse_run(text: str) -> Run:
 
 
 def counts_of(runs: Sequence[Run]) -> list[Accepted]:
-    """Returns what runs with speculation count of their drafts."""
+    """Returns the counts of accepted tokens of all runs with speculation."""
     from simulator.acceptance.accepted import Accepted
 
     return [
@@ -107,7 +108,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Accepted | None, str | None]:
-    """Returns a run's time and setting by its file and its keys, the file's counts and model."""
+    """Returns a run's keys completed by its file, the file's counts, and the file's model."""
     from engines.sources import observe
 
     file, beside = stated["file"], {key: stated[key] for key in stated if key != "file"}
@@ -158,7 +159,7 @@ def _seconds(stated: Mapping[str, str], load: LoadPoint, text: str) -> float:
 
 
 def _accepted(stated: Mapping[str, str], gamma: int, text: str) -> Accepted:
-    """Returns what a run states of its drafts."""
+    """Returns the counts of accepted tokens that a run states."""
     from simulator.acceptance.accepted import Accepted
 
     key = _one_of(stated, _ACCEPTED, text)

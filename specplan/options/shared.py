@@ -15,7 +15,7 @@ json_option = command_option("--json", "as_json", is_flag=True, help="Print one 
 def output_option(
     help: str, *, required: bool = False, metavar: str | None = "FILE", callback: Any = writable
 ) -> Decorator:
-    """Returns the option -o, which names what a command writes; its help says what that is."""
+    """Returns the option -o, the file that a command writes."""
     kind = click.Path(path_type=Path)
     return command_option(
         "-o",
@@ -49,7 +49,7 @@ OWNERLESS = ("gpt2", "distilgpt2", "openai-gpt", "t5-")
 def drafters(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Returns the drafters as named, refusing unknown ones; `list` prints their forms and ends."""
+    """Returns the drafters' names, refusing unknown ones; `list` prints all names and exits."""
     from estimator.draft_names.hf import HuggingFace
     from estimator.draft_names.kind import drafter_forms, drafter_kinds, parse_drafter, walk
 

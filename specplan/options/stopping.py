@@ -1,4 +1,4 @@
-"""Stopping a draft by its confidence: the options of `specplan plan`, and what they select."""
+"""Options of `specplan plan` for stopping a draft by its confidence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULT_RULE = "llama.cpp"
 
 @dataclass(frozen=True)
 class StoppingOptions:
-    """The thresholds and the rule; see each option's help."""
+    """Thresholds and rule; see each option's help."""
 
     p_min: str | None = option(
         "--p-min",
@@ -41,7 +41,7 @@ class StoppingOptions:
 
     @property
     def server(self) -> str | None:
-        """The server with the stated rule; None: no threshold is stated, or no server has it."""
+        """The server with the stated rule; None if no threshold is stated, or no server has it."""
         rule = self.stopping_rule or DEFAULT_RULE
         found = names_of(lambda kind: kind.exports is not None and kind.exports.stopping == rule)
         return next(iter(found), None) if self.p_min is not None else None
@@ -49,7 +49,7 @@ class StoppingOptions:
     def thresholds(
         self, path: Path | None, profile: Profile | None, stated: Stated, server: EngineKind | None
     ) -> Thresholds | None:
-        """Returns the profile's texts at the thresholds; None where no threshold is stated."""
+        """Returns the profile's texts at each threshold; None if no threshold is stated."""
         if self.p_min is None:
             if self.stopping_rule is not None:
                 raise click.UsageError("--stopping-rule needs --p-min")
@@ -83,7 +83,7 @@ class StoppingOptions:
 
 
 def ranked(path: Path | None, profile: Profile | None, stated: Stated) -> RankedTexts:
-    """Returns the profile's texts, to be verified by rank (`--verification adaptive`)."""
+    """Returns the profile's texts for verification by rank (`--verification adaptive`)."""
     from estimator.profiles.adaptive import ranked_texts
     from estimator.profiles.p_min import recorded_traces
 

@@ -1,4 +1,4 @@
-"""Adaptive verification by batch size: its speed, and what it gains over fixed draft lengths."""
+"""Adaptive verification by batch size: its speed, and its gain over fixed draft lengths."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ LEGEND = (
 
 
 class AdaptivePlans:
-    """The speed at each batch size, with what is verified chosen in several ways."""
+    """The speed at each batch size, for several ways to choose the verified tokens."""
 
     def __init__(self, rows: Sequence[Plan], texts: RankedTexts) -> None:
-        """Plays every batch size; takes a plan for each."""
+        """Simulates each batch size; `rows` has one plan for each."""
         self._speeds = adaptive_speeds(rows, texts)
         pairs = (("rank", "one K"), ("rank", "K by batch"), ("oracle", "K by batch"))
         self._gains = {
@@ -41,13 +41,13 @@ class AdaptivePlans:
 
     @property
     def answer(self) -> tuple[dict[str, Any], Callable[[], str]]:
-        """The JSON object, and what gives the readable form."""
+        """The JSON object, and a function that returns the readable form."""
         return self._json(), self._text
 
     def _json(self) -> dict[str, Any]:
-        """Returns a JSON object: `rows` by batch size, and geometric means of gains over them.
+        """Returns a JSON object: `rows` by batch size, and geometric means of gains over rows.
 
-        oracle_gain_reached: share of the oracle's gain over K by batch; null where it gains none.
+        oracle_gain_reached: share of the oracle's gain over K by batch; null if it has none.
         """
         rows = []
         for batch, ways in self._speeds.items():
@@ -77,7 +77,7 @@ class AdaptivePlans:
 
 
 def _log(ways: Mapping[str, WaySpeed], one: str, other: str) -> float:
-    """Returns the logarithm of a gain; "rank" is the better of both budgets."""
+    """Returns the logarithm of one way's gain over another; "rank" is the better of two budgets."""
     best = max(ways[way].speed_up for way in (BUDGETS if one == "rank" else (one,)))
     return float(np.log(best / ways[other].speed_up))
 

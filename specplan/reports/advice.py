@@ -1,4 +1,4 @@
-"""The advice of a plan in words: the draft length, its probability, and the next run."""
+"""The advice of a plan as text: the draft length, its probability of a gain, and the next run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAME = 0.05
 
 
 def advice_lines(plan: Plan) -> list[str]:
-    """Returns what to draft, how sure a gain is, where it ends, and the run that would decide."""
+    """Returns the advice: draft length, probability of a gain, break-even, and the next run."""
     lines = [*decision_lines(plan), *_limits(plan)]
     if plan.gamma != plan.optimal_gamma and plan.gamma > 0:
         lines.append(f"K = {plan.gamma} gives {_gain(plan, plan.gamma)}.")
@@ -32,7 +32,7 @@ def advice_lines(plan: Plan) -> list[str]:
 
 
 def break_evens(plan: Plan) -> tuple[float | None, float | None]:
-    """Returns the acceptance and the c at which speculation breaks even; None: nowhere."""
+    """Returns the acceptance rate and the c at which speculation breaks even; None if none does."""
     cap, cost = len(plan.curve.gamma), plan.price.cost
     alpha = break_even_alpha(cost, max_gamma=cap)
     c = break_even_c(plan.acceptance, cost, max_gamma=cap) if cost.by_steps else math.nan
@@ -40,7 +40,7 @@ def break_evens(plan: Plan) -> tuple[float | None, float | None]:
 
 
 def odds_text(plan: Plan) -> str:
-    """Returns the probability of a gain as a sentence; what it is for a lower acceptance, too."""
+    """Returns a sentence with the probability of a gain, also at a lower acceptance."""
     probability = plan.advice.gain_probability
     assert probability is not None
     words, percent = certainty(probability), f"{100 * probability:.0f} %"
@@ -60,7 +60,7 @@ def odds_text(plan: Plan) -> str:
 
 
 def decision_lines(plan: Plan) -> list[str]:
-    """Returns what to draft, and how sure a gain is."""
+    """Returns the advised draft length and the probability of a gain."""
     advice = plan.advice
     named, gain = advice.named, _gain(plan, advice.named)
     if advice.undecided:
@@ -85,7 +85,7 @@ def decision_lines(plan: Plan) -> list[str]:
 
 
 def _gain(plan: Plan, gamma: int) -> str:
-    """Returns a speed-up in words, with its interval where it has one."""
+    """Returns a speed-up as text, with its interval if it has one."""
     inside = 0 < gamma <= len(plan.curve.gamma)
     curve, at = (plan.curve, gamma - 1) if inside or plan.at is None else (plan.at, 0)
     factor = f"{curve.improvement_factor[at]:.2f} times the speed without speculation"
@@ -93,7 +93,7 @@ def _gain(plan: Plan, gamma: int) -> str:
 
 
 def _near(plan: Plan) -> str:
-    """Names the best γ where a smaller one is advised."""
+    """Returns a note that names the best γ if a smaller one is advised."""
     best = plan.advice.best
     if best == plan.advice.gamma or best == 0 or plan.advice.measured:
         return ""
@@ -102,7 +102,7 @@ def _near(plan: Plan) -> str:
 
 
 def _tolerance(plan: Plan) -> list[str]:
-    """Says how far from the best γ one may stray: the top of the curve is flat."""
+    """Returns the range of γ that lose little: the top of the curve is flat."""
     near = plan.within(0.02)
     first = last = plan.advice.best
     while first - 1 in near and first > 1:
@@ -113,7 +113,7 @@ def _tolerance(plan: Plan) -> list[str]:
 
 
 def _limits(plan: Plan) -> list[str]:
-    """Says what keeps a longer draft from being advised: observations, or captured graphs."""
+    """Returns why a longer draft is not advised: few observations, or captured graphs."""
     lines = []
     timed, best = plan.price.timed, plan.optimal_gamma
     if timed and best not in timed and plan.advice.named not in plan.within(plan.near):
@@ -159,7 +159,7 @@ def _next(plan: Plan) -> list[str]:
 
 
 def _speed(plan: Plan) -> list[str]:
-    """Says the tokens per second of the advised γ, and of none."""
+    """Returns the tokens per second at the advised γ and without speculation."""
     baseline = plan.baseline_tokens_per_second
     if baseline is None:
         return []
@@ -182,7 +182,7 @@ def _speed(plan: Plan) -> list[str]:
 
 
 def _iid(plan: Plan) -> list[str]:
-    """Says whether equal acceptance at all positions would give the same numbers."""
+    """Returns whether equal acceptance at all positions would give nearly these numbers."""
     error = iid_error(plan.acceptance, max_gamma=len(plan.curve.gamma))
     gamma = plan.advice.named
     if error is None or gamma == 0:

@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar, or a line now and then; and what an interrupted run leaves."""
+"""Progress on stderr: a bar, or a line now and then; and a message after an interruption."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LINE_SECONDS = 30.0
 
 
 class Bar(Progress):
-    """Progress that a user sees."""
+    """A progress bar on stderr."""
 
     def __init__(self, what: str, unit: str) -> None:
-        """Begins with no steps to come."""
+        """Starts with no expected steps."""
         from tqdm import tqdm
 
         self._draws = sys.stderr.isatty()
@@ -49,12 +49,12 @@ class Bar(Progress):
         self._bar.close()
 
     def expect(self, steps: int) -> None:
-        """Adds to the steps to come."""
+        """Adds to the number of expected steps."""
         self._bar.total += steps
         self._bar.refresh()
 
     def step(self, count: int = 1) -> None:
-        """Counts steps."""
+        """Adds to the number of finished steps."""
         self._bar.update(count)
         self._done += count
         now = time.monotonic()
@@ -67,27 +67,27 @@ class Bar(Progress):
             )
 
     def note(self, text: str) -> None:
-        """Says in a few words what has been reached."""
+        """Shows a short text next to the bar."""
         self._bar.set_postfix_str(text)
 
     def print(self, text: str, *, err: bool = False) -> None:
-        """Prints to stdout, or stderr, with the bar out of the way."""
+        """Prints a line to stdout or stderr without disturbing the bar."""
         with self._bar.external_write_mode():
             click.echo(text, err=err)
 
 
 class Kept(Progress):
-    """Progress of kept traces."""
+    """Progress of prompts with saved traces."""
 
     def __init__(self, path: Path | None) -> None:
-        """Starts at zero. path: the profile, next to which traces are saved; None: nowhere."""
+        """Starts at zero. path: the profile, next to which traces are saved; None: not saved."""
         self._prompts = 0
         self._path = path
         self._finished = 0
 
     @contextmanager
     def told(self) -> Iterator[Kept]:
-        """Says on Ctrl-C how many are kept; entered before a bar, when that has gone."""
+        """Prints on Ctrl-C how many traces are saved. Enter this context before a bar's."""
         try:
             yield self
         except KeyboardInterrupt:
@@ -96,16 +96,16 @@ class Kept(Progress):
             raise
 
     def expect(self, steps: int) -> None:
-        """Adds to the prompts."""
+        """Adds to the number of prompts."""
         self._prompts += steps
 
     def step(self, count: int = 1) -> None:
-        """Counts prompts whose traces are kept."""
+        """Adds to the number of prompts with saved traces."""
         self._finished += count
 
     @property
     def said(self) -> str:
-        """The message for a user who interrupts the command."""
+        """The message after an interruption of the command."""
         if self._path is None:
             return "Nothing is kept: with -o FILE the traces of finished prompts would be."
         return (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def report(sweeps: Sequence[Sweep], threads: Threads) -> str:
-    """Returns a table for each draft and temperature, and its best rows."""
+    """Returns a table for each draft and temperature, with its best rows."""
     from studies.bild.swept import fewest_repeats, worst_precision
 
     parts = ["\n".join(_sweep_lines(sweep)) for sweep in sweeps]
@@ -37,7 +37,7 @@ def report(sweeps: Sequence[Sweep], threads: Threads) -> str:
 
 
 def _sweep_lines(sweep: Sweep) -> list[str]:
-    """Returns the table of one draft at one temperature, and its best rows."""
+    """Returns the table of one draft at one temperature, with its best rows."""
     large = sweep.large
     lines = [
         f"{large.draft}, temperature {large.temperature:g}; quality: {sweep.metric}, per cent; "
@@ -68,7 +68,7 @@ def _prediction(sweep: Sweep, error: float) -> str:
 
 
 def _best(sweep: Sweep, loss: float) -> list[str]:
-    """Returns each tried decoder's fastest row that loses at most `loss` points."""
+    """Returns each decoder's fastest row that loses at most `loss` points of quality."""
     tried = [name for name in ("bild", "window", "strict", "lenient") if sweep.of(name)]
     return [f"{name} {_speed_up(sweep.fastest(name, loss=loss))}" for name in tried]
 

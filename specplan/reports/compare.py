@@ -1,4 +1,4 @@
-"""A comparison as a table, as CSV and as a LaTeX table, each with setup and counts."""
+"""A comparison as text, as CSV and as a LaTeX table, each with setup and counts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def compare_text(comparison: Comparison) -> str:
 
 
 def compare_csv(comparison: Comparison) -> str:
-    """Returns a line for each number, with setup and counts in each."""
+    """Returns the CSV form: a line for each number, with setup and counts."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(
@@ -70,7 +70,7 @@ def compare_csv(comparison: Comparison) -> str:
 
 
 def compare_latex(comparison: Comparison) -> str:
-    """Returns a table for a paper (booktabs), its caption saying what was measured on what."""
+    """Returns a table for a paper (booktabs) with a caption that states the measurement."""
     rows = [
         " & ".join(
             (

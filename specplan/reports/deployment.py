@@ -1,4 +1,4 @@
-"""The load of a plan in words: the machine, the memory, and the γ of each batch size."""
+"""The load of a plan as text: the machine, the memory, and the γ of each batch size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEYS = (
 
 
 def load_json(row: Plan) -> dict[str, Any]:
-    """Returns the keys of one plan's load; null where its costs are of none."""
+    """Returns the load's keys of one plan; null if its costs have no load."""
     low, high = row.price.published_speeds(row.tokens_per_second) or (None, None)
     return {
         **{key: getattr(row.price.load, key, None) for key in _KEYS},
@@ -31,7 +31,7 @@ def load_json(row: Plan) -> dict[str, Any]:
 
 
 def load_notes(row: Plan) -> list[str]:
-    """Returns what a reader of one plan must know of its load."""
+    """Returns notes on one plan's load for its reader."""
     load = row.price.load
     if load is None:
         return []
@@ -46,7 +46,7 @@ def load_notes(row: Plan) -> list[str]:
 
 
 def rows_notes(rows: Sequence[Plan]) -> list[str]:
-    """Returns the notes on the load of a table's rows, taken from the first row of each GPU."""
+    """Returns notes on the loads of a table's rows, from the first row of each GPU."""
     notes = []
     for row in {row.price.load.gpu: row for row in reversed(rows) if row.price.load}.values():
         load = row.price.load
@@ -74,7 +74,7 @@ def _published(row: Plan) -> str:
 
 
 def _overhead_notes(load: Load) -> list[str]:
-    """Returns that a draft's time is mostly assumed, where it is."""
+    """Returns a warning if a draft's time is mostly assumed."""
     share = load.draft_overhead
     if share is None or share <= _MOSTLY:
         return []
@@ -85,7 +85,7 @@ def _overhead_notes(load: Load) -> list[str]:
 
 
 def does_not_fit(price: Pricing) -> str:
-    """Returns that and by how much the memory does not suffice."""
+    """Returns a sentence that states how much memory is missing."""
     assert price.load is not None
     assert price.load.needed_gb is not None
     return (
@@ -101,15 +101,15 @@ def of_loads(rows: Sequence[Plan]) -> bool:
 
 
 def gpus_of(rows: Sequence[Plan]) -> list[str]:
-    """Returns the GPUs that the rows are of, in order."""
+    """Returns the GPUs of the rows, in order."""
     loads = [row.price.load for row in rows]
     return list(dict.fromkeys(load.gpu for load in loads if load is not None and load.gpu))
 
 
 def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[str, Any]]:
-    """Returns the ranges of all contexts, each with its context.
+    """Returns the ranges of batch sizes with their γ, for each context.
 
-    Where the kind of draft is undecided, `gamma` is 0 and `test_gamma` is the one to measure.
+    For drafts of an undecided kind, `gamma` is 0 and `test_gamma` is the γ to measure.
     """
     from simulator.choice.grid import schedules
 
@@ -126,12 +126,12 @@ def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[s
 
 
 def is_undecided(rows: Sequence[Plan]) -> bool:
-    """Returns whether a measurement must decide, at one batch size or at several."""
+    """Returns whether a measurement must decide, at one or more batch sizes."""
     return any(row.advice.undecided for row in rows)
 
 
 def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
-    """Returns a line of ranges for each context, and where speculation stops paying."""
+    """Returns a line of ranges for each context, and where speculation stops gaining."""
     from simulator.choice.grid import schedules
     from simulator.choice.schedule import last_paying_batch
 
@@ -167,7 +167,7 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
 
 
 def _surely(row: Plan, words: str, sentence: str) -> str:
-    """Returns a sentence where these words hold of a gain, else how sure one is."""
+    """Returns `sentence` if `words` describe the probability of a gain, else that probability."""
     chance = row.advice.gain_probability
     found = words if chance is None else certainty(chance)
     if found == words:
@@ -181,7 +181,7 @@ def _context(row: Plan) -> int | None:
 
 
 def _nowhere(rows: Sequence[Plan]) -> str:
-    """Says that no batch size speculates, as surely as the probabilities are."""
+    """Returns a sentence that no batch size should speculate, with its certainty."""
     chances = [row.advice.gain_probability or 0.0 for row in rows]
     if all(certainty(each) == "a loss is likelier" for each in chances):
         return "Speculation pays at none of these batch sizes."

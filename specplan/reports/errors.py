@@ -40,9 +40,9 @@ def describe(error: Exception) -> tuple[str, int]:
 
 
 def _extra_of(module: str | None) -> str | None:
-    """Returns the extra of this package that installs a module; "": the package itself does.
+    """Returns the extra of this package that installs a module; "" for the package itself.
 
-    None: nothing of it does, the extra `dev` aside.
+    None if neither installs it; the extra `dev` does not count.
     """
     if module is None:
         return None

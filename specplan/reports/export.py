@@ -1,4 +1,4 @@
-"""A plan in the words of each kind of engine: the flags that set it there."""
+"""Flags that set a plan in each kind of engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_DRAFT = "# gamma is 0: run the target without a draft"
 
 
 def exported_to() -> tuple[str, ...]:
-    """Returns the names of engines whose flags are known."""
+    """Returns the names of engines with known flags."""
     return names_of(lambda kind: kind.exports)
 
 
@@ -34,22 +34,22 @@ def export(
     verification: Verification | None = None,
     p_min: float = 0.0,
 ) -> str:
-    """Returns what makes an engine draft exactly gamma tokens a block, ready to paste.
+    """Returns the flags that make an engine draft gamma tokens per block, ready to paste.
 
-    Lookups and suffix decoding draft at most gamma; where an engine's rule of lookup differs from
-    ours, a comment names it.
+    Lookups and suffix decoding draft at most gamma tokens; a comment names differences between an
+    engine's lookup and ours.
 
     Args:
       server: one of `exported_to`.
-      gamma: drafted tokens per block; 0 gives a comment that says to draft nothing.
+      gamma: drafted tokens per block; 0 gives a comment that advises no speculation.
       drafter: the drafter as named by `--draft`, which has priority; None: only `draft` is known.
-      sampling: the way of drafting that was planned with; None: not known, the engine's default.
+      sampling: the planned way of drafting; None: the engine's default.
       p_min: the threshold below which a draft ends; 0: drafts have a fixed length.
-      verification: how drafts are judged; "block" for servers that judge only whole blocks.
+      verification: how drafts are verified; "block" for servers with block verification only.
 
     Raises:
       ValueError: if the engine has no such drafter, loads no such draft, or cannot draft so many
-        tokens with it; of lookups and suffix decoding the message lists the engines that have one.
+        tokens; for lookups and suffix decoding the message lists the engines that have one.
     """
     if drafter is not None:
         from estimator.draft_names.kind import parse_drafter
@@ -79,7 +79,7 @@ def export(
 
 
 def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> str:
-    """Returns what makes an engine draft by a schedule, ready to paste; see `export`."""
+    """Returns the flags that make an engine draft by a schedule, ready to paste; see `export`."""
     exports = exports_of(server)
     schedule = _offered(server, "several batch sizes", lambda exports: exports.schedule)
     if all(each.gamma == 0 for each in ranges):
@@ -92,7 +92,7 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
 
 
 def marked(flags: str, rows: Sequence[Plan]) -> str:
-    """Returns flags of plans under their probability of a gain, as comments where undecided."""
+    """Returns flags under the plans' probability of a gain, as comments if undecided."""
     doubtful = [row for row in rows if row.advice.gain_probability is not None]
     if not doubtful:
         return flags
@@ -122,7 +122,7 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
 
 
 def _offered(server: str, what: str, of: Callable[[Exports], Words | None]) -> Words:
-    """Returns what puts a way to draft into an engine's words, or refuses it."""
+    """Returns an engine's function for a way of drafting; raises ValueError if it has none."""
     words = of(exports_of(server))
     if words is None:
         known = ", ".join(names_of(lambda kind: kind.exports and of(kind.exports)))

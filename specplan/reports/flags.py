@@ -1,4 +1,4 @@
-"""The flags of plans: always one draft length, or a length by batch size."""
+"""The flags of plans: one draft length, or a draft length by batch size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def flags_of_plans(rows: Sequence[Plan], basis: Basis, *, server: str, p_min: float = 0.0) -> str:
-    """Returns what makes a server draft as planned, ready to paste, for each context apart.
+    """Returns the flags that make a server draft as planned, for each context separately.
 
     Args:
       rows: plans of one acceptance, one for each load.
@@ -26,7 +26,7 @@ def flags_of_plans(rows: Sequence[Plan], basis: Basis, *, server: str, p_min: fl
       p_min: the threshold below which a draft ends; 0: drafts have a fixed length.
 
     Raises:
-      ValueError: if the server has no such draft, or no load fits into the memory of the GPUs.
+      ValueError: if the server has no such draft, or no load fits in the GPUs' memory.
     """
     by_context: dict[int | None, list[Plan]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""A decoded text as a reader sees it: as it comes, block by block, and as data."""
+"""Shows generated text while it is decoded, block by block, and its counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TOLD = (
 
 
 def piece(decode: Decode, before: Sequence[int], tokens: Sequence[int]) -> str:
-    """Returns the text that ids add to those before them, of which the last CONTEXT count."""
+    """Returns the text that ids add after earlier ids; only the last CONTEXT of these matter."""
     context = list(before[-CONTEXT:])
     head = decode(context).rstrip(UNFINISHED)
     whole = decode([*context, *tokens])
@@ -33,16 +33,16 @@ def piece(decode: Decode, before: Sequence[int], tokens: Sequence[int]) -> str:
 
 
 class TextStream:
-    """Text as its tokens come: a character goes out when all of its bytes are there."""
+    """Turns tokens into text while they arrive; emits a character once all its bytes are known."""
 
     def __init__(self, decode: Decode, before: Sequence[int]) -> None:
-        """Begins after the ids `before`, whose text is not the stream's to give."""
+        """Starts after the ids `before`; their text is not emitted."""
         self._decode = decode
         self._before = list(before)
         self._waiting: list[int] = []
 
     def add(self, tokens: Sequence[int]) -> str:
-        """Returns the text that these tokens and those still waiting make, or none yet."""
+        """Returns all text that is complete but not emitted; "" while a character is partial."""
         self._waiting += tokens
         text = piece(self._decode, self._before, self._waiting)
         if text.endswith(UNFINISHED):
@@ -52,14 +52,14 @@ class TextStream:
         return text
 
     def rest(self) -> str:
-        """Returns the text of the tokens that still wait for others."""
+        """Returns the text of the remaining tokens."""
         return piece(self._decode, self._before, self._waiting)
 
 
 def print_blocks(
     stream: Iterator[Block], tokenizer: Any, given: Sequence[int], show: bool
 ) -> list[Block]:
-    """Prints blocks as they come, as running text or a line for each, and returns them."""
+    """Prints blocks while they are decoded, as text or one line each, and returns them."""
     colour = False if os.environ.get("NO_COLOR") else None
     text = TextStream(plain(tokenizer), given)
     ids = list(given)
@@ -78,15 +78,15 @@ def print_blocks(
 
 
 def plain(tokenizer: Any) -> Decode:
-    """Returns what turns ids into text without marks such as the end of text."""
+    """Returns a function from ids to text without marks such as end-of-text."""
     return lambda ids: str(tokenizer.decode(list(ids), skip_special_tokens=True))
 
 
 def coloured(block: Block, decode: Decode, before: Sequence[int]) -> str:
-    """Returns one line for a block, coloured as Figure 1 of Leviathan et al. 2023.
+    """Returns one line for a block, coloured like Figure 1 of Leviathan et al. 2023.
 
-    Accepted draft tokens green, rejected ones red and in brackets, the target's own token blue;
-    brackets and a bar mark them where there is no colour. before: the ids before the block.
+    Accepted draft tokens are green, rejected ones red and in brackets, the target's own token blue;
+    brackets and a bar mark them without colour. before: the ids before the block.
     """
 
     def shown(tokens: tuple[int, ...], context: Sequence[int]) -> str:
@@ -115,7 +115,7 @@ def generation_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
 
 
 def counts(generation: Generation, rule: Rule, more: str) -> str:
-    """Returns what decoding a text took, and more, and whether it changed the output law."""
+    """Returns the counts and times of a decoded text, and whether the rule is lossless."""
     return (
         f"\n{len(generation.tokens)} tokens in {generation.target_calls} target calls, "
         f"{generation.decode_seconds:.2f} s{_speed(generation)}; {generation.accepted} of "

@@ -16,11 +16,11 @@ STDOUT = Path("/dev/stdout")
 
 
 def writable(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
-    """Returns an output path as given; refuses it at once, before any long run, if it cannot be.
+    """Returns an output path unchanged; raises a usage error, before any long run, if not writable.
 
-    The callback of every option that names an output file, `type=click.Path(path_type=Path)`. The
-    file itself is not touched: an earlier one stays until it is replaced. A link stands for what
-    it leads to; a device or a pipe is written into and needs no writable folder. "-" is stdout.
+    The callback of all options that name an output file, `type=click.Path(path_type=Path)`. The
+    file itself is not touched. For a link its target is checked; a device or a pipe needs no
+    writable folder. "-" is stdout.
     """
     if value is None:
         return None
@@ -49,14 +49,14 @@ def print_json(value: object) -> None:
 
 @dataclass(frozen=True)
 class Printed:
-    """A result is printed, as JSON or for people."""
+    """The form of a printed result: as JSON or as text."""
 
     as_json: bool = False
 
 
 @dataclass(frozen=True)
 class Written(Printed):
-    """A result is printed, and written as JSON into a file; None: into none."""
+    """The form of a printed result, and the JSON file that it is written to; None: no file."""
 
     output: Path | None = None
 
@@ -80,12 +80,12 @@ def warn(message: str) -> None:
 
 
 def tell(message: str) -> None:
-    """Prints a remark to stderr."""
+    """Prints a note to stderr."""
     click.echo(folded(message), err=True)
 
 
 def folded(text: str) -> str:
-    """Returns text whose lines fit a terminal of WIDTH columns, words left whole."""
+    """Returns text broken between words into lines of at most WIDTH characters."""
     return "\n".join(
         line
         if len(line) <= WIDTH
@@ -102,7 +102,7 @@ def folded(text: str) -> str:
 
 @contextmanager
 def notices_printed() -> Iterator[None]:
-    """Prints notices as they come; Python's other warnings go where they would."""
+    """Prints our notices at once; Python's other warnings are handled as usual."""
     from estimator.progress import Notice
 
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""A plan over draft length and threshold: the speed at each threshold, and what stopping gains."""
+"""A plan over draft length and threshold: the speed at each threshold, and the gain of stopping."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class StoppedPlans:
-    """The plans of all thresholds.
+    """The plans at all thresholds.
 
     best: the plan at the best threshold.
-    exported: the plan and the threshold for a server: the fixed length where the threshold loses on
-      the texts that did not choose it.
-    gain: the best draft length and threshold, and what they gain over the best fixed length.
+    exported: the plan and the threshold for a server; the fixed length if the threshold loses on
+      texts that did not choose it.
+    gain: the best draft length and threshold, and their gain over the best fixed length.
     """
 
     def __init__(self, rows: Sequence[Plan], thresholds: Thresholds) -> None:
-        """Takes a plan for each threshold, all at one cost."""
+        """Stores a plan for each threshold, all at one cost."""
         self._rows, self._thresholds = rows, thresholds
         longest = len(rows[0].curve.gamma)
         self.gain = thresholds.gain(rows[0].price.cost, max_gamma=longest)
@@ -37,7 +37,7 @@ class StoppedPlans:
 
     @property
     def lost(self) -> str:
-        """A comment for a server's flags where the best threshold is not among them, or nothing."""
+        """A comment for a server's flags that lack the best threshold; empty if they have it."""
         gain = self.gain
         if gain.held_out is None or gain.held_out > 1 or gain.p_min == 0:
             return ""
@@ -47,7 +47,7 @@ class StoppedPlans:
         )
 
     def json(self, basis: Basis) -> dict[str, Any]:
-        """Returns the JSON object of the best plan; its curve has every length and threshold."""
+        """Returns the JSON object of the best plan; its curve has all lengths and thresholds."""
         rule = self._thresholds.rule._asdict()
         return {
             **plan_json(self.best, basis),
@@ -109,7 +109,7 @@ class StoppedPlans:
 
 
 def _reliability(rows: Sequence[Mapping[str, float]]) -> list[str]:
-    """Returns the table of stated confidences and of how often drafts were right."""
+    """Returns a table of the draft's confidences and of how often its tokens were accepted."""
     heads = {"draft states": "said", "is right": "right", "calibrated": "calibrated"}
     columns = [
         Column[Mapping[str, float]](head, lambda each, name=name: f"{each[name]:.2f}")  # type: ignore[misc]

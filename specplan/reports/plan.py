@@ -1,4 +1,4 @@
-"""Plans as a reader sees them: one curve with its best row and advice, or a line for each."""
+"""Plans as text: one curve with its best row and advice, or one line for each plan."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ BEYOND = "+ beyond the observed gamma: extrapolated"
 
 
 def plans_text(rows: Sequence[Plan], basis: Basis) -> str:
-    """Returns the readable form of plans: one in full, or a line for each."""
+    """Returns the readable form of plans: one in full, or one line for each."""
     return plan_text(rows[0], basis) if len(rows) == 1 else _rows_text(rows, basis)
 
 
 def warn_of_plans(rows: Sequence[Plan], basis: Basis, *, max_gamma: int) -> None:
-    """Warns where --max-gamma binds, and of times that are not to be trusted."""
+    """Prints warnings if --max-gamma limits the result, or if times are unreliable."""
     bound = sum(row.cap_binds for row in rows)
     if bound > 0:
         where = "" if len(rows) == 1 else f" in {bound} of {len(rows)} rows"
@@ -83,7 +83,7 @@ def plan_text(plan: Plan, basis: Basis) -> str:
 
 
 def _otherwise(plan: Plan, basis: Basis) -> list[str]:
-    """Returns the plan with a profile's other way of drafting; a line where the K is the same."""
+    """Returns the plan with a profile's other way of drafting; one line if K does not change."""
     if basis.other is None or basis.draft_sampling is None:
         return []
     way = other_way(basis.draft_sampling)
@@ -94,7 +94,7 @@ def _otherwise(plan: Plan, basis: Basis) -> list[str]:
 
 
 def _times(plan: Plan) -> list[Column[int]]:
-    """Returns columns by the index of gamma: time of a token, and tokens of all sequences."""
+    """Returns columns by index of gamma: the time per token, and the tokens of all sequences."""
     baseline = plan.baseline_tokens_per_second
     if baseline is None:
         return []
@@ -133,7 +133,7 @@ def _row_note(plan: Plan, index: int) -> str:
 
 
 def _graphs_line(wall: Wall) -> str:
-    """Returns what marks rows beyond the captured graphs, and what moves that limit."""
+    """Returns the explanation of rows beyond the captured graphs, and the limit's flag."""
     return (
         f"! more than {wall.most} {wall.unit} a step: no captured graph ({wall.flag}), "
         "and its time is not known"
@@ -141,7 +141,7 @@ def _graphs_line(wall: Wall) -> str:
 
 
 def _rows_text(rows: Sequence[Plan], basis: Basis) -> str:
-    """Returns a table with one line per plan, on what it rests, and the schedule of a load."""
+    """Returns a table with one line per plan, its assumptions, and the schedule."""
     notes = [*rows_notes(rows), *basis.notes]
     lines = [table(rows, _row_columns(rows), note=_rows_note)]
     if any(_beyond_observed(row) or "+" in _best(row) for row in rows):
@@ -159,7 +159,7 @@ def _rows_text(rows: Sequence[Plan], basis: Basis) -> str:
 
 
 def _row_columns(rows: Sequence[Plan]) -> list[Column[Plan]]:
-    """Returns what differs between these rows, and what each gains."""
+    """Returns columns for what differs between the rows, and for each row's gain."""
     loads = [row.price.load for row in rows if row.price.load is not None]
     in_seconds = all(row.tokens_per_second is not None for row in rows)
     in_doubt = any(row.curve.in_doubt for row in rows)
@@ -196,7 +196,7 @@ def _row_columns(rows: Sequence[Plan]) -> list[Column[Plan]]:
 
 
 def _shown(row: Plan) -> int:
-    """Returns the γ whose numbers a row shows: --gamma if given, else the advised γ."""
+    """Returns the γ that a row shows: --gamma if given, else the advised γ."""
     return row.gamma if row.gamma != row.optimal_gamma else row.advice.named
 
 
@@ -232,7 +232,7 @@ def _where_it_fits(cell: Callable[[Plan], str]) -> Callable[[Plan], str]:
 
 
 def _rows_note(row: Plan) -> str:
-    """Returns the note after a table's row: it does not fit the memory, or is extrapolated."""
+    """Returns the note after a table's row: too large for the memory, or extrapolated."""
     load = row.price.load
     if load is not None and not load.fits:
         return f"does not fit: {load.needed_gb or 0:.0f} GB a GPU"

@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """Origin of the numbers of a plan, as far as the numbers do not show it.
+    """Origin of a plan's numbers.
 
-    counted: alpha was inferred from counts, under the i.i.d. assumption.
-    c_hat_is_c: c_hat was not stated, so c replaces it.
-    draft_sampling: how drafts are made, from a profile; None: not known.
-    verification: how drafts are judged; None: not known.
-    quiet: whether the machine was while the profile was measured; None: not known, or no profile.
+    counted: whether alpha was inferred from counts, assuming i.i.d. acceptances.
+    c_hat_is_c: whether c_hat was not stated, so that c replaces it.
+    draft_sampling: how drafts are made, from a profile; None if not known.
+    verification: how drafts are verified; None if not known.
+    quiet: whether the machine was quiet while the profile was measured; None if not known.
     notes: sentences for the reader of the text.
-    only: the single γ that a schedule drafts, where the user names one; None: any.
-    drafter: as --draft names it; None: a model or head that is not known.
-    draft_kind: as `engines.kind.Drafted` names it; None: not stated.
-    other: the plan with a profile's other way of drafting; None: it has none, or one was chosen.
+    only: the only γ that a schedule may draft, if the user names one; None: any γ.
+    drafter: name of the drafter for --draft; None: a model or head that is not known.
+    draft_kind: a name of `engines.kind.Drafted`; None if not stated.
+    other: the plan with a profile's other way of drafting; None if there is none or one was chosen.
     """
 
     counted: bool
@@ -70,7 +70,7 @@ def plans_json(rows: Sequence[Plan], basis: Basis) -> dict[str, Any]:
 
 
 def plan_json(plan: Plan, basis: Basis) -> dict[str, Any]:
-    """Returns the JSON object of one plan, its curve one object per gamma."""
+    """Returns the JSON object of one plan, with one object per gamma in its curve."""
     curve = plan.curve
     columns = {
         "gamma": curve.gamma,
@@ -152,7 +152,7 @@ def _fields(plan: Plan, basis: Basis) -> dict[str, Any]:
 
 
 def _accepted_fraction(plan: Plan) -> float | None:
-    """Returns accepted over drafted tokens: each call adds one token that was not drafted."""
+    """Returns accepted over drafted tokens; each call adds one token that was not drafted."""
     drafted = float(plan.acceptance.drafted_per_token(plan.gamma)) if plan.gamma > 0 else 0.0
     return None if drafted == 0 else (1 - 1 / plan.expected_tokens) / drafted
 
@@ -194,7 +194,7 @@ def _nulls(plan: Plan) -> NDArray[Any]:
 
 
 def _doubt_points(plan: Plan) -> dict[str, NDArray[Any]]:
-    """Returns what the curve has where it is in doubt, by gamma for each key."""
+    """Returns the uncertain values of the curve: for each key an array over gamma."""
     points = {
         "improvement_factor_low": plan.curve.low,
         "improvement_factor_high": plan.curve.high,

@@ -1,4 +1,4 @@
-"""Refuses to print predictions that no server can have, such as a time below 0."""
+"""Raises an error for impossible predictions, such as a time below 0, before they are printed."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ def possible(
     ends: bool = False,
     prompts_per_second: float = np.inf,
 ) -> dict[str, Any]:
-    """Returns the JSON object of predictions as given, after a look at every number in it.
+    """Returns the predictions unchanged, after checking every number in them.
 
-    Probabilities lie in [0, 1], times are above 0, a block of γ drafted tokens emits between 1 and
-    γ + 1 tokens, and no number is NaN. With a bound, a speed-up is at most the tokens of a block
+    Probabilities lie in [0, 1], times are above 0, a block of γ drafted tokens emits 1 to γ + 1
+    tokens, and no number is NaN. If `bounded`, a speed-up is at most the tokens per block
     (Leviathan et al. 2023, Theorem 8 with c = 0).
 
     Args:
-      predicted: objects and lists in it are looked at, too.
-      bounded: whether each block takes at least the time of a step of the target
-        (`blocks_take_a_step`).
-      ends: whether the bound holds for the ends of intervals, too: no measured run may exceed it,
+      predicted: a JSON object; objects and lists in it are checked, too.
+      bounded: whether each block takes at least the time of a target step (`blocks_take_a_step`).
+      ends: whether the bound also applies to the ends of intervals: no measured run may exceed it,
         and the acceptance is exact.
       prompts_per_second: prompts that a server could read if it decoded nothing, an upper bound of
         its capacity.
@@ -67,7 +66,7 @@ def possible(
 
 
 def blocks_take_a_step(cost: Cost, most_gamma: int) -> bool:
-    """Returns whether checking 1 to most_gamma drafted tokens always takes a plain step or more."""
+    """Returns whether verifying 1 to most_gamma tokens always takes at least a plain step."""
     checks = cost.checking_seconds(np.arange(1, most_gamma + 1))
     return bool((np.asarray(checks) >= cost.baseline_seconds * (1 - TOLERANCE)).all())
 
@@ -82,7 +81,7 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _bounds(name: str, gamma: Any, bounded: Mapping[str, Any]) -> tuple[float, float]:
-    """Returns between which values a number of that name lies."""
+    """Returns the smallest and largest possible value of a number with that name."""
     if name in PROBABILITIES:
         return 0.0, 1.0
     if name == TOKENS:

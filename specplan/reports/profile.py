@@ -1,4 +1,4 @@
-"""A profile as a reader sees it: alpha, c, prices, and what each gamma gains."""
+"""A profile as text: alpha, c, times, and the gain of each gamma."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def profile_text(profile: Profile) -> str:
 
 
 def _positions(profile: Profile) -> list[str]:
-    """Returns a line with the rates of the first positions of a block, if the profile has them."""
+    """Returns a line with the first positions' acceptance rates, if the profile has them."""
     rates = profile.drafting().accepted_by_position
     if not rates:
         return []
@@ -72,7 +72,7 @@ def _positions(profile: Profile) -> list[str]:
 
 
 def _milliseconds(profile: Profile, gamma: int) -> float:
-    """Returns the time of a token with drafts of gamma."""
+    """Returns the time per token with drafts of gamma tokens."""
     cost = profile.cost
     assert cost is not None
     return 1e3 * cost.baseline_seconds / profile.improvement_factor[gamma].replay
@@ -83,7 +83,7 @@ def _replayed(factor: Improvement) -> str:
 
 
 def _by_batch(profile: Profile) -> list[str]:
-    """Returns the best gamma at each batch size that was timed."""
+    """Returns the best gamma at each timed batch size."""
     from estimator.profiles.best import best_by_batch
 
     best = best_by_batch(profile)
@@ -112,7 +112,7 @@ def _ran_on(setup: Setup) -> str:
 
 
 def _advice(profile: Profile) -> list[str]:
-    """Returns which gamma to run and how sure a gain is, as `specplan plan --profile` says it."""
+    """Returns the advised gamma and its certainty, as `specplan plan --profile` prints them."""
     from estimator.profiles.best import plan_of
 
     assert profile.cost is not None
@@ -128,7 +128,7 @@ def _advice(profile: Profile) -> list[str]:
 
 
 def clock_lines(profile: Profile) -> list[str]:
-    """Returns how far the times can be trusted, by what decides whether the machine was quiet."""
+    """Returns how reliable the times are: whether the machine was quiet."""
     apart, within = profile.noise_percent, profile.noise_within_percent
     if profile.doubts:
         return [f"In doubt: {'; '.join(profile.doubts)}. {TIMES_IN_DOUBT}"]
@@ -157,7 +157,7 @@ def print_profile(
     text: Callable[[Profile], str] = profile_text,
     notes: str | None = None,
 ) -> None:
-    """Prints a profile as JSON or text. The file has been written before."""
+    """Prints a profile as JSON or text; its file has been written before."""
     if form.as_json:
         print_json(profile)
         return
@@ -169,7 +169,7 @@ def print_profile(
 
 
 def workload_lines(profile: Profile) -> list[str]:
-    """Returns a table of each kind of prompts, numbers with their intervals over prompts."""
+    """Returns a table by category of prompts, numbers with their intervals over prompts."""
     gamma = profile.compared_gamma
     lines: list[str] = []
     for by, workloads in profile.workloads.items():
@@ -194,7 +194,7 @@ def _within(estimate: Estimate | Alpha, form: str) -> str:
 
 
 def texts_profile(profile: Profile) -> str:
-    """Returns the readable form of a profile of recorded texts, which holds no times."""
+    """Returns the readable form of a profile of recorded texts, which has no times."""
     alpha, setup = profile.alpha, profile.setup
     acceptance = profile.drafting().acceptance
     blocks = profile.drafting().blocks

@@ -1,4 +1,4 @@
-"""Both ways of drafting that a profile has, sampled and by argmax: the K and gain of each."""
+"""A profile's two ways of drafting, sampled and argmax: the advised K and gain of each."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def samplings_json(plan: Plan, other: Plan, sampling: DraftSampling) -> dict[str, Any]:
-    """Returns the advised γ and its speed-up by way of drafting.
+    """Returns the advised γ and its speed-up for each way of drafting.
 
     Args:
-      sampling: the way of `plan`; `other` has the other way.
+      sampling: the way of drafting in `plan`; `other` has the other way.
     """
     return {
         way: {"advised_gamma": each.advised_gamma, "improvement_factor": advised_gain(each)}
@@ -24,12 +24,12 @@ def samplings_json(plan: Plan, other: Plan, sampling: DraftSampling) -> dict[str
 
 
 def other_way(way: DraftSampling) -> DraftSampling:
-    """Returns the way of drafting that is not this one."""
+    """Returns the other way of drafting."""
     return "argmax" if way == "sampled" else "sampled"
 
 
 def drawn_by(way: DraftSampling) -> str:
-    """Returns a way of drafting with the servers that draft so by default."""
+    """Returns a way of drafting as text, with the servers whose default it is."""
     servers = [
         name
         for name, kind in engine_kinds().items()
@@ -40,13 +40,13 @@ def drawn_by(way: DraftSampling) -> str:
 
 
 def other_line(other: Plan, way: DraftSampling) -> str:
-    """Returns the advised K and the speed-up with the other way of drafting, in a line."""
+    """Returns a line with the advised K and speed-up of the other way of drafting."""
     gamma, gain = other.advised_gamma, advised_gain(other)
     found = f"K = {gamma}, {gain:.2f} times" if gamma > 0 else "do not speculate"
     return f"{drawn_by(way)}: {found}."
 
 
 def advised_gain(plan: Plan) -> float:
-    """Returns the speed-up at the advised γ; 1 where that is 0."""
+    """Returns the speed-up at the advised γ; 1 if no speculation is advised."""
     gamma = plan.advised_gamma
     return float(plan.curve.improvement_factor[gamma - 1]) if gamma > 0 else 1.0

@@ -1,4 +1,4 @@
-"""Tables for a terminal: a row is a record, a column says what to show of it."""
+"""Tables for a terminal: a row is a record, and a column maps records to text."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ MS, TOKENS = "ms/token", "tokens/s"
 
 @dataclass(frozen=True)
 class Column(Generic[Row]):
-    """A column: its header, and the text that it shows of a row (see `shown` and `ranged`)."""
+    """A column: its header, and a function from a record to text (see `shown` and `ranged`)."""
 
     header: str
     cell: Callable[[Row], str]
@@ -25,7 +25,7 @@ def table(
     best: Callable[[Row], bool] | None = None,
     note: Callable[[Row], str] | None = None,
 ) -> str:
-    """Returns aligned columns, their cells to the right, a line for each record.
+    """Returns aligned text, one line per record, cells right-aligned.
 
     best: whether a row is marked as the best; note: text after a row, if any.
     """
@@ -45,13 +45,13 @@ def table(
 
 
 def fastest(rows: Iterable[Row], speed: Callable[[Row], float]) -> Callable[[Row], bool]:
-    """Returns the test for the row of the greatest speed-up, the first of equals, if it gains."""
+    """Returns a test for the first row with the largest speed-up, if that is a gain."""
     best = max(rows, key=speed, default=None)
     return lambda row: row is best and speed(row) > 1
 
 
 def shown(value: float | None, form: str = ".2f", unit: str = "") -> str:
-    """Returns a number in that format, its unit after it; a dash where there is none."""
+    """Returns a formatted number with its unit; a dash for None."""
     return "-" if value is None else f"{value:{form}}{unit}"
 
 
@@ -61,5 +61,5 @@ def ranged(value: float | None, low: float | None, high: float | None, form: str
 
 
 def bounds(low: float | None, high: float | None, form: str = ".2f") -> str:
-    """Returns an interval in brackets; empty where there is none."""
+    """Returns an interval in brackets; empty if there is none."""
     return "" if low is None or high is None else f"[{low:{form}}, {high:{form}}]"

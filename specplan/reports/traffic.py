@@ -49,7 +49,7 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
 
 
 def traffic_text(request: TrafficRequest, found: Traffic, notes: Sequence[str] = ()) -> str:
-    """Returns the answer as text: a table of rates, and what follows from it."""
+    """Returns the answer as text: a table of rates, capacities and advice."""
     columns = _COLUMNS if found.draws == 0 else [*_COLUMNS, _RISK]
     lines = [table(found.rows, columns, note=_note), "", *_capacity(found), _crossing(found)]
     if found.within_targets is not None:
@@ -140,7 +140,7 @@ def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
 
 
 def _percentiles(name: str, seconds: Any) -> dict[str, float | None]:
-    """Returns the mean and percentiles in milliseconds; null where no request has such a time."""
+    """Returns the mean and percentiles in milliseconds; null if no request has such a time."""
     names = [name, *(f"{name}_p{share}" for share in _PERCENTILES)]
     timed = seconds[~np.isnan(seconds)]
     if len(timed) == 0:
@@ -244,5 +244,5 @@ def _crossing(found: Traffic) -> str:
 
 
 def _bounds(low: float, high: float, form: str, infinite: str) -> str:
-    """Returns an interval, with a word for an end that is infinite."""
+    """Returns an interval as text; the word `infinite` replaces an infinite end."""
     return bounds(low, high, form).replace("inf", infinite)

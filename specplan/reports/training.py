@@ -1,4 +1,4 @@
-"""A small model's training, trained heads and analyses of blockwise drafts as tables."""
+"""Results of training and of analysing blockwise drafts, as tables."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ MEASURES = ("alpha", "fallbacks", "rollbacks")
 
 
 def aligned(result: dict[str, Any]) -> str:
-    """Returns what training changed, as a table."""
+    """Returns a table of a small model's acceptance before and after training."""
     equal = result["as_many_calls"]
     shown = {measure: result[measure] for measure in MEASURES} | {
         f"{measure} at {equal['fallback']:.3g}": equal[measure] for measure in MEASURES[1:]
@@ -45,7 +45,7 @@ def _column(shown: dict[str, Any], when: str) -> Column[str]:
 
 
 def report(result: Analysis) -> str:
-    """Returns what `specplan heads analyse` prints."""
+    """Returns the tables of `specplan heads analyse`."""
     weights = ", ".join(f"{name} {of.best_weight:g}" for name, of in result.tuning.items())
     lines = [
         f"{result.heads} heads, lattices of {result.k} tokens a head, {result.texts} "
@@ -60,7 +60,7 @@ def report(result: Analysis) -> str:
 
 
 def trained(found: Mapping[str, Any]) -> str:
-    """Returns how often each trained head is right."""
+    """Returns a table of each trained head's accuracy."""
     heads = enumerate(found["held_out_accuracy"], start=2)
     return (
         f"{found['output']}: {found['heads']} heads of {found['hidden']} hidden units, "
@@ -69,7 +69,7 @@ def trained(found: Mapping[str, Any]) -> str:
 
 
 def eagle3_trained(found: Mapping[str, Any]) -> str:
-    """Returns what the drafts of a trained EAGLE-3 head would accept, by position."""
+    """Returns the acceptance by position of a trained EAGLE-3 head's drafts, as text."""
     rates = enumerate(found["held_out_acceptance"], start=1)
     return (
         f"{found['output']}: an EAGLE-3 head, {found['hidden']} hidden units, "

@@ -26,14 +26,14 @@ _WORTH = 0.01
 
 @dataclass(frozen=True, slots=True)
 class TreeRow:
-    """The choice at one batch size, and the pricing that it is for."""
+    """The chosen tree at one batch size, and its pricing."""
 
     choice: TreeChoice
     price: Pricing
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Throughput of all sequences with the best tree; None where no load is known."""
+        """Throughput of all sequences with the best tree; None if no load is known."""
         if self.price.load is None:
             return None
         alone = self.price.batch * self.price.cost.baseline_tokens_per_second
@@ -41,7 +41,7 @@ class TreeRow:
 
 
 def tree_json(rates: Sequence[float], rows: Sequence[TreeRow]) -> dict[str, Any]:
-    """Returns the choices as the JSON object of `specplan tree`, one row a batch size."""
+    """Returns the choices as the JSON object of `specplan tree`, one row per batch size."""
     return {"acceptance_by_rank": rates, "rows": [_row_json(row) for row in rows]}
 
 
@@ -122,7 +122,7 @@ _COLUMNS = [
 
 
 def _columns(rows: Sequence[TreeRow]) -> list[Column[TreeRow]]:
-    """Returns the columns of a table of loads, times where they are known."""
+    """Returns the columns of a table of loads, with times if they are known."""
     if any(row.tokens_per_second is None for row in rows):
         return _COLUMNS
     return [
@@ -155,9 +155,9 @@ def _advice(choice: TreeChoice) -> str:
 def tree_export(best: TreePlan, program: str) -> str:
     """Returns the flags that run a tree, or a draft that does not branch.
 
-    An engine grows its tree by the draft's own probabilities within these bounds, so that its shape
-    varies from call to call. Our own generate and validate ("specplan") draft that very tree, of
-    the draft's likeliest tokens, which acceptance by rank counts.
+    An engine grows its own tree within these bounds, by the draft's probabilities, so the shape
+    varies. `specplan generate` and `validate` (server "specplan") draft exactly this tree, from the
+    draft's likeliest tokens.
     """
     if not best.parents:
         return "# no tree pays: run the target without a draft"

@@ -42,7 +42,7 @@ def rows_table(validation: Validation, *, wide: bool) -> str:
 
 
 def summary_lines(summary: ValidationSummary, validations: Sequence[Validation]) -> str:
-    """Returns what all rows were measured on, why Theorem 8 differs, and how good they are."""
+    """Returns the setup of all rows, why Theorem 8 differs, and the accuracy of predictions."""
     rows = [row for validation in validations for row in validation.rows]
     tokens, repeats = sum(row.tokens for row in rows), summary.repeats
     threads = validations[0].threads
@@ -93,7 +93,7 @@ def summary_lines(summary: ValidationSummary, validations: Sequence[Validation])
 
 
 def precision_lines(reached: float | None) -> list[str]:
-    """Returns how far the clock lets speed-ups be off, where that is known."""
+    """Returns the error of speed-ups that the clock allows, if it is known."""
     if reached is None:
         return []
     return [
@@ -103,7 +103,7 @@ def precision_lines(reached: float | None) -> list[str]:
 
 
 def _fastest(rows: Sequence[SpeculativeRow]) -> list[str]:
-    """Returns in one sentence what the fastest row did, and what was predicted of it."""
+    """Returns a sentence with the fastest row's measured and predicted speed-up."""
     sure = [row for row in rows if not row.doubts]
     if not sure:
         return []
@@ -117,18 +117,18 @@ def _fastest(rows: Sequence[SpeculativeRow]) -> list[str]:
 
 
 def _counted(validations: Sequence[Validation]) -> str:
-    """Returns how many prompts there were time for."""
+    """Returns how many prompts were measured in the time given."""
     counts = [validation.prompts for validation in validations]
     return str(max(counts)) if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
 
 
 def doubt_mark(row: ValidationRow) -> str:
-    """Returns what marks a row of which something cannot be, or says nothing."""
+    """Returns a mark for a row with an impossible number, else an empty text."""
     return "!" if row.doubts else ""
 
 
 def _costs(validation: Validation) -> str:
-    """Returns one line on what Theorem 8 leaves out, in this pair's own numbers."""
+    """Returns a line with this pair's times that Theorem 8 ignores, such as verification."""
     row = validation.rows[-1]
     cost = validation.cost
     longest = max(cost.target_seconds)
@@ -142,12 +142,12 @@ def _costs(validation: Validation) -> str:
 
 
 def _temperatures(target: float, draft: float | None) -> str:
-    """Returns the target's temperature, and the draft's where it is another."""
+    """Returns the target's temperature, and the draft's if it differs."""
     return f"{target:g}" if draft in (None, target) else f"{target:g}, draft {draft:g}"
 
 
 def _short(name: str) -> str:
-    """Returns a name, of a long path its end."""
+    """Returns a name; for a long path, its end."""
     return name if len(name) <= LONGEST_NAME else f"...{name[3 - LONGEST_NAME :]}"
 
 
@@ -162,7 +162,7 @@ def _measured(row: SpeculativeRow) -> str:
 
 
 def _error(row: SpeculativeRow) -> str:
-    """Returns a row's error, and half the interval that it has on these prompts."""
+    """Returns the error of a row's prediction, and half the interval's width over these prompts."""
     low, high = row.error_percent_low, row.error_percent_high
     half = 0.0 if low is None or high is None else (high - low) / 2
     form = ".1f" if max(abs(row.error_percent or 0.0), half) < 10 else ".0f"
@@ -176,7 +176,7 @@ def _marks(row: SpeculativeRow) -> str:
 
 
 def shares(row: ValidationRow) -> str:
-    """Returns where a run's time went, in per cent: drafting, verifying, other."""
+    """Returns the shares of a run's time in per cent: drafting, verifying, other."""
     seconds = row.parts_seconds
     if seconds is None:
         return "-"

@@ -1,1 +1,1 @@
-"""Ways to state acceptance, one file each: its options and the acceptance made of them."""
+"""Options that state acceptance: one file for each way, with the acceptance that it gives."""

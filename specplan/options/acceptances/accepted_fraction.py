@@ -1,4 +1,4 @@
-"""Accepted over drafted tokens at one gamma, as servers print it."""
+"""`--accepted-fraction`: accepted over drafted tokens at one gamma, as servers print it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CountedAt:
-    """At which gamma something was counted."""
+    """The gamma at which an acceptance was counted; see the option's help."""
 
     at_gamma: int = option(
         "--at-gamma",
@@ -30,7 +30,7 @@ class CountedAt:
 
 @dataclass(frozen=True)
 class AcceptedFraction(CountedAt, AcceptanceKind):
-    """The fraction, and its gamma."""
+    """Accepted over drafted tokens, and the gamma at which they were counted."""
 
     order = 2
     needs = ("accepted_fraction", "at_gamma")
@@ -51,7 +51,7 @@ class AcceptedFraction(CountedAt, AcceptanceKind):
         return replace(stated, notes=(*stated.notes, self._assumed(found, drafted)))
 
     def _assumed(self, found: Accepted, drafted: float | None) -> str:
-        """Says how many tokens each draft is taken to have."""
+        """Returns a sentence that states the number of tokens per draft that is assumed."""
         if found.error == 0 or drafted is None or found.drafts is None:
             return (
                 f"Every draft is taken to have {self.at_gamma} tokens. If some end early, as below "

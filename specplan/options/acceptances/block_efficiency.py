@@ -1,4 +1,4 @@
-"""Tokens per target call at one gamma."""
+"""`--block-efficiency`: tokens per target call at one gamma."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from specplan.options.kinds import AcceptanceKind, Background, Stated, counted
 
 @dataclass(frozen=True)
 class BlockEfficiency(CountedAt, AcceptanceKind):
-    """The tokens, and their gamma."""
+    """Tokens per target call, and the gamma at which they were counted."""
 
     order = 3
     needs = ("block_efficiency", "at_gamma")

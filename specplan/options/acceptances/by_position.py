@@ -1,4 +1,4 @@
-"""Rates by position, as servers print them."""
+"""`--acceptance-by-position`: rates by position, as servers print them."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from specplan.options.ranges import shares
 
 @dataclass(frozen=True)
 class Positions(AcceptanceKind):
-    """The rates, and the drafts that they count."""
+    """Acceptance rates by position, and whether they are conditional."""
 
     order = 4
     needs = ("by_position",)

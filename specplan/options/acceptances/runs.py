@@ -1,4 +1,4 @@
-"""Accepted lengths of runs: all that were measured, together."""
+"""Acceptance from the accepted lengths of all runs."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from specplan.options.runs import Runs, counts_of
 
 @dataclass(frozen=True)
 class Lengths(Runs, AcceptanceKind):
-    """The runs."""
+    """Runs with accepted lengths; see the option's help."""
 
     order = 7
     needs = ("runs",)

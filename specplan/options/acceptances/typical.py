@@ -1,4 +1,4 @@
-"""Accepted lengths that others published, to begin with where nothing was measured yet."""
+"""`--typical`: published accepted lengths, a start before any measurement."""
 
 import csv
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ DRAFT_CLASSES = {"EAGLE-3": "EAGLE", "MTP": "MTP", "DSpark": "block"}
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """Acceptance that one source published for a draft, its target and a workload.
+    """Acceptance that a source published for a draft, its target and a workload.
 
     lengths: tokens per target call, by gamma.
     """
@@ -36,7 +36,7 @@ class Typical:
 
 @cache
 def typical() -> Mapping[str, Typical]:
-    """Returns what is known, by name."""
+    """Returns all published acceptances, by name."""
     with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     found = {}
@@ -59,7 +59,7 @@ def _complete(
 
 @dataclass(frozen=True)
 class Published(AcceptanceKind):
-    """Which of them; see the option's help."""
+    """The name of a published acceptance; see the option's help."""
 
     order = 6
     needs = ("typical",)

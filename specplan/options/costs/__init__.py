@@ -1,1 +1,1 @@
-"""Ways to state costs, one file each: its options and the costs made of them."""
+"""Options that state costs: one file for each way, with the costs that it gives."""

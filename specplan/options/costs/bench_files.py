@@ -1,4 +1,4 @@
-"""Times of the target, and of the draft, from files that benches of engines write."""
+"""Times of the target and the draft from files that engines' benchmarks write."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from specplan.options.kinds import Background, CostKind
 
 @dataclass(frozen=True)
 class BenchFiles(DraftTimes, CostKind):
-    """The files, and what else a block takes."""
+    """Benchmark files of target and draft, and further times of a block; see each option's help."""
 
     order = 3
     needs = ("bench_paths", "draft_ms")

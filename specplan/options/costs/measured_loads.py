@@ -1,4 +1,4 @@
-"""The costs by batch size that a profile holds."""
+"""The costs by batch size in a profile."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from specplan.options.kinds import Background, CostKind
 
 @dataclass(frozen=True)
 class MeasuredLoads(Loads, Profiled, CostKind):
-    """Batch sizes, the context where one of several is meant, and the file."""
+    """The profile, the batch sizes and the context to use; see each option's help."""
 
     order = 6
     needs = ("profile_path", "batch")

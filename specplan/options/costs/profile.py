@@ -1,4 +1,4 @@
-"""The costs that a profile holds, of one sequence at a time."""
+"""The costs of one sequence in a profile."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from specplan.options.kinds import Background, CostKind
 
 @dataclass(frozen=True)
 class Profiled:
-    """The file, or from Python the profile itself; see the option's help."""
+    """The file of a profile; see the option's help."""
 
     profile_path: Any = option(
         "--profile",
@@ -25,7 +25,7 @@ class Profiled:
 
 @dataclass(frozen=True)
 class OfProfile(Profiled, CostKind):
-    """The file."""
+    """The profile with costs of one sequence."""
 
     order = 5
     needs = ("profile_path",)

@@ -1,4 +1,4 @@
-"""The ratio c of Theorem 8 (Leviathan et al. 2023): verification is free."""
+"""`--c`: the ratio c of Theorem 8 (Leviathan et al. 2023), with free verification."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from specplan.options.ranges import numbers
 
 @dataclass(frozen=True)
 class Ratios(CostKind):
-    """See the option's help."""
+    """One or several ratios c; see the option's help."""
 
     order = 1
     needs = ("c",)

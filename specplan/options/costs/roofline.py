@@ -1,4 +1,4 @@
-"""Costs on a GPU from the shapes of two models, for each batch size and context."""
+"""Costs on a GPU from two models' configurations, for each batch size and context."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NAME_THE_ENGINE = (
 
 @dataclass(frozen=True)
 class Roofline(Deployed, Loads, Runs, CostKind):
-    """Models, machine, loads, the engine, its runs, and what prices them."""
+    """Models, machine, loads, engine, runs and cost model; see each option's help."""
 
     order = 4
     needs = NEEDS
@@ -75,7 +75,7 @@ class Roofline(Deployed, Loads, Runs, CostKind):
     def _on_one(
         self, background: Background, batches: Sequence[int], contexts: Sequence[int]
     ) -> tuple[Pricing, ...]:
-        """Returns the pricings of one kind of GPU."""
+        """Returns the pricings on one kind of GPU, one for each batch size and context."""
         deployment = deployment_of(self)
         cells = len(batches) * len(contexts)
         if cells > MOST_CELLS:
@@ -92,7 +92,7 @@ class Roofline(Deployed, Loads, Runs, CostKind):
         return found
 
     def _in_doubt(self, deployment: Deployment, priced: tuple[Pricing, ...]) -> tuple[Pricing, ...]:
-        """Returns the pricings with what kernels, public measurements and the runs say."""
+        """Returns the pricings corrected by kernels, public measurements and runs."""
         from estimator.deployed_cost import deployed_cost
         from simulator.cost.machine import LoadPoint
 
@@ -135,7 +135,7 @@ def _fitted(posterior: Posterior, run: Run) -> float:
 
 
 def _misfits(posterior: Posterior) -> tuple[str, ...]:
-    """Returns a sentence for each run that the fit misses by more than its error."""
+    """Returns a warning for each run that the fit misses by more than its error."""
     return tuple(
         f"The fit does not believe the run of gamma {run.gamma}, batch {run.load.batch}: "
         f"{1e3 * run.seconds_per_token:.3g} ms a token were measured, {1e3 * fitted:.3g} ms fitted "
@@ -148,7 +148,7 @@ def _misfits(posterior: Posterior) -> tuple[str, ...]:
 
 
 def _beyond(posterior: Posterior) -> tuple[str, ...]:
-    """Returns which runs gain more than their tokens a block."""
+    """Returns warnings about runs with a speed-up above their tokens per block."""
     return tuple(
         f"The run at gamma {run.gamma}, batch {run.load.batch} gains more than its {run.length:g} "
         "tokens a block: is its length, or the run without drafts, of other traffic?"

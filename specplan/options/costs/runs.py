@@ -1,4 +1,4 @@
-"""Costs from runs: a step, and its split between a block and each drafted token."""
+"""Costs fitted to runs: times of a step, of a block and of each drafted token."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from specplan.options.runs import Runs
 
 @dataclass(frozen=True)
 class OfRuns(Loads, Runs, CostKind):
-    """The runs, and the batches that are wanted."""
+    """The runs and the batches to plan for; see each option's help."""
 
     order = 7
     needs = ("runs",)

@@ -1,4 +1,4 @@
-"""Times of both models' steps, and of target passes over several tokens."""
+"""`--target-ms`, `--draft-ms`, `--verify-ms`: times of steps and of target passes."""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from specplan.options.ranges import callback, duration
 
 @callback
 def verify_points(values: tuple[str, ...]) -> dict[int, float]:
-    """Returns milliseconds by tokens of N=MS, each N once."""
+    """Returns milliseconds by number of tokens from values N=MS, each N at most once."""
     points: dict[int, float] = {}
     for value in values:
         tokens, equals, milliseconds = value.partition("=")

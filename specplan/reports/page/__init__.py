@@ -1,1 +1,1 @@
-"""One self-contained page about measured drafts: what it says, and the template that says it."""
+"""The page of `specplan report`: its contents and its template."""

@@ -14,7 +14,7 @@ from specplan.reports.page.inputs import TrafficFile
 
 @dataclass(frozen=True, slots=True)
 class ChartPoint:
-    """One value; low and high bound it, None where nothing does."""
+    """One value with its interval; low and high are None if there is none."""
 
     x: float
     y: float
@@ -26,8 +26,8 @@ class ChartPoint:
 class Series:
     """Points of one colour.
 
-    colour: from 0; series of one draft share it.
-    mark: joined by a line, by a dashed one, or single dots.
+    colour: index from 0; all series of one draft have one colour.
+    mark: solid line, dashed line, or single dots.
     """
 
     name: str
@@ -38,9 +38,9 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A drawing with its title, which says what it shows, and a sentence on how to read it.
+    """A chart with its title and a sentence on how to read it.
 
-    diagonal: whether x = y is drawn, and both axes are alike.
+    diagonal: whether the line x = y is drawn and both axes have one scale.
     """
 
     key: str
@@ -57,7 +57,7 @@ def charts(
     validations: Sequence[Validated],
     traffic: Sequence[TrafficFile] = (),
 ) -> list[Chart]:
-    """Returns the charts that the data have points for, in the page's order."""
+    """Returns the charts with data, in the page's order."""
     made = [
         _speed_up(drafts), _acceptance(drafts), _along_texts(drafts), _costs(drafts),
         _predicted(validations), _traffic(traffic),
@@ -68,7 +68,7 @@ def charts(
 def _beside_iid(
     draft: DraftSection, colour: int, points: Sequence[ChartPoint], iid: Sequence[float]
 ) -> list[Series]:
-    """Returns a draft's points and, dashed, what independent acceptances would give there."""
+    """Returns a draft's points and, dashed, the values under i.i.d. acceptance."""
     dashed = (ChartPoint(point.x, value) for point, value in zip(points, iid, strict=True))
     return [
         Series(draft.name, colour, "line", tuple(points)),

@@ -1,4 +1,4 @@
-"""The files of a page (profiles, validations, tunings, traffic), recognized by their content."""
+"""The input files of a page (profiles, validations, tunings, traffic), recognised by content."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from reference.reading import read_json, read_whole
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """A request rate with speculation or without; times are None where it is overloaded."""
+    """A request rate with or without speculation; times are None if the server is overloaded."""
 
     rate: float
     speculation: bool
@@ -31,7 +31,7 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 class TrafficFile(msgspec.Struct, frozen=True):
-    """The answer of `specplan traffic` for one server, with the name of its file."""
+    """A result of `specplan traffic` for one server, with the name of its file."""
 
     prompt_tokens: float
     output_tokens: float
@@ -42,14 +42,14 @@ class TrafficFile(msgspec.Struct, frozen=True):
     name: str = ""
 
     def most(self, speculation: bool) -> float:
-        """Returns the largest number of requests a second that the server sustains."""
+        """Returns the capacity in requests per second, with or without speculation."""
         if speculation:
             return self.most_requests_per_second
         return self.most_requests_per_second_without
 
     @property
     def crossing(self) -> str:
-        """Where speculation ceases to pay, in a sentence."""
+        """A sentence with the rate above which speculation does not gain."""
         if self.break_even_rate is None:
             return "Speculation shortens requests at every rate."
         if self.break_even_rate == 0:
@@ -58,7 +58,7 @@ class TrafficFile(msgspec.Struct, frozen=True):
 
 
 def read_traffic(path: Path) -> TrafficFile | None:
-    """Returns what `specplan traffic -o` wrote; None where a file is not of it."""
+    """Returns a result of `specplan traffic -o`; None if the file is something else."""
     try:
         found = msgspec.json.decode(read_whole(path), type=TrafficFile)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -68,9 +68,9 @@ def read_traffic(path: Path) -> TrafficFile | None:
 
 @dataclass(frozen=True, slots=True)
 class Quickest:
-    """The best of several files at one rate: shortest time to a request's last token.
+    """The file with the shortest time to a request's last token at one request rate.
 
-    draft: name of the file; None: without speculation.
+    draft: name of the file; None if no speculation is fastest.
     """
 
     rate: float
@@ -80,7 +80,7 @@ class Quickest:
 
 
 def quickest(files: Sequence[TrafficFile]) -> list[Quickest]:
-    """Returns the best draft at each rate that all files share; empty for a single file."""
+    """Returns the best draft at each rate that all files have; empty for a single file."""
     rates = [{row.rate for row in file.rows} for file in files]
     common = sorted(set.intersection(*rates)) if len(files) > 1 else []
     found = [
@@ -99,7 +99,7 @@ def quickest(files: Sequence[TrafficFile]) -> list[Quickest]:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A profile and what the page calls it: its draft, and its file where drafts share a name."""
+    """A profile with its name on the page: its draft, and its file if drafts share a name."""
 
     name: str
     file: str
@@ -108,9 +108,9 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Profiles, at least one, validations, and what `traffic` and `tune` found, as given.
+    """The contents of all input files.
 
-    tunings: each with the name of its file.
+    tunings: pairs of a file's name and its tuning.
     """
 
     profiles: tuple[Named, ...]
@@ -125,7 +125,7 @@ def _is_tuning(path: Path) -> bool:
 
 
 def read_inputs(paths: Sequence[Path]) -> Inputs:
-    """Returns what the files hold; refuses other files, and files without a profile."""
+    """Returns the contents of the files; raises ValueError without a profile or for other files."""
     profiles: list[tuple[Path, Profile]] = []
     validations: list[Validated] = []
     traffic: list[TrafficFile] = []

@@ -1,4 +1,4 @@
-"""The page: one HTML file with its style, its script and its numbers inside."""
+"""The page of `specplan report`: one HTML file that contains its style, script and numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Where the time of blocks goes, per cent of their whole."""
+    """Shares of a block's time, in per cent."""
 
     name: str
     draft: float
@@ -32,7 +32,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """Results of one draft by category of prompt, all at one γ."""
+    """Results of one draft by category of prompts, all at one γ."""
 
     draft: str
     by: str
@@ -76,7 +76,7 @@ def page(inputs: Inputs, *, title: str) -> str:
 
 
 def page_json(inputs: Inputs) -> dict[str, Any]:
-    """Returns what the page says first, as JSON knows it: the answer, and the drafts by gain."""
+    """Returns the page's summary and its ranking of drafts as a JSON object."""
     drafts = ranked(inputs.profiles)
     said = answer(drafts)
     return {
@@ -104,12 +104,12 @@ def page_json(inputs: Inputs) -> dict[str, Any]:
 
 
 def _leveled(estimate: Alpha | Estimate | Improvement | None, level: float) -> Any:
-    """Returns a number with its interval and the level of that; None for None."""
+    """Returns a number with its interval and the interval's level; None for None."""
     return None if estimate is None else {**asdict(estimate), "confidence": level}
 
 
 def _start(draft: DraftSection) -> dict[str, object]:
-    """Returns where the explorer's sliders stand for a draft."""
+    """Returns the initial positions of the explorer's sliders for a draft."""
     return {
         "name": draft.name,
         "alpha": draft.profile.alpha.value,
@@ -120,7 +120,7 @@ def _start(draft: DraftSection) -> dict[str, object]:
 
 
 def _shares(drafts: Sequence[DraftSection], validations: Sequence[Validated]) -> list[Shares]:
-    """Returns the shares priced at each draft's best γ, then those measured in validations."""
+    """Returns predicted shares at each draft's best γ, then shares measured in validations."""
     parts = [
         (f"{draft.name}, γ = {max(draft.best.gamma, 1)}: priced", draft.best.seconds)
         for draft in drafts
