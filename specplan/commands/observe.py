@@ -1,4 +1,4 @@
-"""`specplan observe`: what a running deployment accepts, and the gamma it should run with."""
+"""`specplan observe`: the acceptance of a running deployment, and the gamma it should use."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _lengths(observation: Observation, row: Plan) -> RequestLengths | None:
 def _planned(
     observation: Observation, asking: ObserveArguments, run: Run | None = None
 ) -> Plan | None:
-    """Returns the plan of an observation, from its own run if it was timed; None without a cost."""
+    """Returns the plan of an observation, from its run if it has times; None without a cost."""
     from simulator.choice.grid import PlanRequest, plans
 
     price = asking.price(run)
@@ -148,7 +148,7 @@ def _basis(row: Plan, reading: Observed) -> Basis:
 
 
 def _timed(observation: Observation) -> Run | None:
-    """Returns what was observed as a run; None without a time, or with an impossible one."""
+    """Returns an observation as a run; None without a time, or with an impossible time."""
     from engines.observing.profiles import observed_run
 
     try:
@@ -159,7 +159,7 @@ def _timed(observation: Observation) -> Run | None:
 
 
 def _observed(reading: Observed) -> Observation:
-    """Returns what was counted: in an interval, since an earlier scrape, or in all."""
+    """Returns the counts of an interval, since an earlier reading, or since the server's start."""
     from engines.sources import between, observe, readings
 
     if reading.interval is not None:
@@ -177,7 +177,7 @@ def _observed(reading: Observed) -> Observation:
 def _intervals(
     reading: Sources, seconds: float
 ) -> Iterator[tuple[tuple[Observation, ...], tuple[Observation, ...]]]:
-    """Gives what each source, a live server, counted before and after each interval, for ever."""
+    """Yields each live server's counts before and after each interval, without end."""
     from engines.sources import is_live, readings, total
 
     saved = [source for source in reading.sources if not is_live(source)]
@@ -215,7 +215,7 @@ def _follow(reading: Followed, asking: ObserveArguments) -> None:
 
 
 def _written(observation: Observation, reading: Observed, asking: ObserveArguments) -> str:
-    """Writes the profile, and returns how to plan with it."""
+    """Writes the profile, and returns a sentence on how to plan with it."""
     from engines.observing.profiles import observed_profile
     from estimator.profiles.profile_file import write_profile
     from simulator.cost.curves import CostModel

@@ -1,4 +1,4 @@
-"""Acceptances and costs as Python states them: the records that the command's options fill."""
+"""Acceptances and costs stated from Python: they make the records that the options fill."""
 
 # ruff: noqa: N802 - named like the classes that they stand for
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class ObservedCounts(AcceptanceKind):
-    """The acceptance that a server's counts give, with further counts of the same draft."""
+    """Acceptance from a server's counts and from further runs of its draft."""
 
     def __init__(self, seen: Observation, others: Sequence[Accepted]) -> None:
         self._seen, self._others = seen, others
@@ -49,11 +49,7 @@ class ObservedCounts(AcceptanceKind):
 
 
 def require_ranges(*records: Any) -> None:
-    """Refuses values outside the choices and ranges that the command's options state.
-
-    Raises:
-      click.UsageError: with the option's name.
-    """
+    """Raises click.UsageError, with the option's name, if a value is outside its option's range."""
     for record in records:
         for each in fields(record):
             kind, value = each.metadata.get("settings", {}).get("type"), getattr(record, each.name)
@@ -67,7 +63,7 @@ def require_ranges(*records: Any) -> None:
 
 
 def Iid(alpha: float) -> Alphas:
-    """Returns an acceptance rate alpha in [0, 1], independent and equal at every position."""
+    """Returns an acceptance rate alpha in [0, 1] for independent, equal positions."""
     return Alphas(alpha=(alpha,))
 
 
@@ -75,35 +71,35 @@ def ByPosition(rates: Sequence[float], *, conditional: bool = False) -> Position
     """Returns acceptance rates of positions 1, 2, ..., as servers print them.
 
     Args:
-      rates: each in [0, 1], counting all drafts, so none is above the one before it.
-      conditional: whether they count only the drafts whose earlier positions were accepted.
+      rates: one for each position. Shares of all drafts, so they must not rise.
+      conditional: whether rates are shares of the drafts with all earlier positions accepted.
     """
     return Positions(by_position=tuple(rates), conditional=conditional)
 
 
 def AcceptedFraction(fraction: float, gamma: int, *, drafted: float | None = None) -> _Fraction:
-    """Returns accepted over drafted tokens at one gamma, which servers call acceptance rate.
+    """Returns an acceptance from accepted over drafted tokens at one gamma.
 
     Args:
-      fraction: in [0, 1].
-      gamma: drafted tokens per block that it was counted at, at least 1.
+      fraction: accepted over drafted tokens, in [0, 1]; servers call it acceptance rate.
+      gamma: drafted tokens per block at which it was counted, at least 1.
       drafted: number of drafted tokens that were counted; None: unknown.
     """
     return _Fraction(accepted_fraction=(fraction, drafted), at_gamma=gamma)
 
 
 def BlockEfficiency(tokens_per_call: float, gamma: int) -> _Efficiency:
-    """Returns tokens per target call at one gamma, which servers call mean acceptance length."""
+    """Returns an acceptance from tokens per target call (mean acceptance length) at one gamma."""
     return _Efficiency(block_efficiency=tokens_per_call, at_gamma=gamma)
 
 
 def Typical(name: str) -> Published:
-    """Returns accepted lengths that others published, by the name that `--typical list` prints."""
+    """Returns published accepted lengths, by a name that `specplan plan --typical list` prints."""
     return Published(typical=name)
 
 
 def Recorded(profile: str | Path | Profile) -> ProfileAcceptance:
-    """Returns the acceptance, and the cost, of a profile: its file, or what `measure` returned."""
+    """Returns the acceptance and the cost in a profile that `specplan measure` wrote."""
     return ProfileAcceptance(profile_path=Path(profile) if isinstance(profile, str) else profile)
 
 
@@ -123,7 +119,7 @@ def Run(
       gamma: drafted tokens per block; 0: without speculation.
       tpot: milliseconds between two tokens of one sequence.
       length: tokens per block, the target's own included (mean acceptance length).
-      rates: acceptance by position, counting all drafts, in place of length.
+      rates: acceptance by position as shares of all drafts, in place of length.
       batch: sequences decoded together.
       context: tokens in each sequence's cache; None: 1024.
       error: standard deviation of tpot in per cent; None: 2.
@@ -144,11 +140,11 @@ def Run(
 
 
 def Runs(runs: Sequence[_Run], *, batch: int | None = None) -> OfRuns:
-    """Returns the cost of blocks, and their accepted lengths, by measurements of one server.
+    """Returns the cost of blocks and their accepted lengths from runs of one server.
 
     Args:
-      runs: with and without speculation.
-      batch: the batch to plan for, where runs have several; None: their own.
+      runs: runs with and without speculation.
+      batch: the batch to plan for, if runs have several; None: the runs' batches.
 
     Raises:
       ValueError: if runs contradict each other beyond their noise.
@@ -173,16 +169,16 @@ def Times(
     verify_ms: Mapping[int, float] | None = None,
     overhead_ms: float = 0.0,
 ) -> _Times:
-    """Returns the cost of blocks by times in milliseconds.
+    """Returns the cost of blocks from times in milliseconds.
 
     Args:
-      target_ms: a target step, above 0.
-      draft_ms: a draft step.
-      verify_ms: target passes over several tokens, by their number; None: target_ms for any number.
-      overhead_ms: everything else in a block.
+      target_ms: time of a target step, above 0.
+      draft_ms: time of a draft step.
+      verify_ms: times of target passes by number of tokens; None: always target_ms.
+      overhead_ms: remaining time of a block.
 
     Raises:
-      ValueError: if a number of tokens or a time cannot be.
+      ValueError: if a number of tokens or a time is out of range.
     """
     points = tuple(f"{tokens}={ms}" for tokens, ms in (verify_ms or {}).items())
     try:
@@ -207,7 +203,7 @@ def Roofline(
     tp: int = 1,
     dtype: str | None = None,
 ) -> _Roofline:
-    """Returns the cost of blocks on a GPU, by its roofline and public measurements.
+    """Returns the cost of blocks on a GPU, from its roofline and public measurements.
 
     Args:
       target_config, draft_config: config.json of both models, or their folders.
@@ -216,7 +212,7 @@ def Roofline(
       batch: sequences decoded together.
       context: tokens in each sequence's cache; None: 1024.
       tp: GPUs that share each layer.
-      dtype: number format of the weights; None: each configuration's own.
+      dtype: number format of the weights; None: the format in each configuration.
     """
     return _Roofline(
         target_config=Path(target_config),

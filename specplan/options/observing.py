@@ -37,7 +37,7 @@ _ADDRESS = re.compile(r"[\w.-]+:\d+(/.*)?")
 def addresses(
     _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Returns sources, HOST:PORT as a URL where no file has that name; their callback."""
+    """Returns the sources, with HOST:PORT turned into a URL unless a file has that name."""
     if values.count("-") > 1:
         raise click.BadParameter("- (stdin) must be given once, got 2")
     return tuple(
@@ -48,7 +48,7 @@ def addresses(
 
 @dataclass(frozen=True)
 class Sources(DraftNamed):
-    """Sources that are read; see each option's help."""
+    """Metrics pages, logs and other files to read counts from; see each option's help."""
 
     sources: tuple[str, ...] = ()
     gamma: int | None = option(
@@ -75,7 +75,7 @@ class Sources(DraftNamed):
 
 @dataclass(frozen=True)
 class Followed(Sources):
-    """Sources that are read repeatedly."""
+    """Sources that are read at every interval."""
 
     follow: bool = option(
         "--follow", is_flag=True, default=False, help="Print a line every --interval until Ctrl-C."
@@ -84,7 +84,7 @@ class Followed(Sources):
 
 @dataclass(frozen=True)
 class Observed(Sources, Shown):
-    """Sources that are read once, and where the answer goes; see each option's help."""
+    """Sources that are read once, and the form of the answer; see each option's help."""
 
     since: tuple[str, ...] = option(
         "--since",
@@ -120,10 +120,10 @@ class Observed(Sources, Shown):
 class ObserveArguments:
     """A request to `specplan observe`.
 
-    reading: the sources; Observed, where the answer is one.
+    reading: the sources; an Observed if there is one answer.
     max_gamma: the largest γ to plan.
-    background: for the costs.
-    costs: prices of blocks; None: by the sources' own times, where they have any.
+    background: inputs that costs share.
+    costs: cost of blocks; None: from the sources' times, if they have any.
     """
 
     reading: Followed | Observed
@@ -137,10 +137,10 @@ class ObserveArguments:
         return (self.costs.runs or ()) if isinstance(self.costs, Runs) else ()
 
     def price(self, run: Run | None = None) -> Pricing | None:
-        """Returns the one cost of blocks; None where nothing is known of it.
+        """Returns the cost of blocks; None if it is not known.
 
         Args:
-          run: the observation as a run; it joins the runs that a user states.
+          run: the observation as a run, which joins the runs that a user states.
         """
         if self.costs is None:
             if run is None:
@@ -166,7 +166,7 @@ class ObserveArguments:
 
 
 def asked(ctx: click.Context) -> ObserveArguments:
-    """Returns what the options of the command ask."""
+    """Returns the request that the command's options state."""
     follows = ctx.params["follow"]
     records: list[type] = [Followed if follows else Observed, Longest, Profiled]
     costing = None
@@ -186,7 +186,7 @@ def asked(ctx: click.Context) -> ObserveArguments:
 
 
 def require_planned(ctx: click.Context, *, planned: bool) -> None:
-    """Raises a click.UsageError if --max-gamma or --export is given where nothing is planned."""
+    """Raises click.UsageError if --max-gamma or --export is given but nothing is planned."""
     for name, flag in (("max_gamma", "--max-gamma"), ("server", "--export")):
         if not planned and is_stated(ctx, name):
             raise click.UsageError(f"{flag} needs a cost, such as --c: nothing is planned")

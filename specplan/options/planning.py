@@ -1,4 +1,4 @@
-"""Arguments of `specplan plan`: acceptances, costs, the choice of γ, where the answer goes."""
+"""Arguments of `specplan plan`: acceptances, costs, the choice of γ, and the answer's form."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ COARSE = "Not all batch sizes are shown: between two that advise one K, all advi
 
 @dataclass(frozen=True)
 class Longest:
-    """How far to plan; see the option's help."""
+    """The largest γ to plan; see the option's help."""
 
     max_gamma: int = option(
         "--max-gamma",
@@ -56,7 +56,7 @@ class Longest:
 
 @dataclass(frozen=True)
 class Choice(DraftNamed, Longest):
-    """Candidates and criteria of the choice; see each option's help."""
+    """Candidates and criteria of the choice of γ; see each option's help."""
 
     c_hat: float | None = option(
         "--c-hat",
@@ -92,7 +92,7 @@ class Shown(Printed):
 
 @dataclass(frozen=True)
 class Given(Shown, Written):
-    """Where the answer goes and in which form; see each option's help."""
+    """The file and the form of an answer; see each option's help."""
 
     output: Path | None = option(
         "-o",
@@ -105,7 +105,7 @@ class Given(Shown, Written):
 
 @dataclass(frozen=True)
 class Answer(Given):
-    """The same, or what sets it in a server; see the option's help."""
+    """The file and the form of an answer, and the server to print flags for."""
 
     server: str | None = option(
         "--export",
@@ -118,9 +118,9 @@ class Answer(Given):
 class PlanArguments:
     """Arguments of `specplan plan`, and the form of its answer.
 
-    thresholds: the texts at thresholds of a stopping rule; None: drafts have a fixed length.
-    other: the same plan with the drafts that the profile also has; None: it has no others.
-    ranked: the texts to verify by rank; None: what is drafted is verified.
+    thresholds: texts replayed at thresholds of a stopping rule; None: drafts have a fixed length.
+    other: the plan with the profile's other way of drafting; None if it has only one.
+    ranked: texts to verify by rank; None: all drafted tokens are verified.
     """
 
     request: PlanRequest
@@ -131,7 +131,7 @@ class PlanArguments:
     ranked: RankedTexts | None = None
 
     def planned(self) -> tuple[tuple[Plan, ...], Basis]:
-        """Returns the plans, and their basis with the plan of the profile's other drafts."""
+        """Returns the plans, and their basis with the profile's other way of drafting."""
         from simulator.choice.grid import plans
 
         rows = plans(self.request)
@@ -141,7 +141,7 @@ class PlanArguments:
 
 
 def asked(ctx: click.Context) -> PlanArguments:
-    """Returns what the options of a command ask."""
+    """Returns the arguments that the command's options state."""
     accepting = chosen(acceptance_kinds(), ctx, shared=("runs",), what="acceptance")
     costing = chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
     return requested(
@@ -158,7 +158,7 @@ def requested(
     stopping: StoppingOptions,
     graphs: Graphs,
 ) -> PlanArguments:
-    """Returns what the filled records of options ask, for the command and for Python.
+    """Returns the arguments from filled records of options, for the command and for Python.
 
     Raises:
       click.UsageError: if options do not fit together.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Batching:
-    """How requests are batched; see each option's help."""
+    """How the server batches requests; see each option's help."""
 
     slots: int = option(
         "--slots", type=int, default=256, metavar="N", help="Most sequences decoded together."
@@ -80,7 +80,7 @@ class Batching:
 
 @callback
 def latency_targets(value: str) -> dict[str, float]:
-    """Returns milliseconds by name of ttft=MS,tpot=MS."""
+    """Returns milliseconds by name from ttft=MS,tpot=MS."""
     found: dict[str, float] = {}
     for part in value.split(","):
         name, _, text = part.partition("=")
@@ -156,7 +156,7 @@ class Simulation:
 
 @dataclass(frozen=True)
 class TrafficAnswer(Given):
-    """Where the answer goes; see each option's help."""
+    """The file, the form and the figure of the answer; see each option's help."""
 
     figure: Path | None = option(
         "--figure",
@@ -220,7 +220,7 @@ def _longest(priced: Sequence[Pricing], batching: Batching) -> int:
 
 
 def _prompts(price: Pricing, demand: Demand, batching: Batching) -> tuple[Prompts, Prompts]:
-    """Returns times of prompts, with the draft and without."""
+    """Returns the times to read prompts, with the draft and without."""
     from simulator.traffic.server import Prompts
 
     chunk = batching.chunk_tokens or None
@@ -238,7 +238,7 @@ def _prompts(price: Pricing, demand: Demand, batching: Batching) -> tuple[Prompt
 
 
 def _cache_tokens(priced: Sequence[Pricing]) -> float | None:
-    """Returns how many tokens fit into the GPU's memory after the weights; None: not known."""
+    """Returns how many tokens fit in the GPU's memory after the weights; None if not known."""
     first, last = priced[0].load, priced[-1].load
     if first is None or last is None or first is last or first.memory_gb is None:
         return None

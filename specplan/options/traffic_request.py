@@ -73,7 +73,7 @@ def requested(
     file: Profiled,
     graphs: Graphs,
 ) -> TrafficArguments:
-    """Returns the request of filled records of options, for the command and for Python.
+    """Returns the request from filled records of options, for the command and for Python.
 
     Raises:
       click.UsageError: if options are missing, or do not fit together.
@@ -144,7 +144,7 @@ def _demand(load: Arrivals, trace: Requests | None) -> Demand:
 
 
 def _burst(load: Arrivals, demand: Demand, trace: Requests | None) -> Requests:
-    """Returns requests that all come at once, of the mean lengths or of a trace's first ones."""
+    """Returns requests that arrive together, of mean lengths or from the start of a trace."""
     import numpy as np
 
     from simulator.numerics.arguments import integer
@@ -174,7 +174,7 @@ def _targets(slo: dict[str, float] | None) -> LatencyTargets | None:
 def _arrivals(
     simulation: Simulation, demand: Demand, trace: Requests | None
 ) -> Callable[[float], Requests] | None:
-    """Returns a function from a rate to requests: the trace's own, or Poisson arrivals."""
+    """Returns a function that maps a rate to requests: the trace's, or Poisson arrivals."""
     if not simulation.simulate:
         for name, value in (("--requests", simulation.requests), ("--seed", simulation.seed)):
             if value is not None:
@@ -192,7 +192,7 @@ def _arrivals(
 def _priced(
     stated: CostKind, background: Background, demand: Demand, batching: Batching
 ) -> tuple[Pricing, ...]:
-    """Returns the costs of steps by ascending batch, at the context that requests have."""
+    """Returns the costs of steps by ascending batch, at the requests' context."""
     known = background.profile
     if isinstance(stated, OfProfile) and known is not None and known.load:
         stated = MeasuredLoads(batch=tuple(sorted({each.batch for each in known.load})))
@@ -213,9 +213,9 @@ def _priced(
 
 
 def _spread(known: Profile) -> float:
-    """Returns the standard deviation of a profile's α between prompts, by leaving each out.
+    """Returns the standard deviation of a profile's α between prompts, by the jackknife.
 
-    A prompt's own α is n α less n - 1 times the α of the others (pseudo-values, Tukey 1958).
+    The α of one prompt is n α - (n - 1) times the α of the others (pseudo-values, Tukey 1958).
     """
     from math import sqrt
     from statistics import stdev

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def validation_data(found: EngineValidation) -> dict[str, Any]:
-    """Returns rows, steps and summary as JSON knows them."""
+    """Returns rows, steps and summary as a JSON object."""
     from estimator.validation.file import ENGINE, validation_json
 
     steps = [
@@ -39,7 +39,7 @@ def validation_data(found: EngineValidation) -> dict[str, Any]:
 
 
 def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
-    """Returns a table for each temperature and concurrency, what steps cost, and the audit."""
+    """Returns a table for each temperature and concurrency, step times, and the check of counts."""
     first, (mean, most, time_mean, time_most, precision) = found.rows[0], found.summary.values()
     drawn = first.draft_temperature is None or first.draft_temperature >= first.temperature
     drafts = f" (its drafts: {'drawn' if drawn else 'argmax'})" if first.temperature > 0 else ""
@@ -98,7 +98,7 @@ _HIDDEN = (
 
 
 def _step_line(case: Case, steps: Steps) -> str:
-    """Returns what steps cost at one temperature and concurrency."""
+    """Returns the step times at one temperature and concurrency."""
     priced = ", ".join(f"{gamma}: {1e3 * seconds:.2f}" for gamma, seconds in steps.seconds.items())
     form = "a line"
     if steps.line_error is not None:
@@ -161,7 +161,7 @@ _MORE_COLUMNS: list[Column[EngineRow]] = [
 
 
 def measurement_notes(request: MeasureEngine, line_error: float | None) -> str:
-    """Returns where acceptance and prices of a profile come from; line_error: see `Steps`."""
+    """Returns the sources of a profile's acceptance and prices; line_error: see `Steps`."""
     if request.counted:
         where = (
             f"Acceptance is what the engine counted itself at gamma {request.priced_gammas[-1]}, "

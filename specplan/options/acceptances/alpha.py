@@ -1,4 +1,4 @@
-"""The acceptance rate alpha itself, the same at every position."""
+"""`--alpha`: one acceptance rate for all positions."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from specplan.options.ranges import shares
 
 @dataclass(frozen=True)
 class Alphas(AcceptanceKind):
-    """See the option's help."""
+    """One or several acceptance rates alpha; see the option's help."""
 
     order = 1
     needs = ("alpha",)

@@ -1,4 +1,4 @@
-"""The acceptance of a profile: its traces, replayed."""
+"""The acceptance of a profile, from replaying its traces."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class ProfileAcceptance(Profiled, AcceptanceKind):
 
 
 def _sampling(stated: ProfileAcceptance, background: Background) -> DraftSampling:
-    """Returns what the user says, else what the server does, else the profile's own."""
+    """Returns how drafts are made: as the user states, else the server, else the profile."""
     profile, server = background.profile, background.server
     assert profile is not None
     if stated.draft_sampling is not None:
@@ -122,7 +122,7 @@ def _sampling(stated: ProfileAcceptance, background: Background) -> DraftSamplin
 
 
 def _verification(stated: ProfileAcceptance, background: Background) -> Verification:
-    """Returns what the user says, else the profile's where the server can do so."""
+    """Returns how drafts are verified: as the user states, else the profile if the server can."""
     profile, server = background.profile, background.server
     assert profile is not None
     able = server is None or (server.exports is not None and server.exports.judges_blocks)

@@ -1,4 +1,4 @@
-"""A page's ranking of drafts, and the answer that it makes."""
+"""The page's ranking of drafts, and its answer."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,17 +27,17 @@ class DraftSection(Named):
 
     @property
     def level(self) -> float:
-        """The level of the intervals of speed-ups."""
+        """The confidence level of the speed-ups' intervals."""
         return self.profile.alpha.level if self.profile.left_out is None else CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """The page's first words.
+    """The summary at the top of the page.
 
-    headline: which draft, which γ, what gain.
-    sure: sentences on how far to trust it.
-    flags: by server, what sets it there; empty where there is nothing to set.
+    headline: the best draft, its γ and its gain.
+    sure: sentences on how certain the gain is.
+    flags: pairs of a server and the flags that set the draft and γ; empty if there are none.
     """
 
     headline: str
@@ -46,7 +46,7 @@ class PageAnswer:
 
 
 def ranked(profiles: Sequence[Named]) -> list[DraftSection]:
-    """Returns the drafts by their gain, the largest first; those without costs last."""
+    """Returns the drafts by gain, the largest first; drafts without costs come last."""
     drafts = [
         DraftSection(each.name, each.file, profile, best_of(profile))
         for each in profiles
@@ -60,7 +60,7 @@ def _gain(draft: DraftSection) -> float:
 
 
 def answer(drafts: Sequence[DraftSection]) -> PageAnswer:
-    """Returns what to do with ranked drafts, how sure that is, and how to do it."""
+    """Returns the summary of ranked drafts: the advice, its certainty, and the flags."""
     first, best, alpha = drafts[0], drafts[0].best, drafts[0].profile.alpha
     if best is None:
         return PageAnswer(
@@ -113,7 +113,7 @@ def _sure(drafts: Sequence[DraftSection], best: BestGamma, counted: str) -> list
 
 
 def _flags(profile: Profile, gamma: int) -> tuple[tuple[str, str], ...]:
-    """Returns what sets the draft and gamma, by each server that can load it."""
+    """Returns the flags that set the draft and gamma, for each server that can load the draft."""
     drafter, sampling = profile.setup.draft, profile.draft_sampling
     draft, found = Drafted(drafter), []
     for server in exported_to():
