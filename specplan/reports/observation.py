@@ -31,10 +31,9 @@ SINCE = {
 def observation_json(
     observation: Observation, *, seconds: float | None, lengths: RequestLengths | None = None
 ) -> dict[str, Any]:
-    """Returns an observation with drafts as JSON knows it.
+    """Returns an observation with drafts as a JSON object.
 
-    seconds: duration of the counting; None: since the counters started.
-    lengths: draft lengths of requests, where they were planned.
+    seconds: duration of the counting; None: since the server's counters started.
     """
     return {
         "source": {
@@ -129,7 +128,7 @@ def _gamma(observation: Observation) -> str:
 
 
 def _drafts_notes(observation: Observation) -> list[str]:
-    """Returns that drafts ended early, and that their number is not known, where so."""
+    """Returns a note if drafts ended early, and a note if their number is not known."""
     mean, gamma, drafted = observation.drafted_per_block, observation.gamma, observation.drafted
     if observation.calls_error > 0:
         least, length = -(-drafted // gamma), 1 + observation.accepted_fraction
@@ -145,7 +144,7 @@ def _drafts_notes(observation: Observation) -> list[str]:
 
 
 def as_observed(flags: str, observation: Observation, *, server: str) -> str:
-    """Returns exported flags by the names of the observed build, with what they change there."""
+    """Returns exported flags with the observed build's names, and what they change there."""
     exports = exports_of(server)
     if observation.kind != server:
         return flags
@@ -158,13 +157,13 @@ def as_observed(flags: str, observation: Observation, *, server: str) -> str:
 
 
 def _draft_milliseconds(observation: Observation) -> float | None:
-    """Returns the milliseconds of a block's draft; None: not reported."""
+    """Returns the milliseconds per block for drafting; None if not reported."""
     seconds = observation.draft_seconds
     return None if seconds is None else 1e3 * seconds / observation.drafts
 
 
 def run_text(run: Run, observation: Observation) -> str:
-    """Returns how to plan from an observed run and others."""
+    """Returns how to plan from an observed run and further runs."""
     gamma = "G" if observation.stated_gamma is None else str(run.gamma)
     batch = "" if run.load.batch == 1 else f",batch={run.load.batch}"
     rates = "/".join(f"{rate:.4g}" for rate in run.rates)
@@ -176,7 +175,7 @@ def run_text(run: Run, observation: Observation) -> str:
 
 
 def observation_line(observation: Observation, *, clock: str) -> str:
-    """Returns an interval in one line."""
+    """Returns the counts of an interval in one line."""
     rates = " ".join(f"{rate.value:.3f}" for rate in observation.unconditional)
     by_position = f"  by position {rates}" if rates else ""
     return (
