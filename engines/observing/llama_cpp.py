@@ -10,6 +10,7 @@ from engines.observing.pages import observed_page
 from engines.observing.requests import of_one_request
 from engines.observing.timing import Timed, added, number, timed_page
 from simulator.acceptance.accepted import unknown_calls
+from simulator.cost.pricing import named_share
 
 TURNS_ON = "a draft model (--model-draft, with --spec-type draft-simple)"
 
@@ -96,6 +97,7 @@ _ANSWER = re.compile(
     r"(?:, mean (?:acceptance length|len) =\s*(?P<length>[\d.]+))?"
     r"(?:, acceptance rate per position = \((?P<rates>[\d., ]*)\))?"
 )
+_LOADED = re.compile(r"loading (draft )?model '([^']+)'")
 _BUILD = re.compile(r"\bbuild: (\d+) \(")
 _OLD = (
     "A build before mid May 2026 wrote this log: its drafts end below --draft-p-min, 0.75 by "
@@ -119,7 +121,10 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
     total: Observation | None = None
     answered, tokens, old = None, 0, False
     build: re.Match[str] | None = None
+    loaded: dict[bool, str] = {}
     for block in blocks:
+        if "loading " in block:
+            loaded |= {each[1] is not None: each[2] for each in _LOADED.finditer(block)}
         build = build or _BUILD.search(block)
         last |= {found["way"]: found for found in LINE.finditer(block)}
         answers = _timed_answers(block)
@@ -154,7 +159,10 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
         )
     version = None if build is None else f"b{build[1]}"
     notes = (_OLD,) if old else ()
-    return replace(total, timed=timed, version=version, notes=notes, former_flags=old)
+    share = named_share(loaded.get(False), loaded.get(True))
+    return replace(
+        total, timed=timed, version=version, notes=notes, former_flags=old, draft_share=share
+    )
 
 
 def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation:

@@ -48,6 +48,7 @@ class Observation(Counts):
     notes: sentences for the reader of the source.
     former_flags: whether the server is of a version with former names of flags (`Exports.former`).
     rejected: blocks with a rejected token, where steps were listed one by one.
+    draft_share: weights of the draft over the target's, by names in a log; None: not known.
     requests: the same counts by request; empty: not known.
     """
 
@@ -63,6 +64,7 @@ class Observation(Counts):
     notes: tuple[str, ...] = ()
     former_flags: bool = False
     rejected: int | None = None
+    draft_share: float | None = None
     requests: tuple[RequestCounts, ...] = ()
 
     def __post_init__(self) -> None:
@@ -99,6 +101,7 @@ class Observation(Counts):
         return replace(
             super().__add__(other),
             model=self.model if self.model == other.model else None,
+            draft_share=self.draft_share if self.draft_share == other.draft_share else None,
             version=self.version if self.version == other.version else None,
             began=None,
             timed=added(self.timed, other.timed),
@@ -158,12 +161,10 @@ class Observation(Counts):
 
     @property
     def alpha_iid(self) -> RateInterval:
-        """The α that i.i.d. acceptances would have, with its interval.
+        """The α that i.i.d. acceptances would have, with its interval (engines.observing.alphas).
 
-        By position known, of largest likelihood: accepted / (accepted + rejected blocks). Else
-        from accepted over drafted tokens at γ. Where blocks were cut short it is a bound from
-        below, and the interval reaches up as far as they allow; where rejections are known it is
-        not.
+        Where blocks were cut short and rejections are not known it is a bound from below, and the
+        interval reaches up as far as such blocks allow.
         """
         if self.rejected is not None:
             return rate_interval(self.accepted, self.accepted + self.rejected)

@@ -97,4 +97,5 @@ def observed_run(observation: Observation, *, context: int) -> Run | None:
         counted.rates,
         counted.drafts,
         observation.model,
+        observation.draft_share,
     )

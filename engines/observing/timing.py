@@ -70,11 +70,7 @@ def timed_bench(result: Mapping[str, Any]) -> Timed | None:
 
 
 def number(printed: Mapping[str, Any], name: str) -> float:
-    """Returns a number of a JSON object; 0 where it is null or missing.
-
-    Raises:
-      ValueError: if it is no number, or below 0.
-    """
+    """Returns a number of a JSON object, at least 0; 0 where it is null or missing."""
     found = printed.get(name)
     if found is None:
         return 0.0

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from engines.observing.observation import Observation, whole_number
 from engines.observing.pages import observed_page
 from engines.observing.timing import Timed, timed_bench, timed_page
+from simulator.cost.pricing import named_share
 
 TURNS_ON = "--speculative-config"
 MARK = "SpecDecoding metrics:"
@@ -22,6 +23,12 @@ LINE = re.compile(
 _WAITED = ("inter_token_latency_seconds_sum", "time_per_output_token_seconds_sum")
 _EMITTED, _FIRST = "generation_tokens", "time_to_first_token_seconds_count"
 VERSION = re.compile(r"\bvLLM API server version (\S+)|\bLLM engine \(v?(\d[^)\s]*)\)")
+
+# Both models, in the line that starts the engine; a head is no draft_model.
+_PAIR = re.compile(
+    r"config: model='([^']+)', speculative_config=SpeculativeConfig\("
+    r"(?:method='draft_model', model|draft_model)='([^']+)'"
+)
 
 
 def read_page(page: str, gamma: int | None) -> Observation:
@@ -57,11 +64,13 @@ def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
       blocks: the log in blocks of whole lines.
     """
     version: re.Match[str] | None = None
+    pair: re.Match[str] | None = None
     before = 0
     # Drafts, drafted tokens, accepted ones, and those by position.
     total: NDArray[np.int64] | None = None
     for block in blocks:
         version = version or VERSION.search(block)
+        pair = pair or (_PAIR.search(block) if total is None else None)
         found = LINE.findall(block)
         if block.count(MARK) != len(found):
             raise _unread(block, before)
@@ -85,6 +94,7 @@ def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
         drafted=drafted,
         accepted=accepted,
         by_position=tuple(hits),
+        draft_share=None if pair is None else named_share(pair[1], pair[2]),
     )
 
 

@@ -32,12 +32,7 @@ def architecture(config: Mapping[str, Any]) -> str:
 
 
 def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
-    """Returns the configuration of the causal language model; of several parts, the text part.
-
-    Raises:
-      ValueError: if the file names no architecture, if transformers does not know it, if it is no
-        causal language model, or if transformers refuses it.
-    """
+    """Returns the configuration of the causal language model; of several parts, the text part."""
     from transformers import CONFIG_MAPPING
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
 
@@ -110,7 +105,7 @@ def meta_pass(model: PreTrainedModel) -> tuple[Any, Mapping[str, int]]:
         except Exception as error:
             failed.append(error)
     else:
-        why = " ".join(str(failed[0]).split())[:120]
+        why = _one_line(failed[0])
         raise ValueError(f"the cache of {name} cannot be counted without weights: {why}")
     cache = getattr(output, "past_key_values", None)
     if cache is None:

@@ -37,30 +37,26 @@ def storage(
     Args:
       dtype: a name in FORMATS for the weights, which overrides the configuration.
       activations: format of activations; None: 16 bits, or the configuration's.
-
-    Raises:
-      ValueError: if a format is unknown, if the configuration names none, or if its quantisation
-        method is not supported.
     """
     if dtype in _PLAIN:
         plain = find_format(dtype)
-        return Storage(plain, plain, _activations(activations, dtype))
+        return Storage(plain, plain, dtype if activations is None else activations)
     if dtype is not None:
         plain = FORMATS[_named(config) or "bfloat16"]
-        return Storage(plain, find_format(dtype), _activations(activations, plain.name))
+        return Storage(
+            plain, find_format(dtype), plain.name if activations is None else activations
+        )
     named = _named(config)
     quantisation = _quantisation(config)
     if named is None and not quantisation:
         raise ValueError("config.json has no torch_dtype (nor dtype): name the number format")
     plain = FORMATS[named or "bfloat16"]
     if not quantisation:
-        return Storage(plain, plain, _activations(activations, plain.name))
+        return Storage(plain, plain, plain.name if activations is None else activations)
     stored, computed, kept = _quantised(quantisation, plain.name)
-    return Storage(plain, stored, _activations(activations, computed), tuple(map(_pattern, kept)))
-
-
-def _activations(requested: str | None, default: str) -> str:
-    return default if requested is None else requested
+    return Storage(
+        plain, stored, computed if activations is None else activations, tuple(map(_pattern, kept))
+    )
 
 
 def _named(config: Mapping[str, Any]) -> str | None:

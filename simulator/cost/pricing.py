@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +17,28 @@ if TYPE_CHECKING:
 
 # Tokens in each sequence's cache, where nobody states them.
 DEFAULT_CONTEXT = 1024
+_SIZE = re.compile(r"(?<![\w.])(A)?(\d+(?:\.\d+)?)([BM])(?![A-Za-z0-9])", re.IGNORECASE)
+# A head's name has its target's size.
+_HEAD = re.compile(r"eagle|mtp|medusa|dflash|dspark|hydra|speculator", re.IGNORECASE)
+
+
+def named_size(name: str | None) -> float | None:
+    """Returns the weights that a token takes, by a model's name; None: the name has no size.
+
+    The size of "Qwen3-30B-A3B" is the active 3B.
+    """
+    parts = (name or "").rstrip("/").replace("\\", "/").split("/")
+    base = next((each for each in parts if each.startswith("models--")), parts[-1])
+    sizes = sorted(_SIZE.finditer(base.replace("_", "-")), key=lambda found: not found[1])
+    if not sizes or _HEAD.search(base):
+        return None
+    return float(sizes[0][2]) * (1e9 if sizes[0][3] in "Bb" else 1e6)
+
+
+def named_share(target: str | None, draft: str | None) -> float | None:
+    """Returns a draft's share of its target's weights by their names; None: not known."""
+    small, large = named_size(draft), named_size(target)
+    return None if small is None or large is None else small / large
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +102,7 @@ class Pricing:
       cost is exact.
     point: the load at which the posterior is evaluated; None without a posterior.
     wall: the largest step that the server runs as a captured graph; None if no limit is known.
+    draft_share: weights of a draft step over weights of a target step; None if not known.
     timed: the γ with measured speed-ups; only these are advised. Empty: any γ may be advised.
     """
 
@@ -94,7 +118,26 @@ class Pricing:
     posterior: Posterior | None = None
     point: LoadPoint | None = None
     wall: Wall | None = None
+    draft_share: float | None = None
     timed: tuple[int, ...] = ()
+
+    @property
+    def expected_c(self) -> tuple[float, float] | None:
+        """The range of c by the models' sizes; None: they are not known, or c follows from them.
+
+        In 28 pairs of models, each timed on one machine one sequence at a time
+        (benchmarks/published_decoding.json), c was 1.07 to 5.41 times the draft's share of the
+        weights, and at most 0.38 above it: none is outside this range.
+        """
+        share, modelled = self.draft_share, self.load is not None and self.load.modelled
+        unknown = share is None or (modelled and not self.own_runs)
+        return None if share is None or unknown else (share / 4, 3 * share + 0.25)
+
+    @property
+    def questions_c(self) -> bool:
+        """Whether c is so far from the models' sizes that its evidence is in doubt."""
+        expected = self.expected_c
+        return expected is not None and not expected[0] <= self.cost.c <= expected[1]
 
     @classmethod
     def of_doubt(cls, posterior: Posterior, point: LoadPoint) -> Pricing:

@@ -28,6 +28,7 @@ class Run:
     rates: share of all blocks that accepted each position, 1 to γ; empty if not counted.
     drafts: number of counted blocks; None if not known.
     model: name of the served model; None if not known.
+    draft_share: weights of the draft over weights of the target; None if not known.
     """
 
     load: LoadPoint
@@ -38,6 +39,7 @@ class Run:
     rates: tuple[float, ...] = ()
     drafts: float | None = None
     model: str | None = None
+    draft_share: float | None = None
 
     def __post_init__(self) -> None:
         seconds = self.seconds_per_token

@@ -26,6 +26,7 @@ from specplan.options.observing import (
 from specplan.options.planning import Longest
 from specplan.options.requests import Command
 from specplan.options.runs import Runs, counts_of
+from specplan.reports.advice import warn_of_sizes
 from specplan.reports.flags import flags_of_plans
 from specplan.reports.observation import (
     as_observed,
@@ -96,6 +97,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     data = observation_json(observation, seconds=reading.interval, lengths=lengths)
     if row is not None:
         basis = _basis(row, reading)
+        warn_of_sizes((row,))
         data["plan"] = plan_json(row, basis)
         text += "\n\n" + plan_text(row, basis)
         if lengths is not None:
@@ -128,6 +130,7 @@ def _planned(
     price = asking.price(run)
     if price is None:
         return None
+    price = asking.reading.sized(price, asking.runs, observation.model, observation.draft_share)
     kind = law_of(asking.reading.draft_kind, (price,))
     acceptance = observation.acceptance(kind, counts_of(asking.runs))
     request = PlanRequest(
@@ -144,6 +147,7 @@ def _basis(row: Plan, reading: Observed) -> Basis:
         notes=row.acceptance.contradictions,
         drafter=COPIES.get(reading.draft_kind or ""),
         draft_kind=DRAFT_KINDS.get(reading.draft_kind or ""),
+        draft=reading.draft,
     )
 
 

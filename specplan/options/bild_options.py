@@ -4,14 +4,7 @@ import click
 
 from specplan.options.declared import command_option, together
 from specplan.options.ranges import integers, numbers
-from studies.bild import (
-    CERTAINTY,
-    DISTANCE,
-    FALLBACKS,
-    ONE_FALLBACK,
-    ONE_ROLLBACK,
-    ROLLBACKS,
-)
+from studies.bild import CERTAINTY, DISTANCE, FALLBACKS, ONE_FALLBACK, ONE_ROLLBACK, ROLLBACKS
 
 MEASURES = [
     command_option(

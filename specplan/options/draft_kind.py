@@ -1,13 +1,19 @@
-"""`--draft-kind`: the kind of draft, if no configuration file states it."""
+"""The kind and the name of a draft, where no configuration file has it: `--draft-kind eagle3`."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import click
 
-from simulator.cost.pricing import Pricing
+from simulator.cost.pricing import Pricing, named_share
 from specplan.options.declared import option
+
+if TYPE_CHECKING:
+    from simulator.cost.runs import Run
 
 # From servers' names of drafts to the kinds of `engines.kind.Drafted`.
 DRAFT_KINDS = MappingProxyType(
@@ -26,14 +32,39 @@ COPIES = MappingProxyType({"suffix": "suffix", "ngram": "lookup"})
 
 @dataclass(frozen=True)
 class DraftNamed:
-    """The kind of draft; see the option's help."""
+    """Names and kind; see each option's help."""
 
+    target: str | None = option(
+        "--target",
+        metavar="NAME",
+        advanced=True,
+        help="The target's name. With --draft: c is checked by the sizes in both names.",
+    )
+    draft: str | None = option(
+        "--draft",
+        metavar="NAME",
+        help="The draft model's name. For --export, and with --target for a check of c.",
+    )
     draft_kind: str | None = option(
         "--draft-kind",
         type=click.Choice(tuple(DRAFT_KINDS)),
         help="Kind of draft, without --draft-config. It says how acceptance goes on beyond the "
         "counted positions, and what --export names.",
     )
+
+    def sized(
+        self, price: Pricing, runs: Sequence[Run], served: str | None, share: float | None = None
+    ) -> Pricing:
+        """Returns a pricing with the draft's share of the target's weights, where names have it.
+
+        Args:
+          runs: measurements, which may have the share or the target's name.
+          served, share: the target's name and the draft's share, as a source has them.
+        """
+        target = self.target or next((run.model for run in runs if run.model is not None), served)
+        known = [price.draft_share, named_share(target, self.draft), share]
+        known += [run.draft_share for run in runs]
+        return replace(price, draft_share=next((each for each in known if each is not None), None))
 
 
 def law_of(draft_kind: str | None, priced: Sequence[Pricing] = ()) -> str | None:

@@ -13,14 +13,7 @@ from engines.kind import names_of
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option
 from specplan.options.draft_kind import DraftNamed
-from specplan.options.kinds import (
-    Background,
-    CostKind,
-    any_stated,
-    chosen,
-    cost_kinds,
-    prices,
-)
+from specplan.options.kinds import Background, CostKind, any_stated, chosen, cost_kinds, prices
 from specplan.options.planning import Longest, Shown, read
 from specplan.options.requests import fill, is_stated
 from specplan.options.runs import Runs

@@ -158,12 +158,7 @@ def requested(
     stopping: StoppingOptions,
     graphs: Graphs,
 ) -> PlanArguments:
-    """Returns the arguments from filled records of options, for the command and for Python.
-
-    Raises:
-      click.UsageError: if options do not fit together.
-      OSError, ValueError: if a file cannot be used, or a number is out of range.
-    """
+    """Returns what the filled records of options ask, for the command and for Python."""
     from simulator.choice.grid import DENSE, MOST_ROWS, PlanRequest, coarse
     from specplan.reports.plan_json import Basis
 
@@ -175,12 +170,15 @@ def requested(
     drafting = server if stopping.server is None else engine_kinds()[stopping.server]
     background = Background(profile, server or drafting, choice.max_gamma)
     wall = graphs.wall(engine_kinds().get(getattr(costs, "engine_family", None) or "", server))
-    if isinstance(costs, Runs) and costs.runs:
-        costs = replace(costs, runs=replayed(costs.runs, wall))  # type: ignore[call-arg]
+    runs = (costs.runs or ()) if isinstance(costs, Runs) else ()
+    if runs:
+        costs = replace(costs, runs=replayed(runs, wall))  # type: ignore[call-arg]
+    served = None if profile is None else profile.setup.target
 
     def price(batches: tuple[int, ...] | None) -> tuple[Pricing, ...]:
         stating = costs if batches is None else replace(costs, batch=batches)  # type: ignore[call-arg]
-        return tuple(replace(each, wall=wall) for each in prices(stating, background))
+        found = prices(stating, background)
+        return tuple(choice.sized(replace(each, wall=wall), runs, served) for each in found)
 
     many = getattr(costs, "batch", None) or ()
     cells = len(many) * len(getattr(costs, "context", None) or (0,))
@@ -233,6 +231,7 @@ def requested(
             drafter=COPIES.get(choice.draft_kind or "")
             or (profile.setup.draft if profile else None),
             draft_kind=DRAFT_KINDS.get(choice.draft_kind or ""),
+            draft=choice.draft,
         ),
         answer,
         thresholds,

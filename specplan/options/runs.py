@@ -14,6 +14,7 @@ from specplan.options.ranges import callback, parse_counted_share, parse_numbers
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:
+    from engines.observing.observation import Observation
     from simulator.acceptance.accepted import Accepted
     from simulator.cost.machine import LoadPoint
     from simulator.cost.runs import Run
@@ -57,17 +58,17 @@ def parse_run(text: str) -> Run:
       of time and length: file, a source of `specplan observe`, which may contain gamma and batch,
       too.
 
-    Raises:
-      OSError: if its file cannot be read.
-      ValueError: if a key is unknown, missing or repeated, or a value is impossible.
+    Refuses keys that are unknown, missing or given twice, and impossible values.
     """
     from simulator.cost.machine import Drafting, LoadPoint
     from simulator.cost.runs import USUAL_ERROR, Run
 
     stated = _pairs(text)
-    accepted, model = None, None
+    accepted, model, share = None, None, None
     if "file" in stated:
-        stated, accepted, model = _with_file(stated)
+        stated, seen = _with_file(stated)
+        accepted = seen.counted if seen.drafts > 0 else None
+        model, share = seen.model, seen.draft_share
     gamma = _integer(stated, "gamma", None)
     load = LoadPoint(_integer(stated, "context", DEFAULT_CONTEXT), _integer(stated, "batch", 1))
     error = USUAL_ERROR
@@ -80,7 +81,9 @@ def parse_run(text: str) -> Run:
         return Run(load, _seconds(stated, load, text), error=error, model=model)
     found = _accepted(stated, gamma, text) if accepted is None else accepted
     seconds, drafting = _seconds(stated, load, text), Drafting(gamma)
-    return Run(load, seconds, drafting, found.length, error, found.rates, found.drafts, model)
+    return Run(
+        load, seconds, drafting, found.length, error, found.rates, found.drafts, model, share
+    )
 
 
 def counts_of(runs: Sequence[Run]) -> list[Accepted]:
@@ -107,8 +110,8 @@ def _pairs(text: str) -> dict[str, str]:
     return stated
 
 
-def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Accepted | None, str | None]:
-    """Returns a run's keys completed by its file, the file's counts, and the file's model."""
+def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Observation]:
+    """Returns a run's time and setting by its file and its keys, and what the file counts."""
     from engines.sources import observe
 
     file, beside = stated["file"], {key: stated[key] for key in stated if key != "file"}
@@ -129,10 +132,10 @@ def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Accepted | No
             raise ValueError(f"gamma must be given with {file}, which does not state it")
         if gamma not in (None, seen.stated_gamma):
             raise ValueError(f"gamma must be the {seen.stated_gamma} of {file}, got {gamma}")
-        return told | {"gamma": str(seen.stated_gamma)} | beside, seen.counted, seen.model
+        return told | {"gamma": str(seen.stated_gamma)} | beside, seen
     if gamma != 0:
         raise ValueError(f"{file} must count drafts, got none (without speculation: gamma=0)")
-    return told | beside, None, seen.model
+    return told | beside, seen
 
 
 def _one_of(stated: Mapping[str, str], keys: tuple[str, ...], text: str) -> str:

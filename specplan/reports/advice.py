@@ -10,8 +10,11 @@ from simulator.acceptance.iid import Iid
 from simulator.choice.advice import certainty
 from simulator.choice.curve import baseline_seconds, curve_of
 from simulator.choice.gain import break_even_alpha, break_even_c, speed_up
+from specplan.reports.output import warn
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from simulator.choice.plan import Plan
 
 NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
@@ -29,6 +32,19 @@ def advice_lines(plan: Plan) -> list[str]:
     lines += _next(plan)
     lines += _speed(plan)
     return [*lines, *_iid(plan), _break_even(plan)] if plan.price.posterior is None else lines
+
+
+def warn_of_sizes(rows: Sequence[Plan]) -> None:
+    """Warns of a c that does not fit the sizes of both models."""
+    price = next((row.price for row in rows if row.price.questions_c), None)
+    if price is not None and price.expected_c is not None:
+        low, high = price.expected_c
+        warn(
+            f"c {price.cost.c:.2g} does not fit the models' sizes: a draft with "
+            f"{100 * (price.draft_share or 0):.2g} % of the target's weights takes {low:.2g} to "
+            f"{high:.2g} of a target step. Check c, or the tokens per call and the times that it "
+            "follows from"
+        )
 
 
 def break_evens(plan: Plan) -> tuple[float | None, float | None]:

@@ -139,7 +139,8 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
     for context, ranges in schedules(rows, only).items():
         parts = ", ".join(f"K = {each.gamma} {_batches(each)}" for each in ranges)
         lines.append(f"Schedule at context {context}: {parts}.")
-        some = {row.price.batch: row for row in rows if _context(row) == context}
+        loads = ((row, row.price.load) for row in rows)
+        some = {row.price.batch: row for row, load in loads if load and load.context == context}
         rises = any(later.gamma > each.gamma > 0 for each, later in pairwise(ranges))
         if rises and not any(row.advice.measured for row in some.values()):
             lines.append("K rises with the batch where a further token adds less to a step.")
@@ -174,10 +175,6 @@ def _surely(row: Plan, words: str, sentence: str) -> str:
         return sentence
     gain = "a gain is unlikely" if found == "a loss is likelier" else f"a gain is {found}"
     return f"At batch {row.price.batch} {gain} ({100 * (chance or 0):.0f} %)."
-
-
-def _context(row: Plan) -> int | None:
-    return None if row.price.load is None else row.price.load.context
 
 
 def _nowhere(rows: Sequence[Plan]) -> str:

@@ -47,9 +47,7 @@ def export(
       p_min: the threshold below which a draft ends; 0: drafts have a fixed length.
       verification: how drafts are verified; "block" for servers with block verification only.
 
-    Raises:
-      ValueError: if the engine has no such drafter, loads no such draft, or cannot draft so many
-        tokens; for lookups and suffix decoding the message lists the engines that have one.
+    Refuses drafts that the engine does not have or load, and more tokens than it can draft.
     """
     if drafter is not None:
         from estimator.draft_names.kind import parse_drafter

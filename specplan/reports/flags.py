@@ -24,9 +24,6 @@ def flags_of_plans(rows: Sequence[Plan], basis: Basis, *, server: str, p_min: fl
       rows: plans of one acceptance, one for each load.
       server: one of `exported_to`.
       p_min: the threshold below which a draft ends; 0: drafts have a fixed length.
-
-    Raises:
-      ValueError: if the server has no such draft, or no load fits in the GPUs' memory.
     """
     by_context: dict[int | None, list[Plan]] = {}
     for row in rows:
@@ -44,12 +41,13 @@ def _of_context(rows: Sequence[Plan], basis: Basis, server: str, p_min: float) -
     """Returns the flags of one draft length, or of a length by batch size."""
     load = rows[0].price.load
     kind = basis.draft_kind or ("model" if load is None else load.draft_kind)
-    draft = Drafted("DRAFT", kind)
+    draft = Drafted(basis.draft or "DRAFT", kind)
     ranges = _ranges(rows, basis.only) if len(rows) > 1 else ()
     row = rows[0]
     gamma = row.advice.test_gamma or row.advised_gamma if basis.only is None else row.gamma
     gamma = max((each.gamma for each in ranges), default=gamma)
-    if load is None and not basis.drafter and not basis.draft_kind and gamma > 0:
+    named = basis.drafter or basis.draft_kind or basis.draft
+    if load is None and not named and gamma > 0:
         warn("--export is for a draft model: --draft-kind names another, such as eagle3 or mtp")
     if len({each.gamma for each in ranges}) > 1:
         return marked(export_schedule(server, ranges, draft=draft), rows)

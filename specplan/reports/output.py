@@ -90,11 +90,7 @@ def folded(text: str) -> str:
         line
         if len(line) <= WIDTH
         else textwrap.fill(
-            line,
-            WIDTH,
-            subsequent_indent="  ",
-            break_long_words=False,
-            break_on_hyphens=False,
+            line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
         )
         for line in text.split("\n")
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from simulator.numerics.intervals import percent
-from specplan.reports.advice import advice_lines
+from specplan.reports.advice import advice_lines, warn_of_sizes
 from specplan.reports.deployment import (
     does_not_fit,
     gpus_of,
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from specplan.reports.plan_json import Basis
 
 # Rows shown past the best gamma, and at the least; --json has all of them.
-_ROWS_PAST = 3
-_ROWS_LEAST = 8
+_ROWS_PAST, _ROWS_LEAST = 3, 8
 _ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
 BEYOND = "+ beyond the observed gamma: extrapolated"
 
@@ -43,6 +42,7 @@ def warn_of_plans(rows: Sequence[Plan], basis: Basis, *, max_gamma: int) -> None
     if bound > 0:
         where = "" if len(rows) == 1 else f" in {bound} of {len(rows)} rows"
         warn(f"the best gamma is limited by --max-gamma {max_gamma}{where}: a longer draft gains")
+    warn_of_sizes(rows)
     if basis.quiet is False:
         warn("the profile was measured while the machine was not quiet; measure it again")
 

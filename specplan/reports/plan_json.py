@@ -12,11 +12,7 @@ from simulator.acceptance.acceptance import IID_TOLERANCE, iid_error
 from simulator.acceptance.iid import Iid
 from simulator.choice.curve import baseline_seconds, token_seconds
 from simulator.choice.gain import speed_up
-from simulator.choice.walltime import (
-    improvement_factor,
-    lower_bound,
-    oracle_improvement_factor,
-)
+from simulator.choice.walltime import improvement_factor, lower_bound, oracle_improvement_factor
 from simulator.numerics.intervals import CONFIDENCE
 from specplan.reports.advice import break_evens
 from specplan.reports.deployment import load_json, of_loads, schedules_json
@@ -41,10 +37,11 @@ class Basis:
     verification: how drafts are verified; None if not known.
     quiet: whether the machine was quiet while the profile was measured; None if not known.
     notes: sentences for the reader of the text.
-    only: the only γ that a schedule may draft, if the user names one; None: any γ.
-    drafter: name of the drafter for --draft; None: a model or head that is not known.
-    draft_kind: a name of `engines.kind.Drafted`; None if not stated.
-    other: the plan with a profile's other way of drafting; None if there is none or one was chosen.
+    only: the single γ that a schedule drafts, where the user names one; None: any.
+    drafter: as --draft names it; None: a model or head that is not known.
+    draft_kind: as `engines.kind.Drafted` names it; None: not stated.
+    draft: the draft's name, as the user states it; None: not stated.
+    other: the plan with a profile's other way of drafting; None: it has none, or one was chosen.
     """
 
     counted: bool
@@ -56,6 +53,7 @@ class Basis:
     only: int | None = None
     drafter: str | None = None
     draft_kind: str | None = None
+    draft: str | None = None
     other: Plan | None = None
 
 
@@ -79,7 +77,9 @@ def plan_json(plan: Plan, basis: Basis) -> dict[str, Any]:
         "operations_factor": curve.operations_factor,
         "extrapolated": curve.extrapolated,
         "beyond_graphs": curve.beyond_graphs,
-        "gain_probability": curve.gains.exceeds(1.0) if curve.in_doubt else _nulls(plan),
+        "gain_probability": curve.gains.exceeds(1.0)
+        if curve.in_doubt
+        else np.full(len(curve.gamma), None, dtype=object),
         **(_doubt_points(plan) if curve.in_doubt else {}),
     }
     points = zip(*(each.tolist() for each in columns.values()), strict=True)
@@ -106,6 +106,13 @@ def _fields(plan: Plan, basis: Basis) -> dict[str, Any]:
         "alpha": alpha,
         "alpha_iid": alpha if basis.counted else None,
         "c": c,
+        "c_by_sizes": None
+        if plan.price.expected_c is None
+        else {
+            "share": plan.price.draft_share,
+            **dict(zip(("low", "high"), plan.price.expected_c, strict=True)),
+            "questioned": plan.price.questions_c,
+        },
         "c_hat": plan.c_hat,
         "optimal_gamma": plan.optimal_gamma,
         "gamma_near": plan.gamma_near,
@@ -189,16 +196,9 @@ def _reason(following: NextRun) -> str:
     return f"expected to bring {following.gain:.1%} over gamma {following.rival}"
 
 
-def _nulls(plan: Plan) -> NDArray[Any]:
-    return np.full(len(plan.curve.gamma), None, dtype=object)
-
-
 def _doubt_points(plan: Plan) -> dict[str, NDArray[Any]]:
-    """Returns the uncertain values of the curve: for each key an array over gamma."""
-    points = {
-        "improvement_factor_low": plan.curve.low,
-        "improvement_factor_high": plan.curve.high,
-    }
+    """Returns what the curve has where it is in doubt, by gamma for each key."""
+    points = {"improvement_factor_low": plan.curve.low, "improvement_factor_high": plan.curve.high}
     if plan.price.posterior is None:
         return points
     law = token_seconds(plan.acceptance, plan.price, plan.curve.gamma)

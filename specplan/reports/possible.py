@@ -28,7 +28,7 @@ def possible(
     ends: bool = False,
     prompts_per_second: float = np.inf,
 ) -> dict[str, Any]:
-    """Returns the predictions unchanged, after checking every number in them.
+    """Returns the JSON object of predictions; raises an ArithmeticError on an impossible number.
 
     Probabilities lie in [0, 1], times are above 0, a block of γ drafted tokens emits 1 to γ + 1
     tokens, and no number is NaN. If `bounded`, a speed-up is at most the tokens per block
@@ -41,9 +41,6 @@ def possible(
         and the acceptance is exact.
       prompts_per_second: prompts that a server could read if it decoded nothing, an upper bound of
         its capacity.
-
-    Raises:
-      ArithmeticError: if a number is impossible, with its name and value.
     """
     for each in _objects(predicted):
         if each.get("stable") is False:  # beyond what the server sustains, and printed as such

@@ -13,13 +13,7 @@ import click
 from engines.kind import engine_kinds
 from simulator.cost.pricing import DEFAULT_CONTEXT, Load, Pricing
 from specplan.options.declared import option
-from specplan.options.deployment import (
-    INSTEAD,
-    NEEDS,
-    Deployed,
-    Loads,
-    deployment_of,
-)
+from specplan.options.deployment import INSTEAD, NEEDS, Deployed, Loads, deployment_of
 from specplan.options.kinds import Background, CostKind
 from specplan.options.runs import Runs
 
@@ -199,4 +193,5 @@ def _priced(
             deployment, context=context, batch=batch, widest=widest
         ),
         prompt_seconds=lambda tokens: prompt_seconds(deployment, tokens),
+        draft_share=deployment.draft.step.active_parameters / deployment.target.active_parameters,
     )

@@ -116,10 +116,7 @@ def _acceptance(drafts: Sequence[DraftSection]) -> Chart:
 def _along_texts(drafts: Sequence[DraftSection]) -> Chart:
     series = [
         Series(
-            draft.name,
-            colour,
-            "line",
-            tuple(ChartPoint(each.first, each.alpha) for each in bins),
+            draft.name, colour, "line", tuple(ChartPoint(each.first, each.alpha) for each in bins)
         )
         for colour, draft in enumerate(drafts)
         if len(bins := draft.profile.alpha_by_position_in_text) > 1

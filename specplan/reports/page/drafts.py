@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from engines.kind import Drafted
 from estimator.profiles.best import BestGamma, best_of, with_intervals
@@ -31,20 +32,6 @@ class DraftSection(Named):
         return self.profile.alpha.level if self.profile.left_out is None else CONFIDENCE
 
 
-@dataclass(frozen=True, slots=True)
-class PageAnswer:
-    """The summary at the top of the page.
-
-    headline: the best draft, its γ and its gain.
-    sure: sentences on how certain the gain is.
-    flags: pairs of a server and the flags that set the draft and γ; empty if there are none.
-    """
-
-    headline: str
-    sure: tuple[str, ...]
-    flags: tuple[tuple[str, str], ...]
-
-
 def ranked(profiles: Sequence[Named]) -> list[DraftSection]:
     """Returns the drafts by gain, the largest first; drafts without costs come last."""
     drafts = [
@@ -52,22 +39,22 @@ def ranked(profiles: Sequence[Named]) -> list[DraftSection]:
         for each in profiles
         for profile in [with_intervals(each.profile)]
     ]
-    return sorted(drafts, key=_gain, reverse=True)
+    return sorted(drafts, key=lambda each: each.gain.replay if each.gain else 0.0, reverse=True)
 
 
-def _gain(draft: DraftSection) -> float:
-    return 0.0 if draft.best is None else draft.best.gain.replay
+def answer(drafts: Sequence[DraftSection]) -> dict[str, Any]:
+    """Returns the page's first words on ranked drafts, as in its JSON object.
 
-
-def answer(drafts: Sequence[DraftSection]) -> PageAnswer:
-    """Returns the summary of ranked drafts: the advice, its certainty, and the flags."""
+    headline: which draft, which γ, what gain. sure: sentences on how far to trust it. flags: by
+    server, what sets it there; empty where there is nothing to set.
+    """
     first, best, alpha = drafts[0], drafts[0].best, drafts[0].profile.alpha
     if best is None:
-        return PageAnswer(
-            f"{first.name}: α {alpha.value:.3f}; no costs were measured, so no γ.",
-            ("Give costs to 'specplan plan --profile' for a γ.",),
-            (),
-        )
+        return {
+            "headline": f"{first.name}: α {alpha.value:.3f}; no costs were measured, so no γ.",
+            "sure": ["Give costs to 'specplan plan --profile' for a γ."],
+            "flags": {},
+        }
     counted = "" if alpha.prompts is None else f" over {alpha.prompts} prompts"
     if best.gamma == 0:
         headline = "Do not speculate: no draft here pays."
@@ -81,7 +68,7 @@ def answer(drafts: Sequence[DraftSection]) -> PageAnswer:
             "speculation."
         )
     flags = _flags(first.profile, best.plan.advised_gamma)
-    return PageAnswer(headline, tuple(_sure(drafts, best, counted)), flags)
+    return {"headline": headline, "sure": _sure(drafts, best, counted), "flags": flags}
 
 
 def _sure(drafts: Sequence[DraftSection], best: BestGamma, counted: str) -> list[str]:
@@ -112,12 +99,13 @@ def _sure(drafts: Sequence[DraftSection], best: BestGamma, counted: str) -> list
     return lines
 
 
-def _flags(profile: Profile, gamma: int) -> tuple[tuple[str, str], ...]:
-    """Returns the flags that set the draft and gamma, for each server that can load the draft."""
+def _flags(profile: Profile, gamma: int) -> dict[str, str]:
+    """Returns what sets the draft and gamma, by each server that can load it."""
     drafter, sampling = profile.setup.draft, profile.draft_sampling
-    draft, found = Drafted(drafter), []
+    draft, found = Drafted(drafter), {}
     for server in exported_to():
         with suppress(ValueError):
-            flags = export(server, gamma=gamma, draft=draft, drafter=drafter, sampling=sampling)
-            found.append((server, flags))
-    return tuple(found)
+            found[server] = export(
+                server, gamma=gamma, draft=draft, drafter=drafter, sampling=sampling
+            )
+    return found

@@ -41,12 +41,6 @@ class TrafficFile(msgspec.Struct, frozen=True):
     break_even_rate: float | None
     name: str = ""
 
-    def most(self, speculation: bool) -> float:
-        """Returns the capacity in requests per second, with or without speculation."""
-        if speculation:
-            return self.most_requests_per_second
-        return self.most_requests_per_second_without
-
     @property
     def crossing(self) -> str:
         """A sentence with the rate above which speculation does not gain."""
@@ -66,35 +60,16 @@ def read_traffic(path: Path) -> TrafficFile | None:
     return msgspec.structs.replace(found, name=path.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Quickest:
-    """The file with the shortest time to a request's last token at one request rate.
+def quickest(files: Sequence[TrafficFile]) -> list[tuple[Rate, str]]:
+    """Returns the row with the shortest requests and its file's name, at each rate of all files.
 
-    draft: name of the file; None if no speculation is fastest.
+    Empty for a single file.
     """
-
-    rate: float
-    draft: str | None
-    gamma: int
-    request_ms: float
-
-
-def quickest(files: Sequence[TrafficFile]) -> list[Quickest]:
-    """Returns the best draft at each rate that all files have; empty for a single file."""
     rates = [{row.rate for row in file.rows} for file in files]
     common = sorted(set.intersection(*rates)) if len(files) > 1 else []
-    found = [
-        Quickest(rate, file.name if row.speculation else None, row.gamma, row.request_ms)
-        for rate in common
-        for file in files
-        for row in file.rows
-        if row.rate == rate and row.request_ms is not None
-    ]
-    best: dict[float, Quickest] = {}
-    for each in found:
-        if each.rate not in best or each.request_ms < best[each.rate].request_ms:
-            best[each.rate] = each
-    return list(best.values())
+    timed = [(row, file.name) for file in files for row in file.rows if row.request_ms is not None]
+    found = [[each for each in timed if each[0].rate == rate] for rate in common]
+    return [min(each, key=lambda pair: pair[0].request_ms or 0.0) for each in found if each]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +109,9 @@ def read_inputs(paths: Sequence[Path]) -> Inputs:
         served = read_traffic(path)
         if served is not None:
             traffic.append(served)
-            continue
-        if _is_tuning(path):
+        elif _is_tuning(path):
             tunings.append((path.name, read_tuned(path)))
-            continue
-        measured = read_measured(path)
-        if isinstance(measured, Profile):
+        elif isinstance(measured := read_measured(path), Profile):
             profiles.append((path, measured))
         else:
             validations.append(measured)

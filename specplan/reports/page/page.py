@@ -1,12 +1,12 @@
 """The page of `specplan report`: one HTML file that contains its style, script and numbers."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from estimator.profiles.drafting import Alpha, Estimate
-from estimator.profiles.profile import Improvement, Workload
+from estimator.profiles.profile import Improvement
 from estimator.validation.file import Validated
 from estimator.writing import builtins
 from figures.drawing.style import short_name
@@ -18,26 +18,7 @@ from specplan.reports.page.drafts import DraftSection, answer, ranked
 from specplan.reports.page.inputs import Inputs, quickest
 
 HERE = Path(__file__).parent
-
-
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """Shares of a block's time, in per cent."""
-
-    name: str
-    draft: float
-    verify: float
-    other: float
-
-
-@dataclass(frozen=True, slots=True)
-class Kinds:
-    """Results of one draft by category of prompts, all at one γ."""
-
-    draft: str
-    by: str
-    gamma: int
-    workloads: Mapping[str, Workload]
+_PARTS = ("draft", "verify", "other")
 
 
 def page(inputs: Inputs, *, title: str) -> str:
@@ -58,7 +39,6 @@ def page(inputs: Inputs, *, title: str) -> str:
         percent=percent,
         answer=answer(drafts),
         drafts=drafts,
-        kinds=_kinds(drafts),
         charts=drawn,
         shares=_shares(drafts, inputs.validations),
         validations=inputs.validations,
@@ -78,11 +58,8 @@ def page(inputs: Inputs, *, title: str) -> str:
 def page_json(inputs: Inputs) -> dict[str, Any]:
     """Returns the page's summary and its ranking of drafts as a JSON object."""
     drafts = ranked(inputs.profiles)
-    said = answer(drafts)
     return {
-        "headline": said.headline,
-        "sure": said.sure,
-        "flags": dict(said.flags),
+        **answer(drafts),
         "drafts": [
             {
                 "name": draft.name,
@@ -119,8 +96,10 @@ def _start(draft: DraftSection) -> dict[str, object]:
     }
 
 
-def _shares(drafts: Sequence[DraftSection], validations: Sequence[Validated]) -> list[Shares]:
-    """Returns predicted shares at each draft's best γ, then shares measured in validations."""
+def _shares(
+    drafts: Sequence[DraftSection], validations: Sequence[Validated]
+) -> list[dict[str, Any]]:
+    """Returns where the time of blocks goes, in per cent: priced at best γ, then measured."""
     parts = [
         (f"{draft.name}, γ = {max(draft.best.gamma, 1)}: priced", draft.best.seconds)
         for draft in drafts
@@ -138,15 +117,10 @@ def _shares(drafts: Sequence[DraftSection], validations: Sequence[Validated]) ->
         if row.parts_seconds is not None
     ]
     return [
-        Shares(name, *(100 * seconds / sum(each) for seconds in each))
+        {
+            "name": name,
+            **{part: 100 * seconds / sum(each) for part, seconds in zip(_PARTS, each, strict=True)},
+        }
         for name, each in parts
         if sum(each) > 0
-    ]
-
-
-def _kinds(drafts: Sequence[DraftSection]) -> list[Kinds]:
-    return [
-        Kinds(draft.name, by, draft.profile.compared_gamma, workloads)
-        for draft in drafts
-        for by, workloads in draft.profile.workloads.items()
     ]

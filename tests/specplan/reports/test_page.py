@@ -83,10 +83,10 @@ def test_what_a_server_under_traffic_does_is_a_table_and_a_chart(tmp_path: Path)
     assert run(str(profile), str(traffic), "-o", str(page_file)).exit_code == 0
     page = page_file.read_text(encoding="utf-8")
     found = json.loads(traffic.read_text(encoding="utf-8"))
-    assert f"bears {found['most_requests_per_second']:.3g} requests/s with" in page
+    assert f"Capacity: {found['most_requests_per_second']:.3g} requests/s with" in page
     table = page[page.index("Under traffic") :]
     for row in found["rows"]:
-        borne = f"<td>{row['tpot_ms']:.2f} [" if row["stable"] else "too many (bears "
+        borne = f"<td>{row['tpot_ms']:.2f} [" if row["stable"] else "overloaded (capacity "
         assert borne in table
     assert not found["rows"][-1]["stable"]
     assert "Time per token under traffic" in page
