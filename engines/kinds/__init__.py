@@ -1,1 +1,1 @@
-"""The kinds of engines that specplan knows: one file each, which registers itself."""
+"""The kinds of engines that specplan knows: one file for each."""

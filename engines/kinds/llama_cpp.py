@@ -1,4 +1,4 @@
-"""llama.cpp: its server, which counts what it accepts and scores no given text."""
+"""llama.cpp: a server that counts accepted tokens and cannot score given texts."""
 
 from __future__ import annotations
 

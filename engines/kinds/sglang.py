@@ -1,4 +1,4 @@
-"""SGLang: its server, whose flags and output are known only from its source."""
+"""SGLang: a server whose flags and output are known only from its source."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
 
 
 def _tree(depth: int, widest: int, nodes: int) -> str:
-    """Returns bounds of a tree; the token before it counts among those that are verified."""
+    """Returns flags that bound a tree; the token before the tree counts as verified, too."""
     return (
         f"--speculative-num-steps {depth} --speculative-eagle-topk {widest} "
         f"--speculative-num-draft-tokens {nodes + 1}"

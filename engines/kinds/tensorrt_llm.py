@@ -1,4 +1,4 @@
-"""TensorRT-LLM: given γ in its configuration file, neither started nor read."""
+"""TensorRT-LLM: γ is written to its configuration file; it is neither started nor read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FLOOR = """\
 
 
 def _config(decoding_type: str, **settings: object) -> str:
-    """Returns the part of its file that turns speculation on."""
+    """Returns the part of its configuration file that turns speculation on."""
     return "\n".join(
         (
             "# in the file of --config:",

@@ -1,4 +1,4 @@
-"""vLLM: the user's own installation, whose flags are one JSON object."""
+"""vLLM: the user's own installation, with its speculation settings in one JSON object."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _flag(config: Mapping[str, object]) -> str:
 
 
 def _config(gamma: int, draft: Drafted) -> dict[str, object]:
-    """Returns what sets the largest γ."""
+    """Returns the JSON object that sets the largest γ."""
     config: dict[str, object] = {"method": methods_of("vllm")[draft.kind]}
     if draft.file is not None:
         config["model"] = draft.file

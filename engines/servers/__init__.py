@@ -1,1 +1,1 @@
-"""Engines: how each kind is started or reached, decodes and counts. One file a kind."""
+"""Engines: how each kind is started or reached, decodes and counts. One file for each kind."""

@@ -31,9 +31,9 @@ class LlamaCpp:
 
     target, draft: GGUF files.
     positions: tokens of the longest prompt with its text, for one request.
-    unified: whether all requests share one cache, as in its own server if the number of requests
-      is not set. With a cache for each, requests whose slots are not next to each other are decoded
-      in separate passes.
+    unified: whether all requests share one cache, the default of llama.cpp's own server. With a
+      cache for each request, requests in slots that are not adjacent are decoded in separate
+      passes.
     """
 
     target: Path
@@ -44,7 +44,7 @@ class LlamaCpp:
 
     @classmethod
     def of_folders(cls, models: Models, settings: EngineSettings) -> LlamaCpp:
-        """Returns llama.cpp with a pair in Hugging Face folders, written as GGUF files."""
+        """Returns llama.cpp with a pair from Hugging Face folders, converted to GGUF files."""
         tokenizer = Path(models.target)
         target, draft = (models.folder / f"{name}.gguf" for name in ("target", "draft"))
         write_gguf(Path(models.target), tokenizer, target)
@@ -53,7 +53,7 @@ class LlamaCpp:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """How it is set, for the record."""
+        """The engine's settings, to be stored with the results."""
         return (f"threads={self.threads}", f"context={self.positions}", "p_min=0")
 
     @contextmanager
@@ -91,10 +91,10 @@ class LlamaCpp:
 
 
 class LlamaCppServer:
-    """A llama.cpp server that is up, started here or elsewhere with `--metrics`.
+    """A running llama.cpp server, started here or elsewhere with `--metrics`.
 
-    process: id of a local server with one thread and one request at a time: its processor time is
-      the clock, which does not advance while another program runs. None: wall time.
+    process: id of a local server with one thread and one request at a time, timed by its CPU time,
+      which does not advance while other programs run. None: wall time.
     """
 
     model = None
@@ -125,7 +125,7 @@ class LlamaCppServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of ids, with no sampler but temperature; see `EngineServer`."""
+        """Returns a text of ids, sampled with temperature only; see `EngineServer`."""
         before = thread_seconds(self._process)
         answer = post_json(
             f"{self.url}/completion",
@@ -157,9 +157,9 @@ class LlamaCppServer:
         return Completion(tokens, 1, seconds)
 
     def counts(self) -> Counts:
-        """Returns its counters; see `EngineServer`.
+        """Returns the server's counters; see `EngineServer`.
 
-        Without --metrics they are counted from the answers on this connection.
+        Without --metrics they are sums over the answers on this connection.
         """
         if self._has_metrics:
             try:
@@ -176,7 +176,7 @@ class LlamaCppServer:
 
 
 def _counts_of(timings: Mapping[str, Any]) -> Counts:
-    """Returns what an answer counts: without positions, and a last step may have drafted none."""
+    """Returns an answer's counts, without positions; its last step may have drafted nothing."""
     drafted, accepted = timings.get("draft_n", 0), timings.get("draft_n_accepted", 0)
     steps = timings["predicted_n"] - 1 - accepted
     if drafted == 0 or steps <= 0:

@@ -1,7 +1,7 @@
 """The process that llama.cpp's server runs in: `python -m engines.servers.llama_cpp_child JSON`.
 
-The wheel `xllamacpp` holds the server as a library that serves HTTP from threads of its own; the
-process waits until it is ended.
+The wheel `xllamacpp` contains the server as a library with HTTP threads of its own; the process
+waits until it is killed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 
 
 def parameters(wanted: dict[str, Any]) -> Any:
-    """Returns llama.cpp's parameters of a server.
+    """Returns the parameters of a llama.cpp server.
 
     Args:
-      wanted: `model`, `port`, `parallel`, `context` (positions of all requests together),
-        `unified` (one cache for all requests), `threads`, and for speculation `draft`, `gamma`,
+      wanted: `model`, `port`, `parallel`, `context` (positions of all requests together), `unified`
+        (one cache for all requests), `threads`, and for speculation `draft`, `gamma`,
         `probabilistic` and `synthetic` (acceptance rates to simulate, by position).
     """
     import xllamacpp

@@ -1,4 +1,4 @@
-"""MLX: `mlx_lm` with a draft model, in this process, on Apple's GPUs or a processor."""
+"""MLX: `mlx_lm` with a draft model, in this process, on Apple GPUs or a processor."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from estimator.timing.threads import CHOSEN_BY
 class Mlx:
     """MLX with a target and a draft model.
 
-    Models keep the numbers that they are stored in on a GPU. On a processor, where MLX computes
-    16-bit numbers slowly, floating-point weights become float32.
+    On a GPU models keep their stored number format. On a processor, where MLX is slow with 16-bit
+    numbers, floating-point weights become float32.
     """
 
     def __init__(self, target: str, draft: str) -> None:
-        """Args: names or folders of both models."""
+        """Stores the names or folders of both models."""
         self.target, self.draft = target, draft
         self._loaded: dict[str, Any] = {}
 
@@ -35,7 +35,7 @@ class Mlx:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """How it is set, for the record."""
+        """The engine's settings, to be stored with the results."""
         import mlx.core as mx
 
         return (f"device={mx.default_device().type.name}",)
@@ -57,7 +57,7 @@ class Mlx:
 
 
 class MlxServer:
-    """A pair in this process; it keeps the counters that a server would."""
+    """A pair in this process; it counts like a server."""
 
     model = None
 
@@ -72,7 +72,7 @@ class MlxServer:
     ) -> Completion:
         """Returns a text of ids; see `EngineServer`.
 
-        The pass over the prompt's last token verifies the first draft already.
+        The pass over the prompt's last token also verifies the first draft.
         """
         import mlx.core as mx
 
@@ -116,7 +116,7 @@ class MlxServer:
             yield int(token), bool(drafted)
 
     def _count(self, lengths: Sequence[int], room: int) -> None:
-        """Adds a text's blocks. MLX may draft a text's last token; it counts as the target's."""
+        """Adds a text's blocks. If MLX drafted a text's last token, it counts as the target's."""
         for length in lengths if self._draft is not None else ():
             drafted = min(self._gamma, room - 1)
             if drafted > 0:
@@ -139,9 +139,9 @@ def _load(source: str) -> Any:
 
 
 def _clock() -> Callable[[], float]:
-    """Returns the processor time of this program where one thread computes, else the wall's.
+    """Returns this program's CPU clock if one thread computes, else the wall clock.
 
-    MLX computes in a thread of its own, so the time of this thread says nothing.
+    MLX computes in a thread of its own, so this thread's CPU time cannot be used.
     """
     import mlx.core as mx
 

@@ -1,4 +1,4 @@
-"""The project's own decoder behind the protocols of an engine, so that it is tuned as one."""
+"""Specplan's own decoder with the interface of an engine, so that it can be tuned."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ OWN = EngineKind(name="own", title="specplan's own decoder", drafts_with_prompt=
 
 
 class OwnDecoder:
-    """The decoder with a pair; texts go on past an end of text."""
+    """The decoder with a pair; texts continue after an end-of-text token."""
 
     flags = ()
 
     def __init__(self, subject: Subject) -> None:
-        """Keeps the pair and its settings."""
+        """Stores the pair and its settings."""
         self._subject = replace(subject, stopping=replace(subject.stopping, end_ids=frozenset()))
 
     @contextmanager
@@ -32,7 +32,7 @@ class OwnDecoder:
 
 
 class OwnServer:
-    """A pair in this process; it keeps the counters that a server would."""
+    """A pair in this process; it counts like a server."""
 
     model = None
     version = f"specplan {version('specplan')}"
@@ -43,7 +43,7 @@ class OwnServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text; see `EngineServer`. Its length and temperature are the pair's.
+        """Returns a text, with the pair's length and temperature; see `EngineServer`.
 
         The first block counts as the pass over the prompt.
         """

@@ -1,4 +1,4 @@
-"""Servers that run already, wherever, which nobody starts or stops here."""
+"""Servers that are already running and are neither started nor stopped here."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ from engines.serving.child import healthy
 
 @dataclass(frozen=True, slots=True)
 class RunningPair:
-    """Servers of one kind of engine and one pair, by URL.
+    """Running servers of one kind of engine and one pair, by URL.
 
-    connect: reaches one; see `engines.kind.EngineKind`.
-    target: a server of the target without speculation.
-    server: a server of the target with its draft, at its own γ; None: not given.
-    draft: a server of the draft; None: not given.
+    connect: connects to a server; see `engines.kind.EngineKind`.
+    target: URL of a server of the target without speculation.
+    server: URL of a server of the target with its draft, at a fixed γ; None: not given.
+    draft: URL of a server of the draft; None: not given.
     """
 
     connect: Callable[[str], EngineServer]
@@ -25,15 +25,15 @@ class RunningPair:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """How it is set, for the record: its owner knows."""
+        """Empty: only the servers' owner knows their settings."""
         return ()
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[EngineServer]:
-        """Gives the server of the setting's kind; see `engines.engine.Engine`.
+        """Yields the server for a setting; see `engines.engine.Engine`.
 
         Raises:
-          ValueError: if there is none or it is not up, or a target served twice is not one model.
+          ValueError: if it is missing or not running, or the target's two servers differ in model.
         """
         server = self._reached(*self._of(setting))
         if setting.gamma > 0 or setting.model == "draft":

@@ -2,7 +2,7 @@
 
 Never run against a real SGLang. Flags, pages and keys were read in its source (2026):
 `server_args.py`, `http_server.py`, `spec_decoding_meta.py` and, before May 2026,
-`tokenizer_manager.py`, whose keys have other names.
+`tokenizer_manager.py` with other key names.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Sglang:
     """SGLang with a target and a draft model.
 
     target, draft: names or folders.
-    command: starts the server, with the user's own flags; the model and the flags of speculation
-      are appended.
+    command: command that starts the server, with the user's own flags; the model and the flags of
+      speculation are appended.
     """
 
     target: str
@@ -47,13 +47,13 @@ class Sglang:
 
     @classmethod
     def of_models(cls, models: Models, settings: EngineSettings) -> Sglang:
-        """Returns SGLang with a pair, started by the user's command or its own."""
+        """Returns SGLang with a pair, started by the user's command or by `sglang`."""
         command = settings.engine_command or "python3 -m sglang.launch_server"
         return cls(models.target, models.draft, words(command))
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The command that starts the server, for the record of a measurement."""
+        """The command that starts the server, to be stored with the results."""
         return self.command
 
     @contextmanager
@@ -81,7 +81,7 @@ class Sglang:
 
 
 class SglangServer:
-    """An SGLang server that is up; its answers count, and the counts are summed here."""
+    """A running SGLang server. Its answers contain counts, which are summed here."""
 
     model = None
 
@@ -127,12 +127,12 @@ class SglangServer:
 
 
 def counts_of(meta: Mapping[str, Any]) -> Counts:
-    """Returns what an answer of SGLang counts of its drafts.
+    """Returns the counts of drafts in an answer of SGLang.
 
-    The histogram has how many blocks accepted 0, 1, … drafted tokens.
+    The histogram is the number of blocks that accepted 0, 1, … drafted tokens.
 
     Raises:
-      ValueError: if it counts none, since speculation is off.
+      ValueError: if the answer has no counts, because speculation is off.
     """
     for accepted, drafted in KEYS:
         if accepted in meta:

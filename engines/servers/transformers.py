@@ -1,4 +1,4 @@
-"""transformers: `generate` with an assistant model, in this process, watched by a streamer."""
+"""transformers: `generate` with an assistant model, in this process, observed by a streamer."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from estimator.timing.threads import chosen_threads, computing
 
 
 class Transformers:
-    """transformers' assisted generation with a fixed γ, in float32 on this machine's processors."""
+    """transformers' assisted generation with a fixed γ, in float32 on this machine's CPUs."""
 
     def __init__(self, target: str, draft: str, threads: int = 1) -> None:
-        """Keeps names or folders, and how many threads compute: one counts by its own time."""
+        """Stores names or folders, and the number of threads; one thread is timed by CPU time."""
         self.target, self.draft, self.threads = target, draft, threads
         self._loaded: dict[str, Any] = {}
 
@@ -29,7 +29,7 @@ class Transformers:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Settings of the engine as flags, for the record of a measurement."""
+        """The engine's settings as flags, to be stored with the results."""
         return (
             f"threads={self.threads}",
             "num_assistant_tokens_schedule=constant",
@@ -54,7 +54,7 @@ class Transformers:
 
 
 class TransformersServer:
-    """A pair in this process; it keeps the counters that a server would."""
+    """A pair in this process; it counts like a server."""
 
     model = None
 
@@ -74,7 +74,7 @@ class TransformersServer:
     ) -> Completion:
         """Returns a text of ids; see `EngineServer`.
 
-        The pass over the prompt verifies the first draft already, and gives all that was accepted.
+        The pass over the prompt also verifies the first draft and emits its accepted tokens.
         """
         import torch
 
@@ -107,7 +107,7 @@ class TransformersServer:
         return self._counts
 
     def _count(self, lengths: Sequence[int], room: int) -> None:
-        """Adds a text's blocks; one that can emit a single token drafts nothing."""
+        """Adds a text's blocks; a block with space for only one token drafts nothing."""
         for length in lengths:
             drafted = min(self._gamma, room - 1)
             if drafted > 0:
@@ -117,7 +117,7 @@ class TransformersServer:
 
 
 class _Blocks:
-    """A streamer that keeps how many tokens came when; the prompt, which comes first, is none."""
+    """A streamer that records the number and time of new tokens; the prompt is ignored."""
 
     def __init__(self) -> None:
         import torch
@@ -137,4 +137,4 @@ class _Blocks:
         self._prompt_seen = True
 
     def end(self) -> None:
-        """Nothing is left to do."""
+        """Does nothing."""

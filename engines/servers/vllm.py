@@ -33,8 +33,8 @@ class Vllm:
     """vLLM with a target and a draft model.
 
     target, draft: names or folders; a draft's folder needs the tokenizer's files, too.
-    command: command that starts the OpenAI server, its own flags included, as in `vllm serve
-      --dtype float32`; the model and the flags of speculation are appended.
+    command: command that starts the OpenAI server with its flags, for example `vllm serve --dtype
+      float32`; the model and the flags of speculation are appended.
     """
 
     target: str
@@ -43,13 +43,13 @@ class Vllm:
 
     @classmethod
     def of_models(cls, models: Models, settings: EngineSettings) -> Vllm:
-        """Returns vLLM with a pair, started by the user's command or its own."""
+        """Returns vLLM with a pair, started by the user's command or by `vllm serve`."""
         command = settings.engine_command
         return cls(models.target, models.draft, words("vllm serve" if command is None else command))
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The command that starts the server, for the record of a measurement."""
+        """The command that starts the server, to be stored with the results."""
         return self.command
 
     @contextmanager
@@ -70,7 +70,7 @@ class Vllm:
             yield VllmServer(url)
 
     def speculative_config(self, setting: Setting) -> dict[str, Any]:
-        """Returns vLLM's own form of a setting with a gamma above 0."""
+        """Returns vLLM's JSON for a setting with a gamma above 0."""
         config: dict[str, Any] = {
             "method": "draft_model",
             "model": self.draft,
@@ -87,7 +87,7 @@ def words(command: str) -> tuple[str, ...]:
     """Returns the words of a shell command.
 
     Raises:
-      ValueError: if it has none, or a quotation is left open.
+      ValueError: if it has no words, or a quotation is not closed.
     """
     try:
         split = tuple(shlex.split(command))
@@ -99,7 +99,7 @@ def words(command: str) -> tuple[str, ...]:
 
 
 class VllmServer:
-    """A vLLM server that is up, started here or elsewhere."""
+    """A running vLLM server, started here or elsewhere."""
 
     def __init__(self, url: str) -> None:
         """Connects to a server."""
@@ -119,8 +119,8 @@ class VllmServer:
     ) -> Completion:
         """Returns a text of ids; see `EngineServer`.
 
-        The seed is not sent: vLLM would then draw by a generator for each request, a slower path
-        than the one that deployments take.
+        The seed is not sent: vLLM would then use a generator for each request, a slower path than
+        deployments use.
         """
         stream = self._request(
             prompt,
@@ -149,11 +149,11 @@ class VllmServer:
         return Completion(tuple(tokens), first, ended - began)
 
     def counts(self) -> Counts:
-        """Returns its counters, all engines summed; see `EngineServer`."""
+        """Returns the counters, summed over all engines; see `EngineServer`."""
         return counters(get_text(f"{self.url}/metrics"), prefix="vllm", turns_on=TURNS_ON)
 
     def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
-        """Returns how likely the served model finds a text, at temperature 1."""
+        """Returns the served model's scores of a text at temperature 1."""
         ids = [*prompt, *tokens]
         answer = self._request(
             ids,
@@ -197,7 +197,7 @@ def _require_same_ids(sent: Sequence[int], decoded: Sequence[int]) -> None:
 
 
 def _rank(row: Mapping[str, Mapping[str, float]], token: int) -> int:
-    """Returns the rank of an id in its law, 1 for vLLM's argmax: of a tie the least id."""
+    """Returns an id's rank in the distribution, 1 for vLLM's argmax; ties go to the smaller id."""
     # vLLM's rank counts the ids that are at least as likely, so in a tie no id is the first
     # (`vllm/v1/sample/ops/logprobs.py`), but is overwritten for those listed as the likeliest.
     _, first = min((-entry["logprob"], int(name)) for name, entry in row.items())

@@ -1,1 +1,1 @@
-"""Tuning: the best draft length on the machine itself, found in few runs."""
+"""Tuning: finds the best draft length on the machine itself, in few runs."""

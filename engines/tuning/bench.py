@@ -1,4 +1,4 @@
-"""The servers of a tuning: each γ is measured, in turns with another where servers run at once."""
+"""The servers of a tuning: measures each γ, in turns if several servers can run at once."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Enough = Callable[[Sequence[TunedRun]], bool]
 
 
 class NotObeyedError(ValueError):
-    """A server takes no such γ; its second argument: tokens a block that it drafts, 0: unknown."""
+    """The server does not draft γ tokens per block. args[1]: tokens per block; 0 if unknown."""
 
 
 class Bench:
-    """An engine whose γ are measured on the same prompts, its servers stopped at the end."""
+    """Measures draft lengths of an engine on common prompts; stops its servers at the end."""
 
     def __init__(self, engine: Engine, kind: EngineKind, prompts: Prompts, how: Tuning) -> None:
-        """Keeps what every run shares; starts nothing."""
+        """Stores the settings that all runs share; starts nothing."""
         self.engine, self.kind, self.prompts, self.how = engine, kind, prompts, how
         self.progress: Progress = SILENT
         self._order = np.random.default_rng(how.seed)
@@ -50,8 +50,8 @@ class Bench:
     ) -> list[TunedRun]:
         """Returns a run of each γ at each concurrency.
 
-        The γ share turns where servers run together; else each server starts once for all
-        concurrencies. A run takes all prompts until it is exact enough, `repeats` times at most.
+        If servers can run together, the γ take turns; else each server runs once for all
+        concurrencies. A run repeats all prompts until it is exact enough, at most `repeats` times.
         """
         shares = [tuple(gammas)] if self.how.together else [(gamma,) for gamma in gammas]
         found: list[TunedRun] = []
@@ -67,7 +67,7 @@ class Bench:
         return found
 
     def _start(self, gamma: int, stack: ExitStack) -> None:
-        """Starts the server of a γ unless it is up, and has it write a few texts."""
+        """Starts the server of a γ, if it is not running, and lets it generate a few texts."""
         if gamma in self._up:
             return
         how = self.how
@@ -134,7 +134,7 @@ class Bench:
     def _run(
         self, server: EngineServer, gamma: int, prompts: Prompts, concurrency: int, seed: int
     ) -> EngineRun:
-        """Returns texts of prompts; equal seeds draw from equal streams at every γ."""
+        """Returns texts for the prompts; one seed gives one random stream at every γ."""
         return run(
             server,
             prompts,
@@ -148,11 +148,7 @@ class Bench:
 
 
 def require_obeyed(found: EngineRun, gamma: int, kind: EngineKind) -> None:
-    """Refuses a server that drafts another number of tokens a block than γ.
-
-    Raises:
-      NotObeyedError: if so.
-    """
+    """Raises NotObeyedError if a server does not draft γ tokens per block."""
     total = found.total
     try:
         if gamma > 0:

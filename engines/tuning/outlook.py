@@ -1,4 +1,4 @@
-"""Expectations of every γ at one load, from runs and prior knowledge, and the run to make next."""
+"""Forecasts for every γ at one load, from runs and prior knowledge, and the next run to make."""
 
 from collections.abc import Callable, Sequence
 
@@ -25,15 +25,15 @@ Value = tuple[float, float, float]
 
 
 def costs_of_runs(runs: Sequence[Run]) -> Posterior:
-    """Returns the cost of blocks on a machine that is known only by its runs."""
+    """Returns the cost of blocks on a machine known only by its runs."""
     return infer(FittedMachine(), vague_prior([run.step_seconds for run in runs] or [1.0]), runs)
 
 
 class Outlook:
-    """Expectations of every γ from 1 to the longest at one load.
+    """Forecasts for every γ from 1 to the longest, at one load.
 
-    advice: which γ to run now.
-    next_gamma: the γ to measure next; None: no run is worth its time.
+    advice: the advice on the γ to run.
+    next_gamma: the γ to measure next; None if no run is worth its time.
     """
 
     def __init__(
@@ -45,13 +45,13 @@ class Outlook:
         worth: float,
         costs: Costs = costs_of_runs,
     ) -> None:
-        """Weighs what is known.
+        """Computes the forecasts.
 
         Args:
-          runs: at any load: all give acceptance, the runs at this load give the cost.
+          runs: runs at any load. All of them give acceptance; runs at this load give the cost.
           longest: the largest γ considered, at least 1.
-          worth: share of speed that a further run must promise.
-          costs: from runs to a posterior of costs.
+          worth: smallest expected gain of speed, as a share, for a further run.
+          costs: maps runs to a posterior of costs.
         """
         acceptance = from_counts(
             [
@@ -85,17 +85,17 @@ class Outlook:
             self.next_gamma = reach  # forecasts beyond the runs are less exact than the runs
 
     def milliseconds(self, gamma: int) -> Value:
-        """Returns the time of a token at a γ; 0: the baseline."""
+        """Returns the forecast time per token at a γ; 0: the baseline."""
         law, at = (self._plain, 0) if gamma == 0 else (self._times, gamma - 1)
         middle, low, high = _value(law, at)
         return 1e3 * middle, 1e3 * low, 1e3 * high
 
     def gain(self, gamma: int) -> Value:
-        """Returns the speed-up at a γ; 0: the baseline."""
+        """Returns the forecast speed-up at a γ; 0: the baseline."""
         return (1.0, 1.0, 1.0) if gamma == 0 else _value(self._gains, gamma - 1)
 
     def advised(self, measured: float | None) -> Advised:
-        """Returns the advice as files have it; measured: milliseconds a token in its own run."""
+        """Returns the advice for the file; measured: milliseconds per token in the γ's own run."""
         middle, low, high = self.gain(self.advice.gamma)
         return Advised(
             concurrency=self.load.batch,
@@ -109,7 +109,7 @@ class Outlook:
 
 
 def _rising(runs: Sequence[Run]) -> bool:
-    """Returns whether the longest γ ran fastest, by RISING over each shorter one."""
+    """Returns whether the longest γ ran fastest, by RISING over every shorter γ."""
     speeds = {run.gamma: run.length / run.step_seconds for run in runs}
     last = speeds.pop(max(speeds))
     return len(speeds) > 1 and last >= (1 + RISING) * max(speeds.values())

@@ -1,4 +1,4 @@
-"""Requests for a tuning: every setting that is read, by the name of its option."""
+"""Requests for a tuning; each field is named like its option."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +10,14 @@ from estimator.traces.traces import DraftSampling
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """How the best γ is searched.
+    """Settings of the search for the best γ.
 
-    concurrencies: requests at once; each has a search of its own.
-    worth: per cent of speed that a further run must promise.
-    max_runs: most runs at a concurrency, the baseline not counted.
-    output: the file of runs, which a later call continues.
-    together, draft_sampling: the engine's.
-    synthetic: acceptance rates by position that the engine simulates; None: it verifies.
+    concurrencies: numbers of simultaneous requests; each has its own search.
+    worth: smallest expected gain of speed, in per cent, for a further run.
+    max_runs: most runs at a concurrency, without the baseline.
+    output: file of runs, which a later call continues.
+    together, draft_sampling: properties of the engine: whether servers run at once; how it drafts.
+    synthetic: acceptance rates by position that the engine simulates; None: real verification.
     """
 
     text: PromptSettings
@@ -53,7 +53,7 @@ class Tuning:
 
 @dataclass(frozen=True, kw_only=True)
 class TuneEngine(OnEngine):
-    """A tuning on an engine that is started here."""
+    """A tuning of an engine that is started for it."""
 
     how: Tuning
 
@@ -64,7 +64,7 @@ class TuneEngine(OnEngine):
 
 @dataclass(frozen=True, kw_only=True)
 class TuneOwn:
-    """A tuning of the project's own decoder, with any draft that it has."""
+    """A tuning of specplan's own decoder, with any of its drafts."""
 
     how: Tuning
     models: ModelSettings
@@ -81,7 +81,7 @@ class TuneOwn:
 
 @dataclass(frozen=True, kw_only=True)
 class TuneServer:
-    """A tuning of a running server, by URL; engine: its kind, None: found by its pages."""
+    """A tuning of a running server, by URL; engine: its kind, None: detected from its pages."""
 
     how: Tuning
     server: str

@@ -1,4 +1,4 @@
-"""Tunes a server that runs already: by request where it takes γ so, else a run for each restart."""
+"""Tunes a running server: by requests if they can set γ, else one run per restart by its owner."""
 
 import json
 import math
@@ -31,17 +31,17 @@ DRAFT = "DRAFT"
 
 
 class Reached:
-    """A running server as an engine of its own γ, or of any γ that requests name."""
+    """A running server as an engine with a fixed γ, or with the γ that a request sets."""
 
     flags = ()
 
     def __init__(self, server: EngineServer, *, by_request: bool) -> None:
-        """Keeps the server; by_request: whether it drafts the γ that a request names."""
+        """Stores the server; by_request: whether requests can set γ."""
         self._server, self._by_request = server, by_request
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[EngineServer]:
-        """Gives the server; see `engines.engine.Engine`."""
+        """Yields the server; see `engines.engine.Engine`."""
         if self._by_request and isinstance(self._server, LlamaCppServer):
             yield LlamaCppServer(self._server.url, gamma=setting.gamma)
         else:
@@ -49,11 +49,11 @@ class Reached:
 
 
 def tune_running(request: TuneServer, *, progress: Progress, shown: Shown) -> Tuned:
-    """Returns the runs of a tuning, with one more of a server that cannot change its γ.
+    """Returns the runs of a tuning; a server that cannot change its γ gets one more run.
 
     Raises:
-      ValueError: if the server is of no known kind, or drafts a number of tokens that changes.
-      OSError: if nothing answers.
+      ValueError: if the kind of server is unknown, or its number of drafted tokens changes.
+      OSError: if the server does not answer.
     """
     url, how = request.server.rstrip("/").removesuffix("/v1"), request.how
     kind = _kind(url, request.engine)
@@ -87,7 +87,7 @@ def tune_running(request: TuneServer, *, progress: Progress, shown: Shown) -> Tu
 
 
 def _kind(url: str, name: str | None) -> EngineKind:
-    """Returns the kind of a server that runs."""
+    """Returns the kind of a running server."""
     reached = names_of(lambda kind: kind.connect)
     if name is not None and name not in reached:
         raise ValueError(f"a running server must be {listed(reached)}, got {name}")
@@ -107,7 +107,7 @@ def _kind(url: str, name: str | None) -> EngineKind:
 def _drafting(
     kind: EngineKind, server: EngineServer, prompts: Prompts, how: Tuning
 ) -> tuple[int, bool]:
-    """Returns how many tokens a server drafts a block, and whether requests can change that."""
+    """Returns the tokens per block that a server drafts, and whether requests can change them."""
 
     def probe(of: EngineServer) -> EngineRun:
         return run(

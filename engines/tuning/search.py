@@ -1,4 +1,4 @@
-"""The search itself: expect, run, learn, until no further run is worth its time."""
+"""The search: predict, run, learn, until no further run is worth its time."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ NO_DRAFT = "# gamma is 0: run the target without a draft"
 
 
 def outlook(tuned: Tuned, concurrency: int, how: Tuning, costs: Costs = costs_of_runs) -> Outlook:
-    """Returns what is expected at a concurrency."""
+    """Returns the forecasts at a concurrency."""
     taken = [row.most_gamma for row in tuned.rows if row.most_gamma is not None]
     return Outlook(
         tuned.runs(),
@@ -39,7 +39,7 @@ def outlook(tuned: Tuned, concurrency: int, how: Tuning, costs: Costs = costs_of
 
 
 class Search:
-    """One call's part of a tuning: its runs are added to the runs of earlier calls."""
+    """A search that continues the runs of earlier calls."""
 
     def __init__(
         self, bench: Bench, setup: Mapping[str, str | int | float], draft: str, shown: Shown
@@ -47,12 +47,12 @@ class Search:
         """Reads the runs of earlier calls.
 
         Args:
-          setup: settings that all runs must share, other than prompts and sampling.
-          draft: its name, for the server's flags.
+          setup: settings that all runs must share, in addition to prompts and sampling.
+          draft: name of the draft, for the server's flags.
 
         Raises:
-          ValueError: if there are fewer prompts than requests at once, or the file is of another
-            setting.
+          ValueError: if there are fewer prompts than simultaneous requests, or the file has another
+            setup.
         """
         self.bench, self.how = bench, bench.how
         self._draft, self._shown = draft, shown
@@ -80,14 +80,14 @@ class Search:
             self.tuned = kept
 
     def run(self) -> Tuned:
-        """Returns the tuning once no run is worth its time; its file is whole after each run."""
+        """Returns the tuning once no run is worth its time; its file is complete after each run."""
         every = self.how.concurrencies
         for group in [(each,) for each in every] if self.how.together else [every]:
             self._search(group)
         return self.tuned
 
     def expected(self) -> Tuned:
-        """Returns the tuning with the run that would come next at each concurrency."""
+        """Returns the tuning with the next run at each concurrency, without running it."""
         for concurrency in self.how.concurrencies:
             now = outlook(self.tuned, concurrency, self.how)
             self._shown(now, None)
@@ -101,7 +101,7 @@ class Search:
         return self.tuned
 
     def add(self, row: TunedRun) -> None:
-        """Adds a run, with what was expected of it, to the tuning and its file."""
+        """Adds a run and its forecast to the tuning and to its file."""
         before = outlook(self.tuned, row.concurrency, self.how)
         known = any(each.measured for each in self.tuned.at(row.concurrency))
         if known and row.measured and row.gamma <= before.longest:
@@ -118,7 +118,7 @@ class Search:
         return 1 + max((turn[1] for row in self.tuned.rows for turn in row.turns), default=-1)
 
     def _search(self, concurrencies: tuple[int, ...]) -> None:
-        """Searches at concurrencies whose runs share the starts of servers."""
+        """Searches at concurrencies that share the starts of servers."""
         ran = False
         for concurrency in concurrencies:
             if not any(row.gamma for row in self.tuned.at(concurrency)):
@@ -139,7 +139,7 @@ class Search:
         self._advise()
 
     def _wanted(self, concurrency: int) -> int | None:
-        """Returns the γ to run next; None: the search is over at this concurrency."""
+        """Returns the γ to run next; None if the search at this concurrency is finished."""
         rows = [row for row in self.tuned.at(concurrency) if row.gamma > 0]
         late = time.monotonic() > self._end and any(row.measured for row in rows)
         if late or len(rows) >= self.how.max_runs:
@@ -147,20 +147,20 @@ class Search:
         return outlook(self.tuned, concurrency, self.how).next_gamma
 
     def _measure(self, concurrencies: tuple[int, ...], *gammas: int) -> None:
-        """Measures γ, in shared turns where servers run together."""
+        """Measures some γ, in turns if servers can run together."""
         measured = self.bench.measure(gammas, concurrencies, self.next_turn, self._exact)
         for each in self._joined(measured):
             self.add(each)
 
     def _joined(self, found: Sequence[TunedRun]) -> Sequence[TunedRun]:
-        """Returns runs with the turns of a γ that ran before saved with the new γ."""
+        """Returns runs; new turns of a γ that ran before are stored with the other γ's run."""
         ran = {row.gamma for row in self.tuned.at(found[0].concurrency) if row.measured}
         if self.how.together and len(found) > 1 and found[0].gamma in ran:
             return [replace(found[1], turns=found[1].turns + found[0].turns)]
         return found
 
     def _exact(self, found: Sequence[TunedRun]) -> bool:
-        """Returns whether more turns of these runs would change no decision."""
+        """Returns whether further turns of these runs would change no decision."""
         tuned = self.tuned
         for each in self._joined(found):
             tuned = tuned.adding(each)
@@ -171,7 +171,7 @@ class Search:
         return error <= EXACT or times[-1] - times[0] > CLEARLY * error
 
     def _try(self, gamma: int, concurrencies: tuple[int, ...]) -> None:
-        """Runs a γ, in turns with the fastest one so far or the baseline."""
+        """Runs a γ in turns with the fastest γ so far, or with the baseline."""
         timed = [row for row in self.tuned.at(concurrencies[0]) if row.ms_per_token is not None]
         best = min(timed, key=lambda row: row.ms_per_token or 0.0, default=None)
         reference = [] if not self.how.together else [0 if best is None else best.gamma]
@@ -208,7 +208,7 @@ class Search:
             self.tuned = replace(self.tuned, notes=(*self.tuned.notes, note))
 
     def _advise(self) -> None:
-        """Brings the advice up to date, and the file."""
+        """Updates the advice and writes the file."""
         advised, following = [], None
         for concurrency in self.how.concurrencies:
             now = outlook(self.tuned, concurrency, self.how)
@@ -224,7 +224,7 @@ class Search:
 
 
 def flags_of(kind: EngineKind, gammas: Mapping[int, int], draft: str, how: Tuning) -> str:
-    """Returns what sets γ by concurrency in a server; empty where nothing is known of it."""
+    """Returns the server's flags that set γ by concurrency; empty if they are not known."""
     exports, drafted, different = kind.exports, Drafted(draft), len(set(gammas.values()))
     if exports is None or not gammas:
         return ""

@@ -1,4 +1,4 @@
-"""Tunes an engine that is started here, the own decoder, or a server that runs already."""
+"""Tunes an engine that it starts, specplan's own decoder, or a running server."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ def tune(
     progress: Progress = SILENT,
     shown: Shown = lambda *_: None,
 ) -> Tuned:
-    """Returns the runs of a tuning and the γ that they advise; progress counts texts."""
+    """Returns the runs of a tuning and the advised γ; progress counts texts."""
     require_one_process("tune")
     if isinstance(request, TuneServer):
         return tune_running(request, progress=progress, shown=shown)

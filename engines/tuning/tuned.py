@@ -1,8 +1,8 @@
-"""A tuning's file: the runs, what was expected of each, and the advice; and the times of runs.
+"""A tuning's file: the runs, the forecast of each, and the advice; and the times of runs.
 
-γ that ran in the same turns are compared turn by turn, so that the machine's speed at that time
-drops out (`estimator.timing.levels`). Where servers ran one after the other, the baseline ran first
-and last, and a steady change of speed between the two is divided out.
+γ that ran in common turns are compared turn by turn, which removes the machine's changing speed
+(`estimator.timing.levels`). If servers ran one after another, the baseline ran first and last, and
+a steady change of speed between both is divided out.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ MEDIAN, LEAST_ERROR = 1.2533, 0.003
 class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run of one γ at one concurrency.
 
-    ms_per_token: a request's, at the machine's median speed; None: the run does not count.
+    ms_per_token: milliseconds per token of a request at the machine's median speed; None: no valid
+      run.
     error_percent: standard error of ms_per_token relative to the baseline's.
-    rates: acceptance by position, over all drafts; empty: not counted.
-    expected_ms_per_token: expected before the run, with its interval.
-    measured: whether it ran and drafted γ tokens a block.
-    began: seconds since 1970.
-    turns: γ, number of the turn, seconds, target passes, decoded tokens.
-    most_gamma: the largest γ that the server takes, where it refused this one.
-    note: why the run does not count.
+    rates: share of all drafts that accept each position; empty if not counted.
+    expected_ms_per_token: forecast before the run, with its interval.
+    measured: whether the run finished and drafted γ tokens per block.
+    began: start of the run in seconds since 1970.
+    turns: for each turn its γ, number, seconds, target passes and decoded tokens.
+    most_gamma: the largest γ that the server accepts, if it rejected this one.
+    note: reason why the run does not count.
     """
 
     concurrency: int
@@ -60,7 +61,7 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Advised(msgspec.Struct, frozen=True, kw_only=True):
-    """The γ to run at one concurrency; 0: no speculation."""
+    """The γ to run at one concurrency (0: no speculation), with its speed-up."""
 
     concurrency: int
     gamma: int
@@ -75,11 +76,11 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     """A tuning.
 
     setup: settings that all runs share: engine, models, prompts, sampling.
-    context: tokens in a request's cache on average.
+    context: mean number of tokens in a request's cache.
     together: whether the γ took turns.
-    next_gamma: the γ to run next, where the search is not over.
+    next_gamma: the γ to run next; None if the search is finished.
     confidence: level of the intervals.
-    flags: flags that set the advised γ in the server.
+    flags: the server's flags that set the advised γ.
     """
 
     setup: dict[str, str | int | float]
@@ -98,7 +99,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(row for row in self.rows if row.concurrency == concurrency)
 
     def adding(self, row: TunedRun) -> Tuned:
-        """Returns the tuning with one more run, and with the times that all runs now imply."""
+        """Returns the tuning with one more run, and with the times recomputed from all runs."""
         rows = [*self.at(row.concurrency), row]
         others = [each for each in self.rows if each.concurrency != row.concurrency]
         drawn = float(self.setup["temperature"]) > 0
@@ -106,7 +107,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, rows=(*others, *timed))
 
     def runs(self) -> tuple[Run, ...]:
-        """Returns the runs as evidence of the server's cost."""
+        """Returns the runs as inputs of a cost estimate."""
         return tuple(
             Run(
                 LoadPoint(self.context, row.concurrency),
@@ -126,7 +127,7 @@ def read_tuned(path: Path) -> Tuned:
     """Returns the tuning in a file.
 
     Raises:
-      OSError, ValueError: if it cannot be read, or is none.
+      OSError, ValueError: if the file cannot be read, or holds no tuning.
     """
     try:
         found = msgspec.convert(read_json(path), Tuned)
@@ -166,7 +167,7 @@ def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
 
 
 def _one_by_one(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
-    """Returns runs that came one after the other, the drift between baselines divided out."""
+    """Returns runs that followed one another, with the drift between baselines divided out."""
     logs = [np.log([turn[2] / turn[3] for turn in row.turns] or [1.0]) for row in rows]
     plain = [
         (row.began, float(np.median(own)))
@@ -196,7 +197,7 @@ def _timed(row: TunedRun, step_seconds: float, error: float, work: Any, drawn: b
     Args:
       step_seconds: time of a target pass with its draft; error: its relative error.
       work: target passes and tokens of each turn.
-      drawn: whether texts were drawn, so that two γ decode different texts.
+      drawn: whether texts were drawn at random, so that two γ decode different texts.
     """
     passes, tokens = work.sum(axis=0)
     apart = work[:, 0] - passes / tokens * work[:, 1]

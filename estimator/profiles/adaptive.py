@@ -22,12 +22,12 @@ _GIVES_UP = 0.95
 
 
 class WaySpeed(NamedTuple):
-    """A way to choose what is verified, at its best draft length for one batch size.
+    """The speed of one way to choose the verified tokens, at its best draft length.
 
     gamma: drafted tokens of each sequence; 0: no speculation.
-    speed_up: over no speculation at this batch size.
-    verified: draft tokens that are verified, for each sequence and step.
-    error: standard error of the logarithm of speed_up, from playing a finite number of steps.
+    speed_up: speed-up over no speculation at this batch size.
+    verified: drafted tokens that a step verifies, per sequence.
+    error: standard error of log(speed_up) due to a finite number of simulated steps.
     """
 
     gamma: int
@@ -37,9 +37,9 @@ class WaySpeed(NamedTuple):
 
 
 def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
-    """Returns texts whose drafted tokens a server ranks by confidence, calibrated on other texts.
+    """Returns texts with drafted tokens ranked by confidence, calibrated on other texts.
 
-    traces: at least one, of argmax drafts, with confidence along the draft's own path from every
+    traces: at least one, of argmax drafts, with confidences along the draft's own path from every
       block start.
     """
     column = COLUMNS["largest"]
@@ -63,13 +63,13 @@ def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
 
 
 def adaptive_speeds(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, Mapping[str, WaySpeed]]:
-    """Returns the speed at some of the planned batch sizes, by ways to choose what is verified.
+    """Returns the speed of each way to choose the verified tokens, by batch size.
 
-    The ways: "one K", the draft length that is best over these batch sizes together; "K by batch",
-    the best of each; "walk" and "previous step", verification by rank with these budgets; "oracle",
-    which knows the tokens that will be accepted.
+    The ways: "one K" is the best draft length for all batch sizes together; "K by batch" the best
+    one for each; "walk" and "previous step" verify by rank with these budgets; "oracle" knows which
+    tokens will be accepted.
 
-    plans: one for each batch size, of the acceptance recorded along the texts; at least one.
+    plans: one for each batch size, with the acceptance recorded along the texts; at least one.
     """
     some = _spread(plans)
     gammas = np.arange(1, len(some[0].curve.gamma) + 1)
@@ -88,7 +88,7 @@ def adaptive_speeds(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, Mapp
 
 
 def _spread(plans: Sequence[Plan]) -> list[Plan]:
-    """Returns at most MOST_BATCHES plans whose models fit, their batch sizes spread by ratio."""
+    """Returns at most MOST_BATCHES plans that fit in memory, with evenly spaced log batch sizes."""
     fitting = [plan for plan in plans if plan.price.load is None or plan.price.load.fits] or plans
     by_batch = {plan.price.batch: plan for plan in fitting}
     if len(by_batch) < len(fitting):
@@ -108,7 +108,7 @@ def _fixed(plan: Plan, gamma: int, factors: NDArray[np.float64]) -> WaySpeed:
 
 
 def _played(plan: Plan, texts: RankedTexts, budget: Budget | None) -> WaySpeed:
-    """Returns the speed of verification by rank, at the draft length that makes it fastest."""
+    """Returns the speed of verification by rank at its fastest draft length."""
     cost, batch = plan.price.cost, plan.price.batch
     best = WaySpeed(0, 0.0, 0.0)
     for gamma in TRIED:

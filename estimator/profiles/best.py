@@ -23,13 +23,13 @@ MOST_DRAWN = 32
 
 @dataclass(frozen=True, slots=True)
 class BestGamma:
-    """A profile at the best γ that was timed.
+    """A profile at the best timed γ.
 
-    gamma: that γ, 0: do not speculate.
-    plan: the plan by the profile's acceptance and costs, whose advice every reader shows.
+    gamma: the best γ; 0: do not speculate.
+    plan: the plan from the profile's acceptance and costs.
     gain: the speed-up at `gamma`, with its interval; 1 at γ = 0.
     seconds: seconds of a block at max(gamma, 1): drafting, verifying, other.
-    slope: mean time, in target steps, that each token up to that γ adds to verification.
+    slope: mean time, in target steps, that each drafted token adds to verification.
     """
 
     gamma: int
@@ -41,7 +41,7 @@ class BestGamma:
 
 @dataclass(frozen=True, slots=True)
 class BestAtBatch:
-    """The best γ of a batch, 0: do not speculate, its speed-up, and the time of a token."""
+    """The best γ at one batch size (0: do not speculate), its speed-up, and the time per token."""
 
     load: LoadCosts
     gamma: int
@@ -50,7 +50,7 @@ class BestAtBatch:
 
 
 def best_of(profile: Profile) -> BestGamma | None:
-    """Returns the profile's best γ with its gain and times; None where it holds no costs."""
+    """Returns the profile's best γ with its gain and times; None if it has no costs."""
     cost, gamma = profile.cost, profile.optimal_gamma
     if cost is None:
         return None
@@ -70,10 +70,10 @@ def best_of(profile: Profile) -> BestGamma | None:
 
 
 def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = None) -> Plan:
-    """Returns the plan of a profile as it was measured, as `specplan plan --profile` makes it.
+    """Returns the plan of a profile with a cost, as `specplan plan --profile` makes it.
 
     Args:
-      sampling: the way of drafting; None: the profile's own, whose speed-ups were measured.
+      sampling: the way to sample drafts; None: the one whose speed-ups the profile measured.
     """
     acceptance = profile.drafting(sampling).under(profile.verification)
     price = Pricing(cost, timed=tuple(profile.improvement_factor))
@@ -82,12 +82,11 @@ def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = 
 
 
 def measured_doubt(profile: Profile) -> Doubt | None:
-    """Returns the covariance of the logarithms of measured speed-ups; None of a single prompt.
+    """Returns the covariance of log measured speed-ups; None for a single prompt.
 
-    By the jackknife: (n - 1) / n Σ (xᵢ - x̄)(xᵢ - x̄)ᵀ, xᵢ without prompt i (Efron and Stein 1981),
-    and the difference of the baseline from itself. Few prompts make both uncertain, so the normal
-    law is widened until its intervals equal Student's t. A γ that was not timed has the doubt of
-    the nearest one.
+    The jackknife, (n - 1) / n Σ (xᵢ - x̄)(xᵢ - x̄)ᵀ with xᵢ without prompt i (Efron and Stein
+    1981), plus the difference of two baseline measurements. It is widened so that normal intervals
+    equal Student's t. A γ that was not timed gets the error of the nearest timed γ.
     """
     without = None if profile.left_out is None else profile.left_out.improvement_factor
     if not without or len(next(iter(without.values()))) < 2:
@@ -107,10 +106,10 @@ def measured_doubt(profile: Profile) -> Doubt | None:
 
 
 def with_intervals(profile: Profile) -> Profile:
-    """Returns a profile whose speed-ups have the intervals that a plan of it states.
+    """Returns a profile with the intervals that a plan of the profile gives its speed-ups.
 
-    Speed-ups that were saved without each prompt (`LeftOut`) get intervals of today's level, also
-    where the file was written at another one. Others keep the file's intervals.
+    Only speed-ups saved without each prompt (`LeftOut`) get new intervals, at today's level. Others
+    keep the file's intervals.
     """
     doubt, found = measured_doubt(profile), profile.improvement_factor
     if doubt is None:
@@ -125,7 +124,7 @@ def with_intervals(profile: Profile) -> Profile:
 
 
 def best_by_batch(profile: Profile) -> list[BestAtBatch]:
-    """Returns the best γ at each batch size that was timed, of the lengths timed there."""
+    """Returns the best timed γ at each timed batch size."""
     acceptance = profile.drafting().acceptance
     found = []
     for load in profile.load:
@@ -137,13 +136,13 @@ def best_by_batch(profile: Profile) -> list[BestAtBatch]:
 
 
 def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
-    """Returns what the first, second, … drafted token adds to the tokens of a target call.
+    """Returns how much the first, second, … drafted token adds to the tokens per target call.
 
-    Over the blocks of the longest timed draft, so that no position adds more than the one before.
-    Older profiles have no such rates: there, tokens per call at one γ more, made to fall.
+    From blocks of the longest timed draft, so additions never rise. Older profiles have no such
+    rates; their additions come from tokens per call at each γ.
 
     Returns:
-      the additions, and α^k, which they are if acceptances are independent.
+      the additions, and α^k, their values if acceptances are independent.
     """
     from scipy.optimize import isotonic_regression
 

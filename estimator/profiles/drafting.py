@@ -1,4 +1,4 @@
-"""Acceptance under one way of drafting, as a profile has it."""
+"""Acceptance for one way to sample drafts, as a profile stores it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ Gamma = Annotated[int, msgspec.Meta(ge=1)]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval, which is absent where the data give none."""
+    """A number with its interval; low and high are None if the data give no interval."""
 
     value: float
     low: float | None = None
@@ -36,10 +36,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Alpha:
-    """E[β] with its interval, and what it is the mean of.
+    """The acceptance rate α with its interval, and the number of tokens and prompts behind it.
 
     confidence: level of all intervals of its profile; None: FORMER_CONFIDENCE.
-    spread: standard deviation of α between requests, where they were counted one by one.
+    spread: standard deviation of α between requests; None if they were not counted one by one.
     """
 
     value: Rate
@@ -52,12 +52,12 @@ class Alpha:
 
     @property
     def level(self) -> float:
-        """The level of the intervals."""
+        """The confidence level of the intervals."""
         return FORMER_CONFIDENCE if self.confidence is None else self.confidence
 
     @property
     def logit_error(self) -> float:
-        """Standard deviation of the logit of α; 0 where no interval says it."""
+        """Standard deviation of the logit of α; 0 without an interval."""
         if self.low is None or self.high is None or not 0 < self.low < self.high < 1:
             return 0.0
         low, high = (log(end / (1 - end)) for end in (self.low, self.high))
@@ -66,19 +66,18 @@ class Alpha:
 
 @dataclass(frozen=True, slots=True)
 class DraftAcceptance:
-    """Acceptance under one way of drafting.
+    """Acceptance for one way to sample drafts.
 
-    blocks: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens for each token
-      of the texts: the replay of the traces (`simulator.acceptance.recorded`). Empty where none
-      was recorded.
-    blocks_jointly: the same where drafts are judged as a whole: block verification.
-    accepted_by_position: unconditional rates of blocks of as many tokens as there are rates: the
-      longest draft that was timed, or counts of a server in place of blocks.
-    cut_short: the share of positions that its blocks left undrafted, as where texts end; above 1 %
-      these rates and α are bounds from below.
+    blocks: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens per token of the
+      texts, from replay (`simulator.acceptance.recorded`). Empty without traces.
+    blocks_jointly: expected numbers of blocks under block verification, in the form of `blocks`.
+    accepted_by_position: share of all blocks that accept each position, for the longest timed
+      draft, or a server's counts in place of `blocks`.
+    cut_short: share of positions that these blocks left undrafted, for example near the ends of
+      texts. Above 1 % the rates and α are lower bounds.
     alpha_by_lenience: α(l) by lenience l.
     acceptance_by_rank: how often the text's token is the draft's first, second, … choice, for
-      trees; empty where the draft makes only one choice.
+      trees; empty if the draft makes only one choice.
     """
 
     alpha: Alpha
@@ -91,13 +90,13 @@ class DraftAcceptance:
 
     @property
     def acceptance(self) -> Acceptance:
-        """To plan with, drafts judged token by token, their kind unknown."""
+        """The acceptance to plan with under token-by-token verification, for any kind of draft."""
         return self.under("token")
 
     def under(self, verification: Verification, kind: str | None = None) -> Acceptance:
-        """Returns the acceptance where drafts are judged token by token, or as a whole.
+        """Returns the acceptance under token-by-token or block verification.
 
-        kind: kind of draft; its law (`rate_prior`) holds beyond the counted positions.
+        kind: kind of draft, which selects the prior (`rate_prior`) of further positions.
         """
         if verification == "token" and not self.blocks:
             if not self.accepted_by_position:

@@ -1,4 +1,4 @@
-"""A measurement by this project's own decoder, from the request to the profile."""
+"""A measurement by specplan's own decoder, from the request to the profile."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -46,7 +46,7 @@ Refusing = Callable[[Processes], AbstractContextManager[object]]
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """Inputs of a measurement; draft_under_load: the draft whose passes over batches are timed."""
+    """Inputs of a measurement; draft_under_load: the draft to time over batches, if any."""
 
     loaded: LoadedPair
     draft: str
@@ -64,8 +64,8 @@ def measure(
     """Returns the profile and writes it to the request's output; None except in the first process.
 
     Args:
-      progress, traced: count runs, and prompts whose traces are kept.
-      refusing: context in which all processes stop together when one refuses its input.
+      progress, traced: count runs, and prompts with saved traces.
+      refusing: context manager in which all processes raise an error if one rejects its input.
     """
     processes = these_processes()
     with ExitStack() as stack:
@@ -83,7 +83,7 @@ def measure(
 
 
 def _ready(request: Measure, processes: Processes) -> _Ready:
-    """Returns what is loaded; refuses what can be refused before anything runs."""
+    """Returns the loaded models and prompts; raises all errors that need no run."""
     name = one_draft(request.models)
     unmeasured = parse_drafter(name).unmeasured
     if unmeasured is not None:

@@ -1,4 +1,4 @@
-"""A profile from measurements: alpha from texts of the target, c and the costs from probes."""
+"""A profile from measurements: alpha from texts of the target, c and costs from probes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -59,10 +59,10 @@ RANKS = 16
 class Measurements:
     """The measurements of a pair.
 
-    tracing: its longest draft is replayed.
-    max_gamma: the longest draft that was timed.
-    pairs: traces of `measure_traces`; the profile reports the traces of the draft's own sampling.
-    runs: timed runs of `measure_costs`.
+    tracing: settings of the traces, with the longest replayed draft.
+    max_gamma: the longest timed draft.
+    pairs: traces from `measure_traces`; the profile reports the draft's own way of sampling.
+    runs: timed runs from `measure_costs`.
     """
 
     tracing: Tracing
@@ -74,7 +74,7 @@ class Measurements:
 
 
 def measured_gammas(max_gamma: int) -> list[int]:
-    """Returns the draft lengths that are timed: two an octave, and max_gamma."""
+    """Returns the draft lengths to time: two per octave, and max_gamma."""
     octaves = [2**i for i in range(max_gamma.bit_length())]
     between = [3 * half for half in octaves if 3 * half <= max_gamma]
     return sorted({*octaves, *between, max_gamma})
@@ -83,21 +83,21 @@ def measured_gammas(max_gamma: int) -> list[int]:
 def measure_costs(
     subject: Subject, prompts: Sequence[Sequence[int]], timing: Timing, *, max_gamma: int
 ) -> Runs:
-    """Returns the interleaved baseline and probe runs over draft lengths up to max_gamma.
+    """Returns interleaved runs of the baseline and of probes at draft lengths up to max_gamma.
 
-    timing: how often each run is timed; once however long it takes.
+    timing: number of repeats of each run; the first repeat has no time limit.
     """
     probes = probing(measured_gammas(max_gamma))
     return run_arms(subject, prompts, probes, timing, least=len(prompts))
 
 
 def timed_runs(prompts: Sequence[Sequence[int]], *, max_gamma: int, repeats: int) -> int:
-    """Returns how often `measure_costs` calls progress, if all repeats are needed."""
+    """Returns the largest number of times that `measure_costs` calls progress."""
     return len(prompts) * repeats * (2 + len(probed(measured_gammas(max_gamma))))
 
 
 def load_costs(times: LoadTimes) -> LoadCosts:
-    """Returns what passes over a batch cost."""
+    """Returns the costs of a batch from the times of its passes."""
     longest = max(times.drafting)
     return LoadCosts(
         batch=times.batch,
@@ -114,7 +114,7 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
 
     Args:
       c_hat: draft over target arithmetic operations per token.
-      setup: models, dtype and sampling, as the caller names them; the rest is filled in.
+      setup: models, dtype and sampling; the other fields are filled in.
     """
     tracing, pairs = measured.tracing, measured.pairs
     subject, replayed = tracing.subject, tracing.max_gamma
@@ -208,7 +208,7 @@ def _drafting(traces: Sequence[Trace], max_gamma: int, timed: int) -> DraftAccep
 
 
 def _alpha_by_position(traces: Sequence[Trace]) -> tuple[AlphaBin, ...]:
-    """Returns the mean of beta in bins of positions, with how many tokens each holds."""
+    """Returns the mean of beta in bins of positions, with the number of tokens in each bin."""
     longest = max(t.tokens for t in traces)
     bins = []
     for first in range(0, longest, POSITIONS_PER_BIN):
@@ -218,7 +218,7 @@ def _alpha_by_position(traces: Sequence[Trace]) -> tuple[AlphaBin, ...]:
 
 
 def _lag1_correlation(traces: Sequence[Trace]) -> float | None:
-    """Returns the correlation of beta with its successor; None where it never varies."""
+    """Returns the correlation of beta at neighbouring positions; None if beta never varies."""
     pairs = np.concatenate([np.stack([t.beta[:-1], t.beta[1:]]) for t in traces], axis=1)
     if pairs.shape[1] < 2 or (pairs.std(axis=1) == 0).any():
         return None

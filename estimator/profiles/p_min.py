@@ -1,4 +1,4 @@
-"""Thresholds of a stopping rule over a profile's recorded texts: their acceptances and gains."""
+"""Thresholds of a stopping rule on a profile's recorded texts: acceptances and gains."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,14 +24,15 @@ ROUNDING = 1e-9
 
 
 class StopGain(NamedTuple):
-    """The best draft length and threshold together, against the best fixed length.
+    """The gain of the best draft length and threshold over the best fixed length.
 
-    gamma, p_min: the pair with the least time.
-    fixed_gamma: the draft length with the least time at threshold 0.
-    value: time at the fixed length over time at the pair; low, high: its interval over texts,
-      None of a single text. The pair was chosen on the same texts, which flatters it.
-    held_out: the same ratio if each text is decoded by what is best on all other texts; None of a
-      single text.
+    gamma, p_min: the draft length and the threshold with the shortest time.
+    fixed_gamma: the draft length with the shortest time at threshold 0.
+    value: time at the fixed length over time at the pair; too high, since these texts chose the
+      pair.
+    low, high: interval of `value` over texts; None for a single text.
+    held_out: this ratio if each text is decoded with the choice that is best on all other texts;
+      None for a single text.
     """
 
     gamma: int
@@ -44,11 +45,11 @@ class StopGain(NamedTuple):
 
 
 class Thresholds:
-    """Recorded texts under a stopping rule, at several thresholds and draft lengths.
+    """Recorded texts replayed under a stopping rule, at several thresholds and draft lengths.
 
-    p_mins: the thresholds, ascending, 0 first, which is the fixed length to compare with.
-    max_gamma: the longest draft that was recorded.
-    reliability: stated and true confidence, for a rule that calibrates; else empty.
+    p_mins: the thresholds, ascending; the first is 0, a fixed length.
+    max_gamma: the longest recorded draft.
+    reliability: stated and true confidence for a rule that calibrates; else empty.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Thresholds:
     ) -> None:
         """Replays every text at every threshold and draft length.
 
-        p_mins: thresholds to choose among; drawn: whether the draft's tokens are drawn.
+        p_mins: thresholds to choose from; drawn: whether the draft's tokens are drawn.
         """
         self.reliability = reliability(traces, rule.column) if rule.calibrated else []
         if rule.calibrated:
@@ -99,7 +100,7 @@ class Thresholds:
         )
 
     def gain(self, cost: Cost, *, max_gamma: int) -> StopGain:
-        """Returns the best draft length, of at most max_gamma, and threshold, and their gain."""
+        """Returns the best threshold and draft length, at most max_gamma, and their gain."""
         counts = np.arange(self.max_gamma + 1)
         checking = self._verified @ cost.checking_seconds(counts)
         seconds = (checking + self._paid @ cost.drafting_seconds(counts))[:, :, :max_gamma]
@@ -119,7 +120,7 @@ class Thresholds:
         return StopGain(best[1] + 1, p_min, fixed[1] + 1, value, low, high, held_out)
 
     def _least(self, seconds: NDArray[np.float64]) -> tuple[int, int]:
-        """Returns the threshold and the draft length of the least time, by their places."""
+        """Returns the indices of the threshold and the draft length with the shortest time."""
         considered = seconds[self._considered]
         threshold, gamma = np.unravel_index(considered.argmin(), considered.shape)
         return self._considered[int(threshold)], int(gamma)
@@ -132,7 +133,7 @@ def _rows(blocks: NDArray[np.float64]) -> dict[int, tuple[float, ...]]:
 def recorded_traces(
     path: Path, profile: Profile, sampling: DraftSampling, *, option: str
 ) -> list[Trace]:
-    """Returns the traces next to a profile's file; `option` is what needs them, for errors."""
+    """Returns the traces saved with a profile; `option`: the option that needs them, for errors."""
     place = traces_path(path)
     if not place.exists():
         raise ValueError(

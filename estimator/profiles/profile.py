@@ -26,7 +26,7 @@ VERSION: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class AlphaBin:
-    """α over a stretch of positions of the texts, from `first` on."""
+    """The mean of β over a range of text positions that starts at `first`."""
 
     first: Count
     alpha: Rate
@@ -35,7 +35,7 @@ class AlphaBin:
 
 @dataclass(frozen=True, slots=True)
 class TokensPerCall:
-    """Block efficiency by replay, and what i.i.d. acceptances of the same α would give."""
+    """Block efficiency by replay, and under i.i.d. acceptance with the measured α."""
 
     replay: Positive
     iid: Positive
@@ -43,7 +43,7 @@ class TokensPerCall:
 
 @dataclass(frozen=True, slots=True)
 class IidCheck:
-    """How far acceptances are from independent: null where β never varies."""
+    """How far acceptances are from independent; the correlation is null if β never varies."""
 
     lag1_correlation_of_beta: float | None
     block_efficiency: Mapping[Gamma, TokensPerCall]
@@ -51,7 +51,7 @@ class IidCheck:
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """Speed-up of one γ by replay, with its interval, and as if acceptances were i.i.d."""
+    """Speed-up at one γ by replay, with its interval, and under i.i.d. acceptance."""
 
     replay: Positive
     iid: Positive
@@ -61,12 +61,12 @@ class Improvement:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Results of some of the prompts, from the texts and times of these prompts.
+    """Results of a subset of the prompts, from their texts and times.
 
     tokens_per_call: tokens per call by γ, replayed.
     improvement_factor: speed-up by γ, replayed at the times of these prompts' runs.
-    optimal_gamma: the γ of the largest speed-up, 0: do not speculate.
-    accepted_by_position: rates for the longest draft that was timed, as `DraftAcceptance` has them.
+    optimal_gamma: the γ with the largest speed-up; 0: do not speculate.
+    accepted_by_position: share of blocks of the longest timed draft that accept each position.
     """
 
     alpha: Alpha
@@ -78,12 +78,12 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Numbers of a profile with each prompt left out, in the order of the prompts.
+    """Numbers of a profile without each prompt in turn, in the order of the prompts.
 
-    They show how far two profiles of the same prompts differ (`estimator.comparison`). With a
-    single prompt they are empty.
+    They give the uncertainty of differences between two profiles of equal prompts
+    (`estimator.comparison`). Empty for a single prompt.
 
-    alpha, c, improvement_factor: as the profile's own, the last by γ and of the replay.
+    alpha, c, improvement_factor: values of the profile's fields; the last by γ, from replay.
     """
 
     alpha: tuple[Rate, ...]
@@ -96,9 +96,9 @@ class LoadCosts:
     """Costs of several sequences together.
 
     context: tokens in the cache of each sequence.
-    target_ms: milliseconds of a target pass over n tokens of each, by n.
+    target_ms: milliseconds of a target pass over n tokens of each sequence, by n.
     draft_ms, drafting_ms: milliseconds of a steady draft step of all, and of γ steps, by γ.
-    spread_percent: how far the middle half of a pass's repeats lies around its median, at most.
+    spread_percent: largest interquartile range of a pass's repeats, in per cent of its median.
     """
 
     batch: Gamma
@@ -111,27 +111,27 @@ class LoadCosts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The measurements of a pair; written and read by this one schema.
+    """The measurements of a pair, written and read with this schema.
 
-    alpha, draft_sampling: α and name of the way of drafting that the user chose.
-    draftings: acceptance by way of drafting; it has at least the chosen way.
-    verification: how drafts were judged where times and speed-ups were measured.
-    target_ms: t_p(n) by n, milliseconds; this and the next four are CostModel's
-      (`simulator.cost.curves`). Empty where only acceptance was observed.
-    draft_ms, drafting_ms, overhead_ms, baseline_overhead_ms: t_q, t_d by γ, t_o, t_b.
-    c: draft step over target step; None where nothing was drafted.
-    c_hat: draft over target arithmetic operations per token; None where unknown.
+    alpha, draft_sampling: α and name of the way of sampling drafts that the user chose.
+    draftings: acceptance by way of sampling drafts; has at least the chosen way.
+    verification: how drafts were verified when times and speed-ups were measured.
+    target_ms: t_p(n) in milliseconds by n (`simulator.cost.curves.CostModel`). Empty if only
+      acceptance was observed.
+    draft_ms, drafting_ms, overhead_ms, baseline_overhead_ms: CostModel's t_q, t_d by γ, t_o, t_b.
+    c: time of a draft step over time of a target step; None if nothing was drafted.
+    c_hat: draft over target arithmetic operations per token; None if unknown.
     by_category: results of the prompts of each category, in the order of the prompts.
-    by_context: results by prompt length in tokens, an octave each ("64-127"), ascending.
+    by_context: results by prompt length in tokens, one octave each ("64-127"), ascending.
     optimal_gamma: the best γ by replay, 0: do not speculate; None without costs.
     recommended_gamma: the advised γ (`best.plan_of`).
-    noise_percent: the baseline against its own second run, as far as the two differ.
-    noise_within_percent: where the interval of such differences ends.
-    quiet: whether no other program used the machine; None: not known.
-    doubts: impossible times, a sentence each; if there are any, trust none of the times.
-    repeats: how often each run was timed, at least.
-    left_out: numbers that a comparison pairs by prompt; None where they were not saved.
-    load: costs by batch; time outside the passes was measured only at batch 1.
+    noise_percent: difference of two measurements of the baseline, in per cent.
+    noise_within_percent: upper end of the interval of such differences.
+    quiet: whether no other program used the machine; None if not known.
+    doubts: sentences about impossible times. If there are any, no time can be trusted.
+    repeats: smallest number of repeats of a run.
+    left_out: results without each prompt, for comparisons; None if they were not saved.
+    load: costs by batch; the time outside passes was only measured at batch 1.
     """
 
     schema: Literal["specplan-profile"] = SCHEMA
@@ -165,7 +165,7 @@ class Profile:
     load: tuple[LoadCosts, ...] = ()
 
     def at(self, cost: CostModel) -> Profile:
-        """Returns the profile with the times of a cost, to plan with."""
+        """Returns the profile with its times replaced by a cost's."""
         return replace(
             self,
             target_ms=milliseconds(cost.target_seconds),
@@ -177,7 +177,7 @@ class Profile:
 
     @property
     def cost(self) -> CostModel | None:
-        """The times in seconds, to plan with; None where only acceptance was observed."""
+        """The times in seconds, to plan with; None if only acceptance was observed."""
         if not self.target_ms:
             return None
         if self.draft_ms is None:
@@ -185,7 +185,7 @@ class Profile:
         return self._priced(self.target_ms, self.draft_ms, self.drafting_ms)
 
     def cost_of(self, load: LoadCosts) -> CostModel:
-        """Returns the costs of a batch; what is outside the passes is taken as at batch 1."""
+        """Returns the costs of a batch; time outside the passes is taken from batch 1."""
         return self._priced(load.target_ms, load.draft_ms, load.drafting_ms)
 
     def _priced(
@@ -201,7 +201,7 @@ class Profile:
 
     @property
     def workloads(self) -> dict[str, Mapping[str, Workload]]:
-        """The kinds of prompts worth comparing, by what they are by; contexts if several."""
+        """Groups of prompts to compare: by category, and by context if there are several."""
         found = {"category": self.by_category} if self.by_category else {}
         if len(self.by_context) > 1:
             found["prompt tokens"] = self.by_context

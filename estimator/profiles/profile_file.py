@@ -1,4 +1,4 @@
-"""A profile as a JSON file, written and read by the record's own schema; needs no torch."""
+"""A profile as a JSON file, written and read by the record's schema; needs no torch."""
 
 import tempfile
 from pathlib import Path
@@ -34,7 +34,7 @@ def read_profile(path: Path) -> Profile:
 
 
 def write_profile(profile: Profile, path: Path) -> None:
-    """Writes a profile; an OSError names the file that has it where this one cannot be written."""
+    """Writes a profile. If that fails, the OSError names a temporary file that holds it."""
     try:
         write_json(profile, path)
     except OSError as error:

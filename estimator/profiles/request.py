@@ -1,4 +1,4 @@
-"""Arguments of a measurement by this project's own decoder."""
+"""Arguments of a measurement by specplan's own decoder."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +12,14 @@ CONTEXT = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure(TimedPair):
-    """Acceptance and prices of a pair, for a profile to plan with.
+    """Settings of a measurement of a pair's acceptance and costs.
 
-    draft_temperature: None: the target's.
+    draft_temperature: temperature of the draft; None: the target's.
     compiling: off, on or try.
-    max_gamma: the longest draft that is priced.
-    batch_size: texts that the target writes at once for acceptance.
-    batches, context: sequences over which passes are timed together, too, and tokens in the cache
-      of each; None: 128.
+    max_gamma: the longest timed draft.
+    batch_size: number of texts that the target generates at once for acceptance.
+    batches, context: batch sizes at which passes are timed, too, and tokens in the cache of each
+      sequence; None: 128.
     output: file for the profile, with its traces in the same folder; None: no file is written.
     """
 
@@ -44,14 +44,14 @@ class Measure(TimedPair):
 
     @property
     def kept(self) -> Path | None:
-        """Path of the saved traces; None: not saved, as for a device such as /dev/null."""
+        """Path of the saved traces; None if not saved, for example with -o /dev/null."""
         if self.output is None or (self.output.exists() and not self.output.is_file()):
             return None
         return traces_path(self.output)
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The options that say how passes ran, where they were stated."""
+        """The stated options that change how passes ran."""
         stated = {
             "--compile": None if self.compiling == "off" else self.compiling,
             "--device-map": self.models.device_map,

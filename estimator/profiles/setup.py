@@ -35,7 +35,7 @@ class Setup:
     flags: tuple[str, ...] = ()
 
     def here(self, libraries: Iterable[str]) -> Setup:
-        """Returns the same, measured today on this machine, with these libraries' versions."""
+        """Returns the setup with today's date, this machine, and these libraries' versions."""
         return replace(
             self,
             python=platform.python_version(),

@@ -1,4 +1,4 @@
-"""Acceptance and speed-up of texts, with intervals: of all texts, or of one kind of prompt."""
+"""Acceptance and speed-up with intervals, for all texts or one group of prompts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ TINY = 1e-9  # blocks: fewer are a rounding error of none
 class SpeedUps:
     """The speed-up of each gamma on the recorded texts at measured costs.
 
-    factors: baseline seconds over replayed ones, by gamma, ascending from 1.
-    best: the gamma of the largest factor, the smallest of equals; 0: none is above 1.
-    c: time of a steady draft step over the time of a target step.
-    factors_without, c_without: these with each prompt left out; empty for a single prompt.
+    factors: baseline seconds over replayed seconds, by gamma, ascending from 1.
+    best: the smallest gamma with the largest factor; 0 if no factor is above 1.
+    c: time of a steady draft step over time of a target step.
+    factors_without, c_without: the factors and c without each prompt in turn; empty for one prompt.
     """
 
     factors: dict[int, Estimate]
@@ -34,9 +34,9 @@ class SpeedUps:
 
 
 def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> SpeedUps:
-    """Returns the speed-ups of all prompts, and how far leaving out each of them moves these.
+    """Returns the speed-ups over all prompts, with jackknife intervals over prompts.
 
-    A prompt takes its text and its timings with it. A single prompt has no intervals.
+    Leaving out a prompt leaves out its text and its timings. A single prompt gives no intervals.
 
     gammas: at least 1 each, ascending.
     """
@@ -68,7 +68,7 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
 
 
 def _estimate(values: NDArray[np.float64], tokens: NDArray[np.float64]) -> Estimate:
-    """Returns the value over all prompts (the first) with its jackknife interval (the others)."""
+    """Returns values[0], of all prompts, with a jackknife interval from values[1:]."""
     value = float(values[0])
     interval = jackknife_interval(value, values[1:], scale=ratio, sizes=tokens)
     return Estimate(value, *interval)
@@ -104,9 +104,9 @@ def alpha_left_out(traces: Sequence[Trace]) -> tuple[float, ...]:
 def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate, ...]:
     """Returns the share of blocks of γ that accept their tokens 1, 2, …, as servers count it.
 
-    Shares are over all blocks, also those near a text's end that draft fewer tokens, so they never
-    rise, and 1 plus their sum is the number of tokens per call at γ. Positions that no block drafts
-    are left out. A share over a single text has no interval.
+    Shares are over all blocks, including shorter ones near a text's end, so they never rise, and 1
+    plus their sum is the number of tokens per call at γ. Positions that no block drafts are left
+    out. Shares over a single text have no interval.
     """
     counts = [trace.replay.positions(gamma) for trace in traces]
     accepted, offered = (np.array(each) for each in zip(*counts, strict=True))
@@ -121,7 +121,7 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
 
 
 def by_category(categories: Sequence[str | None]) -> dict[str, list[int]]:
-    """Returns the indices of the prompts of each category, in their order; None is left out."""
+    """Returns the indices of the prompts of each category; prompts without one are left out."""
     found: dict[str, list[int]] = {}
     for prompt, category in enumerate(categories):
         if category is not None:
@@ -130,7 +130,7 @@ def by_category(categories: Sequence[str | None]) -> dict[str, list[int]]:
 
 
 def by_context(lengths: Sequence[int]) -> dict[str, list[int]]:
-    """Returns the indices of the prompts of each octave of lengths, ascending: "64-127", …."""
+    """Returns the indices of the prompts by octave of their length, ascending: "64-127", …."""
     found: dict[int, list[int]] = {}
     for prompt, length in enumerate(lengths):
         found.setdefault(length.bit_length(), []).append(prompt)
@@ -144,7 +144,7 @@ def workload(
     *,
     gammas: Sequence[int],
 ) -> Workload:
-    """Returns the results of some of the prompts, each number with its interval over them.
+    """Returns the results of a subset of the prompts, each with its interval over these prompts.
 
     Args:
       traces, texts: traces and timed runs of all prompts.

@@ -1,11 +1,11 @@
 """Separates the durations of several things from the changing speed of the machine.
 
-A shared machine may need 1.1 ms and then 2.0 ms for the same work, for seconds at a time. If all
-things run in turns, each once per turn,
+A shared machine may need 1.1 ms and then 2.0 ms for one piece of work, for seconds at a time. If
+all things run in turns, each once per turn,
 
     log seconds = level of the thing + speed of the turn + noise
 
-and Tukey's median polish separates levels from speeds; outliers affect neither (Tukey 1977).
+and Tukey's median polish separates levels from speeds, robustly against outliers (Tukey 1977).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SWEEPS = 20
 
 
 def levels(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> NDArray[np.float64]:
-    """Returns the seconds of each thing at the turns' median speed, shape (..., things)."""
+    """Returns the first result of `polish`: each thing's seconds, shape (..., things)."""
     return polish(seconds, sweeps=sweeps)[0]
 
 

@@ -67,12 +67,12 @@ class Until:
         seconds: float = float("inf"),
         report: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """Starts to count the time.
+        """Starts the clock.
 
         Args:
           percent: requested precision (`precision_percent`).
           seconds: time limit.
-          report: called with the precision that has been reached.
+          report: called with each precision that has been reached.
         """
         self._percent = percent
         self._end = time.monotonic() + seconds

@@ -158,7 +158,7 @@ class Noise:
 
     @property
     def within_percent(self) -> float:
-        """Where the interval of such differences ends, in per cent."""
+        """Upper end of the interval of such differences, in per cent."""
         return 100 * float(np.expm1(student(self.prompts) * self.error))
 
     @property

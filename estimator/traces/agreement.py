@@ -1,4 +1,4 @@
-"""Whether processes that measure together measure the same."""
+"""Checks that processes that share a measurement have equal models, prompts and settings."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ VALUES = 256
 
 
 def weights_hash(module: Any) -> str:
-    """Returns a hash of a model's weights: names, shapes, precision, and some values on devices."""
+    """Returns a hash of a model's weights: names, shapes, precision, and sampled values."""
     digest = hashlib.sha256()
     for name, weight in module.named_parameters():
         digest.update(f"{name} {tuple(weight.shape)} {weight.dtype}".encode())
@@ -29,7 +29,7 @@ def weights_hash(module: Any) -> str:
 
 
 def described(tracing: Tracing) -> dict[str, str]:
-    """Returns what is measured, by name, as far as texts and traces depend on it."""
+    """Returns everything that texts and traces depend on, by name, as text or hashes."""
     modules = {
         "target": transformers_module(tracing.subject.target),
         "draft": transformers_module(draft_model(tracing.subject.drafter)),
@@ -45,7 +45,7 @@ def described(tracing: Tracing) -> dict[str, str]:
 
 
 def require_agreement(told: Sequence[Mapping[str, str]]) -> None:
-    """Refuses processes that would measure different things."""
+    """Raises ValueError if processes would measure different things, by what each `described`."""
     for name, wanted in told[0].items():
         for number, theirs in enumerate(told):
             if theirs[name] != wanted:

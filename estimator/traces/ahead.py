@@ -1,4 +1,4 @@
-"""Prediction before a run: the speed-up expected from other texts, and its random deviation."""
+"""Predictions before a run: the speed-up expected from other texts, with its random error."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def replay_factor(traces: Sequence[Trace], gamma: int, cost: Cost) -> float:
 def simulated_seconds(
     trace: Trace, gamma: int, cost: Cost, generator: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Returns REPLICATES random durations of decoding the text: acceptances drawn, not averaged."""
+    """Returns REPLICATES simulated times of decoding the text, with acceptances drawn at random."""
     prices = cost.block_seconds(np.arange(gamma + 1))
     position = np.zeros(REPLICATES, dtype=np.int64)
     seconds = np.zeros(REPLICATES)
@@ -54,23 +54,23 @@ def ahead_interval(
     noise: Noise,
     generator: np.random.Generator,
 ) -> Interval:
-    """Returns the interval in which a run's measured speed-up on the same prompts is expected.
+    """Returns the interval expected for a run's measured speed-up on the prompts of `texts`.
 
-    Independent deviations, whose variances add up on the logarithmic scale:
+    Three independent errors add their variances on the logarithmic scale:
 
-        texts (the run's, and the two whose mean predicts it): Σ e_i² (1 + 1/2), where e_i is the
-          deviation of a text's time from its prompt's mean, estimated from two texts' difference
+        texts (the run's text, and two texts whose mean predicts it): Σ e_i² (1 + 1/2), where e_i is
+          a text's deviation from its prompt's mean time, estimated from the difference of two texts
         acceptances of the run: drawn along the first text of each prompt
-        clock: twice the baseline's against itself, as a measurement over a prediction is
+        clock: twice the baseline's error against itself, since a measurement over a prediction is
           (baseline / run) / (baseline again / probe)
 
-    The interval is Student's t, with Welch's degrees of freedom, because the first and the last are
-    estimates. At temperature 0 a prompt has one text and one outcome: only the clock deviates.
+    The interval is Student's t with Welch's degrees of freedom, because the first and the last
+    error are estimates. At temperature 0 a prompt has one text, so only the clock has an error.
 
     Args:
-      texts: two independent texts of the target for each prompt; of a single prompt there is no
-        interval, (None, None).
-      noise: noise of the clock.
+      texts: two independent texts of the target for each prompt; a single prompt gives (None,
+        None).
+      noise: error of the clock.
       generator: draws acceptances.
     """
     if len(texts) < 2:

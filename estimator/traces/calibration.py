@@ -1,7 +1,7 @@
-"""Calibrated confidence: how often a draft is right that says 0.8, perhaps in 70 of 100 cases.
+"""Calibrated confidence: the share of right tokens among those with a given confidence.
 
-The map from stated confidence to the share of right tokens is fitted by isotonic regression
-(Zadrozny and Elkan 2002), each half of the texts by the other half.
+The map from confidence to that share is fitted by isotonic regression (Zadrozny and Elkan 2002).
+Each half of the texts is calibrated by the other half.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ BINS = 10
 
 
 class Calibration(NamedTuple):
-    """Shares of right tokens by stated confidence, linear in between.
+    """The share of right tokens by confidence, linear between points.
 
-    said, right: both in [0, 1] and ascending, shape (n,).
+    said, right: confidences and shares of right tokens, in [0, 1] and ascending, shape (n,).
 
     Example:
       >>> Calibration(np.array([0.2, 0.8]), np.array([0.1, 0.7])).of(np.array([0.8, 0.5]))
@@ -32,7 +32,7 @@ class Calibration(NamedTuple):
 
     @classmethod
     def fitted(cls, traces: Sequence[Trace], column: int) -> "Calibration":
-        """Returns the calibration of one column of recorded confidences, of at least one text."""
+        """Returns the calibration of one column of recorded confidences; traces: at least one."""
         from scipy.optimize import isotonic_regression
 
         said, right, weight = _tokens(traces, column)
@@ -44,12 +44,12 @@ class Calibration(NamedTuple):
         return cls(means, np.clip(found.x[first], 0.0, 1.0))
 
     def of(self, confidence: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Returns the shares of right tokens at stated confidences of any shape."""
+        """Returns the share of right tokens at each confidence, in the shape of confidence."""
         return np.asarray(np.interp(confidence, self.said, self.right))
 
 
 def calibrated(traces: Sequence[Trace], column: int) -> list[Trace]:
-    """Returns texts, at even and at odd places calibrated by the others; a single one unchanged."""
+    """Returns texts, even ones calibrated by odd ones and vice versa; a single text unchanged."""
     halves = [Calibration.fitted(traces[at::2], column) for at in (0, 1) if traces[at::2]]
     if len(halves) < 2:
         return list(traces)
@@ -67,10 +67,10 @@ def _under(trace: Trace, calibration: Calibration, column: int) -> Trace:
 
 
 def reliability(traces: Sequence[Trace], column: int) -> list[dict[str, float]]:
-    """Returns how often drafts are right, by tenths of the confidence that they state.
+    """Returns how often drafts are right, by tenths of their confidence.
 
-    A row has means of stated (`said`) and calibrated confidence, the share of `right` tokens, and
-    the number of `tokens`.
+    A row has the mean confidence (`said`), the mean calibrated confidence, the share of `right`
+    tokens, and the number of `tokens`.
     """
     said, right, weight = _tokens(traces, column)
     mended = _tokens(calibrated(traces, column), column)[0]
@@ -85,9 +85,9 @@ def reliability(traces: Sequence[Trace], column: int) -> list[dict[str, float]]:
 
 
 def _tokens(traces: Sequence[Trace], column: int) -> list[NDArray[np.float64]]:
-    """Returns stated confidence, acceptance and weight of the tokens that blocks can reach.
+    """Returns confidence, acceptance and weight of each token that a block can reach.
 
-    By block, a token counts as often as its predecessors in the block are accepted.
+    The weight is the probability that the block accepts all earlier tokens.
     """
     found = []
     for trace in traces:

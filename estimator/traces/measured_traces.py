@@ -1,4 +1,4 @@
-"""Traces of texts that the target writes for them, kept as they are finished."""
+"""Traces of texts that the target generates, saved as each prompt is finished."""
 
 import hashlib
 import json
@@ -26,11 +26,11 @@ LIBRARIES = ("numpy", "torch", "transformers")
 class Tracing:
     """The settings that texts and traces depend on.
 
-    max_gamma: the longest draft that replay will be able to answer.
-    ahead: tokens of the draft's own path that are recorded at block starts; 0: none, and no
-      confidence.
-    batch_size: how many texts are sampled at once; each is scored separately.
-    origins: identity of models with one name (files, precision).
+    max_gamma: the longest draft that replay can evaluate.
+    ahead: number of tokens recorded on the draft's own path at each block start; 0 records no path
+      and no confidence.
+    batch_size: number of texts sampled at once; each text is scored separately.
+    origins: files and precision, which identify models of one name.
     """
 
     subject: Subject
@@ -43,7 +43,7 @@ class Tracing:
 
     @property
     def key(self) -> str:
-        """A hash of everything that the traces depend on."""
+        """A hash of all settings and models that the traces depend on."""
         subject = self.subject
         modules = map(transformers_module, [subject.target, draft_model(subject.drafter)])
         parts = [
@@ -77,9 +77,9 @@ def measure_traces(
     """Returns the traces of a text sampled from the target for each prompt.
 
     Args:
-      path: an .npz that keeps each finished prompt's traces; None keeps none.
-      processes: they share the prompts out, and the traces do not depend on their number. The first
-        one keeps the traces, and all return them.
+      path: an .npz file that saves each finished prompt's traces; None saves nothing.
+      processes: processes that share the prompts; the traces do not depend on their number. The
+        first process saves the traces, and all processes return them.
     """
     count, size = len(tracing.prompts), tracing.batch_size
     kept = None if path is None or not processes.first else KeptTraces(path, tracing.key)
@@ -106,7 +106,7 @@ def measure_traces(
 def _traces(
     tracing: Tracing, batch: Sequence[int], missing: Sequence[int]
 ) -> Iterator[tuple[int, TracePair]]:
-    """Yields the traces of those prompts of a batch that are missing, with their numbers."""
+    """Yields the index and the traces of each missing prompt of a batch."""
     if not batch:
         return
     for number, tokens in zip(batch, _texts(tracing, batch), strict=True):
@@ -125,7 +125,7 @@ def _traces(
 
 
 def _texts(tracing: Tracing, numbers: Sequence[int]) -> list[tuple[int, ...]]:
-    """Returns the target's texts of the prompts with these numbers, sampled at once."""
+    """Returns the target's texts for the prompts with these indices, sampled together."""
     subject, prompts = tracing.subject, [tracing.prompts[number] for number in numbers]
     generators = [seeded(subject.target.device, tracing.seed, number) for number in numbers]
     how: dict[str, Any] = {"sampling": subject.sampling, "stopping": subject.stopping}

@@ -1,6 +1,6 @@
-"""How a draft goes on by itself from block starts of a text, after its first wrong token.
+"""A draft's own continuation from block starts of a text, after its first wrong token.
 
-A text's trace shows how sure the draft is while its tokens are the text's. After its first wrong
+A text's trace has the draft's confidence while its tokens equal the text's. After its first wrong
 token the draft reads its own tokens, so each path is drafted here, with the drafter's own code.
 """
 
@@ -38,24 +38,23 @@ def own_paths(
     seconds: float,
     known: tuple[NDArray[np.float32], NDArray[np.bool_]] | None,
 ) -> Paths:
-    """Returns block starts of a text, and how sure the draft is along its own path from each.
+    """Returns block starts of a text, and the draft's confidence along its own path from each.
 
-    At temperature 0, with a law that depends on the text before it only, blocks that share their
-    first wrong token share what follows, so each wrong token is followed once.
+    At temperature 0, if a draft's distribution depends only on the text before, blocks with one
+    first wrong token share the rest, so each wrong token is continued only once.
 
     Args:
-      drafter: has scored the text, so that what it caches of the text is right.
+      drafter: has scored the text, so that its caches of the text are valid.
       text, tokens: the ids before, at least 1, and the N ids that the target wrote.
-      sampling, device: how and where the draft draws.
+      sampling, device: sampling settings and device of the draft.
       length: tokens of a path, L, at least 1.
-      seconds: how long all paths together may take, above 0: where they would take longer, every
-        n-th start has a path.
-      known: how sure the draft is along the text, shape (N, 3), and whether its token is right,
-        shape (N,); None where paths are drawn or depend on the block's start.
+      seconds: time limit for all paths, above 0. If time is short, every n-th start has a path.
+      known: confidences along the text, shape (N, 3), and whether each of the draft's tokens is
+        right, shape (N,); None if paths are drawn or depend on the block's start.
 
     Returns:
-      starts, ascending, in 0..N, and confidences of shape (starts, L, 3), the columns as in
-      `reference.laws.scoring.confidence` for the drafted token; 0 beyond a path's end.
+      starts, ascending, in 0..N, and confidences of shape (starts, L, 3), with the columns of
+      `reference.laws.scoring.confidence` for the drafted token; 0 after a path's end.
     """
     generator = seeded(device, *tokens)
     before = drafter.sampling
@@ -104,9 +103,9 @@ def _shared(
 def _within(
     path: Callable[[int], NDArray[np.float32]], places: NDArray[np.int64], seconds: float
 ) -> tuple[NDArray[np.int64], list[NDArray[np.float32]]]:
-    """Returns every n-th place with its path, n the least for which time suffices.
+    """Returns every n-th place with its path, for the smallest n that the time allows.
 
-    From the last to the first, so that what the drafter cached of the text stays right.
+    From the last to the first, so that the drafter's caches of the text stay valid.
     """
     begun, chosen = monotonic(), places[::-1]
     rows = [path(int(start)) for start in chosen[:TIMED]]

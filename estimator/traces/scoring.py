@@ -1,4 +1,4 @@
-"""Makes traces: target and draft score a text once, for every way of sampling the draft."""
+"""Makes traces: target and draft score a text once, for every way to sample the draft."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,19 +30,19 @@ LENIENCES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 
 
 def draft_sampling(drafter: Drafter) -> DraftSampling:
-    """Returns how a drafter samples as it is set: "argmax" at temperature 0."""
+    """Returns how a drafter samples: "argmax" if its temperature is 0, else "sampled"."""
     return "argmax" if drafter.sampling is not None and drafter.sampling.greedy else "sampled"
 
 
 def verification_of(rule: Rule) -> Verification | None:
-    """Returns how an acceptance rule judges drafts; None: in a way that no replay knows."""
+    """Returns how an acceptance rule verifies drafts; None if replay does not support it."""
     if isinstance(rule, BlockVerification):
         return "block"
     return "token" if isinstance(rule, Strict | Lenient) else None
 
 
 def known_verification(rule: Rule) -> Verification:
-    """Returns how an acceptance rule judges drafts."""
+    """Returns how an acceptance rule verifies drafts; raises ValueError if replay cannot."""
     verification = verification_of(rule)
     if verification is None:
         raise ValueError(f"verification must be one that replay knows, got {rule.name}")
@@ -50,7 +50,7 @@ def known_verification(rule: Rule) -> Verification:
 
 
 def sampled_setting(subject: Subject) -> Sampling:
-    """Returns the draft's settings of `TracePair.sampled`."""
+    """Returns the draft's sampling settings for `TracePair.sampled`."""
     own = _own_setting(subject)
     return replace(own, temperature=subject.sampling.temperature) if own.greedy else own
 
@@ -69,14 +69,14 @@ def trace(
     leniences: Sequence[float] = (),
     ahead: int = 0,
 ) -> Trace:
-    """Returns the trace of a pair's drafts, sampled as they are set, along a text of its target.
+    """Returns the trace of a pair's drafts along a text of its target.
 
     Args:
-      tokens: ids sampled from the target under these settings, at least 1.
+      tokens: ids sampled from the target with the pair's settings, at least 1.
       max_gamma: the longest draft to replay.
-      leniences: the l whose alpha(l) is wanted, each in (0, 1].
-      ahead: tokens of the draft's own path at each block start (`own_paths`); 0 records none, and
-        no confidence.
+      leniences: leniences l at which alpha(l) is recorded, each in (0, 1].
+      ahead: number of tokens recorded on the draft's own path at each block start (`own_paths`); 0
+        records no path and no confidence.
     """
     asked = ScoreOptions([_own_setting(subject)], leniences, max_gamma)
     [found] = _traces(subject, prompt, tokens, asked, ahead)
@@ -91,7 +91,7 @@ def trace_pair(
     max_gamma: int,
     ahead: int = 0,
 ) -> TracePair:
-    """Returns a pair's traces under both ways of sampling drafts, from one pass of each model.
+    """Returns a pair's traces for both ways to sample drafts, from one pass of each model.
 
     alpha(l) is recorded at LENIENCES. Arguments and errors as in `trace`.
     """
@@ -154,9 +154,9 @@ def _trace(scores: Scores, limit: int, leniences: Sequence[float]) -> Trace:
 
 
 def _by_block(ratio: NDArray[Real]) -> NDArray[Real]:
-    """Returns ratios of shape (N, K) by the block's start t instead of by position i; 0 beyond.
+    """Returns ratios of shape (N, K) indexed by block start t instead of position i.
 
-    Entry (i, k) is of position i in the block that began at i - k, and goes to (i - k, k).
+    Entry (i, k), for the block that began at i - k, moves to (i - k, k); 0 after the end.
     """
     positions, offsets = ratio.shape
     k = np.arange(offsets)

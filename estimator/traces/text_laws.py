@@ -18,7 +18,7 @@ def log_likelihoods(
 ) -> NDArray[np.float64]:
     """Returns ln p(x) of each token of a continuation at temperature 1, shape (tokens,), in nats.
 
-    prompt, continuation: ids, at least 1 of the continuation.
+    prompt, continuation: ids; the continuation has at least 1.
     """
     [p] = text_laws(model, model.start(prompt), continuation, [Sampling()])
     tokens = torch.tensor(continuation, device=p.device)
@@ -36,7 +36,7 @@ def overlaps(
     """Returns beta = sum min(p, q) at each token of a continuation, shape (tokens,).
 
     Args:
-      prompt, continuation: ids, at least 1 of the continuation.
+      prompt, continuation: ids; the continuation has at least 1.
       sampling: settings of both models.
     """
     [p], [q] = (
@@ -53,10 +53,10 @@ def tie_gap(
     *,
     repetition_penalty: float,
 ) -> float:
-    """Returns how near to a tie two greedy texts parted: the target's logit gap there.
+    """Returns the target's logit gap at the first difference of two greedy texts.
 
-    Verifying several tokens at once differs from one-token steps in the last bits, and in half
-    precision that may turn the greedy choice between nearly equal logits.
+    Verifying several tokens at once differs from one-token steps in the last bits. In half
+    precision that can change the greedy choice between nearly equal logits.
     """
     common = next(at for at, (a, b) in enumerate(zip(own, other, strict=False)) if a != b)
     text = target.start(prompt)

@@ -12,7 +12,7 @@ from reference.speculative import Subject
 
 
 class TextTraces:
-    """Traces of texts, each scored once however many arms produced it."""
+    """Traces of texts, each scored once even if several arms produced it."""
 
     def __init__(
         self,
@@ -22,7 +22,7 @@ class TextTraces:
         *,
         ahead: int = 0,
     ) -> None:
-        """Takes a pair and its prompts; max_gamma and ahead as `scoring.trace` takes them."""
+        """Stores a pair and its prompts; max_gamma, ahead: arguments of `scoring.trace`."""
         self.subject = subject
         self.prompts = prompts
         self._max_gamma, self._ahead = max_gamma, ahead
@@ -55,7 +55,7 @@ class TextTraces:
         return lenient_alpha(traces, *self._leniences) if self._leniences else alpha(traces)
 
     def tie_gap(self, own: Runs, arm: str) -> float | None:
-        """Returns the widest logit gap at which a greedy arm parts from the baseline, if any."""
+        """Returns the largest logit gap where a greedy arm first differs from the baseline."""
         parted = {
             (prompt, own[BASELINE][prompt][0].tokens, run.tokens)
             for prompt, row in enumerate(own[arm])

@@ -1,7 +1,7 @@
-"""The file of traces of a profile, read without torch, and the journal that it is made from.
+"""The file of a profile's traces, and the journal from which it is made; needs no torch.
 
-The journal takes each finished prompt's traces at its end, so that keeping them costs a prompt the
-same however many went before, and an interrupted measurement resumes.
+The journal appends each finished prompt's traces, so saving a prompt takes the same time for any
+number of earlier prompts, and an interrupted measurement resumes.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def traces_path(profile: Path) -> Path:
-    """Returns the path of a profile's traces: in its folder, `.traces.npz` after its whole name."""
+    """Returns the path of a profile's traces: the profile's path with `.traces.npz` appended."""
     return profile.with_name(f"{profile.name}.traces.npz")
 
 
 def journal_path(path: Path) -> Path:
-    """Returns where the traces of finished prompts are kept until all are."""
+    """Returns the path of the journal of finished prompts' traces."""
     return path.with_name(f"{path.name}.part")
 
 
@@ -58,17 +58,17 @@ def write_traces(path: Path, traces: Mapping[int, TracePair], key: str) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Refuses a path for traces where there is another file."""
+    """Raises ValueError if the path for traces holds another kind of file."""
     if path.exists():
         read_traces(path)
     _journal(journal_path(path))
 
 
 class KeptTraces:
-    """The traces of a measurement's finished prompts, as far as it has come.
+    """The saved traces of a measurement's finished prompts.
 
-    known: traces by the prompt's index; at first the traces of an earlier run with the same key.
-      Traces of another key belong to another measurement and are replaced.
+    known: traces by the prompt's index; at first those that an earlier run with this key saved.
+      Traces with another key belong to another measurement and are replaced.
     """
 
     def __init__(self, path: Path, key: str) -> None:
@@ -87,7 +87,7 @@ class KeptTraces:
             self.known |= traces
 
     def add(self, prompt: int, traces: TracePair) -> None:
-        """Keeps the traces of one more prompt."""
+        """Saves the traces of one more prompt."""
         with uninterrupted():
             self._write(prompt, traces)
         self.known[prompt] = traces
@@ -105,7 +105,7 @@ class KeptTraces:
             os.fsync(journal.fileno())
 
     def finish(self) -> None:
-        """Writes the file of all traces in the place of the journal."""
+        """Writes all traces to one file and removes the journal."""
         write_traces(self._path, self.known, self._key)
         journal_path(self._path).unlink(missing_ok=True)
 
@@ -115,7 +115,7 @@ class KeptTraces:
 
 
 def _journal(path: Path) -> list[Arrays]:
-    """Returns what a journal holds up to the first record that is not whole; nothing without it."""
+    """Returns a journal's records up to the first incomplete one; none if there is no journal."""
     if not path.exists():
         return []
     content = path.read_bytes()
@@ -141,9 +141,9 @@ LAYOUT = "specplan traces 2"
 
 
 def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
-    """Returns arrays that hold traces one after the other.
+    """Returns arrays that hold all traces one after another.
 
-    traces: by the prompt's index, at least one; all of one drafter and the same leniences.
+    traces: by the prompt's index, at least one; all of one drafter and with equal leniences.
     """
     pairs = list(traces.values())
     leniences = list(pairs[0].sampled.alpha_by_lenience)
@@ -178,7 +178,7 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
 
 
 def unpack(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, dict[int, TracePair]]:
-    """Returns the key and the traces, by the prompt's index, of such arrays."""
+    """Returns the key and the traces, by the prompt's index, from arrays made by `pack`."""
     if "layout" not in arrays or str(arrays["layout"]) != LAYOUT:
         raise ValueError(f"arrays must be of the layout '{LAYOUT}', got others")
     ends = np.cumsum(arrays["tokens"])
@@ -214,7 +214,7 @@ def _of_way(
 def _confidences(
     arrays: Mapping[str, NDArray[Any]], way: DraftSampling, ends: Sequence[int]
 ) -> Sequence[RecordedConfidence | None]:
-    """Returns how sure the draft was along each text; files of older versions do not say."""
+    """Returns the draft's confidence along each text; None for files of older versions."""
     if f"{way}_confidence" not in arrays:
         return [None] * len(ends)
     along = np.split(arrays[f"{way}_confidence"], ends[:-1])

@@ -1,6 +1,6 @@
-"""Traces: how well a drafter would have done along texts that the target generated.
+"""Traces: how often a drafter's tokens would be accepted along texts of the target.
 
-A trace answers every gamma by replay (`simulator.acceptance.replay`), with no i.i.d. assumption.
+A trace gives results for every gamma by replay (`simulator.acceptance.replay`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,11 +21,11 @@ Verification = Literal["token", "block"]
 
 
 class RecordedConfidence(NamedTuple):
-    """How sure a draft was, the columns as in `reference.laws.scoring.confidence`, float32.
+    """Confidences of a draft, float32, with the columns of `reference.laws.scoring.confidence`.
 
-    along: along the text, shape (N, 3), or (N, K, 3) by block as `Trace.ratio` has it.
-    starts: block starts whose own path was drafted, ascending, in 0..N, shape (M,).
-    own: along those paths, shape (M, L, 3): L tokens that the draft drafts there by itself.
+    along: confidences along the text, shape (N, 3), or (N, K, 3) by block like `Trace.ratio`.
+    starts: block starts with a recorded path of the draft, ascending, in 0..N, shape (M,).
+    own: confidences along those paths of L tokens, shape (M, L, 3).
     """
 
     along: NDArray[np.float32]
@@ -35,21 +35,21 @@ class RecordedConfidence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Acceptance along one text of N tokens, drafts sampled in one way.
+    """Acceptance along one text of N tokens, for one way to sample drafts.
 
-    beta: sum over y of min(p(y), q(y)) at each position, shape (N,) (Leviathan et al. 2023,
-      Theorem 5).
-    ratio: q(x)/p(x) for the text's own token x, at least 0, shape (N,) or, where the draft depends
-      on the block's start, (N, K): entry (t, k) for position t + k of the block that begins at t;
-      a one-hot q's may be cut to 1.
-    drafted: how many tokens a block that begins at each position drafts, shape (N,), in that case;
-      else None.
-    limit: the most tokens that the text could have had; N unless the text ended by itself.
-    alpha_by_lenience: mean of sum min(p/l, q) by lenience l (Leviathan et al. 2023, A.5), for
-      each lenience that was wanted.
-    rank: which of the draft's choices the text's own token is, from 0, the likeliest, shape (N,);
-      None where the draft makes a single choice, or depends on the block's start.
-    confidence: how sure the draft was; None where it was not recorded.
+    beta: sum over y of min(p(y), q(y)) at each position, shape (N,) (Leviathan et al. 2023, Theorem
+      5).
+    ratio: q(x)/p(x) for the text's own token x, at least 0, shape (N,). If the draft depends on the
+      block's start, shape (N, K), entry (t, k) for position t + k of the block that begins at t. A
+      one-hot q may be cut to 1.
+    drafted: number of tokens that a block from each position drafts, shape (N,), if ratio has shape
+      (N, K); else None.
+    limit: most tokens that the text could have; N unless the text ended by itself.
+    alpha_by_lenience: mean of sum min(p/l, q) for each recorded lenience l (Leviathan et al. 2023,
+      A.5).
+    rank: rank of the text's own token among the draft's choices, 0 for the likeliest, shape (N,);
+      None if the draft makes a single choice or depends on the block's start.
+    confidence: confidences of the draft; None if they were not recorded.
     """
 
     beta: NDArray[np.float64]
@@ -62,21 +62,21 @@ class Trace:
 
     @property
     def tokens(self) -> int:
-        """N, the text's length."""
+        """Length N of the text in tokens."""
         return len(self.beta)
 
     @property
     def acceptance(self) -> NDArray[np.float64]:
-        """The probability min(1, q(x)/p(x)) that the text's token, if drafted, is accepted."""
+        """Probability min(1, q(x)/p(x)) that each token of the text is accepted if drafted."""
         return np.minimum(self.ratio, 1.0)
 
     @property
     def replay(self) -> Replay:
-        """The text, to be decoded with blocks of any γ."""
+        """Replay of the text, for blocks of any γ."""
         return Replay(self.acceptance, limit=self.limit, drafted=self.drafted)
 
     def stopped(self, rule: StoppingRule, *, drawn: bool) -> StoppedText:
-        """Returns the replay of the text with drafts that a stopping rule ends.
+        """Returns the replay of the text with drafts that a stopping rule ends early.
 
         drawn: whether the draft's tokens are drawn; false for argmax drafts.
         """
@@ -97,7 +97,7 @@ class Trace:
         )
 
     def judged(self, verification: Verification, max_gamma: int) -> "Trace":
-        """Returns the trace with the acceptance that each token has under a verification.
+        """Returns the trace with acceptance probabilities under a verification.
 
         max_gamma: the longest draft to replay, at least 1.
         """
@@ -108,23 +108,23 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class TracePair:
-    """The traces of one text under both ways in which a draft may be sampled.
+    """The traces of one text for both ways to sample a draft.
 
-    sampled: drawn from the draft's law, at the draft's own temperature or, where that is 0, at the
-      target's.
-    argmax: the draft's likeliest tokens, its law one-hot; beta is then p(argmax q).
+    sampled: tokens drawn from the draft's distribution at its own temperature, or at the target's
+      if the draft's is 0.
+    argmax: the draft's likeliest tokens, with a one-hot distribution; beta is then p(argmax q).
     """
 
     sampled: Trace
     argmax: Trace
 
     def under(self, draft_sampling: DraftSampling) -> Trace:
-        """Returns the trace of that name."""
+        """Returns the trace for a way to sample drafts."""
         return self.argmax if draft_sampling == "argmax" else self.sampled
 
 
 def lenient_alpha(traces: Sequence[Trace], lenience: float) -> float:
-    """Returns the mean of alpha(l) over the tokens of all texts."""
+    """Returns alpha(l) at one lenience l, averaged over the tokens of all texts."""
     values = [trace.alpha_by_lenience[lenience] for trace in traces]
     return float(np.average(values, weights=[trace.tokens for trace in traces]))
 
@@ -135,10 +135,10 @@ def alpha(traces: Sequence[Trace]) -> float:
 
 
 def acceptance_by_rank(traces: Sequence[Trace], choices: int) -> tuple[float, ...]:
-    """Returns how often the text's token is the draft's first, second, … choice.
+    """Returns how often the text's token is the draft's first, second, … choice, over all tokens.
 
-    Over the tokens of all texts: the acceptance vector of Sequoia (Chen et al. 2024), section 3.1,
-    for trees of likeliest tokens. Empty where a draft makes a single choice.
+    This is the acceptance vector of Sequoia (Chen et al. 2024), section 3.1, for trees of likeliest
+    tokens. Empty if a draft makes a single choice.
 
     Args:
       traces: at least one.
@@ -153,14 +153,14 @@ def acceptance_by_rank(traces: Sequence[Trace], choices: int) -> tuple[float, ..
 
 
 def replayed_calls(trace: Trace, gamma: int) -> float:
-    """Returns the expected target calls of decoding the text speculatively."""
+    """Returns the expected number of target calls to decode the text speculatively."""
     return float(trace.replay.calls(gamma))
 
 
 def replayed_blocks(traces: Sequence[Trace], max_gamma: int) -> dict[int, tuple[float, ...]]:
-    """Returns what `simulator.acceptance.recorded` needs to know of the texts, by γ = 1..max_gamma.
+    """Returns the expected number of blocks that draft 0, …, γ tokens, per token of the texts.
 
-    The expected number of blocks that draft 0, …, γ tokens, for each token of the texts.
+    By γ = 1..max_gamma: the `blocks` of `simulator.acceptance.recorded.Recorded`.
     """
     tokens = sum(trace.tokens for trace in traces)
     replays = [trace.replay for trace in traces]

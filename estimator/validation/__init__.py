@@ -1,1 +1,1 @@
-"""Predicted against measured, row by row."""
+"""Validations: predicted against measured speed-ups, one row for each setting."""

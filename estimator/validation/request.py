@@ -28,14 +28,14 @@ GAMMAS = (1, 2, 4, 8)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validate(TimedPair):
-    """Settings: predicted and measured speed-ups for each draft, temperature and policy.
+    """Settings of a validation: the drafts, temperatures and policies to predict and measure.
 
     draft_temperature: temperature of the draft; None: the target's.
     compiling: off, on or try.
     policy_names: fixed, heuristic, confidence:P, product:P or adaptive.
     gammas: draft lengths of the fixed policy; None: 1, 2, 4, 8.
     max_gamma: longest draft of other policies; None: 16.
-    verification, lenience: how drafts are judged; None: without loss.
+    verification, lenience: how drafts are verified; None: without loss.
 
     Raises:
       ValueError: if a draft length is given that no policy reads.
@@ -113,7 +113,7 @@ def _validations(request: Validate, progress: Progress) -> Iterator[Validation]:
 
 
 def require_foretold(subject: Subject, policies: Sequence[Policy | None]) -> None:
-    """Refuses trees whose target calls replay cannot predict."""
+    """Raises ValueError for trees whose target calls replay cannot predict."""
     drafter = subject.drafter
     if not isinstance(drafter, TreeDrafter):
         return

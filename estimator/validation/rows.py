@@ -161,7 +161,7 @@ def _predicted(
 def _error_interval(
     row: SpeculativeRow, predicted: float, without: NDArray[np.float64]
 ) -> Interval:
-    """Returns the interval of a row's error in percent, over prompts; nothing of a single one.
+    """Returns the interval of a row's error in percent, over prompts; (None, None) for one prompt.
 
     without: the prediction with each prompt left out.
     """

@@ -34,6 +34,7 @@ def observation_json(
     """Returns an observation with drafts as a JSON object.
 
     seconds: duration of the counting; None: since the server's counters started.
+    lengths: draft lengths of requests; None if they were not planned.
     """
     return {
         "source": {
