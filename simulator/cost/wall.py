@@ -43,3 +43,13 @@ class Wall:
     def crossed(self, batch: Any, gamma: Any) -> Any:
         """Returns whether a step exceeds the limit while the baseline's step does not."""
         return self.beyond(batch, gamma) > self.beyond(batch, 0)
+
+    def most_batch(self, gamma: int) -> int:
+        """Returns the largest batch whose steps are captured; 0: none is."""
+        return self.most // int(self.size(1, gamma))
+
+    def most_gamma(self, batch: int, up_to: int) -> int:
+        """Returns the most drafted tokens of a sequence, at most `up_to`, that do not cross."""
+        if self.unit != "tokens" or self.beyond(batch, 0):
+            return up_to
+        return min(up_to, self.most // batch - 1)

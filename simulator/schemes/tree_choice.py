@@ -96,7 +96,12 @@ class TreeChoice:
 
 
 def choose_tree(
-    acceptance: ArrayLike, passes: Passes, *, max_nodes: int = 64, max_depth: int = 16
+    acceptance: ArrayLike,
+    passes: Passes,
+    *,
+    max_nodes: int = 64,
+    max_depth: int = 16,
+    captured: int | None = None,
 ) -> TreeChoice:
     """Returns the fastest of the trees with most expected tokens at their size and depth.
 
@@ -106,6 +111,8 @@ def choose_tree(
     Args:
       acceptance: acceptance rates by rank.
       max_nodes, max_depth: largest size and depth, at least 1.
+      captured: most nodes of a step that the server captures; larger trees are priced and never
+        chosen. None: no limit.
     """
     deepest = integer("max_depth", max_depth, at_least=1)
     trees = fastest_trees(acceptance, passes, max_nodes=max_nodes, max_depth=deepest)
@@ -117,8 +124,9 @@ def choose_tree(
         for nodes, shape in trees.shapes.items()
     }
     single = Iid(trees.alpha)
-    best = best_gamma(trees, cost, max_gamma=len(trees.shapes))
-    gammas = np.arange(1, min(max_nodes, deepest) + 1)
+    limit = max_nodes if captured is None else captured
+    best = best_gamma(trees, cost, max_gamma=min(len(trees.shapes), limit)) if limit > 0 else 0
+    gammas = np.arange(1, min(max_nodes, deepest, limit) + 1)
     gains = np.log(speed_up(single, passes.chain, gammas))
     gamma = advise(gammas, Forecast(gains, np.zeros((len(gammas), len(gammas))), 0.0)).gamma
     return TreeChoice(

@@ -47,7 +47,7 @@ class TrafficRequest:
         if self.doubt is None:
             return None
         drafting, baseline = map(self.doubt.of, (self.pair.drafting, self.pair.baseline))
-        return Pair(drafting, baseline, self.pair.demand, self.pair.gammas)
+        return replace(self.pair, drafting=drafting, baseline=baseline, measured={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +178,16 @@ def answer_burst(request: TrafficRequest) -> tuple[Simulated, ...]:
 
     pair, requests = request.pair, request.burst
     assert requests is not None
-    ways: list[tuple[str, int | None, Server, GammaTable]] = []
-    ways += [("none", 0, pair.baseline, GammaTable.fixed(pair.baseline, 0))]
-    ways += [("fixed", g, pair.drafting, GammaTable.fixed(pair.drafting, g)) for g in pair.gammas]
-    ways += [("schedule", None, pair.drafting, GammaTable.scheduled(pair, request.drawn))]
-    none, *fixed, schedule = (
-        Simulated(0.0, name, serve(server, requests, policy, seed=request.seed), gamma)
-        for name, gamma, server, policy in ways
+
+    def served(name: str, server: Server, policy: GammaTable, gamma: int | None) -> Simulated:
+        return Simulated(0.0, name, serve(server, requests, policy, seed=request.seed), gamma)
+
+    none, *fixed = (
+        served("fixed" if gamma > 0 else "none", server, GammaTable.fixed(server, gamma), gamma)
+        for gamma in (0, *pair.gammas)
+        for server in [pair.server(gamma)]
     )
+    schedule = served("schedule", pair.drafting, GammaTable.scheduled(pair, request.drawn), None)
     return none, min(fixed, key=lambda each: each.result.seconds), schedule
 
 
@@ -231,11 +233,11 @@ def _simulated(
     requests = request.arrivals(rate)
     ways = {"none": (pair.baseline, GammaTable.fixed(pair.baseline, 0))}
     if rate < pair.max_rate:
-        server = pair.drafting
+        server = pair.server(gamma)
         ways["fixed"] = (server, GammaTable.fixed(server, gamma))
-        ways["schedule"] = (server, schedule)
-        if server.blocks.kinds > 1:
-            ways["request"] = (server, GammaTable.by_request(server, pair.demand))
+        ways["schedule"] = (pair.drafting, schedule)
+        if pair.drafting.blocks.kinds > 1:
+            ways["request"] = (pair.drafting, GammaTable.by_request(pair))
     if rate >= pair.max_rate_without:
         del ways["none"]
     return [

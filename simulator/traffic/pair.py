@@ -60,6 +60,8 @@ class Pair:
     gammas: draft lengths to consider, each at least 1, ascending.
     measured: by batch, ascending: measured log gains, an argument of `advise`; may be empty.
     calibrated: whether predicted probabilities of a gain match observed frequencies.
+    wall: the largest step that the server captures; every γ leaves a batch whose step is captured.
+      None: no limit is known.
     """
 
     drafting: Server
@@ -83,10 +85,28 @@ class Pair:
         """Returns the steady states without speculation."""
         return self.under(0, rate)
 
+    def server(self, gamma: int) -> Server:
+        """Returns the server that drafts γ tokens; 0: without speculation.
+
+        It decodes no more sequences together than captured graphs hold, because the time of a
+        larger step is not known. Where the baseline's largest step is beyond them, too, all are
+        decoded: eager steps are compared with eager ones.
+        """
+        whole = self.baseline if gamma == 0 else self.drafting
+        if self.wall is None or self.eager:
+            return whole
+        return whole.limited(self.wall.most_batch(gamma))
+
+    @property
+    def eager(self) -> bool:
+        """Whether the baseline's largest step is beyond the captured graphs."""
+        return self.wall is not None and self.wall.beyond(self.baseline.max_batch(self.demand), 0)
+
     def under(self, gamma: int | Sequence[int], rate: ArrayLike) -> Steady:
         """Returns the steady states at one or several γ; 0 means without speculation."""
-        server = self.baseline if gamma == 0 else self.drafting
-        return steady(server, self.demand, gamma, rate)
+        if isinstance(gamma, int):
+            return steady(self.server(gamma), self.demand, gamma, rate)
+        return Steady.stacked([self.under(each, rate) for each in gamma])
 
     def advice(self, rate: ArrayLike, drawn: Pair | None = None) -> list[Advice]:
         """Returns the advised γ at each rate, by the time to a request's last token.
@@ -98,7 +118,8 @@ class Pair:
         rates = np.atleast_1d(rate)
         alone, state = self.without(rates), self.under(self.gammas, rates)
         slots = np.where(alone.stable, np.maximum(alone.batch, 1), self.baseline.slots)
-        batch = np.where(state.stable, state.batch, self.drafting.slots)
+        most = np.array([[self.server(gamma).slots] for gamma in self.gammas])
+        batch = np.where(state.stable, state.batch, most)
         gains = self.captured(self._gains(rates), batch)
         spread = None if drawn is None else drawn._gains(rates)
         return advised(self, slots.round().astype(np.int64), gains, spread)
@@ -131,12 +152,16 @@ class Pair:
     @property
     def max_rate(self) -> Floats:
         """Capacity with speculation in requests per second, at the γ with the largest capacity."""
-        return np.asarray(max_rate(self.drafting, self.demand, self.gammas).max(axis=0))[()]
+        return np.asarray(self._max_rates().max(axis=0))[()]
 
     @property
     def max_rate_gamma(self) -> int:
         """The γ with the largest capacity."""
-        return self.gammas[int(max_rate(self.drafting, self.demand, self.gammas).argmax())]
+        return self.gammas[int(self._max_rates().argmax())]
+
+    def _max_rates(self) -> Floats:
+        each = [max_rate(self.server(gamma), self.demand, gamma) for gamma in self.gammas]
+        return np.stack(each)
 
     @property
     def max_rate_without(self) -> Floats:
@@ -178,7 +203,7 @@ class Pair:
           ValueError: if even an idle server misses the targets.
         """
         idle = 1e-6 * float(min(self.max_rate, self.max_rate_without))
-        ways = (partial(self.under, self.gammas), partial(steady, self.baseline, self.demand, [0]))
+        ways = (partial(self.under, self.gammas), partial(self.under, [0]))
         found, without = (_largest(way, targets, idle) for way in ways)
         if max(found, without) == 0:
             raise ValueError(_missed(targets, [way(idle) for way in ways]))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.choice.advice import NEAR
 from simulator.choice.schedule import Range, schedule
-from simulator.traffic.demand import Demand
 from simulator.traffic.pair import Pair, advised
 from simulator.traffic.population import Floats
 from simulator.traffic.server import Server
@@ -29,6 +29,7 @@ class GammaTable:
     def scheduled(cls, pair: Pair, drawn: Pair | None = None) -> GammaTable:
         """Returns the advised γ at every batch, by the time to decode an output.
 
+        γ changes only where keeping it would lose more than NEAR.
         The γ with the shortest time minimises every factor of the steady state's distribution, and
         so the number of requests in the server.
 
@@ -39,17 +40,35 @@ class GammaTable:
         slots = np.arange(1, pair.drafting.slots + 1)
         spread = None if drawn is None else _gains(drawn)
         gains = pair.captured(_gains(pair), slots)
-        best = [each.test_gamma or each.gamma for each in advised(pair, slots, gains, spread)]
-        return cls(np.repeat(np.array(best)[:, None], pair.drafting.blocks.kinds, axis=1))
+        advice = advised(pair, slots, gains, spread)
+        best = {
+            slot: each.test_gamma or each.gamma
+            for slot, each in zip(slots.tolist(), advice, strict=True)
+        }
+        every = np.concatenate([np.zeros_like(gains[:1]), gains])
+        near = every >= every.max(axis=0) - NEAR
+        choices = np.array([0, *pair.gammas])
+        kept = {
+            slot: [] if each.measured else choices[near[:, slot - 1]].tolist()
+            for slot, each in zip(slots.tolist(), advice, strict=True)
+        }
+        ranges = schedule(best, kept)
+        lengths = [each.last_batch - each.first_batch + 1 for each in ranges]
+        held = np.repeat([each.gamma for each in ranges], lengths)
+        return cls(np.repeat(held[:, None], pair.drafting.blocks.kinds, axis=1))
 
     @classmethod
-    def by_request(cls, server: Server, demand: Demand) -> GammaTable:
+    def by_request(cls, pair: Pair) -> GammaTable:
         """Returns for each kind of request the γ that is best if all requests are of that kind.
 
         This is an upper bound for engines that adapt γ to a request, since α is known at once.
         """
-        needed = server.blocks.needed(demand.output_tokens - 1)
-        return cls((server.seconds[:, None, :] * needed[None]).argmin(axis=2))
+        server = pair.drafting
+        slots, gammas = np.arange(1, server.slots + 1)[:, None], np.arange(server.seconds.shape[-1])
+        crossed = False if pair.wall is None else pair.wall.crossed(slots, gammas)
+        seconds = np.where(crossed, np.inf, server.seconds)
+        needed = server.blocks.needed(pair.demand.output_tokens - 1)
+        return cls((seconds[:, None, :] * needed[None]).argmin(axis=2))
 
     @property
     def by_batch(self) -> NDArray[np.int64]:

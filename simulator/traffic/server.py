@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,6 +95,10 @@ class Server:
         """Returns the server without speculation; prompts: its times of reading prompts."""
         single = Blocks(self.blocks.accepted[..., :1])
         return Server(self.seconds[..., :1], single, prompts, self.cache_tokens)
+
+    def limited(self, slots: int) -> Server:
+        """Returns the server with at most so many sequences; at least 1."""
+        return replace(self, seconds=self.seconds[..., :slots, :])
 
     def max_batch(self, demand: Demand) -> int:
         """Returns the most sequences decoded together, limited by slots and cache.

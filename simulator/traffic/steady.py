@@ -14,6 +14,7 @@ steps of s(k) seconds; prompts have priority but interrupt no step (Cobham 1954)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +46,13 @@ class Steady:
     token_seconds: Floats
     first_seconds: Floats
     max_rate: Floats
+
+    @classmethod
+    def stacked(cls, states: Sequence[Steady]) -> Steady:
+        """Returns several states at the same rates along a new first axis."""
+        names = ("batch", "token_seconds", "first_seconds", "max_rate")
+        found = [np.stack([getattr(state, name) for state in states]) for name in names]
+        return cls(states[0].rate, *found)
 
     @property
     def stable(self) -> NDArray[np.bool_]:

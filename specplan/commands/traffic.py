@@ -9,7 +9,8 @@ from specplan.options.requests import Command
 from specplan.options.traffic_options import Arrivals, Batching, Simulation, TrafficAnswer
 from specplan.options.traffic_request import asked
 from specplan.reports.output import answer as give
-from specplan.reports.traffic import burst_json, burst_text, traffic_json, traffic_text
+from specplan.reports.simulated import burst_json, burst_text
+from specplan.reports.traffic import traffic_json, traffic_text
 
 # Each has a plainer option here, or a default that fits the load.
 _RARE = (
@@ -51,7 +52,8 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
     asking = asked(ctx)
     if asking.request.burst is not None:
         burst = answer_burst(asking.request)
-        give(burst_json(burst), lambda: burst_text(burst, asking.notes), form=asking.answer)
+        pair, notes = asking.request.pair, asking.notes
+        give(burst_json(burst), lambda: burst_text(pair, burst, notes), form=asking.answer)
         return
     found = answer(asking.request)
     data = traffic_json(asking.request, found)

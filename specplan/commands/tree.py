@@ -4,14 +4,15 @@ import click
 
 from specplan.options.branching import Trees, asked
 from specplan.options.declared import takes
+from specplan.options.graphs import Graphs
 from specplan.options.kinds import cost_kinds
 from specplan.options.requests import Command
-from specplan.reports.output import folded, print_json, warn
+from specplan.reports.output import print_json, warn
 from specplan.reports.trees import TreeRow, tree_export, tree_json, tree_text
 
 
 @click.command("tree", cls=Command)
-@takes(Trees, *cost_kinds())
+@takes(Trees, *cost_kinds(), Graphs)
 @click.pass_context
 def tree_command(ctx: click.Context, /, **_: object) -> None:
     """Find the best tree to draft, and whether it beats the best chain.
@@ -34,12 +35,20 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
     trees = asking.trees
     rows = [
         TreeRow(
-            choose_tree(asking.rates, passes, max_nodes=trees.max_nodes, max_depth=trees.max_depth),
+            choose_tree(
+                asking.rates,
+                passes,
+                max_nodes=trees.max_nodes,
+                max_depth=trees.max_depth,
+                captured=None
+                if price.wall is None
+                else price.wall.most_gamma(price.batch, trees.max_nodes),
+            ),
             price,
         )
         for price, passes in asking.costs
     ]
-    data, text = tree_json(asking.rates, rows), folded(tree_text(asking.rates, rows))
+    data, text = tree_json(asking.rates, rows), tree_text(asking.rates, rows)
     if trees.server is not None:
         if len(rows) > 1:
             raise click.UsageError("--export needs a single batch size")

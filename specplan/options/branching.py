@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +10,7 @@ import click
 from engines.kind import names_of
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option
+from specplan.options.graphs import Graphs, walled
 from specplan.options.kinds import Background, chosen, cost_kinds, prices
 from specplan.options.planning import Shown, read
 from specplan.options.ranges import numbers, shares
@@ -77,7 +78,7 @@ class TreeArguments:
 def asked(ctx: click.Context) -> TreeArguments:
     """Returns the arguments of `specplan tree` from its options."""
     costing = chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
-    trees, costs, file = fill(ctx, [Trees, costing, Profiled])
+    trees, costs, file, graphs = fill(ctx, [Trees, costing, Profiled, Graphs])
     if None not in (trees.by_rank, file.profile_path) and "profile_path" not in costing.reads():
         raise click.UsageError(
             "--profile cannot be combined with both --acceptance-by-rank and another cost: nothing "
@@ -94,7 +95,9 @@ def asked(ctx: click.Context) -> TreeArguments:
             "the profile must hold acceptance_by_rank, got none: its draft makes a single choice, "
             "or an older version measured it; measure again"
         )
-    priced = prices(costs, Background(profile, max_gamma=trees.max_nodes))
+    costs, wall = walled(costs, graphs)
+    background = Background(profile, max_gamma=trees.max_nodes)
+    priced = [replace(each, wall=wall) for each in prices(costs, background)]
     if any(price.posterior is not None and price.draft_passes is None for price in priced):
         raise click.UsageError(
             "--run does not give the cost of verifying a tree: add --target-config, "

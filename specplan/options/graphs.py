@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
+from engines.kind import engine_kinds
 from simulator.cost.wall import Wall
 from specplan.options.declared import option
+from specplan.options.runs import Runs
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:
     from engines.kind import EngineKind
     from simulator.cost.runs import Run
+    from specplan.options.kinds import CostKind
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,26 @@ class Graphs:
         return own
 
 
-def replayed(runs: Sequence[Run], wall: Wall | None) -> tuple[Run, ...]:
-    """Returns the runs within the limit of captured graphs, and those whose baseline exceeds it.
+def walled(
+    costs: CostKind, graphs: Graphs, server: EngineKind | None = None
+) -> tuple[CostKind, Wall | None]:
+    """Returns the costs without the runs beyond captured graphs, and the limit of these.
+
+    Args:
+      server: the engine where the costs name none.
+    """
+    named = getattr(costs, "engine_family", None) or ""
+    wall = graphs.wall(engine_kinds().get(named, server))
+    if wall is not None and isinstance(costs, Runs) and costs.runs:
+        costs = replace(costs, runs=_replayed(costs.runs, wall))  # type: ignore[call-arg]
+    return costs, wall
+
+
+def _replayed(runs: Sequence[Run], wall: Wall) -> tuple[Run, ...]:
+    """Returns the runs whose steps are captured, or whose baseline's is not either.
 
     Prints a warning for each other run, which would spoil the fit.
     """
-    if wall is None:
-        return tuple(runs)
     beyond = [run for run in runs if wall.crossed(run.load.batch, run.gamma)]
     if len(beyond) == len(runs):
         raise click.UsageError("--run must have one whose steps are in captured graphs")

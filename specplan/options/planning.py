@@ -12,7 +12,7 @@ from engines.kind import engine_kinds, names_of
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.declared import option
 from specplan.options.draft_kind import COPIES, DRAFT_KINDS, DraftNamed, law_of
-from specplan.options.graphs import Graphs, replayed
+from specplan.options.graphs import Graphs, walled
 from specplan.options.kinds import (
     AcceptanceKind,
     Background,
@@ -169,10 +169,8 @@ def requested(
     server = None if answer.server is None else engine_kinds()[answer.server]
     drafting = server if stopping.server is None else engine_kinds()[stopping.server]
     background = Background(profile, server or drafting, choice.max_gamma)
-    wall = graphs.wall(engine_kinds().get(getattr(costs, "engine_family", None) or "", server))
     runs = (costs.runs or ()) if isinstance(costs, Runs) else ()
-    if runs:
-        costs = replace(costs, runs=replayed(runs, wall))  # type: ignore[call-arg]
+    costs, wall = walled(costs, graphs, server)
     served = None if profile is None else profile.setup.target
 
     def price(batches: tuple[int, ...] | None) -> tuple[Pricing, ...]:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engines.kind import engine_kinds
 from specplan.options.costs.measured_loads import MeasuredLoads
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.costs.roofline import Roofline
 from specplan.options.draft_kind import law_of
-from specplan.options.graphs import Graphs
+from specplan.options.graphs import Graphs, walled
 from specplan.options.kinds import (
     AcceptanceKind,
     Background,
@@ -25,7 +24,8 @@ from specplan.options.kinds import (
 )
 from specplan.options.planning import read
 from specplan.options.requests import fill
-from specplan.options.traffic_options import Arrivals, Batching, Simulation, TrafficAnswer, pair_of
+from specplan.options.traffic_options import Arrivals, Batching, Simulation, TrafficAnswer
+from specplan.options.traffic_pair import pair_of
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # Batches at which steps are priced unless --batch is given; between them times are linear.
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _REQUESTS = 20_000
-_GRAPHS = "Advised without the limits of captured graphs: see plan --batch 1:256:1 --engine NAME."
+_GRAPHS = "No limit of captured graphs is assumed: name the server with --engine."
 # Largest spread, as a share of the spread if each request had an α of 0 or 1.
 _WIDEST = 0.9
 
@@ -102,14 +102,14 @@ def requested(
         if burst is not None and stated_too is not None:
             raise click.UsageError(f"{name} cannot be combined with --burst")
     background = Background(known, max_gamma=batching.max_gamma)
+    costs, wall = walled(costs, graphs)
     priced = _priced(costs, background, demand, batching)
     stated = accepted.make(replace(background, draft_kind=law_of(None, priced)))
     if len(stated.acceptances) > 1:
         raise click.UsageError(f"traffic needs a single acceptance, got {len(stated.acceptances)}")
     accepted_here = stated.acceptances[0].at_context(round(demand.context))
-    wall = graphs.wall(engine_kinds().get(getattr(costs, "engine_family", None) or ""))
-    no_limit = wall is None and isinstance(costs, Roofline)
-    pair = replace(pair_of(priced, accepted_here, demand, batching), wall=wall)
+    unknown = graphs == Graphs() and isinstance(costs, Roofline) and costs.engine_family is None
+    pair = pair_of(priced, accepted_here, demand, batching, wall)
     return TrafficArguments(
         TrafficRequest(
             pair,
@@ -121,7 +121,7 @@ def requested(
             burst,
         ),
         answer,
-        (*stated.notes, *([_GRAPHS] if no_limit and burst is None else [])),
+        (*stated.notes, *([_GRAPHS] if unknown else [])),
     )
 
 

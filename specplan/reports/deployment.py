@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from simulator.choice.plan import Plan
     from simulator.choice.schedule import Range
     from simulator.cost.pricing import Load, Pricing
+    from simulator.cost.wall import Wall
 
 _MOSTLY = 0.5
 _KEYS = (
@@ -82,6 +83,14 @@ def _overhead_notes(load: Load) -> list[str]:
         f"{100 * share:.0f} % of a draft step is the fixed time assumed for each layer "
         "(--layer-overhead-us): c depends on it."
     ]
+
+
+def graphs_line(wall: Wall) -> str:
+    """Returns what marks rows beyond the captured graphs, and what moves that limit."""
+    return (
+        f"! more than {wall.most} {wall.unit} a step: no captured graph ({wall.flag}), "
+        "and its time is not known"
+    )
 
 
 def does_not_fit(price: Pricing) -> str:

@@ -11,6 +11,7 @@ from specplan.reports.advice import advice_lines, warn_of_sizes
 from specplan.reports.deployment import (
     does_not_fit,
     gpus_of,
+    graphs_line,
     load_notes,
     of_loads,
     rows_notes,
@@ -22,7 +23,6 @@ from specplan.reports.table import GAMMA, MS, TOKENS, Column, shown, table
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
-    from simulator.cost.wall import Wall
     from specplan.reports.plan_json import Basis
 
 # Rows shown past the best gamma, and at the least; --json has all of them.
@@ -74,7 +74,7 @@ def plan_text(plan: Plan, basis: Basis) -> str:
             note=lambda i: _row_note(plan, i),
         ),
         *([BEYOND] if curve.extrapolated[:last].any() else []),
-        *([_graphs_line(wall)] if wall and curve.beyond_graphs[:last].any() else []),
+        *([graphs_line(wall)] if wall and curve.beyond_graphs[:last].any() else []),
         *([] if last == len(curve.gamma) else [f"(--json has all up to {len(curve.gamma)})"]),
         "",
         *([does_not_fit(plan.price)] if load is not None and not load.fits else advice_lines(plan)),
@@ -132,14 +132,6 @@ def _row_note(plan: Plan, index: int) -> str:
     return " ".join(notes)
 
 
-def _graphs_line(wall: Wall) -> str:
-    """Returns the explanation of rows beyond the captured graphs, and the limit's flag."""
-    return (
-        f"! more than {wall.most} {wall.unit} a step: no captured graph ({wall.flag}), "
-        "and its time is not known"
-    )
-
-
 def _rows_text(rows: Sequence[Plan], basis: Basis) -> str:
     """Returns a table with one line per plan, its assumptions, and the schedule."""
     notes = [*rows_notes(rows), *basis.notes]
@@ -148,7 +140,7 @@ def _rows_text(rows: Sequence[Plan], basis: Basis) -> str:
         lines.append(BEYOND)
     wall = rows[0].price.wall
     if wall is not None and any(_beyond_graphs(row) for row in rows):
-        lines.append(folded(_graphs_line(wall)))
+        lines.append(folded(graphs_line(wall)))
     if any(row.advised_gamma == 0 and not row.advice.undecided for row in rows):
         lines.append("Advised K (gamma) 0: do not speculate. Such a row shows the best K.")
     if any(row.advice.undecided for row in rows):

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simulator.numerics.intervals import CONFIDENCE, percent
+from specplan.reports.output import folded
 from specplan.reports.possible import possible
+from specplan.reports.simulated import graphs_lines, simulated_columns, simulated_json
 from specplan.reports.table import Column, bounds, table
 
 if TYPE_CHECKING:
-    from simulator.traffic.answer import Interval, Simulated, Traffic, TrafficRequest, TrafficRow
-
-_PERCENTILES = (50, 90, 99)
-_POLICIES = {
-    "none": "none", "fixed": "fixed", "schedule": "by batch", "request": "by request",
-}  # fmt: skip
+    from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
+    from simulator.traffic.pair import Pair
 
 
 def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
@@ -26,7 +24,7 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
     data: dict[str, Any] = {
         "prompt_tokens": demand.prompt_tokens,
         "output_tokens": demand.output_tokens,
-        "rows": [_row_json(row, found.draws, demand.output_tokens) for row in found.rows],
+        "rows": [_row_json(request.pair, row, found.draws) for row in found.rows],
         "most_requests_per_second": found.max_rate,
         **_ends("most_requests_per_second", found.max_rate_interval),
         "most_requests_per_second_without": found.max_rate_without,
@@ -42,7 +40,7 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         both = ("slo_requests_per_second", "slo_requests_per_second_without")
         data |= dict(zip(both, found.within_targets, strict=True))
     if request.arrivals is not None:
-        data["simulated"] = [_simulated_json(request, each) for each in found.simulated]
+        data["simulated"] = [simulated_json(request, each) for each in found.simulated]
     step = float(request.pair.drafting.seconds.min())
     prompts = float(request.pair.baseline.prompts.max_rate(demand.prompt_tokens, step))
     return possible(data, prompts_per_second=prompts)
@@ -51,7 +49,8 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
 def traffic_text(request: TrafficRequest, found: Traffic, notes: Sequence[str] = ()) -> str:
     """Returns the answer as text: a table of rates, capacities and advice."""
     columns = _COLUMNS if found.draws == 0 else [*_COLUMNS, _RISK]
-    lines = [table(found.rows, columns, note=_note), "", *_capacity(found), _crossing(found)]
+    rows = table(found.rows, columns, note=lambda row: _note(request.pair, row))
+    lines = [*_capacity(found), _crossing(found)]
     if found.within_targets is not None:
         rate, without = (f"{each:.3g}" for each in found.within_targets)
         lines.append(
@@ -60,42 +59,20 @@ def traffic_text(request: TrafficRequest, found: Traffic, notes: Sequence[str] =
         )
     ranges = [f"{each.gamma} up to batch {each.last_batch}" for each in found.schedule]
     lines.append(f"Advised gamma by batch: {', '.join(ranges)}.")
-    if found.simulated:
-        lines += ["", table(found.simulated, _simulated_columns(request))]
-    return "\n".join([*lines, *notes])
+    lines += graphs_lines(request.pair, {row.gamma for row in found.rows} - {0})
+    simulated = ["", table(found.simulated, simulated_columns(request))]
+    more = simulated if found.simulated else []
+    return "\n".join([rows, "", *map(folded, lines), *more, *map(folded, notes)])
 
 
-def burst_json(found: Sequence[Simulated]) -> dict[str, Any]:
-    """Returns the JSON object of `specplan traffic --burst`."""
-    rows = [
-        {
-            "policy": each.policy,
-            "gamma": each.gamma,
-            "seconds": each.result.seconds,
-            "improvement_factor": found[0].result.seconds / each.result.seconds,
-            "tokens_per_second": each.result.tokens_per_second,
-            "preemptions": each.result.preemptions,
-        }
-        for each in found
-    ]
-    return possible({"burst": len(found[0].result.last), "rows": rows})
+def _beyond_graphs(pair: Pair, row: TrafficRow) -> bool:
+    batch = row.state.batch[0] if row.stable else pair.server(row.gamma).max_batch(pair.demand)
+    return pair.wall is not None and bool(pair.wall.beyond(batch, row.gamma))
 
 
-def burst_text(found: Sequence[Simulated], notes: Sequence[str] = ()) -> str:
-    """Returns the answer to a burst as text."""
-    none = found[0].result.seconds
-    columns: list[Column[Simulated]] = [
-        Column("gamma", lambda each: str(each.gamma or _POLICIES[each.policy])),
-        Column("seconds to the last token", lambda each: f"{each.result.seconds:.4g}"),
-        Column("times faster", lambda each: f"{none / each.result.seconds:.2f}"),
-        Column("tokens/s", lambda each: f"{each.result.tokens_per_second:.0f}"),
-        Column("preempted", lambda each: str(each.result.preemptions)),
-    ]
-    return "\n".join([table(found, columns), *notes])
-
-
-def _row_json(row: TrafficRow, draws: int, output_tokens: float) -> dict[str, Any]:
+def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
     token, first = (float(each[0]) for each in (row.state.token_seconds, row.state.first_seconds))
+    output_tokens = pair.demand.output_tokens
     several = output_tokens > 1
     low, high = row.token_seconds or (None, None)
     data = {
@@ -112,6 +89,8 @@ def _row_json(row: TrafficRow, draws: int, output_tokens: float) -> dict[str, An
         "request_ms": 1e3 * (first + (output_tokens - 1) * token if several else first),
         "tokens_per_second": row.tokens_per_second,
         "stable": row.stable,
+        "most_sequences": pair.server(row.gamma).max_batch(pair.demand),
+        "beyond_graphs": _beyond_graphs(pair, row),
         "on_target": row.on_target,
     }
     if row.advice is not None:
@@ -120,33 +99,9 @@ def _row_json(row: TrafficRow, draws: int, output_tokens: float) -> dict[str, An
     return data
 
 
-def _simulated_json(request: TrafficRequest, each: Simulated) -> dict[str, Any]:
-    result, targets = each.result, request.targets
-    return {
-        "rate": each.rate,
-        "policy": each.policy,
-        "batch": result.batch,
-        **_percentiles("tpot_ms", result.token_seconds),
-        **_percentiles("ttft_ms", result.first_seconds),
-        "tokens_per_second": result.tokens_per_second,
-        "preemptions": result.preemptions,
-        "goodput": None if targets is None else each.rate * result.within(targets),
-    }
-
-
 def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
     low, high = interval or (None, None)
     return {f"{name}_low": low, f"{name}_high": high}
-
-
-def _percentiles(name: str, seconds: Any) -> dict[str, float | None]:
-    """Returns the mean and percentiles in milliseconds; null if no request has such a time."""
-    names = [name, *(f"{name}_p{share}" for share in _PERCENTILES)]
-    timed = seconds[~np.isnan(seconds)]
-    if len(timed) == 0:
-        return dict.fromkeys(names)
-    found = [timed.mean(), *np.percentile(timed, _PERCENTILES)]
-    return {each: 1e3 * float(value) for each, value in zip(names, found, strict=True)}
 
 
 def _sustained(value: Callable[[TrafficRow], str]) -> Callable[[TrafficRow], str]:
@@ -169,8 +124,9 @@ def _risk(row: TrafficRow) -> str:
     return "< 1 %" if row.overload_risk < 0.01 else f"{100 * row.overload_risk:.0f} %"
 
 
-def _note(row: TrafficRow) -> str:
-    notes = ["misses the targets"] if row.on_target is False and row.stable else []
+def _note(pair: Pair, row: TrafficRow) -> str:
+    notes = ["!"] if _beyond_graphs(pair, row) else []
+    notes += ["misses the targets"] if row.on_target is False and row.stable else []
     if row.advice is not None and row.advice.gamma == 0:
         notes.append("undecided: run it first" if row.advice.undecided else "not advised")
     return ", ".join(notes)
@@ -187,32 +143,6 @@ _COLUMNS: list[Column[TrafficRow]] = [
 
 
 _RISK: Column[TrafficRow] = Column("risk of overload", _risk)
-
-
-def _simulated_columns(request: TrafficRequest) -> list[Column[Simulated]]:
-    def percentile(name: str, share: int) -> Callable[[Simulated], str]:
-        def cell(each: Simulated) -> str:
-            seconds = getattr(each.result, f"{name}_seconds")
-            found = _percentiles("ms", seconds)[f"ms_p{share}"]
-            return "-" if found is None else f"{found:.0f}" if found >= 1e4 else f"{found:.4g}"
-
-        return cell
-
-    columns: list[Column[Simulated]] = [
-        Column("simulated", lambda each: f"{each.rate:g}"),
-        Column("gamma", lambda each: _POLICIES[each.policy]),
-        Column("ms/token p50", percentile("token", 50)),
-        Column("p99", percentile("token", 99)),
-        Column("TTFT ms p50", percentile("first", 50)),
-        Column("p99", percentile("first", 99)),
-        Column("preempted", lambda each: str(each.result.preemptions)),
-    ]
-    targets = request.targets
-    if targets is not None:
-        columns.append(
-            Column("on target", lambda each: f"{100 * each.result.within(targets):.1f} %")
-        )
-    return columns
 
 
 def _capacity(found: Traffic) -> list[str]:

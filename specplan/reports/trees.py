@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engines.kind import exports_of
+from specplan.reports.deployment import graphs_line
+from specplan.reports.output import folded
 from specplan.reports.possible import blocks_take_a_step, possible
 from specplan.reports.table import MS, TOKENS, Column, bounds, shown, table
 
@@ -50,21 +52,23 @@ def _row_json(row: TreeRow) -> dict[str, Any]:
     low, high = row.price.published_speeds(row.tokens_per_second) or (None, None)
     data = {
         "batch": row.price.batch,
-        "best": _plan_json(choice.best),
-        "chain": _plan_json(choice.chain),
+        "best": _plan_json(choice.best, row.price),
+        "chain": _plan_json(choice.chain, row.price),
         "gain_percent": 100 * (choice.best.speedup / choice.chain.speedup - 1),
         "tokens_per_second": row.tokens_per_second,
         "tokens_per_second_low": low,
         "tokens_per_second_high": high,
-        "by_nodes": [_plan_json(plan) for plan in choice.by_nodes.values()],
+        "by_nodes": [_plan_json(plan, row.price) for plan in choice.by_nodes.values()],
     }
     most = max(len(plan.parents) for plan in choice.by_nodes.values())
     return possible(data, bounded=blocks_take_a_step(row.price.cost, most))
 
 
-def _plan_json(plan: TreePlan) -> dict[str, Any]:
+def _plan_json(plan: TreePlan, price: Pricing) -> dict[str, Any]:
+    nodes, wall = len(plan.parents), price.wall
     return {
-        "nodes": len(plan.parents),
+        "nodes": nodes,
+        "beyond_graphs": wall is not None and wall.beyond(price.batch, nodes),
         "depth": plan.depth,
         "widest": plan.widest,
         "expected_tokens": plan.tokens,
@@ -80,24 +84,42 @@ def tree_text(rates: Sequence[float], rows: Sequence[TreeRow]) -> str:
     lines = [
         f"acceptance by rank {ranks}{more}; sum {sum(rates):.3f}",
         "",
-        _sizes(rows[0].choice) if len(rows) == 1 else table(rows, _columns(rows)),
-        "(of the trees that yield most tokens at their size and depth)",
-        "",
     ]
+    trees = _sizes(rows[0]) if len(rows) == 1 else table(rows, _columns(rows))
+    opening = [*map(folded, lines), trees]
+    lines = ["(of the trees that yield most tokens at their size and depth)", ""]
     for row in rows:
         prefix = "" if len(rows) == 1 else f"Batch {row.price.batch}: "
-        lines.append(prefix + _advice(row.choice))
+        lines.append(prefix + _advice(row))
         if row.tokens_per_second is not None:
             speeds = row.price.published_speeds(row.tokens_per_second)
             between = "" if speeds is None else f" {bounds(*speeds, '.0f')}"
             lines.append(f"{row.tokens_per_second:.0f} tokens/s in all{between}.")
+    lines += _captured(rows)
     if any(row.price.load is not None and row.price.load.modelled for row in rows):
         lines.append("Costs by a roofline: trust ratios more than speed-ups (docs/roofline.md).")
-    return "\n".join(lines)
+    return "\n".join([*opening, *map(folded, lines)])
 
 
-def _sizes(choice: TreeChoice) -> str:
+def _captured(rows: Sequence[TreeRow]) -> list[str]:
+    """Says which sizes are not chosen because of captured graphs."""
+    wall, limits, beyond = rows[0].price.wall, [], False
+    for row in rows:
+        batch, largest = row.price.batch, max(row.choice.by_nodes)
+        if wall is not None and wall.beyond(batch, largest):
+            most, beyond = wall.most_gamma(batch, largest), True
+            limits += [f"{most} at batch {batch}"] if most < largest else []
+    if wall is None or not beyond:
+        return []
+    return [
+        f"{graphs_line(wall)}.",
+        *([f"Nodes chosen at most: {', '.join(limits)}."] * bool(limits)),
+    ]
+
+
+def _sizes(row: TreeRow) -> str:
     """Returns a table of the best trees of several sizes."""
+    choice, wall, batch = row.choice, row.price.wall, row.price.batch
     return table(
         [plan for nodes, plan in choice.by_nodes.items() if nodes in _SHOWN],
         [
@@ -107,6 +129,7 @@ def _sizes(choice: TreeChoice) -> str:
             Column("speed-up", lambda plan: shown(plan.speedup)),
         ],
         best=lambda plan: plan == choice.best,
+        note=lambda plan: "!" if wall and wall.beyond(batch, len(plan.parents)) else "",
     )
 
 
@@ -132,10 +155,13 @@ def _columns(rows: Sequence[TreeRow]) -> list[Column[TreeRow]]:
     ]
 
 
-def _advice(choice: TreeChoice) -> str:
+def _advice(row: TreeRow) -> str:
     from simulator.schemes.trees import nodes_of
 
+    choice, wall = row.choice, row.price.wall
     best, chain = choice.best, choice.chain
+    if wall is not None and wall.crossed(row.price.batch, 1):
+        return "do not speculate: even 1 token exceeds the captured graphs."
     if not choice.fastest.parents:
         return "do not speculate: neither a tree nor a chain pays."
     if best.speedup <= chain.speedup * (1 + _WORTH):

@@ -111,7 +111,7 @@ def test_gamma_by_request_gains_where_requests_differ() -> None:
     wide = replace(server(), blocks=Blocks.of(Iid(0.6), 4, spread=0.35))
     demand = Demand(1, 200)
     arrived = demand.arrivals(1.0, 2000, seed=4)
-    by_request = serve(wide, arrived, GammaTable.by_request(wide, demand), seed=4)
+    by_request = serve(wide, arrived, GammaTable.by_request(pair(wide, demand)), seed=4)
     schedule = serve(wide, arrived, GammaTable.scheduled(pair(wide, demand)), seed=4)
     assert by_request.token_seconds.mean() < schedule.token_seconds.mean()
 

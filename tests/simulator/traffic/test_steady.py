@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from servers import STEP, repeated, server
+from servers import STEP, pair, repeated, server
 
 from simulator.traffic.demand import Demand
+from simulator.traffic.policy import GammaTable
 from simulator.traffic.server import Prompts
 from simulator.traffic.simulation_result import SimulationResult
 from simulator.traffic.steady import max_rate, steady
@@ -112,3 +113,16 @@ def test_memory_bounds_the_batch() -> None:
     assert held.max_batch(LONG) == int(2500 / LONG.context)
     with pytest.raises(ValueError, match="cache must hold a request of 402 tokens, got 300"):
         steady(replace(held, cache_tokens=300.0), LONG, 0, 1.0)
+
+
+def test_a_schedule_changes_only_where_keeping_it_loses_more_than_one_per_cent() -> None:
+    kept, demand = server(growing=2e-4), Demand(1, 60)
+    table = GammaTable.scheduled(pair(kept, demand)).by_batch
+    needed = kept.blocks.needed(demand.output_tokens - 1)[0]
+    speeds = 1 / (kept.seconds * needed)
+    best = speeds.max(axis=1)
+    places = np.arange(len(table))
+    assert (speeds[places, table] >= 0.99 * best).all()
+    changes = np.flatnonzero(np.diff(table)) + 1
+    assert len(changes) > 0
+    assert all(speeds[place, table[place - 1]] < 0.99 * best[place] for place in changes)

@@ -295,7 +295,7 @@ def test_a_schedule_ends_where_the_memory_does_and_names_what_it_leaves_out(shee
     long = f"--rate 1 --prompt-tokens 16000 --output-tokens 300 {sheet}"
     found = run_json(long, "traffic")
     assert found["schedule"][-1]["last_batch"] == found["most_sequences"] < 256
-    assert "without the limits of captured graphs" in run(long, "traffic").stdout
+    assert "No limit of captured graphs is assumed" in run(long, "traffic").stdout
 
 
 def test_long_simulated_times_have_no_exponent() -> None:

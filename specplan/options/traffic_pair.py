@@ -1,0 +1,111 @@
+"""Builds the servers of `specplan traffic`, with and without speculation, from priced batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from specplan.options.traffic_options import Batching
+from specplan.reports.output import warn
+
+if TYPE_CHECKING:
+    from simulator.acceptance.acceptance import Acceptance
+    from simulator.cost.pricing import Pricing
+    from simulator.cost.wall import Wall
+    from simulator.traffic.demand import Demand
+    from simulator.traffic.pair import Pair
+    from simulator.traffic.server import Prompts
+
+
+def pair_of(
+    priced: Sequence[Pricing],
+    accepting: Acceptance,
+    demand: Demand,
+    batching: Batching,
+    wall: Wall | None,
+) -> Pair:
+    """Returns the server with and without speculation; wall: its limit of captured graphs."""
+    import numpy as np
+
+    from simulator.traffic.blocks import Blocks
+    from simulator.traffic.pair import Pair
+    from simulator.traffic.server import Server, by_batch
+
+    if not all(price.cost.in_seconds for price in priced):
+        raise click.UsageError("--c has no times: give --target-ms and --draft-ms, or others")
+    longest = _longest(priced, batching)
+    gammas = np.arange(1, longest + 1)
+    lengths = accepting.tokens_per_call(gammas)
+    times = [
+        [price.cost.baseline_seconds, *accepting.seconds_per_token(gammas, price.cost) * lengths]
+        for price in priced
+    ]
+    batches = [price.batch for price in priced]
+    if len(batches) == 1 and batching.slots > 1:
+        warn(
+            f"only batch {batches[0]} was measured; larger batches are assumed equally fast, which "
+            "is too optimistic: give --target-config, a profile of 'measure --batch', or a --run "
+            "of several batches"
+        )
+    with_draft, alone = _prompts(priced[0], demand, batching)
+    spread = 0.0 if batching.alpha_spread is None else batching.alpha_spread
+    server = Server(
+        by_batch(batches, times, batching.slots),
+        Blocks.of(accepting, longest, spread=spread),
+        with_draft,
+        _cache_tokens(priced) if batching.cache_tokens is None else batching.cache_tokens,
+    )
+    observed = gammas[: accepting.most_gamma].tolist()
+    timed = [gamma for gamma in observed if gamma in priced[0].timed] or observed
+    only = timed if batching.gamma is None else [batching.gamma]
+    captured = [gamma for gamma in only if wall is None or wall.most_batch(gamma) > 0]
+    if wall is not None and not captured:
+        raise click.UsageError(
+            f"gamma must be at most {wall.most - 1}: captured graphs have {wall.most} {wall.unit} "
+            f"a step ({wall.flag}), got {only[0]}"
+        )
+    measured = {price.batch: price.own_gains for price in priced}
+    known = all(price.posterior is None or price.posterior.calibrated for price in priced)
+    return Pair(server, server.without(alone), demand, tuple(captured), measured, known, wall)
+
+
+def _longest(priced: Sequence[Pricing], batching: Batching) -> int:
+    """Returns the largest γ to consider."""
+    from simulator.numerics.arguments import integer
+
+    if batching.gamma is not None:
+        return integer("gamma", batching.gamma, at_least=1)
+    most = [price.max_gamma for price in priced if price.max_gamma is not None]
+    return min([integer("max-gamma", batching.max_gamma, at_least=1), *most])
+
+
+def _prompts(price: Pricing, demand: Demand, batching: Batching) -> tuple[Prompts, Prompts]:
+    """Returns the times to read prompts, with the draft and without."""
+    from simulator.traffic.server import Prompts
+
+    chunk = batching.chunk_tokens or None
+    step, tokens = price.cost.baseline_seconds, max(round(demand.prompt_tokens), 1)
+    if batching.prompt_ms is not None:
+        seconds = batching.prompt_ms / 1e3
+        points = {1: min(step, seconds), tokens: seconds}
+        return Prompts(points, chunk), Prompts(points, chunk)
+    if price.prompt_seconds is None:
+        raise click.UsageError("give --prompt-ms: these costs have no time of a prompt")
+    places = sorted({1, *(max(1, tokens * part // 4) for part in (1, 2, 4, 8, 16))})
+    found = [price.prompt_seconds(n) for n in places]
+    alone, both = (dict(zip(places, each, strict=True)) for each in zip(*found, strict=True))
+    return Prompts(both, chunk), Prompts(alone, chunk)
+
+
+def _cache_tokens(priced: Sequence[Pricing]) -> float | None:
+    """Returns how many tokens fit in the GPU's memory after the weights; None if not known."""
+    first, last = priced[0].load, priced[-1].load
+    if first is None or last is None or first is last or first.memory_gb is None:
+        return None
+    assert first.needed_gb is not None
+    assert last.needed_gb is not None
+    of_one = (last.needed_gb - first.needed_gb) / (priced[-1].batch - priced[0].batch)
+    free = first.memory_gb - (first.needed_gb - priced[0].batch * of_one)
+    return max(0.0, free / of_one * first.context)

@@ -1,0 +1,120 @@
+"""Simulations of `specplan traffic` as tables and JSON: arrivals at a rate, and bursts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from specplan.reports.output import folded
+from specplan.reports.possible import possible
+from specplan.reports.table import Column, table
+
+if TYPE_CHECKING:
+    from simulator.traffic.answer import Simulated, TrafficRequest
+    from simulator.traffic.pair import Pair
+
+_PERCENTILES = (50, 90, 99)
+_POLICIES = {
+    "none": "none", "fixed": "fixed", "schedule": "by batch", "request": "by request",
+}  # fmt: skip
+
+
+def burst_json(found: Sequence[Simulated]) -> dict[str, Any]:
+    """Returns the JSON object of `specplan traffic --burst`."""
+    rows = [
+        {
+            "policy": each.policy,
+            "gamma": each.gamma,
+            "seconds": each.result.seconds,
+            "improvement_factor": found[0].result.seconds / each.result.seconds,
+            "tokens_per_second": each.result.tokens_per_second,
+            "preemptions": each.result.preemptions,
+        }
+        for each in found
+    ]
+    return possible({"burst": len(found[0].result.last), "rows": rows})
+
+
+def burst_text(pair: Pair, found: Sequence[Simulated], notes: Sequence[str] = ()) -> str:
+    """Returns the answer to a burst as text."""
+    none = found[0].result.seconds
+    columns: list[Column[Simulated]] = [
+        Column("gamma", lambda each: str(each.gamma or _POLICIES[each.policy])),
+        Column("seconds to the last token", lambda each: f"{each.result.seconds:.4g}"),
+        Column("times faster", lambda each: f"{none / each.result.seconds:.2f}"),
+        Column("tokens/s", lambda each: f"{each.result.tokens_per_second:.0f}"),
+        Column("preempted", lambda each: str(each.result.preemptions)),
+    ]
+    fixed = {each.gamma for each in found if each.gamma}
+    return "\n".join([table(found, columns), *map(folded, [*graphs_lines(pair, fixed), *notes])])
+
+
+def simulated_json(request: TrafficRequest, each: Simulated) -> dict[str, Any]:
+    result, targets = each.result, request.targets
+    return {
+        "rate": each.rate,
+        "policy": each.policy,
+        "batch": result.batch,
+        **_percentiles("tpot_ms", result.token_seconds),
+        **_percentiles("ttft_ms", result.first_seconds),
+        "tokens_per_second": result.tokens_per_second,
+        "preemptions": result.preemptions,
+        "goodput": None if targets is None else each.rate * result.within(targets),
+    }
+
+
+def _percentiles(name: str, seconds: Any) -> dict[str, float | None]:
+    """Returns the mean and percentiles in milliseconds; null where no request has such a time."""
+    names = [name, *(f"{name}_p{share}" for share in _PERCENTILES)]
+    timed = seconds[~np.isnan(seconds)]
+    if len(timed) == 0:
+        return dict.fromkeys(names)
+    found = [timed.mean(), *np.percentile(timed, _PERCENTILES)]
+    return {each: 1e3 * float(value) for each, value in zip(names, found, strict=True)}
+
+
+def simulated_columns(request: TrafficRequest) -> list[Column[Simulated]]:
+    def percentile(name: str, share: int) -> Callable[[Simulated], str]:
+        def cell(each: Simulated) -> str:
+            seconds = getattr(each.result, f"{name}_seconds")
+            found = _percentiles("ms", seconds)[f"ms_p{share}"]
+            return "-" if found is None else f"{found:.0f}" if found >= 1e4 else f"{found:.4g}"
+
+        return cell
+
+    columns: list[Column[Simulated]] = [
+        Column("simulated", lambda each: f"{each.rate:g}"),
+        Column("gamma", lambda each: _POLICIES[each.policy]),
+        Column("ms/token p50", percentile("token", 50)),
+        Column("p99", percentile("token", 99)),
+        Column("TTFT ms p50", percentile("first", 50)),
+        Column("p99", percentile("first", 99)),
+        Column("preempted", lambda each: str(each.result.preemptions)),
+    ]
+    targets = request.targets
+    if targets is not None:
+        columns.append(
+            Column("on target", lambda each: f"{100 * each.result.within(targets):.1f} %")
+        )
+    return columns
+
+
+def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:
+    """Says which γ serve fewer requests together because of captured graphs."""
+    wall, most = pair.wall, pair.baseline.max_batch(pair.demand)
+    if wall is None:
+        return []
+    moves = f"{wall.flag} moves the limit."
+    if pair.eager:
+        size = wall.size(most, 0)
+        return [f"! Up to {size} {wall.unit} a step without speculation, and graphs are captured "
+                f"up to {wall.most}: times beyond are not known well. {moves}"]  # fmt: skip
+    few = {gamma: pair.server(gamma).slots for gamma in sorted(gammas)}
+    limits = [f"{slots} at gamma {gamma}" for gamma, slots in few.items() if slots < most]
+    if not limits:
+        return []
+    return [f"Requests decoded together: at most {', '.join(limits)}. Larger steps exceed the "
+            f"captured graphs of {wall.most} {wall.unit}, and their time is not known. Limit the "
+            f"server to as many requests. {moves}"]  # fmt: skip
