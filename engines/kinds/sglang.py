@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from simulator.choice.schedule import Range
 
 
+_KEYS = """\
+# Batch sizes as keys need an SGLang of May 2026 or later (pull request 24055). With attention data
+# parallelism, or several MTP layers, SGLang keeps the largest number for all.
+# adaptive.json, looked up by the batch that SGLang pads to the size of a graph:"""
+_ZERO = """\
+# 0 needs pull request 23994 (merged after the keys by batch size): builds without it refuse the
+# file. Write 1 for 0 there. With 0 SGLang still keeps the draft's cache up to date."""
+
+
 def _loaded(draft: Drafted) -> str:
     named = draft.file
     path = "" if named is None else f" --speculative-draft-model-path {shlex.quote(named)}"
@@ -32,9 +41,11 @@ def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
     # of steps for each it does not adapt to acceptance; it schedules only its EAGLE kinds of draft.
     slots = {str(each.first_batch): {"candidate_steps": [each.gamma]} for each in ranges}
     steps = max(each.gamma for each in ranges)
+    zero = any(each.gamma == 0 for each in ranges)
     return "\n".join(
         (
-            "# adaptive.json, looked up by the batch that SGLang pads to the size of a graph:",
+            *([_ZERO] if zero else []),
+            _KEYS,
             json.dumps(slots),
             f"{_loaded(draft)} --speculative-eagle-topk 1 --speculative-num-steps {steps} "
             f"--speculative-num-draft-tokens {steps + 1} --speculative-adaptive "

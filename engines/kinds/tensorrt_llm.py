@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 _FLOOR = """\
-# above its last batch a schedule drafts 0, and after a 0 acceptance stays low for every request
-# that was running (pull request 16888, open in September 2026): so it ends at 1 here, and the
-# last batch should be max_batch_size"""
+# Above its last batch a schedule drafts 0. While it does, the draft's cache is not written, and
+# acceptance stays low for every request that was running (pull request 16888, open in September
+# 2026). So the schedule has 1 for 0, and its last batch should be max_batch_size."""
 
 
 def _config(decoding_type: str, **settings: object) -> str:

@@ -28,13 +28,16 @@ _ADAPTIVE = (
     "fixed gamma describes that"
 )
 _SCHEDULED = """\
-# above the last range vLLM keeps its number; with data parallelism the number is always
-# num_speculative_tokens. A schedule (vLLM since mid-2026, pull request 32374) makes full CUDA
-# graphs piecewise: one report lost 14 % at batch 1 (issue 49548, open in September 2026)."""
+# A schedule needs vLLM 0.24 (pull request 32374). Above the last range vLLM keeps its number; with
+# data parallelism the number is always num_speculative_tokens. Set VLLM_USE_V2_MODEL_RUNNER=0: the
+# second model runner drafts num_speculative_tokens at every batch size (issue 51510), and does not
+# start with MTP (48494, 48329). The first one has piecewise CUDA graphs only: one report lost 14 %
+# at batch 1 (49548). All of these were open in September 2026."""
 _NO_ZERO = """\
-# The plan has 0 from batch {batch} on, and 1 is written here: with 0, 232 tokens/s fell to 24 in
-# issue 49548, and MTP did not start in 48494 and 48329 (not seen since pull request 50488,
-# August 2026)."""
+# The plan has 0 from batch {batch} on, and 1 is written here: with 0, 232 tokens/s fell to 24 at
+# the edge of the range (49548), and DSpark does not start (pull request 47737)."""
+_UNTESTED = "# vLLM tests schedules with EAGLE, EAGLE-3 and DFlash; others may not work."
+_TESTED = ("eagle", "eagle3", "dflash")
 
 
 def _flag(config: Mapping[str, object]) -> str:
@@ -76,6 +79,7 @@ def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
     ]
     first = next((each.first_batch for each in ranges if each.gamma == 0), None)
     comments = [_SCHEDULED, *([] if first is None else [_NO_ZERO.format(batch=first)])]
+    comments += [] if config["method"] in _TESTED else [_UNTESTED]
     return "\n".join([*comments, _flag(config)])
 
 
@@ -133,7 +137,8 @@ KIND = EngineKind(
         lookup=_lookup,
         lookup_rule=EARLIEST,
         suffix=_suffix,
-        # It requires a constant number (pull request 46399).
+        # It fails unless the number is constant, as lookups on the GPU and suffix decoding do
+        # (pull request 46399, open in June 2026).
         unscheduled=frozenset({"medusa"}),
     ),
     # min(max_num_seqs · (K + 1) · 2, 512), which 256 sequences and more (the default) reach.

@@ -82,7 +82,6 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
     schedule = _offered(server, "several batch sizes", lambda exports: exports.schedule)
     if all(each.gamma == 0 for each in ranges):
         return "# gamma is 0 at every batch size: run the target without a draft"
-    _require_loaded(server, draft, methods_of(server))
     methods = methods_of(server).items()
     scheduled = [kind for kind, method in methods if method not in exports.unscheduled]
     _require_loaded(f"{server} by batch size", draft, scheduled)

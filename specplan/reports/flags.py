@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from specplan.reports.plan_json import Basis
 
 
+_CONTEXTS = """\
+# Servers choose by batch, not by context: take what fits your prompts. Releases of vLLM refuse a
+# schedule by batch and context (5 items an entry, proposed in July 2026, pull request 48944)."""
+
+
 def flags_of_plans(rows: Sequence[Plan], basis: Basis, *, server: str, p_min: float = 0.0) -> str:
     """Returns the flags that make a server draft as planned, for each context separately.
 
@@ -31,7 +36,7 @@ def flags_of_plans(rows: Sequence[Plan], basis: Basis, *, server: str, p_min: fl
         by_context.setdefault(None if load is None else load.context, []).append(row)
     if len(by_context) == 1:
         return _of_context(rows, basis, server, p_min)
-    parts = ["# servers choose by batch, not by context: take what fits your prompts"]
+    parts = [_CONTEXTS]
     for context, some in by_context.items():
         parts += [f"# at context {context}:", _of_context(some, basis, server, p_min)]
     return "\n".join(parts)

@@ -186,7 +186,8 @@ def test_each_context_has_its_schedule_in_an_export(sheet: str) -> None:
     result = run(f"{sheet} --batch 1,64 --context 64,512 --export vllm")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0] == "# servers choose by batch, not by context: take what fits your prompts"
+    assert lines[0].startswith("# Servers choose by batch, not by context: take what fits")
+    assert lines[1].startswith("# schedule by batch and context (5 items an entry")
     assert [line for line in lines if "at context" in line] == [
         "# at context 64:", "# at context 512:",
     ]  # fmt: skip

@@ -187,7 +187,11 @@ def test_vllm_takes_ranges_and_their_largest_gamma() -> None:
     }
     # A schedule with 0 can stall vLLM: the comment says why 1 is there.
     assert "The plan has 0 from batch 65 on" in text
-    assert "issue 49548" in text
+    assert "49548" in text
+    # With its second model runner, a schedule is not obeyed, or the server does not start.
+    assert "VLLM_USE_V2_MODEL_RUNNER=0" in text
+    assert "others may not work" not in text
+    assert "others may not work" in export_schedule("vllm", RANGES, draft=Drafted("D", "MTP"))
 
 
 def test_vllms_own_heads_need_no_draft() -> None:
@@ -206,24 +210,29 @@ def test_tensorrt_llm_drafts_one_token_in_place_of_none() -> None:
 
 def test_sglang_takes_the_steps_by_the_first_batch_size_of_each_range() -> None:
     text = export_schedule("sglang", RANGES, draft=Drafted("D", "EAGLE-3"))
-    assert text.splitlines()[0].endswith("that SGLang pads to the size of a graph:")
-    assert json.loads(text.splitlines()[1]) == {
+    *comments, schedule, flags = text.splitlines()
+    assert all(line.startswith("# ") for line in comments)
+    assert comments[-1].endswith("that SGLang pads to the size of a graph:")
+    assert "pull request 23994" in comments[0]
+    assert "0 needs" not in export_schedule("sglang", RANGES[:2], draft=Drafted("D", "EAGLE-3"))
+    assert json.loads(schedule) == {
         "1": {"candidate_steps": [5]},
         "17": {"candidate_steps": [2]},
         "65": {"candidate_steps": [0]},
     }
-    assert "--speculative-num-steps 5" in text
-    assert "--speculative-algorithm EAGLE3" in text
+    assert "--speculative-num-steps 5" in flags
+    assert "--speculative-algorithm EAGLE3" in flags
 
 
 def test_what_a_schedule_does_beyond_its_ranges_is_told() -> None:
     text = export_schedule("vllm", RANGES, draft=Drafted("D"))
-    assert "above the last range vLLM keeps its number" in text.splitlines()[0]
+    assert "Above the last range vLLM keeps its number" in text.splitlines()[0]
 
 
-def test_medusa_takes_no_schedule_of_vllm() -> None:
+@pytest.mark.parametrize("kind", ["Medusa", "suffix", "n-gram"])
+def test_drafts_of_a_constant_number_take_no_schedule_of_vllm(kind: str) -> None:
     with pytest.raises(ValueError, match="a draft for vllm by batch size must be of"):
-        export_schedule("vllm", RANGES, draft=Drafted("D", "Medusa"))
+        export_schedule("vllm", RANGES, draft=Drafted("D", kind))
 
 
 def test_neighbours_that_draft_one_token_are_one_range() -> None:
