@@ -4,10 +4,9 @@ import functools
 import json
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -105,7 +104,7 @@ def test_a_command_prints_what_is_shown(
 @pytest.mark.parametrize("each", [each for each in COMMANDS if not each.shown], ids=named)
 def test_a_command_runs(each: Example, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(desk)
-    monkeypatch.setattr(requests, "function_of", asked)
+    monkeypatch.setattr(requests, "ways_of", idle)
     # What a simulation of a hundred thousand requests would say is not shown.
     words = ["1000" if word == "100000" else word for word in each.words()[1:]]
     if any(word.startswith("http://") for word in words):
@@ -116,13 +115,17 @@ def test_a_command_runs(each: Example, desk: Path, monkeypatch: pytest.MonkeyPat
     assert result.exit_code == 0 or known, result.output
 
 
-def asked(place: str, of: Callable[[str], Any] = requests.function_of) -> Callable[..., None]:
-    """Returns what takes the requests of a way to run a command, and does nothing with them."""
+def idle(
+    command: click.Command, of: Callable[..., Mapping[str, requests.Way]] = requests.ways_of
+) -> Mapping[str, requests.Way]:
+    """Returns ways to run a command that read its options, and do nothing with them."""
 
-    @functools.wraps(of(place))
     def nothing(*records: object) -> None: ...
 
-    return nothing
+    return {
+        name: requests.reads(*requests.records_of(way))(functools.partial(nothing))
+        for name, way in of(command).items()
+    }
 
 
 def parsed(words: list[str]) -> None:

@@ -1,14 +1,21 @@
 """`specplan align`: trains a small model to imitate a large one."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.declared import command_option
-from specplan.options.model_options import model_options
-from specplan.options.requests import Command, run
+from specplan.options.declared import option, takes
+from specplan.options.model_options import MODELS, ModelOptions
+from specplan.options.requests import Command, reads, run
 from specplan.options.shared import json_option, output_option
-from specplan.reports.output import writable
+from specplan.reports.bar import Bar
+from specplan.reports.output import Printed, answer, writable
+
+if TYPE_CHECKING:
+    from studies.bild.alignment import Align
 
 
 def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path | None:
@@ -26,41 +33,57 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
     return writable(ctx, param, value)
 
 
-@click.command("align", cls=Command, ways={"": "specplan.commands.training_work:align"})
-@model_options(without=["draft-temperature", "device-map", "lattice-k", "rescoring-weight"])
-@command_option(
-    "--loss",
-    type=click.Choice(["hard", "soft", "tv"]),
-    default="hard",
-    help="hard: the large model's tokens (Kim et al. 2023); soft: its distributions; tv: 1 - alpha "
-    "itself.",
+class AlignOptions:
+    """The loss, the training, and the folder for the model."""
+
+    loss = option(
+        type=click.Choice(["hard", "soft", "tv"]),
+        default="hard",
+        help="hard: the large model's tokens (Kim et al. 2023); soft: its distributions; tv: 1 - "
+        "alpha itself.",
+    )
+    steps = option(type=click.IntRange(min=1), default=200, help="Training steps.")
+    batch = option(type=click.IntRange(min=1), default=16, help="Texts for each step.")
+    rate = option(type=float, default=3e-4, help="Learning rate at its peak.")
+    held_out = option(
+        type=click.IntRange(min=1),
+        default=16,
+        help="Number of prompts, taken from the end, that are kept for evaluation.",
+    )
+    temperature = option(
+        type=float, default=0.0, help="Temperature of the large model; 0 is greedy."
+    )
+    fallback = option(type=float, default=0.6, help="BiLD's fallback threshold in the evaluation.")
+    rollback = option(type=float, default=2.0, help="BiLD's rollback threshold in the evaluation.")
+    seed = option(type=click.IntRange(min=0), default=0, help="Seed of texts and batches.")
+    output = output_option(
+        "Folder for the trained model; an interrupted run resumes from the files next to it.",
+        required=True,
+        metavar=None,
+        callback=new_folder,
+    )
+    as_json = json_option
+
+
+@reads("studies.bild.alignment:Align", Printed)
+def align(request: Align, form: Printed) -> None:
+    """Trains a small model, and prints its acceptance before and after."""
+    from specplan.reports.training import aligned
+    from studies.bild.alignment import align_draft
+
+    with Bar("align", "text") as bar:
+        found = align_draft(request, bar)
+    if found is not None:
+        answer(found, lambda: aligned(found), form=form)
+
+
+@click.command("align", cls=Command, ways={"": align})
+@takes(
+    ModelOptions,
+    heading=MODELS,
+    without=("draft_temperature", "device_map", "lattice_k", "rescoring_weight"),
 )
-@command_option("--steps", type=click.IntRange(min=1), default=200, help="Training steps.")
-@command_option("--batch", type=click.IntRange(min=1), default=16, help="Texts for each step.")
-@command_option("--rate", type=float, default=3e-4, help="Learning rate at its peak.")
-@command_option(
-    "--held-out",
-    type=click.IntRange(min=1),
-    default=16,
-    help="Number of prompts, taken from the end, that are kept for evaluation.",
-)
-@command_option(
-    "--temperature", type=float, default=0.0, help="Temperature of the large model; 0 is greedy."
-)
-@command_option(
-    "--fallback", type=float, default=0.6, help="BiLD's fallback threshold in the evaluation."
-)
-@command_option(
-    "--rollback", type=float, default=2.0, help="BiLD's rollback threshold in the evaluation."
-)
-@command_option("--seed", type=click.IntRange(min=0), default=0, help="Seed of texts and batches.")
-@output_option(
-    "Folder for the trained model; an interrupted run resumes from the files next to it.",
-    required=True,
-    metavar=None,
-    callback=new_folder,
-)
-@json_option
+@takes(AlignOptions)
 @click.pass_context
 def align_command(ctx: click.Context, /, **_: object) -> None:
     """Teach a small model to say what the large one would (Kim et al. 2023, section 3.5.1).

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from specplan.options.declared import command_option
+from specplan.options.declared import option, takes
 from specplan.options.requests import Command
 from specplan.options.shared import output_option
 from specplan.reports.output import print_json
@@ -12,14 +12,20 @@ from specplan.reports.output import print_json
 FORMATS = ("table", "json", "csv", "latex")
 
 
+class CompareOptions:
+    """The form of the answer, and its file."""
+
+    form = option(
+        "--format", type=click.Choice(FORMATS), default="table", help="Format of the output."
+    )
+    output = output_option("Write the comparison into this file instead of printing it.")
+    as_json = option("--json", is_flag=True, help="The same as --format json.")
+
+
 @click.command("compare", cls=Command)
 @click.argument("a", type=click.Path(path_type=Path))
 @click.argument("b", type=click.Path(path_type=Path))
-@command_option(
-    "--format", "form", type=click.Choice(FORMATS), default="table", help="Format of the output."
-)
-@output_option("Write the comparison into this file instead of printing it.")
-@command_option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@takes(CompareOptions)
 def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: bool) -> None:
     """Compare two profiles, or two validations, of the same prompts.
 

@@ -61,11 +61,9 @@ class DeploymentOptions(Deployed):
     """The deployment that the batch-size figure shows; see each option's help."""
 
     context: int | None = option(
-        "--context", type=int, metavar="L", help=f"Tokens cached.  [default: {DEFAULT_CONTEXT}]"
+        type=int, metavar="L", help=f"Tokens cached.  [default: {DEFAULT_CONTEXT}]"
     )
-    alpha: float | None = option(
-        "--alpha", type=float, metavar="A", help="Acceptance rate.  [default: 0.7]"
-    )
+    alpha: float | None = option(type=float, metavar="A", help="Acceptance rate.  [default: 0.7]")
 
 
 @click.command(name="figures", cls=Command)

@@ -1,81 +1,164 @@
 """`specplan generate`: generates text and shows each block."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 import click
 
 from estimator.settings import MOST_GAMMA
-from specplan.options.bild_options import one_bild_options
-from specplan.options.declared import command_option
+from specplan.options.bild_options import ThresholdOptions
+from specplan.options.declared import option, takes
 from specplan.options.model_options import (
+    MODELS,
+    ModelOptions,
     compile_option,
     lenience_option,
     max_gamma_option,
-    model_options,
     verification_option,
 )
-from specplan.options.requests import Command, run
+from specplan.options.requests import Command, reads, run
 from specplan.options.shared import json_option
+from specplan.reports.output import Printed, print_json, tell
+
+if TYPE_CHECKING:
+    from estimator.generation.beams import GenerateBeams
+    from estimator.generation.text import Generate, GenerateAlone, Started
+    from studies.bild.request import GenerateBild
+
+
+class GenerateOptions:
+    """The text, the decoder, and what is printed."""
+
+    compiling = compile_option
+    prompt = option(help="Text to continue.  [default: the first of the prompts]")
+    gamma = option(type=click.IntRange(1, MOST_GAMMA), default=4, help="Drafted tokens per block.")
+    policy_name = option(
+        "--policy",
+        default="fixed",
+        metavar="POLICY",
+        help="fixed (--gamma), heuristic, confidence:P, product:P, or adaptive, which measures "
+        "costs first.",
+    )
+    max_gamma = max_gamma_option
+    lenience = lenience_option
+    verification = verification_option
+    temperature = option(type=float, default=1.0, help="Temperature of the target; 0 is greedy.")
+    stop_strings = option(
+        "--stop",
+        multiple=True,
+        metavar="TEXT",
+        help="End with the token that completes this text; repeatable.",
+    )
+    decoder = option(
+        type=click.Choice(["autoregressive", "speculative", "bild", "beam"]),
+        default="speculative",
+        help="autoregressive: no draft; bild: lossy, by thresholds (Kim et al. 2023); beam: "
+        "beam search, drafted --gamma steps ahead (Leviathan et al. 2023, A.4).",
+    )
+    beams = option(type=click.IntRange(min=1), help="Width of --decoder beam.  [default: 4]")
+    draft_beams = option(
+        type=click.IntRange(min=1),
+        help="Width of the draft's search, at least --beams.  [default: twice --beams]",
+    )
+    show = option(
+        is_flag=True,
+        help="One line per block: accepted draft tokens green, rejected ones red, the target's "
+        "blue.",
+    )
+    seed = option(type=click.IntRange(min=0), default=0, help="Seed of the sampled tokens.")
+    as_json = json_option
+
+
+@dataclass(frozen=True)
+class GenerateForm(Printed):
+    """The form of the printed text; see each option's help."""
+
+    show: bool = False
+
+
+@reads("estimator.generation.text:Generate", GenerateForm)
+def speculative(request: Generate, form: GenerateForm) -> None:
+    """Generates text with the target and its draft by speculative decoding, and prints it."""
+    from estimator.generation.text import generate
+
+    _print(generate(request), form)
+
+
+@reads("estimator.generation.text:GenerateAlone", GenerateForm)
+def alone(request: GenerateAlone, form: GenerateForm) -> None:
+    """Generates text with the target only, and prints it."""
+    from estimator.generation.text import generate_alone
+
+    _print(generate_alone(request), form)
+
+
+@reads("studies.bild.request:GenerateBild", GenerateForm)
+def bild(request: GenerateBild, form: GenerateForm) -> None:
+    """Generates text with BiLD, and prints it."""
+    from studies.bild.request import generate_bild
+
+    _print(generate_bild(request), form, bild=True)
+
+
+def _print(started: Started, form: GenerateForm, *, bild: bool = False) -> None:
+    from reference.records import Generation
+    from specplan.reports.generation import bild_counts, counts, generation_data, print_blocks
+
+    text = started.session
+    if form.as_json:
+        data = generation_data(text.finished(), started.tokenizer)
+        print_json(data | {"lossless": started.rule.lossless})
+        return
+    blocks = print_blocks(text.blocks, started.tokenizer, started.before, form.show)
+    generation = Generation(tuple(text.text), tuple(blocks), text.prefill_seconds)
+    tell(counts(generation, started.rule, bild_counts(generation) if bild else ""))
+
+
+@reads("estimator.generation.beams:GenerateBeams", Printed)
+def beams(request: GenerateBeams, form: Printed) -> None:
+    """Prints the likeliest continuations of one prompt, found by speculative beam search."""
+    from estimator.generation.beams import generate_beams
+
+    search, texts = generate_beams(request)
+    beams = list(zip(search.beams, texts, strict=True))
+    if form.as_json:
+        counted = ("steps", "target_calls", "judged", "covered")
+        print_json(
+            {
+                "beams": [
+                    {"text": text, "tokens": beam.tokens, "score": beam.score}
+                    for beam, text in beams
+                ],
+                **{name: getattr(search, name) for name in counted},
+                "blocks": search.blocks,
+            }
+        )
+        return
+    for beam, text in beams:
+        click.echo(f"{beam.score:.4f}  {text!r}")
+    covered = search.covered / search.judged if search.judged > 0 else 0.0
+    tell(
+        f"\n{search.steps} steps in {search.target_calls} target calls; the draft's "
+        f"{request.draft_width} beams held the target's {request.beams} at {search.covered} of "
+        f"{search.judged} steps ({100 * covered:.0f} %)."
+    )
 
 
 @click.command(
     "generate",
     cls=Command,
     ways={
-        "--decoder beam": "specplan.commands.generate_work:beams",
-        "--decoder bild": "specplan.commands.generate_work:bild",
-        "--decoder autoregressive": "specplan.commands.generate_work:alone",
-        "--decoder speculative": "specplan.commands.generate_work:speculative",
+        "--decoder beam": beams,
+        "--decoder bild": bild,
+        "--decoder autoregressive": alone,
+        "--decoder speculative": speculative,
     },
 )
-@model_options(without=["num-prompts"])
-@compile_option
-@command_option("--prompt", help="Text to continue.  [default: the first of the prompts]")
-@command_option(
-    "--gamma", type=click.IntRange(1, MOST_GAMMA), default=4, help="Drafted tokens per block."
-)
-@command_option(
-    "--policy",
-    "policy_name",
-    default="fixed",
-    metavar="POLICY",
-    help="fixed (--gamma), heuristic, confidence:P, product:P, or adaptive, which measures costs "
-    "first.",
-)
-@max_gamma_option
-@lenience_option
-@verification_option
-@command_option(
-    "--temperature", type=float, default=1.0, help="Temperature of the target; 0 is greedy."
-)
-@command_option(
-    "--stop",
-    "stop_strings",
-    multiple=True,
-    metavar="TEXT",
-    help="End with the token that completes this text; repeatable.",
-)
-@command_option(
-    "--decoder",
-    type=click.Choice(["autoregressive", "speculative", "bild", "beam"]),
-    default="speculative",
-    help="autoregressive: no draft; bild: lossy, by thresholds (Kim et al. 2023); beam: "
-    "beam search, drafted --gamma steps ahead (Leviathan et al. 2023, A.4).",
-)
-@command_option(
-    "--beams", type=click.IntRange(min=1), help="Width of --decoder beam.  [default: 4]"
-)
-@command_option(
-    "--draft-beams",
-    type=click.IntRange(min=1),
-    help="Width of the draft's search, at least --beams.  [default: twice --beams]",
-)
-@one_bild_options
-@command_option(
-    "--show",
-    is_flag=True,
-    help="One line per block: accepted draft tokens green, rejected ones red, the target's blue.",
-)
-@command_option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the sampled tokens.")
-@json_option
+@takes(ModelOptions, heading=MODELS, without=("num_prompts",))
+@takes(ThresholdOptions, heading="BiLD")
+@takes(GenerateOptions)
 @click.pass_context
 def generate_command(ctx: click.Context, /, **_: object) -> None:
     """Generate text speculatively and watch it work.

@@ -1,11 +1,22 @@
 """`specplan heads`: trains blockwise heads or an EAGLE-3 head, and analyses blockwise drafts."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
-from specplan.options.declared import command_option
-from specplan.options.model_options import model_options
-from specplan.options.requests import Command, run
+from specplan.options.declared import option, takes
+from specplan.options.model_options import MODELS, ModelOptions
+from specplan.options.requests import Command, reads, run
 from specplan.options.shared import corpus_option, json_option, output_option
+from specplan.reports.bar import Bar
+from specplan.reports.output import Printed, answer
+
+if TYPE_CHECKING:
+    from estimator.training.heads import TrainEagle3
+    from studies.blockwise.analysed_heads import AnalyseHeads
+    from studies.blockwise.trained import TrainHeads
 
 
 @click.group("heads")
@@ -19,63 +30,77 @@ def heads_command() -> None:
     """
 
 
+class TrainHeadsOptions:
+    """The heads, their training, and their folder."""
+
+    kind = option(
+        type=click.Choice(["blockwise", "eagle3"]),
+        default="blockwise",
+        help="Heads that each draft one position, or one that drafts token after token.",
+    )
+    target = option(
+        default="embedded",
+        metavar="NAME|FOLDER",
+        show_default=True,
+        help="The decoder-only model that is to draft for itself.",
+    )
+    sources = corpus_option
+    heads = option(type=click.IntRange(min=2), default=9, help="h, the model's own included.")
+    hidden = option(
+        type=click.IntRange(min=1),
+        help="Hidden units.  [default: 2 x width; with --kind eagle3: 4 x]",
+    )
+    unrolled = option(
+        type=click.IntRange(min=1),
+        help="With --kind eagle3: tokens drafted from each position in training.  [default: 4]",
+    )
+    steps = option(type=click.IntRange(min=0), default=2000, help="Steps of training.")
+    rate = option(type=float, default=3e-3, help="Peak learning rate.")
+    positions = option(type=click.IntRange(min=1), default=512, help="Positions of a step.")
+    window = option(type=click.IntRange(min=2), default=256, help="Tokens read at once.")
+    tokens = option(
+        type=click.IntRange(min=2), default=300_000, help="Tokens of the text that are used."
+    )
+    joint = option(is_flag=True, help="Train the model, too, and write it with the heads.")
+    device = option(type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
+    seed = option(type=click.IntRange(min=0), default=0, help="Seed of weights and positions.")
+    output = output_option(
+        "Folder for the heads; an interrupted run resumes from the files next to it.",
+        required=True,
+        metavar=None,
+    )
+    as_json = json_option
+
+
+@reads("studies.blockwise.trained:TrainHeads", Printed)
+def train(request: TrainHeads, form: Printed) -> None:
+    """Trains blockwise heads, and prints each head's accuracy."""
+    from specplan.reports.training import trained
+    from studies.blockwise.trained import train_heads
+
+    with Bar("read", "file") as bar:
+        found = train_heads(request, bar)
+    answer(found, lambda: trained(found), form=form)
+
+
+@reads("estimator.training.heads:TrainEagle3", Printed)
+def train_eagle3_head(request: TrainEagle3, form: Printed) -> None:
+    """Trains an EAGLE-3 head, and prints the acceptance that its drafts would have."""
+    from estimator.training.heads import train_eagle3
+    from specplan.reports.training import eagle3_trained
+
+    with Bar("read", "file") as bar:
+        found = train_eagle3(request, bar)
+    answer(found, lambda: eagle3_trained(found), form=form)
+
+
 @heads_command.command(
     "train",
     cls=Command,
-    ways={
-        "--kind eagle3": "specplan.commands.training_work:train_eagle3_head",
-        "--kind blockwise": "specplan.commands.training_work:train",
-    },
+    ways={"--kind eagle3": train_eagle3_head, "--kind blockwise": train},
     short_help="Train heads on a frozen model, or with it.",
 )
-@command_option(
-    "--kind",
-    type=click.Choice(["blockwise", "eagle3"]),
-    default="blockwise",
-    help="Heads that each draft one position, or one that drafts token after token.",
-)
-@command_option(
-    "--target",
-    default="embedded",
-    metavar="NAME|FOLDER",
-    show_default=True,
-    help="The decoder-only model that is to draft for itself.",
-)
-@corpus_option
-@command_option(
-    "--heads", type=click.IntRange(min=2), default=9, help="h, the model's own included."
-)
-@command_option(
-    "--hidden",
-    type=click.IntRange(min=1),
-    help="Hidden units.  [default: 2 x width; with --kind eagle3: 4 x]",
-)
-@command_option(
-    "--unrolled",
-    type=click.IntRange(min=1),
-    help="With --kind eagle3: tokens drafted from each position in training.  [default: 4]",
-)
-@command_option("--steps", type=click.IntRange(min=0), default=2000, help="Steps of training.")
-@command_option("--rate", type=float, default=3e-3, help="Peak learning rate.")
-@command_option("--positions", type=click.IntRange(min=1), default=512, help="Positions of a step.")
-@command_option("--window", type=click.IntRange(min=2), default=256, help="Tokens read at once.")
-@command_option(
-    "--tokens",
-    type=click.IntRange(min=2),
-    default=300_000,
-    help="Tokens of the text that are used.",
-)
-@command_option("--joint", is_flag=True, help="Train the model, too, and write it with the heads.")
-@command_option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
-@command_option(
-    "--seed", type=click.IntRange(min=0), default=0, help="Seed of weights and positions."
-)
-@output_option(
-    "Folder for the heads; an interrupted run resumes from the files next to it.",
-    required=True,
-    metavar=None,
-)
-@json_option
+@takes(TrainHeadsOptions)
 @click.pass_context
 def train_command(ctx: click.Context, /, **_: object) -> None:
     """Train blockwise heads, for `--draft heads:FOLDER`, or an EAGLE-3 head.
@@ -94,33 +119,49 @@ def train_command(ctx: click.Context, /, **_: object) -> None:
     run(ctx)
 
 
+class AnalyseOptions:
+    """The rescorers, and how they are judged."""
+
+    ngrams = option(
+        "--ngram",
+        multiple=True,
+        metavar="FILE",
+        help="An n-gram model that rescores; repeatable.  [default: the embedded trigram]",
+    )
+    neural = option(
+        metavar="MODEL",
+        help="A small model that rescores: embedded, or a name or folder.  [default: embedded with "
+        "the embedded target, else none]",
+    )
+    tuning_share = option(
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        default=0.3,
+        help="Share of the prompts on which the rescorers' weights are chosen.",
+    )
+    as_json = json_option
+
+
+@reads("studies.blockwise.analysed_heads:AnalyseHeads", Printed)
+def analyse(request: AnalyseHeads, form: Printed) -> None:
+    """Analyses the drafts of blockwise heads, and prints the tables."""
+    from specplan.reports.training import report
+    from studies.blockwise.analysed_heads import analyse_heads
+
+    with Bar("analyse", "step") as bar:
+        found = analyse_heads(request, bar)
+    answer(found, lambda: report(found), form=form)
+
+
 @heads_command.command(
     "analyse",
     cls=Command,
-    ways={"": "specplan.commands.training_work:analyse"},
+    ways={"": analyse},
     short_help="Analyse drafts of heads before and after rescoring.",
 )
-@model_options(without=["draft-temperature", "device-map", "rescoring-weight"])
-@command_option(
-    "--ngram",
-    "ngrams",
-    multiple=True,
-    metavar="FILE",
-    help="An n-gram model that rescores; repeatable.  [default: the embedded trigram]",
+@takes(
+    ModelOptions, heading=MODELS, without=("draft_temperature", "device_map", "rescoring_weight")
 )
-@command_option(
-    "--neural",
-    metavar="MODEL",
-    help="A small model that rescores: embedded, or a name or folder.  [default: embedded with "
-    "the embedded target, else none]",
-)
-@command_option(
-    "--tuning-share",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.3,
-    help="Share of the prompts on which the rescorers' weights are chosen.",
-)
-@json_option
+@takes(AnalyseOptions)
 @click.pass_context
 def analyse_command(ctx: click.Context, /, **_: object) -> None:
     """Analyse blockwise drafts as Kim et al. 2024 do, on greedy texts of the target.

@@ -1,87 +1,165 @@
 """`specplan measure`: measures alpha, c and the cost curves of real models."""
 
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from estimator.settings import MOST_GAMMA
-from specplan.options.declared import command_option
-from specplan.options.engine_options import engine_options
+from specplan.options.declared import option, takes
+from specplan.options.engine_options import ON_ENGINE, EngineRunOptions
 from specplan.options.model_options import (
+    MODELS,
+    ModelOptions,
+    TimingOptions,
     compile_option,
-    model_options,
-    timing_options,
     verification_option,
 )
 from specplan.options.ranges import integers
-from specplan.options.requests import Command, run
+from specplan.options.requests import Command, reads, run
 from specplan.options.shared import output_option
+from specplan.reports.bar import Bar, Kept
+from specplan.reports.errors import describe
+from specplan.reports.output import Written, warn
+
+if TYPE_CHECKING:
+    from engines.trials.request import MeasureEngine
+    from estimator.profiles.request import Measure
+    from estimator.texts.counting import MeasureTexts
+    from estimator.timing.processes import Processes
+
+
+class MeasureOptions:
+    """The measurement, and where the profile goes."""
+
+    compiling = compile_option
+    verification = verification_option
+    temperature = option(type=float, default=1.0, help="Temperature of the target; 0 is greedy.")
+    max_gamma = option(
+        type=click.IntRange(1, MOST_GAMMA), default=16, help="Longest draft to price."
+    )
+    repeats = TimingOptions.repeats
+    precision = TimingOptions.precision
+    time_limit = TimingOptions.time_limit
+    batch_size = option(
+        type=click.IntRange(min=1),
+        default=1,
+        help="Texts that the target writes at once for alpha; costs are measured at batch 1.",
+    )
+    batches = option(
+        "--batch",
+        callback=integers,
+        metavar="B,B,...",
+        help="Also time passes over this many sequences, for 'plan --profile P --batch'.",
+    )
+    context = option(
+        type=click.IntRange(min=1),
+        help="With --batch: tokens in the cache of each sequence.  [default: 128]",
+    )
+    texts = option(
+        type=click.Path(path_type=Path),
+        metavar="LOG",
+        help="Measure a draft that copies (lookup, suffix, ngram) along texts already written, "
+        "without a model: a .jsonl or .parquet with a prompt and an output each, text or ids.",
+    )
+    tokenizer = option(
+        metavar="NAME|FOLDER",
+        help="Tokenizer of --texts: embedded, a hub name or a folder.  [default: none, for ids]",
+    )
+    skip_bad_lines = option(
+        is_flag=True, help="Leave out lines that cannot be read, and count them."
+    )
+    processes = option(
+        type=click.IntRange(min=1), help="Processes that share the log.  [default: one per core]"
+    )
+    seed = option(type=click.IntRange(min=0), default=0, help="Seed of the texts.")
+    output = output_option(
+        "Write the profile here, and its traces as FILE.traces.npz. An interrupted run keeps the "
+        "traces of finished prompts and repeats the timing.",
+    )
+    as_json = option("--json", is_flag=True, help="Print the profile as one JSON object.")
+
+
+@reads("estimator.profiles.request:Measure", Written)
+def own(request: Measure, form: Written) -> None:
+    """Measures a pair with specplan's own decoder."""
+    from estimator.profiles.measure import measure
+    from specplan.reports.profile import print_profile
+
+    kept = Kept(form.output if request.kept is not None else None)
+    with kept.told(), Bar("measure", "run") as bar:
+        profile = measure(request, bar, traced=kept, refusing=refusing_together)
+    if profile is not None:
+        print_profile(profile, form)
+
+
+@reads("engines.trials.request:MeasureEngine", Written)
+def on_engine(request: MeasureEngine, form: Written) -> None:
+    """Measures the acceptance and the times of an engine."""
+    from engines.trials.measurement import measure
+    from specplan.reports.engines import measurement_notes
+    from specplan.reports.profile import print_profile
+
+    with Bar("measure", "text") as bar:
+        profile, line_error = measure(request, bar)
+    print_profile(profile, form, notes=measurement_notes(request, line_error))
+
+
+@reads("estimator.texts.counting:MeasureTexts", Written)
+def texts(request: MeasureTexts, form: Written) -> None:
+    """Measures how many tokens of recorded texts a copying draft would get accepted."""
+    from estimator.texts.measure import measure
+    from specplan.reports.profile import print_profile, texts_profile
+
+    with Bar("measure", "part") as bar:
+        profile, counts = measure(request, bar)
+    if counts.skipped:
+        warn(f"{counts.skipped} lines left out, the first: {counts.first_skipped}")
+    print_profile(profile, form, text=texts_profile)
+
+
+@contextmanager
+def refusing_together(processes: Processes) -> Iterator[None]:
+    """Ends all processes if one of them rejects its input, and prints the reason in one line.
+
+    Only the first process prints warnings. A single process raises its errors as usual. All
+    processes must enter this context, and must not communicate inside.
+    """
+    if processes.count == 1:
+        yield
+        return
+    said: tuple[str, int] | None = None
+    with nullcontext() if processes.first else redirect_stderr(io.StringIO()):
+        try:
+            yield
+        except (click.ClickException, ValueError, OSError) as error:
+            said = describe(error)
+    every = processes.gathered(said)
+    refused = [(number, *each) for number, each in enumerate(every) if each is not None]
+    if not refused:
+        return
+    number, message, status = refused[0]
+    if processes.first:
+        where = "" if number == 0 else f"process {number}: "
+        click.echo(f"Error: {where}{' '.join(message.split())}", err=True)
+    # Launchers stop all processes when one ends, so the message is printed before any ends.
+    processes.gathered(None)
+    raise click.exceptions.Exit(status)
 
 
 @click.command(
     "measure",
     cls=Command,
-    ways={
-        "--texts": "specplan.commands.measure_work:texts",
-        "--engine": "specplan.commands.measure_work:on_engine",
-        "": "specplan.commands.measure_work:own",
-    },
+    ways={"--texts": texts, "--engine": on_engine, "": own},
 )
-@model_options()
-@engine_options
-@compile_option
-@verification_option
-@command_option(
-    "--temperature", type=float, default=1.0, help="Temperature of the target; 0 is greedy."
-)
-@command_option(
-    "--max-gamma", type=click.IntRange(1, MOST_GAMMA), default=16, help="Longest draft to price."
-)
-@timing_options
-@command_option(
-    "--batch-size",
-    type=click.IntRange(min=1),
-    default=1,
-    help="Texts that the target writes at once for alpha; costs are measured at batch 1.",
-)
-@command_option(
-    "--batch",
-    "batches",
-    callback=integers,
-    metavar="B,B,...",
-    help="Also time passes over this many sequences, for 'plan --profile P --batch'.",
-)
-@command_option(
-    "--context",
-    type=click.IntRange(min=1),
-    help="With --batch: tokens in the cache of each sequence.  [default: 128]",
-)
-@command_option(
-    "--texts",
-    type=click.Path(path_type=Path),
-    metavar="LOG",
-    help="Measure a draft that copies (lookup, suffix, ngram) along texts already written, without "
-    "a model: a .jsonl or .parquet with a prompt and an output each, text or ids.",
-)
-@command_option(
-    "--tokenizer",
-    metavar="NAME|FOLDER",
-    help="Tokenizer of --texts: embedded, a hub name or a folder.  [default: none, for ids]",
-)
-@command_option(
-    "--skip-bad-lines", is_flag=True, help="Leave out lines that cannot be read, and count them."
-)
-@command_option(
-    "--processes",
-    type=click.IntRange(min=1),
-    help="Processes that share the log.  [default: one per core]",
-)
-@command_option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the texts.")
-@output_option(
-    "Write the profile here, and its traces as FILE.traces.npz. An interrupted run keeps the "
-    "traces of finished prompts and repeats the timing.",
-)
-@command_option("--json", "as_json", is_flag=True, help="Print the profile as one JSON object.")
+@takes(ModelOptions, heading=MODELS)
+@takes(EngineRunOptions, heading=ON_ENGINE)
+@takes(MeasureOptions)
 @click.pass_context
 def measure_command(ctx: click.Context, /, **_: object) -> None:
     """Measure alpha, c and the cost curves of real models.

@@ -1,11 +1,15 @@
 """`specplan ngram`: trains, inspects and scores n-gram drafters."""
 
+from __future__ import annotations
+
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.declared import command_option
-from specplan.options.requests import Command, run
+from specplan.options.declared import option, takes
+from specplan.options.requests import Command, reads, run
 from specplan.options.shared import (
     corpus_option,
     existing_file,
@@ -15,6 +19,9 @@ from specplan.options.shared import (
 )
 from specplan.reports.output import Printed, answer
 from specplan.reports.table import Column, table
+
+if TYPE_CHECKING:
+    from estimator.training.ngrams import ScoreNgram, TrainNgram
 
 
 @click.group("ngram")
@@ -27,43 +34,63 @@ def ngram_command() -> None:
     """
 
 
+class TrainNgramOptions:
+    """The text, the model, and its file."""
+
+    order = option(type=int, default=3, help="Words in the longest n-grams, 1 to 6.")
+    sources = corpus_option
+    pattern = glob_option
+    tokenizer_name = option(
+        "--tokenizer",
+        required=True,
+        metavar="NAME|FOLDER",
+        help="The target's tokenizer, or the target: embedded, a Hugging Face name or a folder.",
+    )
+    output = output_option("The ARPA file to write.", required=True, metavar=None)
+    prune = option(
+        default="0",
+        metavar="COUNTS",
+        help="Drop n-grams seen so often or less: one count an order, as 0,0,1; the last holds on.",
+    )
+    estimator = option(
+        type=click.Choice(["auto", "lmplz", "own"]),
+        default="auto",
+        help="KenLM's lmplz or our own, which agree; auto: lmplz if it is given or on PATH.",
+    )
+    smoothing = option(
+        type=click.Choice(["kneser-ney", "katz"]),
+        default="kneser-ney",
+        help="Interpolated modified Kneser-Ney, or Katz's back-off with Good-Turing discounts.",
+    )
+    lmplz = option(metavar="PATH", help="KenLM's lmplz, if it is not on PATH.")
+    as_json = json_option
+
+
+@reads("estimator.training.ngrams:TrainNgram", Printed)
+def train(request: TrainNgram, form: Printed) -> None:
+    """Trains an n-gram model, and prints its size."""
+    from estimator.training.ngrams import train_ngram
+    from specplan.reports.bar import Bar
+
+    with Bar("read", "file") as bar:
+        description = train_ngram(request, bar)
+    output = request.output
+    by = "specplan" if description.estimator == "own" else request.program
+    text = (
+        f"{output}: order {request.order}, {description.texts:,} texts of {description.tokens:,} "
+        f"tokens, estimated by {by}\n{ngram_table(description.ngrams)}"
+    )
+    data = {"file": output, "bytes": output.stat().st_size, **asdict(description)}
+    answer(data, lambda: text, form=form)
+
+
 @ngram_command.command(
     "train",
     cls=Command,
-    ways={"": "specplan.commands.ngram_work:train"},
+    ways={"": train},
     short_help="Train an n-gram model on your own text.",
 )
-@command_option("--order", type=int, default=3, help="Words in the longest n-grams, 1 to 6.")
-@corpus_option
-@glob_option
-@command_option(
-    "--tokenizer",
-    "tokenizer_name",
-    required=True,
-    metavar="NAME|FOLDER",
-    help="The target's tokenizer, or the target: embedded, a Hugging Face name or a folder.",
-)
-@output_option("The ARPA file to write.", required=True, metavar=None)
-@command_option(
-    "--prune",
-    default="0",
-    metavar="COUNTS",
-    help="Drop n-grams seen so often or less: one count an order, as 0,0,1; the last holds on.",
-)
-@command_option(
-    "--estimator",
-    type=click.Choice(["auto", "lmplz", "own"]),
-    default="auto",
-    help="KenLM's lmplz or our own, which agree; auto: lmplz if it is given or on PATH.",
-)
-@command_option(
-    "--smoothing",
-    type=click.Choice(["kneser-ney", "katz"]),
-    default="kneser-ney",
-    help="Interpolated modified Kneser-Ney, or Katz's back-off with Good-Turing discounts.",
-)
-@command_option("--lmplz", metavar="PATH", help="KenLM's lmplz, if it is not on PATH.")
-@json_option
+@takes(TrainNgramOptions)
 @click.pass_context
 def train_command(ctx: click.Context, /, **_: object) -> None:
     """Train an n-gram model on your own text, for any target's tokenizer.
@@ -75,9 +102,15 @@ def train_command(ctx: click.Context, /, **_: object) -> None:
     run(ctx)
 
 
+class InfoOptions:
+    """The form of the answer."""
+
+    as_json = json_option
+
+
 @ngram_command.command("info", cls=Command, short_help="Say what an n-gram model is.")
 @click.argument("model", type=existing_file)
-@json_option
+@takes(InfoOptions)
 def info_command(model: Path, as_json: bool) -> None:
     """Say what an n-gram model is: its n-grams, its tokenizer, how it was trained.
 
@@ -116,28 +149,58 @@ def info_command(model: Path, as_json: bool) -> None:
     answer(data, lambda: "\n".join(lines), form=Printed(as_json))
 
 
+class ScoreNgramOptions:
+    """The text, and how the model is read."""
+
+    sources = corpus_option
+    pattern = glob_option
+    tokenizer_name = option(
+        "--tokenizer",
+        metavar="NAME|FOLDER",
+        help="Tokenizer of the model, named as in train.  [default: the one it was trained with]",
+    )
+    binary = option(
+        type=existing_file,
+        help="Let KenLM score with this binary, built from the model by its build_binary.",
+    )
+    force = option(is_flag=True, help="Take the model though its tokenizer differs.")
+    as_json = json_option
+
+
+@reads("estimator.training.ngrams:ScoreNgram", Printed)
+def score(request: ScoreNgram, form: Printed) -> None:
+    """Prints the perplexity of a text under an n-gram model."""
+    from estimator.training.ngrams import score_ngram
+    from specplan.reports.bar import Bar
+
+    with Bar("read", "file") as read, Bar("score", "token") as scored:
+        ours, kenlm = score_ngram(request, read, scored)
+    data = {
+        "tokens": ours.words,
+        "unknown": ours.unknown,
+        "perplexity": ours.perplexity,
+        "perplexity_known": ours.known_perplexity,
+        "kenlm_perplexity": None if kenlm is None else kenlm.perplexity,
+        "kenlm_perplexity_known": None if kenlm is None else kenlm.known_perplexity,
+    }
+    scores = {"our rows": ours} | ({} if kenlm is None else {"KenLM": kenlm})
+    columns = [
+        Column[str]("perplexity", str),
+        Column[str]("all", lambda name: f"{scores[name].perplexity:.4f}"),
+        Column[str]("known", lambda name: f"{scores[name].known_perplexity:.4f}"),
+    ]
+    counted = f"{ours.words:,} tokens and ends of text, {ours.unknown:,} unknown to the model"
+    answer(data, lambda: f"{counted}\n{table(scores, columns)}", form=form)
+
+
 @ngram_command.command(
     "score",
     cls=Command,
-    ways={"": "specplan.commands.ngram_work:score"},
+    ways={"": score},
     short_help="Measure perplexity on a text.",
 )
 @click.argument("model", type=existing_file)
-@corpus_option
-@glob_option
-@command_option(
-    "--tokenizer",
-    "tokenizer_name",
-    metavar="NAME|FOLDER",
-    help="Tokenizer of the model, named as in train.  [default: the one it was trained with]",
-)
-@command_option(
-    "--binary",
-    type=existing_file,
-    help="Let KenLM score with this binary, built from the model by its build_binary.",
-)
-@command_option("--force", is_flag=True, help="Take the model though its tokenizer differs.")
-@json_option
+@takes(ScoreNgramOptions)
 @click.pass_context
 def score_command(ctx: click.Context, /, **_: object) -> None:
     """Perplexity of a text, by our rows and by KenLM.

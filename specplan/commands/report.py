@@ -4,19 +4,25 @@ from pathlib import Path
 
 import click
 
-from specplan.options.declared import command_option
+from specplan.options.declared import option, takes
 from specplan.options.requests import Command
 from specplan.options.shared import json_option, output_option
 from specplan.reports.output import print_json
+
+
+class ReportOptions:
+    """The page."""
+
+    output = output_option("Where to write the page.", required=True)
+    title = option(help="Title of the page.  [default: the target's name]")
+    as_json = json_option
 
 
 @click.command("report", cls=Command)
 @click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
-@output_option("Where to write the page.", required=True)
-@command_option("--title", help="Title of the page.  [default: the target's name]")
-@json_option
+@takes(ReportOptions)
 def report_command(files: tuple[Path, ...], output: Path, title: str | None, as_json: bool) -> None:
     """Show in one self-contained page what was measured of drafts.
 

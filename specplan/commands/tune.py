@@ -1,77 +1,111 @@
 """`specplan tune`: finds the best gamma on this machine in few runs."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
-from specplan.options.declared import command_option, together
-from specplan.options.engine_options import HEADING, OPTIONS
-from specplan.options.model_options import model_options, seed_option
+from specplan.options.declared import option, takes
+from specplan.options.engine_options import ON_ENGINE, EngineRunOptions
+from specplan.options.model_options import MODELS, ModelOptions, seed_option
 from specplan.options.ranges import duration, numbers
-from specplan.options.requests import Command, run
+from specplan.options.requests import Command, reads, run
 from specplan.options.shared import json_option, output_option
+from specplan.reports.bar import Bar
+from specplan.reports.output import Printed, answer
 
-search_options = together(
-    command_option(
-        "--temperature", type=float, default=0.0, help="The target's; 0 is greedy decoding."
-    ),
-    command_option(
-        "--max-gamma", type=click.IntRange(min=1), default=16, help="The largest gamma to run."
-    ),
-    command_option(
-        "--worth",
+if TYPE_CHECKING:
+    from engines.tuning.outlook import Outlook
+    from engines.tuning.request import TuneEngine, TuneOwn, TuneServer
+    from engines.tuning.tuned import TunedRun
+
+
+class TuneSearchOptions:
+    """How the search runs and ends."""
+
+    temperature = option(type=float, default=0.0, help="The target's; 0 is greedy decoding.")
+    max_gamma = option(type=click.IntRange(min=1), default=16, help="The largest gamma to run.")
+    worth = option(
         metavar="PERCENT",
         type=float,
         default=0.2,
         help="End when a further run promises less speed.",
-    ),
-    command_option(
-        "--max-runs",
+    )
+    max_runs = option(
         type=click.IntRange(min=1),
         default=6,
         help="Most runs at each concurrency, the baseline not counted.",
-    ),
-    command_option(
-        "--time-limit",
+    )
+    time_limit = option(
         metavar="SECONDS",
         type=float,
         callback=duration,
         help="Begin no further run after this; the first always ends.",
-    ),
-    command_option(
-        "--repeats",
+    )
+    repeats = option(
         type=click.IntRange(min=1),
         default=3,
         help="Times that a run takes all prompts, at most; it ends when it is exact enough.",
-    ),
-    command_option(
-        "--synthetic",
+    )
+    synthetic = option(
         callback=numbers,
         advanced=True,
         help="Acceptance rates by position that the engine simulates, unconditional: to tune "
         "prices without a trained draft.",
-    ),
-    command_option(
-        "--dry-run", is_flag=True, help="Only show the runs to begin with, and what to expect."
-    ),
-    heading="Search",
-)
+    )
+    dry_run = option(is_flag=True, help="Only show the runs to begin with, and what to expect.")
+
+
+class TuneOptions:
+    """The running server, the seed, and where the answer goes."""
+
+    server = option(metavar="URL", help="A llama.cpp or vLLM server that runs already.")
+    seed = seed_option
+    output = output_option("Keep the runs here, and go on with those that it has.")
+    as_json = json_option
+
+
+@reads("engines.tuning.request:TuneEngine", Printed)
+def tune_engine(request: TuneEngine, form: Printed) -> None:
+    """Tunes an engine that it starts itself."""
+    _tune(request, form)
+
+
+@reads("engines.tuning.request:TuneOwn", Printed)
+def tune_own(request: TuneOwn, form: Printed) -> None:
+    """Tunes specplan's own decoder."""
+    _tune(request, form)
+
+
+@reads("engines.tuning.request:TuneServer", Printed)
+def tune_server(request: TuneServer, form: Printed) -> None:
+    """Tunes a server that is already running."""
+    _tune(request, form)
+
+
+def _tune(request: TuneEngine | TuneOwn | TuneServer, form: Printed) -> None:
+    from engines.tuning.tune import tune
+    from specplan.reports.tuning import progress_text, tuned_data, tuned_text
+
+    with Bar("tune", "text") as bar:
+
+        def show(now: Outlook, row: TunedRun | None) -> None:
+            bar.print(progress_text(now, row), err=True)
+
+        found = tune(request, progress=bar, shown=show)
+    answer(tuned_data(found), lambda: tuned_text(found, dry_run=request.how.dry_run), form=form)
 
 
 @click.command(
     "tune",
     cls=Command,
-    ways={
-        "--server": "specplan.commands.tune_work:tune_server",
-        "--engine": "specplan.commands.tune_work:tune_engine",
-        "": "specplan.commands.tune_work:tune_own",
-    },
+    ways={"--server": tune_server, "--engine": tune_engine, "": tune_own},
 )
-@model_options(without=("draft-temperature", "repetition-penalty"))
-@together(*OPTIONS, heading=HEADING)
-@command_option("--server", metavar="URL", help="A llama.cpp or vLLM server that runs already.")
-@search_options
-@seed_option
-@output_option("Keep the runs here, and go on with those that it has.")
-@json_option
+@takes(ModelOptions, heading=MODELS, without=("draft_temperature", "repetition_penalty"))
+@takes(EngineRunOptions, heading=ON_ENGINE)
+@takes(TuneSearchOptions, heading="Search")
+@takes(TuneOptions)
 @click.pass_context
 def tune_command(ctx: click.Context, /, **_: object) -> None:
     """Find the best gamma on this machine, in few runs.

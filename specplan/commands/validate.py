@@ -1,25 +1,36 @@
 """`specplan validate`: compares predicted with measured speed-up on real models."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.bild_options import bild_options
-from specplan.options.declared import command_option
-from specplan.options.engine_options import engine_options, tested_options
+from specplan.options.bild_options import SweptOptions
+from specplan.options.declared import option, takes
+from specplan.options.engine_options import ON_ENGINE, EngineRunOptions, TestedOptions
 from specplan.options.model_options import (
+    MODELS,
+    ModelOptions,
+    TimingOptions,
     compile_option,
     lenience_option,
     max_gamma_option,
-    model_options,
     seed_option,
-    timing_options,
     verification_option,
 )
 from specplan.options.ranges import integers, numbers
-from specplan.options.requests import Command, run
+from specplan.options.requests import Command, reads, run
 from specplan.options.shared import json_option, output_option
-from specplan.reports.output import writable
+from specplan.reports.bar import Bar
+from specplan.reports.output import Written, answer, writable
+
+if TYPE_CHECKING:
+    from engines.trials.request import ValidateEngine
+    from estimator.validation.request import Validate
+    from studies.bild.request import ValidateBild
 
 
 def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
@@ -32,60 +43,140 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     return writable(ctx, param, value)
 
 
+class ValidateOptions:
+    """The rows, and where they go."""
+
+    compiling = compile_option
+    gammas = option(
+        "--gamma", callback=integers, default="1,2,4,8", help="Drafted tokens per block."
+    )
+    policy_names = option(
+        "--policy",
+        multiple=True,
+        default=("fixed",),
+        metavar="POLICY",
+        help="fixed (each --gamma), heuristic, confidence:P, product:P or adaptive; repeatable, a "
+        "row each.",
+    )
+    max_gamma = max_gamma_option
+    lenience = lenience_option
+    verification = verification_option
+    temperatures = option(
+        "--temperature",
+        callback=numbers,
+        default="0,1",
+        help="Temperatures of the target, a list or range; 0 is greedy.",
+    )
+    decoder = option(
+        type=click.Choice(["speculative", "bild"]),
+        default="speculative",
+        help="bild: quality and latency over thresholds (Kim et al. 2023), at temperature 0 unless "
+        "given, compared with speculative decoding.",
+    )
+    repeats = TimingOptions.repeats
+    precision = TimingOptions.precision
+    time_limit = TimingOptions.time_limit
+    seed = seed_option
+    figure = option(
+        type=click.Path(path_type=Path),
+        callback=drawable,
+        help="Draw predicted against measured into this file (.png or .svg).",
+    )
+    wide = option(is_flag=True, help="Show all columns, beyond 80 characters.")
+    output = output_option("Write the JSON object here.")
+    as_json = json_option
+
+
+@dataclass(frozen=True)
+class EngineForm(Written):
+    """The form of an engine's rows; see the option's help."""
+
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class ValidateForm(EngineForm):
+    """The form of the own decoder's rows; see each option's help."""
+
+    figure: Path | None = None
+
+
+@reads("estimator.validation.request:Validate", ValidateForm)
+def speculative(request: Validate, form: ValidateForm) -> None:
+    """Compares predicted with measured speed-up, and prints each row as it is measured."""
+    from estimator.validation.file import SPECULATIVE, Validated, validation_json
+    from estimator.validation.request import validations
+    from estimator.validation.validation import summary
+    from specplan.reports.validation import rows_table, summary_lines
+
+    if form.figure is not None and not request.replayed:
+        raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
+    found = []
+    with Bar("validate", "run") as bar:
+        for validation in validations(request, bar):
+            found.append(validation)
+            if not form.as_json:
+                bar.print(rows_table(validation, wide=form.wide) + "\n")
+    rows = [row for validation in found for row in validation.rows]
+    means = summary(found)
+    document = validation_json(SPECULATIVE, rows, summary=means)
+    answer(document, lambda: summary_lines(means, found), form=form)
+    if form.figure is not None:
+        from figures.ours.predicted_measured import save
+
+        save(Validated("this validation", SPECULATIVE, tuple(rows)), form.figure)
+        click.echo(f"Wrote {form.figure}", err=True)
+
+
+@reads("engines.trials.request:ValidateEngine", EngineForm)
+def on_engine(request: ValidateEngine, form: EngineForm) -> None:
+    """Compares predicted with measured decoding on an engine, and checks its accepted lengths."""
+    from engines.trials.validation import validate
+    from specplan.reports.engines import validation_data, validation_text
+
+    with Bar("validate", "text") as bar:
+        found = validate(request, bar)
+    answer(validation_data(found), lambda: validation_text(found, wide=form.wide), form=form)
+
+
+@reads("studies.bild.request:ValidateBild", Written)
+def bild(request: ValidateBild, form: Written) -> None:
+    """Prints a sweep of BiLD's thresholds, for each draft and each temperature."""
+    from estimator.validation.file import BILD, validation_json
+    from specplan.reports.bild import report
+    from studies.bild.request import validate_thresholds
+    from studies.bild.swept import fewest_repeats, worst_precision
+
+    with Bar("validate", "run") as bar:
+        sweeps, threads = validate_thresholds(request, bar)
+    grid = request.grid
+    document = validation_json(
+        BILD,
+        [row for each in sweeps for row in each.rows],
+        certainty=grid.certainty,
+        distance=grid.distance,
+        most=grid.most,
+        summaries=[each.summary() for each in sweeps],
+        prompts=sweeps[0].prompts,
+        repeats=fewest_repeats(sweeps),
+        precision_percent=worst_precision(sweeps),
+        threads=threads.count,
+        free_cores=threads.free,
+        top_p=request.sampling.top_p,
+    )
+    answer(document, lambda: report(sweeps, threads), form=form)
+
+
 @click.command(
     "validate",
     cls=Command,
-    ways={
-        "--engine": "specplan.commands.validate_work:on_engine",
-        "--decoder bild": "specplan.commands.validate_work:bild",
-        "--decoder speculative": "specplan.commands.validate_work:speculative",
-    },
+    ways={"--engine": on_engine, "--decoder bild": bild, "--decoder speculative": speculative},
 )
-@model_options()
-@compile_option
-@engine_options
-@tested_options
-@command_option(
-    "--gamma", "gammas", callback=integers, default="1,2,4,8", help="Drafted tokens per block."
-)
-@command_option(
-    "--policy",
-    "policy_names",
-    multiple=True,
-    default=["fixed"],
-    metavar="POLICY",
-    help="fixed (each --gamma), heuristic, confidence:P, product:P or adaptive; repeatable, a row "
-    "each.",
-)
-@max_gamma_option
-@lenience_option
-@verification_option
-@command_option(
-    "--temperature",
-    "temperatures",
-    callback=numbers,
-    default="0,1",
-    help="Temperatures of the target, a list or range; 0 is greedy.",
-)
-@command_option(
-    "--decoder",
-    type=click.Choice(["speculative", "bild"]),
-    default="speculative",
-    help="bild: quality and latency over thresholds (Kim et al. 2023), at temperature 0 unless "
-    "given, compared with speculative decoding.",
-)
-@bild_options
-@timing_options
-@seed_option
-@command_option(
-    "--figure",
-    type=click.Path(path_type=Path),
-    callback=drawable,
-    help="Draw predicted against measured into this file (.png or .svg).",
-)
-@command_option("--wide", is_flag=True, help="Show all columns, beyond 80 characters.")
-@output_option("Write the JSON object here.")
-@json_option
+@takes(ModelOptions, heading=MODELS)
+@takes(EngineRunOptions, heading=ON_ENGINE)
+@takes(TestedOptions, heading=ON_ENGINE)
+@takes(SweptOptions, heading="BiLD")
+@takes(ValidateOptions)
 @click.pass_context
 def validate_command(ctx: click.Context, /, **_: object) -> None:
     """Compare predicted with measured speed-up on real models.

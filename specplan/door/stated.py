@@ -22,6 +22,7 @@ from specplan.options.costs.roofline import Roofline as _Roofline
 from specplan.options.costs.runs import OfRuns
 from specplan.options.costs.times import Times as _Times
 from specplan.options.costs.times import verify_points
+from specplan.options.declared import names_of
 from specplan.options.kinds import AcceptanceKind, Background, Stated
 from specplan.options.runs import parse_run
 
@@ -58,7 +59,7 @@ def require_ranges(*records: Any) -> None:
                 try:
                     kind.convert(value, None, None)
                 except click.BadParameter as error:
-                    name = each.metadata["names"][0]
+                    name = names_of(each.name, each)[0]
                     raise click.UsageError(f"{name}: {error.message}") from None
 
 

@@ -36,20 +36,15 @@ class Trees(Shown):
         "[default: the profile's]",
     )
     draft_pass_ms: tuple[float, ...] | None = option(
-        "--draft-pass-ms",
         callback=numbers,
         metavar="MS,MS,...",
         advanced=True,
         help="Draft passes over 1, 2, 4, 8, ... tokens.  [default: --draft-ms, over any]",
     )
     max_nodes: int = option(
-        "--max-nodes",
-        type=click.IntRange(1, MOST_NODES),
-        default=64,
-        help="The most tokens of a tree.",
+        type=click.IntRange(1, MOST_NODES), default=64, help="The most tokens of a tree."
     )
     max_depth: int = option(
-        "--max-depth",
         type=click.IntRange(1, MOST_DEPTH),
         default=12,
         advanced=True,

@@ -1,7 +1,7 @@
-"""Declares options: one by one, or as fields of the record that they fill."""
+"""How options are declared: as the fields of a class, which `takes` gives to a command."""
 
-from collections.abc import Callable, Collection
-from dataclasses import Field, field, fields
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import Field, field
 from typing import Any
 
 import click
@@ -10,73 +10,88 @@ Decorator = Callable[[Any], Any]
 
 
 class Option(click.Option):
-    """An option with its place in the help.
+    """An option that says where help shows it; its callback gets only what is stated.
 
     advanced: whether only --help-all shows it.
-    heading: heading of its part of the help; None if not set yet.
+    heading: heading of its part of the help; None: not set yet.
     """
 
     def __init__(
-        self, *arguments: Any, advanced: bool = False, heading: str | None = None, **settings: Any
+        self,
+        *arguments: Any,
+        advanced: bool = False,
+        heading: str | None = None,
+        callback: Callable[..., Any] | None = None,
+        **settings: Any,
     ) -> None:
-        super().__init__(*arguments, **settings)
+        super().__init__(*arguments, callback=_if_stated(callback), **settings)
         self.advanced = advanced
         self.heading = heading
 
 
-def command_option(*names: str, **settings: Any) -> Decorator:
-    """Returns the decorator that adds an option, as `click.option` does."""
-    return click.option(*names, cls=Option, **settings)
-
-
 def option(*names: str, default: Any = None, **settings: Any) -> Any:
-    """Returns a dataclass field that a command-line option fills.
+    """Returns a field that an option of the command line fills.
 
-    Names and settings as in `click.option`. The option's default is the field's default.
+    Names and settings are as `click.option` takes them; without a name the field `max_gamma` is
+    --max-gamma. Field and option have one default. The class is the record that reads the option
+    (a dataclass), or only lists options for `takes`.
     """
     return field(default=default, metadata={"names": names, "settings": settings})
 
 
-def takes(*records: type[Any], heading: str | None = None, rare: Collection[str] = ()) -> Decorator:
-    """Returns the decorator that gives a command the options of records, each option once.
+def takes(
+    *classes: type[Any],
+    heading: str | None = None,
+    without: Collection[str] = (),
+    rare: Collection[str] = (),
+) -> Decorator:
+    """Returns the decorator that gives a command the options of classes, each of them once.
 
-    heading: heading of their part of the help; rare: fields that only --help-all shows.
+    Options that the command already has from a decorator below are not added again.
+
+    heading: heading of their part of the help.
+    without: fields to leave out.
+    rare: fields that only --help-all shows here.
     """
-    options: dict[str, Decorator] = {}
-    for each in (each for record in records for each in _own_first(record)):
-        if "names" in each.metadata and each.name not in options:
-            settings = dict(each.metadata["settings"])
-            if each.default is not None:
-                settings["default"] = each.default
-            if each.name in rare:
-                settings["advanced"] = True
-            options[each.name] = command_option(*each.metadata["names"], each.name, **settings)
-    return together(*options.values(), heading=heading)
-
-
-def together(*options: Decorator, heading: str | None = None) -> Decorator:
-    """Returns the decorator that adds options under a heading, in the order of --help.
-
-    Options that a decorator below has already added are skipped.
-    """
+    found: dict[str, Field[Any]] = {}
+    for each in classes:
+        found |= {name: of for name, of in declared(each).items() if name not in found}
 
     def decorate(command: Any) -> Any:
-        for option in reversed(options):
-            before = list(getattr(command, "__click_params__", []))
-            option(command)
-            known = {param.name for param in before}
-            added = [p for p in command.__click_params__[len(before) :] if p.name not in known]
-            command.__click_params__[len(before) :] = added
-            for param in added:
-                if isinstance(param, Option) and param.heading is None:
-                    param.heading = heading
+        for name in reversed([name for name in found if name not in without]):
+            if name not in {param.name for param in getattr(command, "__click_params__", [])}:
+                settings = dict(found[name].metadata["settings"], heading=heading)
+                if found[name].default is not None:
+                    settings["default"] = found[name].default
+                if name in rare:
+                    settings["advanced"] = True
+                click.option(*names_of(name, found[name]), name, cls=Option, **settings)(command)
         return command
 
     return decorate
 
 
-def _own_first(record: type[Any]) -> list[Field[Any]]:
-    """Returns a record's fields, fields from base classes last."""
-    known = {each.name: each for each in fields(record)}
-    names = (name for part in record.__mro__ for name in vars(part).get("__annotations__", {}))
-    return [known[name] for name in dict.fromkeys(names) if name in known]
+def names_of(name: str, declaration: Field[Any]) -> tuple[str, ...]:
+    """Returns the names that users state an option by."""
+    return declaration.metadata["names"] or (f"--{name.replace('_', '-')}",)
+
+
+def declared(record: type[Any]) -> Mapping[str, Field[Any]]:
+    """Returns the options that a class declares, its own before its base classes'."""
+    known: dict[str, Field[Any]] = {}
+    for part in record.__mro__:
+        own: Mapping[str, Any] = vars(part)
+        names: Iterable[str] = own
+        if "__dataclass_fields__" in own:
+            names, own = own.get("__annotations__", ()), own["__dataclass_fields__"]
+        for name in names:
+            if "names" in getattr(own.get(name), "metadata", {}):
+                known.setdefault(name, own[name])
+    return known
+
+
+def _if_stated(callback: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """Returns a callback that passes None and the empty tuple, the values of unstated options."""
+    if callback is None:
+        return None
+    return lambda ctx, param, value: value if value in (None, ()) else callback(ctx, param, value)

@@ -37,63 +37,47 @@ class Deployed:
     """Both models and their machine; see each option's help."""
 
     target_config: Path | None = option(
-        "--target-config",
-        type=click.Path(path_type=Path),
-        help="The target's config.json. For costs on a --gpu.",
+        type=click.Path(path_type=Path), help="The target's config.json. For costs on a --gpu."
     )
     draft_config: Path | None = option(
-        "--draft-config",
         type=click.Path(path_type=Path),
         help="The draft's config.json. A model's, or a head's: EAGLE, Medusa, DFlash and kin, the "
         "speculators format, too; the target's own again for its multi-token prediction.",
     )
     gpu: str | None = option(
-        "--gpu",
         metavar="NAME",
         callback=listing(_gpus),
         help="h100, b200, l4, ..., or list. Several in plan, as h100,h200,l40s: a row for each.",
     )
     gpu_flops: float | None = option(
-        "--gpu-flops",
-        type=float,
-        metavar="T",
-        advanced=True,
-        help="16-bit teraFLOP/s, in place of --gpu.",
+        type=float, metavar="T", advanced=True, help="16-bit teraFLOP/s, in place of --gpu."
     )
     gpu_bandwidth: float | None = option(
-        "--gpu-bandwidth", type=float, metavar="GB/S", advanced=True, help="GPU memory bandwidth."
+        type=float, metavar="GB/S", advanced=True, help="GPU memory bandwidth."
     )
     gpu_memory: float | None = option(
-        "--gpu-memory", type=float, metavar="GB", advanced=True, help="Memory size of the GPU."
+        type=float, metavar="GB", advanced=True, help="Memory size of the GPU."
     )
-    tp: int = option("--tp", type=int, default=1, metavar="N", help="GPUs that share each layer.")
+    tp: int = option(type=int, default=1, metavar="N", help="GPUs that share each layer.")
     draft_tp: int | None = option(
-        "--draft-tp",
-        type=int,
-        metavar="N",
-        advanced=True,
-        help="GPUs that share the draft.  [default: --tp]",
+        type=int, metavar="N", advanced=True, help="GPUs that share the draft.  [default: --tp]"
     )
     dtype: str | None = option(
-        "--dtype",
         type=click.Choice(_FORMATS),
         advanced=True,
         help="Number format of both models' weights.  [default: each config's own]",
     )
     draft_dtype: str | None = option(
-        "--draft-dtype",
         type=click.Choice(_FORMATS),
         advanced=True,
         help="Number format of the draft's weights.  [default: --dtype]",
     )
     activations: str | None = option(
-        "--activations",
         type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]),
         advanced=True,
         help="Format of activations.  [default: 16 bits, or the config's]",
     )
     expert_reuse: float = option(
-        "--expert-reuse",
         type=float,
         default=0.0,
         metavar="R",
@@ -101,21 +85,18 @@ class Deployed:
         help="How far tokens share experts: 0 uniform routing, 1 all the same.",
     )
     efficiency: float | None = option(
-        "--efficiency",
         type=float,
         metavar="E",
         advanced=True,
         help="Share of the roofs that kernels reach.  [default: 0.9, fitted]",
     )
     layer_overhead_us: float | None = option(
-        "--layer-overhead-us",
         type=float,
         callback=duration,
         advanced=True,
         help="Fixed time of each layer, microseconds.  [default: 92, fitted]",
     )
     no_cache: bool = option(
-        "--no-cache",
         is_flag=True,
         default=False,
         advanced=True,
@@ -128,13 +109,11 @@ class Loads:
     """Batch sizes and contexts; see each option's help."""
 
     batch: tuple[int, ...] | None = option(
-        "--batch",
         callback=integer_ranges,
         metavar="B",
         help="Sequences together: 8, 1,8 or 1:256:1.  [default: 1]",
     )
     context: tuple[int, ...] | None = option(
-        "--context",
         callback=integer_ranges,
         metavar="L",
         help=f"Tokens in each cache, or several.  [default: {DEFAULT_CONTEXT}]",

@@ -46,7 +46,6 @@ class DraftNamed:
         help="The draft model's name. For --export, and with --target for a check of c.",
     )
     draft_kind: str | None = option(
-        "--draft-kind",
         type=click.Choice(tuple(DRAFT_KINDS)),
         help="Kind of draft, without --draft-config. It says how acceptance goes on beyond the "
         "counted positions, and what --export names.",

@@ -25,14 +25,12 @@ class Graphs:
     """Limits of captured graphs; see each option's help."""
 
     graph_tokens: int | None = option(
-        "--graph-tokens",
         type=click.IntRange(min=0),
         metavar="N",
         advanced=True,
         help="Most tokens of a step in captured graphs; 0: no limit.  [default: vLLM's 512]",
     )
     graph_requests: int | None = option(
-        "--graph-requests",
         type=click.IntRange(min=0),
         metavar="N",
         advanced=True,

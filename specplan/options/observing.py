@@ -45,19 +45,16 @@ class Sources(DraftNamed):
 
     sources: tuple[str, ...] = ()
     gamma: int | None = option(
-        "--gamma",
         type=click.IntRange(min=1),
         metavar="G",
         help="Drafted tokens per block, where the source does not have it.",
     )
     interval: float | None = option(
-        "--interval",
         type=click.FloatRange(min=0, min_open=True),
         metavar="S",
         help="Read twice, S seconds apart, and take what was counted between.",
     )
     timeout: float = option(
-        "--timeout",
         type=click.FloatRange(min=0, min_open=True),
         default=30.0,
         metavar="S",
@@ -71,7 +68,7 @@ class Followed(Sources):
     """Sources that are read at every interval."""
 
     follow: bool = option(
-        "--follow", is_flag=True, default=False, help="Print a line every --interval until Ctrl-C."
+        is_flag=True, default=False, help="Print a line every --interval until Ctrl-C."
     )
 
 
@@ -80,7 +77,6 @@ class Observed(Sources, Shown):
     """Sources that are read once, and the form of the answer; see each option's help."""
 
     since: tuple[str, ...] = option(
-        "--since",
         type=click.Path(),
         multiple=True,
         default=(),
@@ -88,7 +84,6 @@ class Observed(Sources, Shown):
         help="An earlier scrape of the same server, to be subtracted; of several sources one each.",
     )
     draft_sampling: Literal["argmax", "sampled"] | None = option(
-        "--draft-sampling",
         type=click.Choice(["argmax", "sampled"]),
         advanced=True,
         help="How the deployment drafts, for the profile; counters do not show it.  "

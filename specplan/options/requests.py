@@ -1,14 +1,13 @@
 """Fills records from a command's options, and rejects options that no record reads.
 
 A command can run in several ways, such as `validate` on the own decoder, with BiLD or on an engine.
-Each way is one function whose parameters are records: its arguments, and the form of the answer.
+Each way is one function that takes records (`reads`): its arguments, and the form of the answer.
 The records' fields have the names of the command's options.
 """
 
 import importlib
-import inspect
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_type_hints
 
@@ -18,17 +17,19 @@ from click.core import ParameterSource
 from specplan.options.help import HELP_ALL, write_options, write_text
 from specplan.reports.output import notices_printed
 
+Way = Callable[..., None]
+
 
 class Command(click.Command):
     """A command whose options are each given once, and read or rejected by name.
 
-    ways: "module:function" for each way to run it, by the option that selects the way ("--engine",
+    ways: the function of each way to run it, by the option that selects it ("--engine",
       "--decoder bild"; "" for the default). The first match runs.
     """
 
-    def __init__(self, *arguments: Any, ways: Mapping[str, str] | None = None, **given: Any):
+    def __init__(self, *arguments: Any, ways: Mapping[str, Way] | None = None, **given: Any):
         super().__init__(*arguments, **given)
-        self.ways: Mapping[str, str] = {} if ways is None else ways
+        self.ways: Mapping[str, Way] = {} if ways is None else ways
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, order = self.make_parser(ctx).parse_args(list(args))
@@ -68,8 +69,7 @@ def run(ctx: click.Context) -> None:
     """Runs the way of a command that its options select."""
     ways = ways_of(ctx.command)
     way = next(way for way in ways if selects(way, ctx))
-    function = function_of(ways[way])
-    function(*fill(ctx, records_of(function), way=way))
+    ways[way](*fill(ctx, records_of(ways[way]), way=way))
 
 
 def fill(ctx: click.Context, records: Sequence[type[Any]], *, way: str = "") -> list[Any]:
@@ -102,21 +102,33 @@ def is_stated(ctx: click.Context, name: str | None) -> bool:
     return source not in (None, ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 
 
-def ways_of(command: click.Command) -> Mapping[str, str]:
+def ways_of(command: click.Command) -> Mapping[str, Way]:
     """Returns the ways to run a command."""
     return command.ways if isinstance(command, Command) else {}
 
 
-def function_of(place: str) -> Any:
-    """Returns the function at "module:function"."""
+def reads(*records: str | type[Any]) -> Callable[[Way], Way]:
+    """Returns the decorator of a way to run a command, which names the records that it takes.
+
+    records: classes, or "module:class" of one that is imported when the way is run.
+    """
+
+    def decorate(way: Way) -> Way:
+        way.records = records  # type: ignore[attr-defined]
+        return way
+
+    return decorate
+
+
+def records_of(way: Way) -> list[type[Any]]:
+    """Returns the records that a way takes, in their order."""
+    records: Sequence[str | type[Any]] = way.records  # type: ignore[attr-defined]
+    return [_imported(each) if isinstance(each, str) else each for each in records]
+
+
+def _imported(place: str) -> Any:
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
-
-
-def records_of(function: Any) -> list[type[Any]]:
-    """Returns the records that a way takes, in the order of its parameters."""
-    hints = get_type_hints(function)
-    return [hints[name] for name in inspect.signature(function).parameters]
 
 
 def selector(way: str) -> str | None:
@@ -158,9 +170,8 @@ def _refusal(ctx: click.Context, param: click.Parameter, way: str) -> str:
     if not is_stated(ctx, selector(way)):
         others = [
             other
-            for other, place in ways.items()
-            if other != way
-            and any(param.name in names_of(each) for each in records_of(function_of(place)))
+            for other, function in ways.items()
+            if other != way and any(param.name in names_of(each) for each in records_of(function))
         ]
         if others:
             return f"{name} needs {' or '.join(others)}"

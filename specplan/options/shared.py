@@ -5,19 +5,19 @@ from typing import Any
 
 import click
 
-from specplan.options.declared import Decorator, command_option
+from specplan.options.declared import option
 from specplan.options.help import listing, near
 from specplan.reports.output import writable
 
-json_option = command_option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+json_option = option("--json", is_flag=True, help="Print one JSON object.")
 
 
 def output_option(
     help: str, *, required: bool = False, metavar: str | None = "FILE", callback: Any = writable
-) -> Decorator:
+) -> Any:
     """Returns the option -o, the file that a command writes."""
     kind = click.Path(path_type=Path)
-    return command_option(
+    return option(
         "-o",
         "--output",
         metavar=metavar,
@@ -29,16 +29,15 @@ def output_option(
 
 
 existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
-corpus_option = command_option(
+corpus_option = option(
     "--corpus",
-    "sources",
     multiple=True,
     required=True,
     metavar="FILE|FOLDER",
     help="Text: .txt, .py, .jsonl, each also .gz; of a folder all of these. Repeatable.",
 )
-glob_option = command_option(
-    "--glob", "pattern", metavar="PATTERN", help="Which files of a folder, such as '**/*.md'."
+glob_option = option(
+    "--glob", metavar="PATTERN", help="Which files of a folder, such as '**/*.md'."
 )
 
 

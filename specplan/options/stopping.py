@@ -26,13 +26,11 @@ class StoppingOptions:
     """Thresholds and rule; see each option's help."""
 
     p_min: str | None = option(
-        "--p-min",
         metavar="auto|P,…",
         help="Plan the confidence that ends a draft, too. These thresholds, or auto: 0 to 0.95; "
         "with --profile.",
     )
     stopping_rule: str | None = option(
-        "--stopping-rule",
         metavar="RULE",
         advanced=True,
         help="The rule of --p-min: llama.cpp, llama.cpp-older, transformers, product, calibrated.  "

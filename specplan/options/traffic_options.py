@@ -17,11 +17,8 @@ from specplan.reports.output import writable
 class Batching:
     """How the server batches requests; see each option's help."""
 
-    slots: int = option(
-        "--slots", type=int, default=256, metavar="N", help="Most sequences decoded together."
-    )
+    slots: int = option(type=int, default=256, metavar="N", help="Most sequences decoded together.")
     chunk_tokens: int = option(
-        "--chunk-tokens",
         type=int,
         default=2048,
         metavar="N",
@@ -29,34 +26,23 @@ class Batching:
         help="Prompt tokens read in one step with decoding; 0: prompts are read apart.",
     )
     prompt_ms: float | None = option(
-        "--prompt-ms",
         type=float,
         callback=duration,
         help="Time of reading one prompt.  [default: by the roofline]",
     )
     cache_tokens: float | None = option(
-        "--cache-tokens",
         type=float,
         metavar="N",
         advanced=True,
         help="Tokens that the cache of all sequences holds.  [default: by the GPU's memory]",
     )
     gamma: int | None = option(
-        "--gamma",
-        type=int,
-        metavar="G",
-        help="Drafted tokens per block.  [default: the best at each rate]",
+        type=int, metavar="G", help="Drafted tokens per block.  [default: the best at each rate]"
     )
     max_gamma: int = option(
-        "--max-gamma",
-        type=int,
-        default=8,
-        metavar="G",
-        advanced=True,
-        help="The largest gamma to consider.",
+        type=int, default=8, metavar="G", advanced=True, help="The largest gamma to consider."
     )
     alpha_spread: float | None = option(
-        "--alpha-spread",
         type=float,
         metavar="SD",
         advanced=True,
@@ -90,25 +76,18 @@ class Arrivals:
     """Arrivals and latency targets; see each option's help."""
 
     rate: tuple[float, ...] | None = option(
-        "--rate",
         callback=numbers,
         metavar="R",
         help="Requests a second: 5, a list, or a range 1:20:1.  [default: the trace's]",
     )
-    prompt_tokens: float | None = option(
-        "--prompt-tokens", type=float, metavar="N", help="Mean length."
-    )
-    output_tokens: float | None = option(
-        "--output-tokens", type=float, metavar="N", help="Mean length of outputs."
-    )
+    prompt_tokens: float | None = option(type=float, metavar="N", help="Mean length.")
+    output_tokens: float | None = option(type=float, metavar="N", help="Mean length of outputs.")
     trace: Path | None = option(
-        "--trace",
         type=click.Path(path_type=Path),
         metavar="FILE",
         help="Requests in place of both: a CSV with time (s), prompt_tokens and output_tokens.",
     )
     burst: int | None = option(
-        "--burst",
         type=int,
         metavar="N",
         advanced=True,
@@ -116,7 +95,6 @@ class Arrivals:
         "fixed gamma, and gamma by batch.",
     )
     slo: dict[str, float] | None = option(
-        "--slo",
         callback=latency_targets,
         metavar="ttft=MS,tpot=MS",
         help="Latency targets, e.g. ttft=500,tpot=50 (milliseconds).",
@@ -128,20 +106,15 @@ class Simulation:
     """Whether and how arrivals are simulated; see each option's help."""
 
     simulate: bool = option(
-        "--simulate",
         is_flag=True,
         default=False,
         help="Simulate arrivals, too: percentiles, and gamma by batch and by request.",
     )
     requests: int | None = option(
-        "--requests",
-        type=int,
-        metavar="N",
-        advanced=True,
-        help="How many to simulate.  [default: 20000]",
+        type=int, metavar="N", advanced=True, help="How many to simulate.  [default: 20000]"
     )
     seed: int | None = option(
-        "--seed", type=int, metavar="S", advanced=True, help="Seed of the arrivals.  [default: 0]"
+        type=int, metavar="S", advanced=True, help="Seed of the arrivals.  [default: 0]"
     )
 
 
@@ -150,7 +123,6 @@ class TrafficAnswer(Given):
     """The file, the form and the figure of the answer; see each option's help."""
 
     figure: Path | None = option(
-        "--figure",
         type=click.Path(path_type=Path),
         callback=writable,
         advanced=True,

@@ -20,7 +20,6 @@ from refusals import assert_refused
 from specplan.main import SUMMARIES, main
 from specplan.options.requests import (
     Command,
-    function_of,
     names_of,
     option_name,
     records_of,
@@ -58,7 +57,7 @@ WAYS = [
 def taken(command: Command, way: str) -> set[str]:
     """Returns the names of the options that a way reads."""
     own = {selector(way)} - {None}
-    records = records_of(function_of(command.ways[way]))
+    records = records_of(command.ways[way])
     return {str(name) for name in own} | {name for each in records for name in names_of(each)}
 
 
@@ -125,7 +124,7 @@ def test_every_option_is_read_or_refused_by_name(
 def test_every_setting_of_a_request_is_read_where_it_runs(
     words: tuple[str, ...], command: Command, way: str
 ) -> None:
-    function = function_of(command.ways[way])
+    function = command.ways[way]
     load_what_it_imports(function)
     for record in leaves(records_of(function)):
         packages = {record.__module__.partition(".")[0], "estimator", "studies"}
@@ -138,7 +137,7 @@ def test_defaults_in_help_are_the_requests_own(
 ) -> None:
     shown = command.make_context(words[-1], selected(command, way)).params
     required = {each.name for each in options(command) if each.required}
-    for record in leaves(records_of(function_of(command.ways[way]))):
+    for record in leaves(records_of(command.ways[way])):
         for each in fields(record):
             own = each.default
             unsaid = own in (MISSING, None) or each.name in required
@@ -160,10 +159,14 @@ def leaves(records: list[type[Any]]) -> list[type[Any]]:
 
 
 def load_what_it_imports(function: Any) -> None:
-    """Imports the modules that a function imports when it is called."""
+    """Imports the modules that a function imports, itself or by functions of its file."""
     for node in ast.walk(ast.parse(inspect.getsource(function))):
         if isinstance(node, ast.ImportFrom):
             importlib.import_module(str(node.module))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            called = function.__globals__.get(node.func.id)
+            if inspect.isfunction(called) and called.__module__ == function.__module__:
+                load_what_it_imports(called)
 
 
 def read_in(packages: set[str]) -> set[str]:

@@ -21,10 +21,7 @@ class CountedAt:
     """The gamma at which an acceptance was counted; see the option's help."""
 
     at_gamma: int = option(
-        "--at-gamma",
-        type=click.IntRange(min=1),
-        metavar="G",
-        help="The gamma those were counted at.",
+        type=click.IntRange(min=1), metavar="G", help="The gamma those were counted at."
     )
 
 
@@ -36,7 +33,6 @@ class AcceptedFraction(CountedAt, AcceptanceKind):
     needs = ("accepted_fraction", "at_gamma")
 
     accepted_fraction: tuple[float, float | None] = option(
-        "--accepted-fraction",
         callback=counted_share,
         metavar="F",
         help="Accepted over drafted tokens (171/297). Or 49.7%, 0.497; with --at-gamma.",

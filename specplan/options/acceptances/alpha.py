@@ -15,7 +15,7 @@ class Alphas(AcceptanceKind):
     needs = ("alpha",)
 
     alpha: tuple[float, ...] = option(
-        "--alpha", callback=shares, metavar="A", help="Acceptance rate alpha in [0, 1]."
+        callback=shares, metavar="A", help="Acceptance rate alpha in [0, 1]."
     )
 
     def make(self, background: Background) -> Stated:

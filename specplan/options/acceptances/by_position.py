@@ -24,7 +24,6 @@ class Positions(AcceptanceKind):
         "drafts.",
     )
     conditional: bool = option(
-        "--conditional",
         is_flag=True,
         default=False,
         advanced=True,

@@ -24,21 +24,18 @@ class ProfileAcceptance(Profiled, AcceptanceKind):
     needs = ("profile_path",)
 
     draft_sampling: Literal["sampled", "argmax"] | None = option(
-        "--draft-sampling",
         type=click.Choice(["sampled", "argmax"]),
         advanced=True,
         help="How the server drafts; with --profile.  [default: as the profile was measured, or as "
         "--export's server drafts]",
     )
     lenience: float | None = option(
-        "--lenience",
         type=float,
         metavar="L",
         advanced=True,
         help="Accept leniently: l in (0, 1], 1 is lossless; with --profile.",
     )
     verification: Literal["token", "block", "adaptive"] | None = option(
-        "--verification",
         type=click.Choice(["token", "block", "adaptive"]),
         advanced=True,
         help="How the server judges drafts: token by token; as a whole (Sun et al. 2024); or "

@@ -65,7 +65,6 @@ class Published(AcceptanceKind):
     needs = ("typical",)
 
     typical: str = option(
-        "--typical",
         metavar="NAME",
         shell_complete=_complete,
         callback=listing(lambda: typical()),

@@ -16,7 +16,7 @@ class Ratios(CostKind):
     needs = ("c",)
 
     c: tuple[float, ...] = option(
-        "--c", callback=numbers, metavar="C", help="Draft step time over target step time; or:"
+        callback=numbers, metavar="C", help="Draft step time over target step time; or:"
     )
 
     def price(self, background: Background) -> tuple[Pricing, ...]:

@@ -47,7 +47,6 @@ class Roofline(Deployed, Loads, Runs, CostKind):
         "public measurements.  [default: any]",
     )
     cost_model: str | None = option(
-        "--cost-model",
         type=click.Choice(("kernels", "public", DATA_SHEET)),
         advanced=True,
         help="With --target-config: kernels (latencies that NVIDIA measured, extra kernels), "

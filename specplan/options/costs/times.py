@@ -39,11 +39,8 @@ def verify_points(values: tuple[str, ...]) -> dict[int, float]:
 class DraftTimes:
     """Times of a block other than verification; see each option's help."""
 
-    draft_ms: float = option(
-        "--draft-ms", type=float, callback=duration, help="Draft step, milliseconds."
-    )
+    draft_ms: float = option(type=float, callback=duration, help="Draft step, milliseconds.")
     overhead_ms: float = option(
-        "--overhead-ms",
         type=float,
         callback=duration,
         default=0.0,
@@ -59,18 +56,14 @@ class Times(DraftTimes, CostKind):
     order = 2
     needs = ("target_ms", "draft_ms")
 
-    target_ms: float = option(
-        "--target-ms", type=float, callback=duration, help="Target step, milliseconds."
-    )
+    target_ms: float = option(type=float, callback=duration, help="Target step, milliseconds.")
     verify_ms: Mapping[int, float] | None = option(
-        "--verify-ms",
         multiple=True,
         callback=verify_points,
         metavar="N=MS",
         help="Target pass over N tokens; repeat for more points.  [default: --target-ms]",
     )
     force: bool = option(
-        "--force",
         is_flag=True,
         default=False,
         advanced=True,

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from estimator.progress import notice
-from specplan.options.requests import Command, fill, run
+from specplan.options.requests import Command, fill, reads, run
 
 HERE = __name__
 
@@ -20,7 +20,7 @@ class Models:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     gamma: int
     models: Models = field(default_factory=Models)
     max_gamma: int | None = None
@@ -36,16 +36,18 @@ class Shown:
     as_json: bool = False
 
 
-def own(request: Asked, shown: Shown) -> None:
+@reads(f"{HERE}:Request", Shown)
+def own(request: Request, shown: Shown) -> None:
     notice("on we go")
     click.echo(f"{request} {shown}")
 
 
+@reads(Beams)
 def beams(request: Beams) -> None:
     click.echo(f"{request}")
 
 
-@click.command("try", cls=Command, ways={"--decoder beam": f"{HERE}:beams", "": f"{HERE}:own"})
+@click.command("try", cls=Command, ways={"--decoder beam": beams, "": own})
 @click.option("--decoder", default="speculative")
 @click.option("--target", default="own")
 @click.option("--draft", "drafts", multiple=True)
@@ -72,13 +74,13 @@ def invoke() -> Run:
 
 
 def test_records_are_filled_by_name_and_nested(invoke: Run) -> None:
-    request = Asked(gamma=2, models=Models("t", ("a", "b")))
+    request = Request(gamma=2, models=Models("t", ("a", "b")))
     stated = ("--target", "t", "--draft", "a", "--draft", "b", "--gamma", "2", "--json")
     assert invoke(*stated) == (0, f"{request} {Shown(True)}\n")
 
 
 def test_what_is_not_stated_is_left_to_the_record_and_else_to_the_option(invoke: Run) -> None:
-    assert invoke() == (0, f"{Asked(gamma=4)} {Shown()}\n")
+    assert invoke() == (0, f"{Request(gamma=4)} {Shown()}\n")
 
 
 def test_what_a_run_tells_is_printed_as_a_warning() -> None:

@@ -1,44 +1,15 @@
-"""Runs `specplan tune`: prints each run as it ends, then the advice."""
+"""The runs of `specplan tune` as lines, text and JSON."""
 
 from typing import Any
 
 from engines.tuning.outlook import Outlook
-from engines.tuning.request import TuneEngine, TuneOwn, TuneServer
-from engines.tuning.tune import tune
 from engines.tuning.tuned import Advised, Tuned, TunedRun
 from estimator.writing import builtins
 from simulator.numerics.intervals import percent
-from specplan.reports.bar import Bar
-from specplan.reports.output import Printed, answer
 from specplan.reports.table import GAMMA, MS, Column, ranged, shown, table
 
 _LINE = "{:>7}  {:>9}  {:>8}  {:>6}  {:>21}  {}"
 _HEAD = _LINE.format("at once", GAMMA, MS, "length", f"expected [{percent()}]", "best so far")
-
-
-def tune_engine(request: TuneEngine, form: Printed) -> None:
-    """Tunes an engine that it starts itself."""
-    _tune(request, form)
-
-
-def tune_own(request: TuneOwn, form: Printed) -> None:
-    """Tunes specplan's own decoder."""
-    _tune(request, form)
-
-
-def tune_server(request: TuneServer, form: Printed) -> None:
-    """Tunes a server that is already running."""
-    _tune(request, form)
-
-
-def _tune(request: TuneEngine | TuneOwn | TuneServer, form: Printed) -> None:
-    with Bar("tune", "text") as bar:
-
-        def show(now: Outlook, row: TunedRun | None) -> None:
-            bar.print(progress_text(now, row), err=True)
-
-        found = tune(request, progress=bar, shown=show)
-    answer(tuned_data(found), lambda: tuned_text(found, dry_run=request.how.dry_run), form=form)
 
 
 def progress_text(now: Outlook, row: TunedRun | None) -> str:
