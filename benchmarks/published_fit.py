@@ -161,7 +161,7 @@ def _squares(each: Deployed) -> NDArray[np.float64]:
 def _errors(
     deployed: Sequence[Deployed], weights: NDArray[np.float64]
 ) -> dict[str, NDArray[np.float64]]:
-    """Returns errors of level, ratio and load by group, and sets those of each deployment."""
+    """Returns errors of level, ratio and load by group, and sets each deployment's errors."""
     squares = np.array([_squares(each) for each in deployed])
     means = squares[:, 0] / np.maximum(squares[:, 1], 1)
     overall = weights @ means / weights.sum()
@@ -187,7 +187,7 @@ def _doubts(
     """Returns by how much deviations are too small, at least 1, for each kind of draft.
 
     Every source's gains are predicted by the means without it; the 90 % quantile of how many
-    deviations they are off, over a normal law's, shrunk to 1 where few sources tell.
+    deviations they are off, over a normal law's, shrunk to 1 for few sources.
     """
     owners = np.array([each.first.owner for each in deployed])
     found = np.array([each.logs for each in deployed])

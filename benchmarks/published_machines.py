@@ -1,4 +1,4 @@
-"""What each row of the table of public measurements ran on: models, GPU, and how passes are priced.
+"""The deployment of each row of public measurements: models, GPU, and how passes are priced.
 
 published_models.json has the shapes, counted from the sizes in published config.json files as known
 (heads whose configuration was not found: from their stated or usual sizes), mean bits a weight of

@@ -37,7 +37,7 @@ class Row:
     """One measurement: without speculation and with it.
 
     facts: the table's row.
-    machine: what it ran on.
+    machine: the deployment that it ran on.
     plain, run: both runs.
     """
 

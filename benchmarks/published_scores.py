@@ -147,7 +147,7 @@ def _guess(row: Row, law: Forecast, measured: float) -> Guess:
 
 
 def before(row: Row) -> Guess:
-    """Returns what the roofline alone said, without any time beside the passes of the models."""
+    """Returns the prediction of the roofline only, without any time outside the models' passes."""
     logs = np.full(COUNT, -np.inf)
     logs[PARAMETERS.index("roof")] = -np.log(DEFAULT_EFFICIENCY)
     logs[PARAMETERS.index("layer")] = np.log(DEFAULT_LAYER_SECONDS)

@@ -88,7 +88,7 @@ def choices(name: str, chosen: Sequence[Choice]) -> str:
 
 
 def scores(rows: Sequence[Row], effects: dict[str, dict[str, Any]]) -> list[str]:
-    """Returns the tables of errors: by a prior alone, and with runs."""
+    """Returns the tables of errors: with a prior only, and with runs."""
     guesses = [guess(row, [], effects[row.owner]) for row in rows]
     lines = [table_head(HEAD), line("the roofline alone", [before(row) for row in rows])]
     lines.append(line("all", guesses))
@@ -212,7 +212,7 @@ def main() -> None:
 
 
 def points(rows: Sequence[Row], effects: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Returns every row as measured, as predicted, and as the roofline alone said."""
+    """Returns every row as measured, as predicted, and as the roofline predicts without a prior."""
     return {
         "draft": [by_draft(row) for row in rows],
         "measured": [round(row.speed_up, 4) for row in rows],

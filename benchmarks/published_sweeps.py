@@ -1,4 +1,4 @@
-"""What is lost by the advised γ in published sweeps, and how soon runs find the best one."""
+"""The loss of the advised γ in published sweeps, and how soon runs find the best one."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ FURTHER_RUNS = 2
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen of a sweep.
+    """The choice from a sweep.
 
-    rows: of the sweep, by γ.
+    rows: rows of the sweep, by γ.
     gamma: chosen; 0: not to speculate.
     runs: further runs that it took.
     """

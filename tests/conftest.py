@@ -1,4 +1,4 @@
-"""What all tests rest on."""
+"""Fixtures and settings of all tests."""
 
 import atexit
 import os

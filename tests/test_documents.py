@@ -105,7 +105,7 @@ def test_a_command_prints_what_is_shown(
 def test_a_command_runs(each: Example, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(desk)
     monkeypatch.setattr(requests, "ways_of", idle)
-    # What a simulation of a hundred thousand requests would say is not shown.
+    # The output of a simulation of a hundred thousand requests is not shown.
     words = ["1000" if word == "100000" else word for word in each.words()[1:]]
     if any(word.startswith("http://") for word in words):
         parsed(words)

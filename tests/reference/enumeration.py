@@ -1,4 +1,4 @@
-"""Walks every random outcome of the real decoder and adds up the exact law of what it emits.
+"""Walks every random outcome of the real decoder and adds up the exact law of its output.
 
 The decoder's three sources of chance (a token drawn from a law, the uniform of an acceptance, a
 uniformly random token) are replaced by choices. A run follows a script of outcomes and, past its
@@ -156,7 +156,7 @@ def own_law(
 
     Args:
       next_token: the law that follows a text.
-      prompt: what is continued.
+      prompt: ids that the text continues.
       new_tokens: the length at which a continuation ends.
       end_ids: tokens that end it before.
     """
@@ -188,7 +188,7 @@ def require_own_law(
     new_tokens: int,
     tolerance: float = 1e-12,
 ) -> None:
-    """Fails unless a law of texts is that of plain sampling from a target under settings."""
+    """Fails unless a law of texts equals plain sampling from a target under settings."""
     expected = own_law(
         lambda text: plain_law(target(text), sampling, text), prompt, new_tokens=new_tokens
     )

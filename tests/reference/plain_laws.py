@@ -11,10 +11,10 @@ from reference.laws.sampling import Sampling
 
 
 def random_table(seed: int, vocabulary: int, *, zeros: int = 0, remembered: int = 2) -> Table:
-    """Returns a random law for each beginning of a text, read from its last tokens alone.
+    """Returns a random law for each beginning of a text, which depends only on its last tokens.
 
     Args:
-      seed: of the laws.
+      seed: seed of the laws.
       vocabulary: number of tokens.
       zeros: how many tokens have no mass, others after each text.
       remembered: how many last tokens the law depends on.

@@ -14,7 +14,7 @@ def forked_ranks(work: Callable[[], object], count: int = 2) -> list[int]:
     called before there are threads, which forked processes cannot share.
 
     Args:
-      work: what each of them does.
+      work: function that each process runs.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -21,7 +21,7 @@ ONE_HOT_P = OneHot(torch.tensor([0, 2, 1]))
 
 
 def verified(p: Laws, tokens: list[int], q: Laws) -> tuple[int, int]:
-    """Returns how many tokens stand, and what follows them."""
+    """Returns how many tokens are accepted, and the token that follows them."""
     draft = Draft(torch.tensor(tokens, dtype=torch.int64), q)
     accepted, token = verify(p, draft, rule=Strict(), generator=torch.Generator().manual_seed(0))
     assert accepted.shape == token.shape == (1,)
@@ -81,7 +81,7 @@ def test_residual_is_the_mass_that_the_draft_lacks() -> None:
 
 @pytest.mark.parametrize("q", [Dense(P.probabilities[:1]), OneHot(torch.tensor([0]))])
 def test_a_residual_without_mass_is_the_targets_law(q: Laws) -> None:
-    """After a rejection by rounding alone, 0/0 must not decide what comes next."""
+    """After a rejection due to rounding only, 0/0 must not decide the next token."""
     p = q.dense(3)
     assert torch.equal(residual(p, q), p)
 

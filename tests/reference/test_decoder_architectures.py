@@ -1,4 +1,4 @@
-"""Greedy output in float32 is transformers' own, token for token, whatever the architecture."""
+"""Greedy output in float32 is transformers' own, token for token, for every architecture."""
 
 import itertools
 import random

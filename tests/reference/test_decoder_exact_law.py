@@ -44,7 +44,7 @@ def law_of(
     policy: Policy,
     stopping: Stopping,
 ) -> dict[tuple[int, ...], float]:
-    """Returns the exact law of what speculative decoding emits after PROMPT."""
+    """Returns the exact law of speculative decoding's output after PROMPT."""
     generator = torch.Generator()
 
     def run() -> tuple[int, ...]:

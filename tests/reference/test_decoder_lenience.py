@@ -75,7 +75,7 @@ def test_no_other_replacement_is_nearer_to_the_targets_law(lenience: float) -> N
 
 
 def test_replacing_by_the_targets_law_would_break_the_bound() -> None:
-    """What the stated replacement guards against, on one pair."""
+    """The failure that the stated replacement prevents, on one pair."""
     p, q, lenience = [0.2, 0.8], [0.9, 0.1], 0.5
     kept = [min(y, x / lenience) for x, y in zip(p, q, strict=True)]
     assert kept[0] + (1 - sum(kept)) * p[0] > p[0] / lenience

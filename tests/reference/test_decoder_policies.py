@@ -56,7 +56,7 @@ def run(
 
 
 def counting(text: Sequence[int]) -> list[float]:
-    """Counts 0, 1, 2, 0, 1, ... and is unsure of what follows 1."""
+    """Counts 0, 1, 2, 0, 1, ... and is unsure after 1."""
     return {0: [0.0, 1.0, 0.0], 1: [0.25, 0.25, 0.5], 2: [1.0, 0.0, 0.0]}[text[-1]]
 
 

@@ -84,7 +84,7 @@ def test_law_is_that_of_transformers_warpers(sampling: Sampling, dtype: torch.dt
 def test_a_law_tells_whether_logits_were_what_laws_are_made_of(
     sampling: Sampling, dtype: torch.dtype
 ) -> None:
-    """As the logits themselves tell, wherever in a row the fault is."""
+    """The message names the logits, wherever in a row the fault is."""
     for fault in (torch.nan, torch.inf):
         logits = random_logits(VOCABULARY + 1, 3, dtype)
         logits[range(VOCABULARY), range(VOCABULARY)] = fault
@@ -107,7 +107,7 @@ def test_law_is_that_of_the_settings_written_out(sampling: Sampling) -> None:
 
 @pytest.mark.parametrize("sampling", SETTINGS, ids=str)
 def test_laws_of_many_positions_are_those_of_decoding_one_by_one(sampling: Sampling) -> None:
-    """The penalty at each position is that of the text and the tokens drafted before it."""
+    """The penalty at each position counts the text and the tokens drafted before it."""
     drafted = torch.tensor([9, 9, 0, 17])
     logits = random_logits(5, 6)
     together = sampling.laws(logits, TEXT, [drafted]).dense(VOCABULARY)

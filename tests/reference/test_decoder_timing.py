@@ -20,7 +20,7 @@ from reference.stopping import Stopping
 
 VOCABULARY = 8
 STEP_SECONDS = 0.002
-# What makes the processor wait until a CUDA device has computed the value that it reads.
+# Calls that make the processor wait until a CUDA device has computed the value that it reads.
 # `numpy` is none of them: it refuses what lies on a device, and on a CPU there is no wait.
 WAITS = ("tolist", "item", "cpu", "nonzero", "__bool__", "__int__", "__float__", "__index__")
 
@@ -129,7 +129,7 @@ def test_the_target_is_fed_the_last_token_and_the_draft_and_nothing_twice(
     assert [tokens for name, tokens in fed if name == "clocked 0"] == [
         len(block.drafted) + 1 for block in blocks
     ]
-    # The draft sees each position once, and again only what stands in a rejected draft's place.
+    # The draft sees each position once, and again only the token that replaces a rejected one.
     steps = [tokens for name, tokens in fed if name == "clocked 1"]
     assert len(steps) == sum(len(block.drafted) for block in blocks)
     assert set(steps) <= {1, 2}
@@ -170,7 +170,7 @@ def test_seconds_are_those_of_drafting_of_verifying_and_the_rest() -> None:
 def test_seconds_on_cuda_are_read_once_the_device_has_finished(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Events, which the device records in passing; reading them waits for their pass alone."""
+    """Events, which the device records in passing; reading them waits only for their pass."""
     happened: list[str] = []
 
     class Event:

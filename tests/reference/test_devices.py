@@ -1,7 +1,7 @@
-"""Whatever is computed from tensors is computed where they lie, not on the default device.
+"""Everything computed from tensors is computed on their device, not on the default device.
 
 No second device is needed to see it: under a default device without storage ("meta"), what names no
-device of its own cannot be used beside the tensors that were given.
+device of its own cannot be used together with the given tensors.
 """
 
 from collections.abc import Callable

@@ -49,7 +49,7 @@ def generated(
     found = []
     for sequence, score in zip(output.sequences, output.sequences_scores.tolist(), strict=True):
         tokens = sequence[begun:].tolist()
-        # What follows an end of text is filling.
+        # Tokens after an end of text are padding.
         ends = [place for place, token in enumerate(tokens) if token in search.end_ids]
         found.append((tuple(tokens[: ends[0] + 1] if ends else tokens), score))
     return found

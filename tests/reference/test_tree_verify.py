@@ -1,4 +1,4 @@
-"""Drafts that branch: read in one pass as each path alone, kept as text, and lossless."""
+"""Drafts that branch: one pass reads each path by itself, accepted tokens stay, and lossless."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -76,7 +76,7 @@ def test_law_of_texts_is_the_targets(setting: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_longest_path_that_the_target_takes_is_accepted() -> None:
-    """Against the naive search: of all drafts, the one that agrees with the target longest."""
+    """Against the naive search: the draft that agrees with the target longest."""
     target = TabularModel(TARGET, VOCABULARY)
     greedy = Sampling(0.0)
     own = alone(target, PROMPT, greedy, Stopping(40)).tokens

@@ -28,7 +28,7 @@ def simulate_blocks(
       betas: draws so many β in [0, 1] of positions, independent of each other and of all before.
       gamma: drafted tokens per block, at least 0.
       blocks: how many to simulate, at least 1.
-      generator: of what is accepted; it is advanced.
+      generator: draws acceptances; it is advanced.
     """
     length = integer("gamma", gamma)
     left = integer("blocks", blocks, at_least=1)

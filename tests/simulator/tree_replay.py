@@ -1,4 +1,4 @@
-"""What calls yield where a tree of likeliest choices meets a text, followed child by child."""
+"""Tokens per call of a tree of likeliest choices along a text, followed child by child."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What the tests of the model commands share: tiny models in folders, and how to run a command."""
+"""Shared by tests of the model commands: tiny models in folders, and how to run a command."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Profiles and validations of made-up pairs, for tests of what reads them."""
+"""Profiles and validations of made-up pairs, for tests of their readers."""
 
 from dataclasses import replace
 from typing import Any
@@ -29,8 +29,8 @@ def made_profile(draft: str, *, alpha: float, c: float, slope: float = 0.1) -> P
     Args:
       draft: its name.
       alpha: acceptance rate.
-      c: of a draft step, in target steps of 10 ms.
-      slope: what each further token adds to a target pass, in target steps.
+      c: time of a draft step, in target steps of 10 ms.
+      slope: time that each further token adds to a target pass, in target steps.
     """
     rows = {
         gamma: Replay(np.full(TOKENS, alpha), limit=TOKENS).blocks(gamma) / TOKENS

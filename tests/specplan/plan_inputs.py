@@ -1,4 +1,4 @@
-"""What tests of `specplan plan` and `tree` plan with: a profile, a configuration, the run."""
+"""Inputs of tests of `specplan plan` and `tree`: a profile, a configuration, the run."""
 
 import json
 from typing import Any
@@ -58,7 +58,7 @@ PROFILE = Profile(
     c_hat=0.04,
     optimal_gamma=3,
 )
-# Those of PROFILE.
+# Options of PROFILE.
 COSTS = CostModel(
     target_seconds={1: 0.010, 3: 0.012}, draft_seconds=0.0012, overhead_seconds=0.0003,
     baseline_overhead_seconds=0.0001,

@@ -1,4 +1,4 @@
-"""What tests of the program import by name: its results, and a tokenizer made on the spot."""
+"""Names that tests of the program import: its results, and a tokenizer made on the spot."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,10 +11,10 @@ from transformers import PreTrainedTokenizerFast
 Run = Callable[..., Result]
 RunJson = Callable[..., Any]
 
-# Fixed: what the tiny models say depends on it.
+# Fixed: the tiny models' output depends on it.
 TEXT = Path(__file__).with_name("corpus.txt").read_text(encoding="utf-8")
 
-# Of these a test may say its own after those that all have in common.
+# A test may append its own to the options that all have in common.
 SHARED = {
     "--target", "--prompts", "--num-prompts", "--max-new-tokens", "--repeats", "--gamma",
     "--max-gamma", "--temperature", "--seed", "-o", "--steps", "--batch", "--held-out",

@@ -1,4 +1,4 @@
-"""What a refusal looks like, and the command lines of `refused/` with what each is told."""
+"""The form of a refusal, and the command lines of `refused/` with their messages."""
 
 import shlex
 from pathlib import Path
@@ -25,7 +25,7 @@ def assert_refused(result: Result, message: str) -> None:
 def refused(name: str) -> list[Any]:
     """Returns the words and the message of each case in a file of `refused/`.
 
-    A case is a command line, and below it what it is told; `a|b` stands for either command.
+    A case is a command line with its message below it; `a|b` means either command.
     """
     text = (Path(__file__).with_name("refused") / f"{name}.txt").read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines() if line and not line.startswith("#")]

@@ -29,7 +29,7 @@ MEASURE = (
     "measure", "--target", "target", "--draft", "draft", "--prompts", "prompts.txt",
     "--num-prompts", "4", "--max-new-tokens", "12", "--max-gamma", "2", "--repeats", "1",
 )  # fmt: skip
-# What texts and settings decide; all else in a profile is times, or made of them.
+# Fields that texts and settings decide; all other fields of a profile depend on times.
 DECIDED = ("alpha", "draftings", "alpha_by_position_in_text", "iid_check", "c_hat", "setup")
 
 

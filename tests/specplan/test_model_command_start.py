@@ -1,4 +1,4 @@
-"""What the model commands import, and what they show while they run on a terminal."""
+"""The imports of the model commands, and their output on a terminal."""
 
 import json
 import os

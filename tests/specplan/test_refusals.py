@@ -20,14 +20,14 @@ from specplan.main import main
 
 TRACE = "time,prompt_tokens,output_tokens\n"
 FILES = {
-    # What benches save, with and without drafts, times and counts.
+    # Results of benches, with and without drafts, times and counts.
     "vllm.json": BENCH,
     "off.json": BENCH.replace("spec_decode", "decode"),
     "sglang.json": SGLANG_BENCH,
     "llama.json": ANSWER,
     "untimed.json": BENCH.replace("_tpot_", "_ttft_"),
     "silent.json": BENCH.replace("200", "0").replace("600", "0").replace("0.6, 0.3, 0.1", "0, 0"),
-    # What servers count.
+    # Counts of servers.
     "page": vllm_page(9, (4,)),
     "log": LOG,
     "other": sglang_page(calls=9, generated=20, requests=1),

@@ -37,7 +37,7 @@ def random_pairs(seed: int) -> Pairs:
 
 
 def by_place(pairs: Pairs, drafts: Callable[[list[int]], list[int]]) -> list[tuple[int, int]]:
-    """Returns how many tokens are drafted before each of the outputs', and how many stand."""
+    """Returns how many tokens are drafted before each output token, and how many are accepted."""
     found = []
     for prompt, output in pairs:
         whole = [*prompt, *output]

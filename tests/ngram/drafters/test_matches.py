@@ -29,7 +29,7 @@ def test_growing_and_shrinking_texts_are_searched_right(longest: int) -> None:
         text: list[int] = []
         for _ in range(60):
             if text and source.random() < 0.3:
-                # What was drafted is rejected, and its first word replaced.
+                # All drafted tokens are rejected, and the first word is replaced.
                 text = [*text[: int(source.integers(0, len(text)))], int(source.integers(0, 4))]
             else:
                 text = [*text, *source.integers(0, 4, int(source.integers(1, 4))).tolist()]

@@ -45,7 +45,7 @@ SETTINGS = {
 }
 
 
-# What each drafter's laws are enumerated under; plain and greedy for those not named.
+# Sampling settings for each drafter's enumeration; plain and greedy for drafters not named.
 TRIED = {
     "trigram": ("plain", "greedy", "repetition penalty"),
     "both": ("plain", "greedy", "top-p"),

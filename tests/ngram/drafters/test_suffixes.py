@@ -30,7 +30,7 @@ def speculated(text: str, depth: int = 24, earlier: str = "") -> tuple[str, floa
         ("abcdea", "b", 1),
         ("abcdeab", "cd", 2),
         ("abcdeabc", "dea", 3),
-        # What was written ends the copy.
+        # The end of the text ends the copy.
         ("aaa", "a", 1),
         # One of two followers; ties go to the one that was so frequent first.
         ("abaca", "b", 0.5),
@@ -49,7 +49,7 @@ def test_the_likeliest_continuation_is_drafted(text: str, draft: str, expected: 
 @pytest.mark.parametrize(
     ("text", "earlier", "draft", "expected"),
     [
-        # What is new in the text is known from before; what neither has is not.
+        # New tokens of the text are found in earlier outputs; tokens in neither are not found.
         ("ab", "abcd", "cd", 2),
         ("abz", "abcd", "", 0),
         # A suffix reaches into no other output, and a draft beyond none.

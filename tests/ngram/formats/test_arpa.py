@@ -1,4 +1,4 @@
-"""ARPA files: what is written is read, and of a bad file the line and the reason are told."""
+"""ARPA files: written models are read back, and a bad file is refused with line and reason."""
 
 import gzip
 import math

@@ -1,4 +1,4 @@
-"""The arrays kept beside an ARPA file serve it as long as it stays the same."""
+"""The cached arrays of an ARPA file are used until the file changes."""
 
 import dataclasses
 import os

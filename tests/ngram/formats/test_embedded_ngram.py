@@ -1,4 +1,4 @@
-"""The embedded trigram: what it says of itself, whose ids it has, and that its rows are laws."""
+"""The embedded trigram: its description, its tokenizer, and that its rows are distributions."""
 
 import json
 from pathlib import Path

@@ -76,7 +76,7 @@ class BruteForce:
         return self._discounted(context, word) / self._left(context)
 
     def _left(self, context: Words) -> int:
-        """What counts are divided by: their sum, and one more where none of it would be left."""
+        """The divisor of counts: their sum, plus one if no probability would be left."""
         total = self._total(context)
         seen = sum(
             self._discounted(context, other) for other in self.words if self.kept((*context, other))

@@ -82,7 +82,7 @@ def test_ngrams_are_sorted_and_their_suffixes_found(texts: list[list[int]]) -> N
 
 
 def test_the_last_ngram_of_each_lower_order_is_tallied_raw() -> None:
-    # Of all words 9 appears last, twice, and both times after 4 5.
+    # Word 9 appears last of all words, twice, and both times after 4 5.
     counts = count_ngrams(sentences([[4, 5], [4, 5, 9], [4, 5, 9]]), 3)
     changed = [
         words

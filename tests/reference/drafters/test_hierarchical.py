@@ -40,7 +40,7 @@ def table(seed: int, *, zeros: bool = False) -> Table:
 
 
 def near(seed: int) -> Table:
-    """Returns a law halfway between those of seed 1, the target's, and of another seed."""
+    """Returns a law halfway between the target's law (seed 1) and a law of another seed."""
     first, second = table(1), table(seed)
     return lambda text: [(p + q) / 2 for p, q in zip(first(text), second(text), strict=True)]
 

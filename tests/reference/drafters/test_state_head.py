@@ -51,7 +51,7 @@ def test_greedy_ids_are_the_targets_own_and_the_scores_tell_its_calls(
         for gamma in (1, 4):
             found = speculate(target, drafter, prompt, GREEDY, Fixed(gamma), stopping)
             assert found.tokens == own
-            # One-hot laws stand or fall with the text: the scores tell each block's end.
+            # One-hot drafts are accepted while they equal the text: scores show each block's end.
             [scores] = score_text(
                 target, drafter, prompt, own, ScoreOptions([GREEDY], [], gamma), sampling=GREEDY
             )

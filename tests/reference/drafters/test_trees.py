@@ -27,7 +27,7 @@ from reference.score_text import score_text
 from reference.stopping import Stopping
 
 CHOICES: dict[str, Choose] = {"likeliest": likeliest, "drawn": without_replacement}
-# Two and two; a chain beside a leaf; as wide as the vocabulary, and wider than it.
+# Two and two; a chain and a leaf; as wide as the vocabulary, and wider than it.
 SHAPES = {
     "two and two": (-1, -1, 0, 0, 1, 1),
     "chain and leaf": (-1, 0, -1),
@@ -116,7 +116,7 @@ def test_children_are_the_likeliest_after_what_leads_to_them(shape: str) -> None
 
 @pytest.mark.parametrize("seed", range(6))
 def test_children_are_of_the_law_that_settings_make_of_text_and_path(seed: int) -> None:
-    """A penalty of what the text and the path hold, so that either forgotten shows."""
+    """A penalty of the tokens in the text and the path, so that forgetting either is noticed."""
     draft, sampling = random_table(seed, VOCABULARY), Sampling(repetition_penalty=3.0)
     parents = (-1, -1, 0, 0, 1, 2, 2, 2, 4, 4)
     drafter = TreeDrafter(model_drafter(draft, sampling), parents)
@@ -155,7 +155,7 @@ def test_draws_come_of_the_run_s_own_generator_alone(choice: str) -> None:
     assert torch.equal(torch.get_rng_state(), before)
     assert run(1) == first
     assert run(2)[0] != first[0]  # two texts of 60 tokens; equal with odds below 1e-12
-    # What a block drafted is the accepted path, and where its likeliest branch goes on: to depth 2.
+    # A block drafted the accepted path and, to depth 2, the continuation of its likeliest branch.
     assert {len(drafted) for drafted in first[1][:-2]} == {2}
     assert all(token in range(VOCABULARY) for drafted in first[1] for token in drafted)
 

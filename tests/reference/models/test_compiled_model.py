@@ -1,4 +1,4 @@
-"""Compiled passes: the same laws as the model's own, whatever is padded or rolled back.
+"""Compiled passes: distributions equal the model's own, also after padding and roll-backs.
 
 All is tested of programs that are traced and run by PyTorch itself; where there is a C++ compiler,
 of machine code, too, which is what a user decodes with: one program of one layer, since each of its
@@ -68,7 +68,7 @@ def draft() -> CompiledModel:
 
 @pytest.fixture(scope="module", params=[pytest.param(2, id="eager"), MACHINE_CODE])
 def pair(request: pytest.FixtureRequest, draft: CompiledModel) -> tuple[CompiledModel, CausalModel]:
-    """Returns a target that is compiled, and a draft; the number of layers tells how."""
+    """Returns a target that is compiled, and a draft; the number of layers selects how."""
     target, near = plain_pair(request.param)
     if request.param == 2:
         return compiled(target, 1, 5), draft
@@ -107,7 +107,7 @@ def test_decoding_through_it_is_decoding(
 ) -> None:
     """In double precision the same draws give the same ids, block by block.
 
-    Of machine code, whose norms are of single precision, a draw falls between its law and the
+    In machine code, whose norms are in single precision, a draw falls between its law and the
     model's own with odds of 1e-6 a token, 1e-3 over all draws here.
     """
     sampling, stopping = Sampling(temperature=temperature), Stopping(12)

@@ -1,4 +1,4 @@
-"""The embedded pair: small, whole, and what its note says of it."""
+"""The embedded pair: small, complete, and as its note describes it."""
 
 import json
 
@@ -40,7 +40,7 @@ def test_the_end_of_text_is_one_token_and_ends_a_text() -> None:
 
 
 def test_held_out_loss_and_overlap_are_near_what_the_note_says() -> None:
-    """On four held-out files of this Python; the notes' values are over all those of theirs."""
+    """On four held-out files of this Python; the notes' values are over all files of theirs."""
     folder = weights_folder("target")
     target_note, draft_note = (
         json.loads((weights_folder(name) / "training.json").read_text())

@@ -1,4 +1,4 @@
-"""Loading is quiet, and an unreachable hub is told at once."""
+"""Loading is quiet, and an unreachable hub is reported at once."""
 
 import logging
 import socket

@@ -1,4 +1,4 @@
-"""What is no model's folder is said to be none, and what it lacks."""
+"""A folder without a model is refused, with the file that it lacks."""
 
 import re
 from pathlib import Path

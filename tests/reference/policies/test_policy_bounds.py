@@ -1,4 +1,4 @@
-"""The ends of what policies take belong to it, and the policies do as they say there."""
+"""The ends of the policies' ranges are valid, and policies behave as documented there."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Block verification: the law of whole texts is the target's, and never do fewer tokens stand."""
+"""Block verification: texts have the target's law, and never are fewer tokens accepted."""
 
 import itertools
 import math
@@ -62,7 +62,7 @@ def test_law_of_texts_is_the_targets(
             rule=RULE,
         ).tokens
 
-    # The strict rule is that of the hierarchies' second stage.
+    # The hierarchies' second stage has the strict rule.
     walk = walk_choices(monkeypatch, STRICT_ACCEPTANCE, joint={BlockVerification: beginnings})
     tolerance = 1e-6 if drafter == "random" else 1e-12
     require_own_law(
@@ -78,7 +78,7 @@ def drafts(q: Rows) -> list[tuple[tuple[int, ...], float]]:
 
 
 def expected_accepted(p: Rows, q: Rows) -> tuple[float, float]:
-    """Returns how many tokens stand on average: as a whole (by Eq. 4), and token by token."""
+    """Returns the mean number of accepted tokens: as a whole (by Eq. 4), and token by token."""
     whole = single = 0.0
     for text, mass in drafts(q):
         missed, chances = 1.0, beginnings(p, q, text)
@@ -122,7 +122,7 @@ def test_at_least_i_tokens_stand_with_the_share_that_is_left() -> None:
         for text, _mass in drafts(q):
             tokens = torch.tensor(text)
             left = shares(Dense(torch.tensor(p)), Dense(torch.tensor(q)), tokens)
-            # Averaged over what follows them: the chance that a longer beginning stands.
+            # Averaged over their continuations: the chance that a longer beginning is accepted.
             for length in (1, 2, 3):
                 stands = 0.0
                 for tail, mass in drafts(q[length:]) if length < 3 else [((), 1.0)]:

@@ -110,7 +110,7 @@ def test_logits_are_those_of_the_published_formula(
         row = torch.full((VOCABULARY,), -torch.inf)
         row[2 * torch.arange(DRAFTED)] = w["lm_head.weight"] @ outward
         torch.testing.assert_close(head.logits(made)[0, 0], row, rtol=1e-4, atol=1e-4)
-        # The next step reads the head's own state beside the embedding of what was drafted.
+        # The next step reads the head's own state and the embedding of the drafted token.
         states = torch.cat([states, expected[None]])
         place = torch.tensor([[position]])
         made = head(head.embed(ids[None, position : position + 1]), made, place, None, cache)

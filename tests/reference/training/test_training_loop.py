@@ -71,7 +71,7 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path, killed_at:
     first = Task(tmp_path / "killed")
     with pytest.raises(KilledError):
         first.run(12, killed_at=killed_at)
-    resumed = Task(tmp_path / "killed")  # a new process knows the checkpoint alone
+    resumed = Task(tmp_path / "killed")  # a new process knows only the checkpoint
     trained = resumed.run(12)
 
     assert trained.resumed == killed_at // 4 * 4

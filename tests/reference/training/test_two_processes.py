@@ -76,7 +76,7 @@ def test_two_processes_train_as_one_does_though_they_were_killed(tmp_path: Path)
 
 
 def main(folder: Path) -> None:
-    """What each of the launched processes does: it is killed, begins anew, and goes on."""
+    """Each launched process is killed, starts again, and continues."""
     process = this_process()
     assert process.num_processes == 2
     try:

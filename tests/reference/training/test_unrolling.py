@@ -1,4 +1,4 @@
-"""Training a head as it drafts: its losses are those of its drafts, and they fall."""
+"""Training a head as it drafts: losses are computed on its own drafts, and they fall."""
 
 from pathlib import Path
 

@@ -50,7 +50,7 @@ def test_laws_of_every_acceptance_under_every_cost(acceptance: Acceptance, cost:
     assert calls[0] == 1
     assert speed_up(acceptance, cost, 0) == 1
     assert acceptance.tokens_per_call(gammas) == pytest.approx(1 / calls)
-    # Every call adds one token of its own, and no more can stand than were drafted.
+    # Every call adds one token of its own, and no more can be accepted than were drafted.
     assert (1 - calls <= acceptance.drafted_per_token(gammas) + 1e-12).all()
     checking = acceptance.per_token(cost.checking_seconds, gammas)
     drafting = acceptance.per_token(cost.drafting_seconds, gammas)
@@ -99,7 +99,7 @@ def test_rates_by_position_longhand() -> None:
 
 
 def test_alpha_of_rates_by_position_is_the_likeliest_of_their_counts() -> None:
-    """Of 1000 drafts 705, 494 and 293 reached each position; 707 ended in a rejection.
+    """In 1000 drafts 705, 494 and 293 reached each position; 707 ended in a rejection.
 
     A geometric law cut off at γ: drafts that were accepted whole are no failures.
     """

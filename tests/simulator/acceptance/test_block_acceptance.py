@@ -37,7 +37,7 @@ def test_ratios_by_block_give_what_ratios_by_position_do() -> None:
 
 
 def test_a_certain_draft_gains_nothing() -> None:
-    """Ratios of one-hot drafts are 0, or at least 1: cut to 1 or not, the same tokens stand."""
+    """Ratios of one-hot drafts are 0, or at least 1: cut to 1 or not, equal tokens are accepted."""
     ratio = np.where(SOURCE.random(20) < 0.7, 1 / SOURCE.uniform(0.1, 1, 20), 0.0)
     uncut, cut = block_acceptance(ratio, 5), block_acceptance(np.minimum(ratio, 1), 5)
     np.testing.assert_allclose(uncut[:16].cumprod(axis=1), cut[:16].cumprod(axis=1))

@@ -1,4 +1,4 @@
-"""What servers print, turned into α and back."""
+"""Conversions of servers' numbers into α and back."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Plans whose cost is in doubt: from runs alone, and from a roofline that runs correct."""
+"""Plans whose cost is in doubt: from runs only, and from a roofline that runs correct."""
 
 from dataclasses import replace
 

@@ -95,7 +95,7 @@ def test_break_even_is_nan_where_nothing_helps() -> None:
 @pytest.mark.parametrize(
     ("cost", "at_zero", "above"),
     [
-        # Blocks spare the overhead of the target alone: even a useless draft gains.
+        # Blocks avoid the baseline's overhead: even a useless draft gains.
         (CostModel({1: 1.0}, 0.1, baseline_overhead_seconds=0.5), 1, 1),
         # A free draft that alpha 0 leaves even.
         (CostModel({1: 0.02}, 0.0), 0, 4),

@@ -1,4 +1,4 @@
-"""The measured cost model and the ratio: what blocks and the target alone take."""
+"""The measured cost model and the ratio: times of blocks and of the baseline."""
 
 import json
 from dataclasses import asdict

@@ -21,31 +21,31 @@ LOAD = LoadPoint(1000, 4)
 class Invented(KernelTables):
     """Kernels whose times are simple to add up by hand.
 
-    asked: how often each was looked up.
+    lookups: number of look-ups of each kernel.
     """
 
-    asked: Counter[tuple[object, ...]] = field(default_factory=Counter)
+    lookups: Counter[tuple[object, ...]] = field(default_factory=Counter)
     name: str = "invented"  # type: ignore[misc]
 
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
-        self.asked["product", rows, outputs, inputs, round(stored, 2)] += 1
+        self.lookups["product", rows, outputs, inputs, round(stored, 2)] += 1
         return 1e-12 * outputs * inputs + 1e-6 * rows
 
     def experts(
         self, *, rows: int, hidden: int, inner: int, count: int, active: int, gpus: int,
         stored: float,
     ) -> float:  # fmt: skip
-        self.asked["experts", hidden, inner, count, active, gpus] += 1
+        self.lookups["experts", hidden, inner, count, active, gpus] += 1
         return 1e-5 * rows
 
     def attention(
         self, *, batch: int, context: int, heads: int, key_heads: int, head_size: int
     ) -> float:
-        self.asked["attention", batch, context, heads, key_heads, head_size] += 1
+        self.lookups["attention", batch, context, heads, key_heads, head_size] += 1
         return 1e-9 * batch * context
 
     def all_reduce(self, *, rows: int, hidden: int, gpus: int) -> float:
-        self.asked["all-reduce", rows, hidden, gpus] += 1
+        self.lookups["all-reduce", rows, hidden, gpus] += 1
         return 1e-6 * rows
 
 
@@ -58,16 +58,16 @@ def amount(work: Work, parameter: str) -> float:
     return float(work.amounts[PARAMETERS.index(parameter)])
 
 
-def asked(of: KernelMachine) -> Counter[tuple[object, ...]]:
+def lookups(of: KernelMachine) -> Counter[tuple[object, ...]]:
     assert isinstance(of.tables, Invented)
-    return of.tables.asked
+    return of.tables.lookups
 
 
 def test_a_step_of_a_dense_model_is_its_five_products_attention_and_no_all_reduce() -> None:
     of = machine()
     work = of.plain_work(LOAD)
     sides = [(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336)]
-    assert set(asked(of)) == {
+    assert set(lookups(of)) == {
         *(("product", 4, *side, 2.0) for side in (*sides, (128256, 4096))),
         ("attention", 4, 1000, 32, 8, 128),
     }
@@ -80,7 +80,7 @@ def test_a_step_of_a_dense_model_is_its_five_products_attention_and_no_all_reduc
 def test_verification_takes_more_rows_and_reads_caches_between_once_and_each_query() -> None:
     of = machine()
     block, plain = of.checking_work(LOAD, Drafting(3)), of.plain_work(LOAD)
-    assert ("product", 16, 6144, 4096, 2.0) in asked(of)
+    assert ("product", 16, 6144, 4096, 2.0) in lookups(of)
     assert amount(block, "cache") == amount(plain, "cache")
     assert amount(block, "recache") == pytest.approx(3 * amount(plain, "cache"))
     assert amount(block, "sequence") == 16
@@ -90,9 +90,9 @@ def test_verification_takes_more_rows_and_reads_caches_between_once_and_each_que
 def test_several_gpus_divide_products_and_heads_and_agree_twice_a_layer() -> None:
     of = machine(tp=4)
     work = of.plain_work(LOAD)
-    assert ("product", 4, 1536, 4096, 2.0) in asked(of)
-    assert ("product", 4, 4096, 1024, 2.0) in asked(of)
-    assert ("attention", 4, 1000, 8, 2, 128) in asked(of)
+    assert ("product", 4, 1536, 4096, 2.0) in lookups(of)
+    assert ("product", 4, 4096, 1024, 2.0) in lookups(of)
+    assert ("attention", 4, 1000, 8, 2, 128) in lookups(of)
     assert work.fixed == pytest.approx(2 * 32 * 4e-6)
 
 
@@ -103,7 +103,7 @@ def test_further_tokens_experts_are_apart_from_those_of_a_step() -> None:
     plain, block = of.plain_work(LOAD), of.checking_work(LOAD, Drafting(1))
     # The most of the 32 layers whose inner size is then a multiple of 32.
     ((inner, layers),) = {
-        (each[2], 6 * 512 // each[2]) for each in asked(of) if each[0] == "experts"
+        (each[2], 6 * 512 // each[2]) for each in lookups(of) if each[0] == "experts"
     }
     assert inner % 32 == 0
     assert inner * layers == 6 * 512
@@ -117,7 +117,7 @@ def test_caches_without_tables_are_priced_by_the_roofline() -> None:
     shape = replace(LLAMA_8B, caches=(latent,))
     of = machine(shape)
     work = of.plain_work(LOAD)
-    assert not [each for each in asked(of) if each[0] == "attention"]
+    assert not [each for each in lookups(of) if each[0] == "attention"]
     bare, hardware = replace(shape, weights=()), SERVED.deployment.hardware
     assert amount(work, "cache") == roof_seconds(bare, hardware, LOAD, new_tokens=1, tp=1)
 
@@ -126,15 +126,15 @@ def test_a_window_bounds_what_attention_reads() -> None:
     windows = tuple(replace(each, kind="sliding", window=128) for each in LLAMA_8B.caches)
     of = machine(replace(LLAMA_8B, caches=windows))
     of.plain_work(LOAD)
-    assert ("attention", 4, 128, 32, 8, 128) in asked(of)
+    assert ("attention", 4, 128, 32, 8, 128) in lookups(of)
 
 
 def test_prompts_are_priced_from_a_chunk_and_only_where_there_are_any() -> None:
     of = machine()
     assert amount(of.prompt_work(LOAD), "prompt") == 0
-    assert not asked(of)
+    assert not lookups(of)
     work = of.prompt_work(replace(LOAD, prompt_ratio=2.0))
-    assert ("product", CHUNK, 6144, 4096, 2.0) in asked(of)
+    assert ("product", CHUNK, 6144, 4096, 2.0) in lookups(of)
     assert amount(work, "prompt") > 0
 
 
@@ -151,7 +151,7 @@ def test_a_mixture_s_router_is_one_product_that_every_gpu_has_whole() -> None:
     attention = tuple(each for each in LLAMA_8B.weights if each.kind == "attention")
     of = machine(replace(LLAMA_8B, weights=(*attention, router, routed)), tp=4)
     of.plain_work(LOAD)
-    products = {each[1:4] for each in asked(of) if each[0] == "product"}
+    products = {each[1:4] for each in lookups(of) if each[0] == "product"}
     assert products == {(4, 1536, 4096), (4, 4096, 1024), (4, 128, 4096)}
 
 

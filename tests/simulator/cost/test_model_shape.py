@@ -1,4 +1,4 @@
-"""What follows from the counts of a model: totals, what is multiplied, what one token takes."""
+"""Results of a model's counts: totals, multiplied weights, weights per token."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What runs say beside a prior: recovery, intervals that hold, and runs that cannot be."""
+"""Runs combined with a prior: recovery, coverage of intervals, and impossible runs."""
 
 from dataclasses import replace
 
@@ -228,7 +228,7 @@ def test_two_runs_and_a_baseline_give_the_line_between_them() -> None:
     law = posterior.speed_ups(LOAD, [Drafting(3)], [3.13])
     assert np.exp(law.mean[0]) == pytest.approx(5.82 / 2.16, rel=0.03)
     assert law.quantile(0.05)[0] < 5.82 / 2.16 < law.quantile(0.95)[0]
-    # (8 - 6.25) / 6 ms for each drafted token, and 6.25 - 0.29 less the step beside them.
+    # (8 - 6.25) / 6 ms for each drafted token, and 6.25 - 0.29 less the step.
     values = dict(zip(PARAMETERS, np.exp(posterior.logs), strict=True))
     assert 1e3 * values["draft"] == pytest.approx(0.29, abs=0.06)
 
@@ -273,6 +273,6 @@ def test_runs_that_contradict_each_other_are_refused() -> None:
         infer(MACHINE, PRIOR, [run(1, 4.0, 2.0), run(3, 2.5, 2.0)])
     with pytest.raises(ValueError, match="of gamma 1 must be at least about the time of gamma 0"):
         require_consistent([run(0, 10.0), run(1, 3.0, 2.0)])
-    # Of another load nothing follows, nor of a difference that kernels make.
+    # Nothing follows for another load, nor for a difference between kernels.
     require_consistent([run(1, 4.0, 2.0), run(3, 2.5, 2.0, load=LoadPoint(1000, batch=2))])
     require_consistent([run(7, 10.0, 4.0), run(8, 8.0, 4.0)])

@@ -1,4 +1,4 @@
-"""The prior of public measurements: what is in the package, and whom it is for."""
+"""The prior of public measurements: its contents, and the deployments it covers."""
 
 from dataclasses import replace
 

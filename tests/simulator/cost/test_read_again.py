@@ -1,4 +1,4 @@
-"""Reading what stands again after a rejection: priced as drawing every block says."""
+"""Reading accepted tokens again after a rejection: prices equal simulated blocks."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A target and a draft deployed: what blocks cost by the roofline, and the memory they take."""
+"""A target and a draft deployed: costs of blocks by the roofline, and memory."""
 
 from dataclasses import replace
 
@@ -100,7 +100,7 @@ def test_gpus_must_divide_the_drafts_heads_too() -> None:
 
 
 def test_what_layers_take_besides_is_a_share_of_a_draft_step() -> None:
-    # Llama 3.2 1B on an H100: 2.47 GB at 3.35 TB/s, 0.74 ms, beside 16 layers of 100 us.
+    # Llama 3.2 1B on an H100: 2.47 GB at 3.35 TB/s, 0.74 ms, plus 16 layers of 100 us.
     slow = replace(PAIR, conditions=Conditions(layer_overhead_seconds=1e-4))
     share = draft_overhead_share(slow, context=0, batch=1)
     assert share == pytest.approx(1.6 / (1.6 + 0.738), rel=0.01)

@@ -1,4 +1,4 @@
-"""What several GPUs divide, and what their agreement costs."""
+"""Several GPUs: how they divide a model, and the cost of their all-reduces."""
 
 from dataclasses import replace
 

@@ -59,7 +59,7 @@ def test_a_trace_without_its_columns_or_of_one_moment_is_refused() -> None:
 
 
 def test_arrivals_come_at_their_rate() -> None:
-    """Of 40,000 the mean gap is off by 2.5 % once in a million times."""
+    """The mean gap of 40,000 is off by 2.5 % once in a million times."""
     found = Demand(10, 20).arrivals(4.0, 40_000, seed=0)
     assert found.rate == pytest.approx(4.0, rel=0.025)
     assert np.array_equal(found.seconds, Demand(10, 20).arrivals(4.0, 40_000, seed=0).seconds)

@@ -28,7 +28,7 @@ def test_two_requests_by_hand_where_prompts_are_read_apart() -> None:
     arrived = requests((0.0, 5, 11), (0.115, 5, 3))
     served = serve(kept, arrived, GammaTable.fixed(kept, 0), seed=0)
     # Two steps of 11 ms from 100 ms on; the second prompt until 222 ms; two steps of 12 ms
-    # together; six of 11 ms alone.
+    # together; six of 11 ms by itself.
     assert served.first == pytest.approx([0.1, 0.222])
     assert served.last == pytest.approx([0.246 + 6 * 0.011, 0.246])
 

@@ -83,7 +83,7 @@ def test_validations_are_paired_by_setting(tmp_path: Path) -> None:
 def test_what_was_measured_is_paired(
     run_json: RunJson, run: Run, small: list[str], tmp_path: Path
 ) -> None:
-    """Two drafts on the same texts; a draft beside itself is not told apart from itself."""
+    """Two drafts on equal texts; a draft is not distinguishable from itself."""
     a, b = str(tmp_path / "a"), str(tmp_path / "b")
     for output, draft in ((a, "draft"), (b, "random")):
         options = [draft if word == "draft" else word for word in small]

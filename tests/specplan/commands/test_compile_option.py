@@ -1,6 +1,6 @@
 """`--compile` of measure, validate and generate; no program is made machine code.
 
-Those of generate are traced; elsewhere the steps that would be stand in.
+Steps of generate are traced; elsewhere substitutes replace them.
 """
 
 from typing import Any

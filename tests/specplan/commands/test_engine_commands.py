@@ -73,7 +73,7 @@ def test_a_request_needs_no_command_line() -> None:
     wide, narrow = (validation_text(found, wide=each) for each in (True, False))
     assert "expected [90 %]" in wide
     assert "expected [90 %]" not in narrow
-    # The error of a row is of the two numbers in it; that of the token's time has its own column.
+    # A row's error compares the two numbers in it; the error of the time has its own column.
     assert f"{row.error_percent:+.1f} %" in narrow
     assert f"{row.time_error_percent:+.1f} %" in wide
     assert "ms error" not in narrow

@@ -98,7 +98,7 @@ def test_the_first_prompt_of_a_file_is_continued(run: Run, run_json: RunJson) ->
 
 def test_a_stop_string_ends_the_text(run_json: RunJson, generate: list[str]) -> None:
     whole = run_json(*generate)
-    # The text's third character ends it, with the whole of the token that it stands in.
+    # The text's third character ends it, with the whole token that contains it.
     stop = whole["text"][2]
     cut = run_json(*generate, "--stop", "no such text", "--stop", stop)
     assert cut["ending"] == "stop string"
@@ -113,7 +113,7 @@ def test_each_block_is_printed_before_the_next_is_made(
     own = speculative_blocks
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
-        # One alone may end within a character, which is held back.
+        # A single token may end within a character, which is held back.
         yield from islice(own(*arguments, **settings), 3)
         raise KeyboardInterrupt
 

@@ -271,7 +271,7 @@ def test_one_prompt_gives_no_interval(run: Run, run_json: RunJson, measure: list
 
 
 def test_one_new_token_is_enough(run_json: RunJson, measure: list[str]) -> None:
-    """Nothing can be drafted beside the target's own token: no speed-up, and no failure."""
+    """Only the target's own token fits: nothing is drafted, no speed-up, and no failure."""
     profile = run_json(*measure, "--max-new-tokens", "1")
     assert profile["alpha"]["tokens"] == 2
     assert set(profile["target_ms"]) == {"1"}

@@ -46,7 +46,7 @@ def test_transformers_gives_a_profile_that_plans_read(on_transformers: Path) -> 
     profile = json.loads(path.read_text())
     assert profile["setup"]["engine"] == "transformers"
     assert "assistant_confidence_threshold=0" in profile["setup"]["flags"]
-    # Of the target alone, and of blocks of 1 and 4, or 2 besides where a line does not fit.
+    # Runs of the baseline and of blocks of 1 and 4, and of 2 if a line does not fit.
     assert {"1", "2", "5"} <= set(profile["target_ms"]) <= {"1", "2", "3", "5"}
     _, traces = read_traces(traces_path(path))
     sampled = np.concatenate([pair.sampled.acceptance for pair in traces.values()])

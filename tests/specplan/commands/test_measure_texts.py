@@ -10,7 +10,7 @@ from refusals import assert_refused
 
 from specplan.main import main
 
-# Of four tokens of each output one is new; "lookup" has the others.
+# One of four tokens of each output is new; "lookup" has the others.
 LINES = [{"prompt": [1, 2, 3, number], "output": [1, 2, 3, number] * 5} for number in range(10, 20)]
 
 

@@ -192,7 +192,7 @@ def test_a_profile_of_blocks_that_were_cut_short_says_so(tmp_path: Path) -> None
 
 
 RESTARTED = [vllm_page(1000, (700, 500)), vllm_page(900, (650, 450))]
-# One of two servers begins anew, while their sum rises.
+# One of two servers restarts, while their sum rises.
 ONE_RESTARTED = [vllm_page(1000, (900,), began=1.0), vllm_page(10, (9,), began=2.0)]
 RISING = [vllm_page(1000, (100,)), vllm_page(3000, (1000,))]
 

@@ -1,4 +1,4 @@
-"""`observe` without a cost: from the time of a token that a source tells to a plan."""
+"""`observe` without a cost: plans from the time of a token in a source."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_a_bench_is_planned_from_as_a_run_of_plan_is(tmp_path: Path) -> None:
     plan = json.loads(planned.stdout)
     assert len(seen["curve"]) == 6
     assert seen["baseline_ms_per_token"] == pytest.approx(plan["baseline_ms_per_token"])
-    # Positions are told beside the length, and agree with it.
+    # Positions are printed with the length, and agree with it.
     assert seen["next_run"].keys() == plan["next_run"].keys()
     assert seen["curve"][2]["improvement_factor"] == pytest.approx(
         plan["curve"][2]["improvement_factor"], rel=0.02

@@ -200,7 +200,7 @@ def test_an_engine_gives_every_gamma_its_interval(gpu: str, sheet: str) -> None:
     for point, passes in zip(plan["curve"][:8], alone["curve"][:8], strict=True):
         low, high = point["improvement_factor_low"], point["improvement_factor_high"]
         assert low < point["improvement_factor"] < high
-        # What is spent beside the passes costs gain.
+        # Time outside the passes lowers the gain.
         assert point["improvement_factor"] < passes["improvement_factor"]
     assert plan["tokens_per_second_low"] is None
     assert "90 %" in words(f"{gpu} --engine vllm")

@@ -89,7 +89,7 @@ def test_text_fits_a_terminal(stated: str) -> None:
 
 
 def test_text_where_even_a_draft_that_is_never_accepted_pays(tmp_path: Path) -> None:
-    """The target alone spends more beside its pass on each token than a block does."""
+    """The baseline spends more outside its pass on each token than a block does."""
     never = {"sampled": DraftAcceptance(Alpha(0.0), {1: (0.1, 0.9)})}
     asked = written(tmp_path, alpha=Alpha(0.0), draftings=never, baseline_overhead_ms=5.0)
     result = run(asked)
@@ -219,7 +219,7 @@ def test_prompts_that_differ_widen_the_interval_of_a_profile(tmp_path: Path) -> 
         write_profile(replace(made, left_out=left_out), path)
         chances.append(run_json(f"--profile {path}")["gain_probability"])
     assert chances[0] > chances[1] > 0.5
-    # Of a single prompt nothing is known of other prompts.
+    # A single prompt shows nothing about other prompts.
     assert chances[2] is None
     # At other costs nothing was measured.
     assert run_json(f"--profile {path} --c 0.01")["gain_probability"] is None

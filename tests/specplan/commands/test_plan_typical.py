@@ -1,4 +1,4 @@
-"""`specplan plan --typical`: published acceptance, used only when asked for and named."""
+"""`specplan plan --typical`: published acceptance, used only if requested, and named."""
 
 import csv
 from pathlib import Path

@@ -156,7 +156,7 @@ def test_a_load_has_a_row_for_each_batch_size(tmp_path: Path) -> None:
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[-1]
     for row in rows:
-        # Of several sequences hardly any speed is published.
+        # Hardly any speed of several sequences is published.
         speed = row["tokens_per_second"]
         assert (row["tokens_per_second_low"], row["tokens_per_second_high"]) == (
             pytest.approx((0.7 * speed, 1.3 * speed)) if row["batch"] == 1 else (None, None)

@@ -63,7 +63,7 @@ def test_rows_have_every_key_in_the_order_of_draft_temperature_and_gamma(
 def test_a_draft_by_argmax_is_predicted_and_measured_as_such(
     run_json: RunJson, validate: list[str]
 ) -> None:
-    """Given the text, an argmax draft stands or falls surely, so its calls are foretold exactly."""
+    """Given the text, an argmax draft's acceptance is certain, so calls are predicted exactly."""
     asked = [*validate, "--draft", "lookup", "--gamma", "3", "--temperature", "0,1"]
     rows = run_json(*asked, "--draft-temperature", "0")["rows"]
     assert [row["draft_temperature"] for row in rows] == [0.0, 0.0, None, None]
@@ -264,7 +264,7 @@ def test_one_prompt_gives_no_interval(run: Run, run_json: RunJson, validate: lis
 def test_rows_appear_as_they_are_measured(
     run: Run, validate: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of the first temperature stand before the second is begun."""
+    """Rows of the first temperature are printed before the second begins."""
     begin = estimator.timing.arms.plain_session
     temperatures = []
 
@@ -297,7 +297,7 @@ def test_runs_are_timed_no_more_often_than_precision_needs(
 def test_of_prompts_that_there_is_no_time_for_no_row_tells(
     run_json: RunJson, validate: list[str]
 ) -> None:
-    """Two of three begin whatever the limit; their texts are those that they are without it."""
+    """Two of three start under any limit; their texts equal the texts without a limit."""
     asked = [*validate, "--num-prompts", "3", "--gamma", "2", "--temperature", "0,1"]
     hurried, patient = (run_json(*asked, *more)["rows"] for more in (("--time-limit", "0"), ()))
     for row, whole in zip(hurried, patient, strict=True):

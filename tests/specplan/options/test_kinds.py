@@ -103,7 +103,7 @@ def _stated(name: str) -> list[str]:
 def test_no_two_options_of_different_ways_are_taken_together(
     kinds: tuple[Any, ...], beside: str
 ) -> None:
-    # A profile beside costs, and runs beside an acceptance, say more of the same.
+    # A profile with costs, and runs with an acceptance, state an input twice.
     beside_others = {"profile_path", "runs" if beside.startswith("--c") else ""}
     names = sorted({name for kind in kinds for name in kind.reads()} - beside_others)
     pairs = [

@@ -1,4 +1,4 @@
-"""What a user who interrupts a measurement is told."""
+"""The message for a user who interrupts a measurement."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the report's page says, without a browser: its answer, its order, what it refuses."""
+"""The report's page, without a browser: its answer, its order, its refusals."""
 
 import json
 import re

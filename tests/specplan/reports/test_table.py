@@ -1,4 +1,4 @@
-"""Tables: aligned columns, what stands after a row, numbers that are not there."""
+"""Tables: aligned columns, notes after a row, missing numbers."""
 
 from __future__ import annotations
 
