@@ -109,6 +109,7 @@ FIGURES: Mapping[str, Entry] = MappingProxyType(
             Entry("tree-size", _OURS, "expected tokens by tree size, best tree and others"),
             Entry("draft-hierarchy", _OURS, "what a drafter for the draft model gains, by c"),
             Entry("confidence-map", _OURS, "speed-up by γ and by the confidence that ends a draft"),
+            Entry("adaptive-verification", _OURS, "gain of verification by rank, by batch size"),
             Entry("public-measurements", _OURS, "others' speed-ups, predicted and measured"),
             Entry("predicted-measured", _OURS, "predicted, measured speed-ups", takes_results=True),
         )

@@ -55,9 +55,8 @@ def draw(data: Curves) -> style.Figure:
         f"Ending unsure drafts gains at most {gains} over the best fixed γ; a threshold of "
         f"{FORMER_DEFAULT:g} loses {losses}",
         source="Ours: replay of recorded texts by llama.cpp's rule, temperature 0, costs measured "
-        "on two cores of an AMD EPYC virtual machine, 2026-11-23; the gains were chosen on these "
-        "texts, and their intervals include 0 (specplan plan --p-min auto); columns differ by the "
-        "measured time of passes, too",
+        "on one core of an AMD EPYC virtual machine, 2026-11-23; the gains were chosen on these "
+        "texts, and their intervals include 0 (specplan plan --p-min auto)",
         columns=2,
         width=11.0,
         height=5.0,

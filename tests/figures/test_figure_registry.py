@@ -25,6 +25,7 @@ NAMES = {
     "public": ["measurements"],
     "draft": ["hierarchy"],
     "confidence": ["map"],
+    "adaptive": ["verification"],
 }
 
 

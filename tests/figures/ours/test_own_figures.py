@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from figures.ours import (
+    adaptive_verification,
     batch_size,
     block_verification,
     confidence_map,
@@ -204,6 +205,17 @@ def test_a_deployment_that_cannot_be_drawn_is_refused(
     draft = replace(given.draft, longest=longest)
     with pytest.raises(ValueError, match=message):
         batch_size.compute(load_of(replace(given, hardware=hardware, draft=draft)))
+
+
+def test_the_gains_of_verification_by_rank_have_the_means_of_their_files() -> None:
+    data = adaptive_verification.compute()
+    assert data.x == (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    for draft in confidence_map.DRAFTS:
+        results = Path(adaptive_verification.__file__).parents[1] / "results" / "adaptive"
+        file = json.loads((results / f"{draft}.json").read_text(encoding="utf-8"))
+        for name, (way, other) in adaptive_verification.GAINS.items():
+            logs = np.log1p(adaptive_verification.gain(data, draft, name) / 100)
+            assert np.exp(logs.mean()) == pytest.approx(file[f"{way}_over_{other}"])
 
 
 def test_the_map_of_thresholds_says_what_the_plan_of_its_files_says() -> None:
