@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +34,14 @@ def compute() -> Curves:
         file = files("figures") / "results" / "adaptive" / f"{draft}.json"
         rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
         for name, (way, other) in GAINS.items():
-            ways = BUDGETS if way == "rank" else (way,)
-            fast = np.array([max(row[each]["speed_up"] for each in ways) for row in rows])
-            lines[f"{draft} {name}"] = 100 * (fast / [row[other]["speed_up"] for row in rows] - 1)
-    return curves("batch", np.array([row["batch"] for row in rows]), lines)
+            fast = speeds(rows, BUDGETS if way == "rank" else (way,))
+            lines[f"{draft} {name}"] = 100 * (fast / speeds(rows, (other,)) - 1)
+    return curves("batch", np.array([each["batch"] for each in rows]), lines)
+
+
+def speeds(rows: Sequence[Mapping[str, Any]], ways: Sequence[str]) -> NDArray[np.float64]:
+    """Returns the speed-up of the fastest of some ways, by batch size."""
+    return np.array([max(batch[way]["speed_up"] for way in ways) for batch in rows])
 
 
 def gain(data: Curves, draft: str, name: str) -> NDArray[np.float64]:
