@@ -1,4 +1,4 @@
-"""Ours: what verification by rank gains at each batch size, and what an oracle would gain."""
+"""Ours: the gain of verification by rank at each batch size, and the gain of an oracle."""
 
 from __future__ import annotations
 
