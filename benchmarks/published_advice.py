@@ -19,6 +19,7 @@ from published_fit import KERNELS, ROOFLINE, First
 from published_knowledge import WAYS, Load, given
 from published_rows import Row, over_kernels, read_rows
 from published_scores import without_source
+from published_speculation import table_head, table_row
 
 from simulator.choice.advice import NEAR, Advice, advise
 from simulator.cost.published_prior import NOT_CALIBRATED, V0, published_prior
@@ -82,7 +83,7 @@ RULES: dict[str, Callable[[Load], int]] = {
 }
 
 
-HEAD = "| rule | loads | by load | by source | made slower | largest |\n" + "|---" * 6 + "|"
+HEAD = table_head(("rule", "loads", "by load", "by source", "made slower", "largest"))
 
 
 def losses(loads: Sequence[Load]) -> list[str]:
@@ -122,15 +123,14 @@ def lost(name: str, chosen: Sequence[tuple[Load, int]]) -> str:
     every = [loss for each in by_source.values() for loss in each]
     of_source = np.mean([np.mean(each) for each in by_source.values()])
     slower = np.mean([load.speeds[gamma] < 1 for load, gamma in chosen])
-    return (
-        f"| {name} | {len(chosen)} | {np.mean(every):.1%} | {of_source:.1%} | {slower:.1%} "
-        f"| {max(every):.0%} |"
-    )
+    cells = (name, str(len(chosen)), f"{np.mean(every):.1%}", f"{of_source:.1%}", f"{slower:.1%}",
+             f"{max(every):.0%}")  # fmt: skip
+    return table_row(cells)
 
 
 def came_true(loads: Sequence[Load]) -> list[str]:
     """Returns a table of stated probabilities and the share of loads that gained, by kind."""
-    lines = ["| draft | stated | loads | mean stated | gained |", "|---" * 5 + "|"]
+    lines = [table_head(("draft", "stated", "loads", "mean stated", "gained"))]
     kinds = sorted({load.row.traits.draft for load in loads})
     for kind in kinds:
         found = [load for load in loads if load.row.traits.draft == kind]
@@ -139,10 +139,9 @@ def came_true(loads: Sequence[Load]) -> list[str]:
         for low, high in pairwise(BOUNDS):
             within = (stated >= low) & ((stated < high) | (high == 1.0))
             if within.any():
-                lines.append(
-                    f"| {kind} | {low:.2f} to {high:.2f} | {within.sum()} "
-                    f"| {stated[within].mean():.2f} | {gained[within].mean():.0%} |"
-                )
+                means = (f"{stated[within].mean():.2f}", f"{gained[within].mean():.0%}")
+                cells = (kind, f"{low:.2f} to {high:.2f}", str(within.sum()), *means)
+                lines.append(table_row(cells))
     return lines
 
 

@@ -34,6 +34,14 @@ WORST = 8
 FIRST_GAMMA = 3
 
 
+def stated(row: Row) -> str:
+    """Returns which of GPUs, server version and tokens in the cache a row's page states."""
+    facts = row.facts
+    if not (facts["tp"] and facts["version"]):
+        return "GPUs or version not stated"
+    return "all stated" if facts["context"] or facts["prompt"] else "GPUs and version stated"
+
+
 def quality(name: str, guesses: Sequence[Guess]) -> str:
     """Returns a row of a table: errors, and the interval with its bootstrap over sources."""
     score, (low, high) = Score.of(guesses), by_source(guesses)[0]
@@ -49,7 +57,7 @@ def tables(title: str, by_model: dict[str, list[Guess]]) -> list[str]:
     lines = [table_head(head)]
     for name, guesses in by_model.items():
         lines.append(quality(f"{name}: all", guesses))
-        for key in (by_draft, lambda row: row.owner):
+        for key in (stated, by_draft, lambda row: row.owner):
             lines += [quality(f"{name}: {each}", some) for each, some in grouped(guesses, key)]
     return [*lines, ""]
 

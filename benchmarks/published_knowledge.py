@@ -5,7 +5,7 @@ of the speed-ups at those K, and the K that may be advised; None where it does n
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ from simulator.acceptance.conversions import alpha_from_block_efficiency
 from simulator.acceptance.from_counts import FromCounts, from_counts
 from simulator.acceptance.rate_prior import workload_spread
 from simulator.acceptance.tokens import expected_tokens
-from simulator.choice.advice import Advice, advise
+from simulator.choice.advice import NEAR, Advice, advise
 from simulator.cost.forecast import Forecast
 from simulator.cost.posterior import Posterior, Prior, infer
 from simulator.cost.published_prior import NOT_CALIBRATED
@@ -25,6 +25,8 @@ from simulator.cost.runs import USUAL_ERROR, log_gains
 from specplan.options.acceptances.typical import DRAFT_CLASSES, Typical, typical
 
 FIRST_GAMMA = 3
+# The quantile of 90 %, by which `kept_run` keeps a measured K.
+SURELY = 1.2816
 # An asserted acceptance rate is off by this.
 OFF = 0.1
 # From words of a dataset's name to the workloads that names of typical lengths have.
@@ -89,7 +91,7 @@ class Load:
 
 def given(load: Load) -> Advice:
     """Advises with the published length of every K."""
-    return _advise(load, load.given)
+    return _advise(load, load.given, load.gammas > 0)
 
 
 def one_length(load: Load) -> Advice | None:
@@ -115,7 +117,8 @@ def stated_alpha(off: float) -> Callable[[Load], Advice | None]:
             return None
         length = min(load.rows[load.nearest].run.length, load.nearest + 0.99)
         alpha = float(alpha_from_block_efficiency(length, load.nearest)) + off
-        return _advise(load, load.law(expected_tokens(np.clip(alpha, 0.0, 0.999), load.gammas)))
+        law = load.law(expected_tokens(np.clip(alpha, 0.0, 0.999), load.gammas))
+        return _advise(load, law, load.gammas > 0)
 
     return way
 
@@ -124,7 +127,25 @@ def own_run(load: Load) -> Advice | None:
     """Advises after a baseline and a run of the nearest K at the load, its length known."""
     if not load.chain:
         return None
-    return _from_counts(load, _counted(load), runs=[load.rows[load.nearest]])
+    law, allowed = _after_run(load)
+    run = load.rows[load.nearest]
+    gains = log_gains([run.plain, run.run])
+    measured = {gamma: (gain, USUAL_ERROR) for gamma, (gain, _) in gains.items()}
+    return advise(load.gammas[allowed], law, measured=measured)
+
+
+def kept_run(load: Load) -> Advice | None:
+    """As own_run, but another K replaces a measured gain only where SURELY speaks for it."""
+    found = own_run(load)
+    if found is None or load.speeds[load.nearest] <= 1 + USUAL_ERROR:
+        return found
+    law, allowed = _after_run(load)
+    at = int(np.flatnonzero(load.gammas[allowed] == load.nearest)[0])
+    spread = np.diag(law.covariance) + law.covariance[at, at] - 2 * law.covariance[at]
+    ahead = law.mean - law.mean[at] - NEAR
+    if (ahead > SURELY * np.sqrt(np.maximum(spread, 0.0))).any():
+        return found
+    return replace(found, gamma=load.nearest, named=load.nearest)
 
 
 WAYS: dict[str, Callable[[Load], Advice | None]] = {
@@ -135,6 +156,7 @@ WAYS: dict[str, Callable[[Load], Advice | None]] = {
     f"alpha {OFF:g} too high": stated_alpha(OFF),
     f"alpha {OFF:g} too low": stated_alpha(-OFF),
     "own runs of 0 and K = 3, or the nearest": own_run,
+    "own runs, measured K kept unless 90 % speak for another": kept_run,
 }
 
 
@@ -143,35 +165,31 @@ def _counted(load: Load) -> FromCounts:
     return from_counts([Accepted(run.gamma, run.length)], kind=load.row.traits.draft)
 
 
-def _from_counts(load: Load, acceptance: FromCounts, runs: Sequence[Row] = ()) -> Advice | None:
+def _from_counts(load: Load, acceptance: FromCounts) -> Advice:
+    """Advises as a plan with counted acceptance, up to the largest K that it allows."""
     lengths, doubt = acceptance.log_lengths(load.gammas)
-    posterior = load.posterior(runs)
-    law = load.law(np.exp(lengths).tolist(), posterior)
-    if not runs:
-        return _advise(load, law.blurred(doubt), most=acceptance.most_gamma)
+    law = load.law(np.exp(lengths).tolist()).blurred(doubt)
+    most = acceptance.most_gamma
+    allowed = np.ones(len(load.gammas), dtype=bool) if most is None else load.gammas <= most
+    return _advise(load, law, allowed)
+
+
+def _after_run(load: Load) -> tuple[Forecast, NDArray[np.bool_]]:
+    """Returns the law after a run of the nearest K, and which K may be advised."""
+    acceptance = _counted(load)
+    lengths, doubt = acceptance.log_lengths(load.gammas)
     # A run's own speed-up has no doubt of its length.
     at = int(np.flatnonzero(load.gammas == load.nearest)[0])
     doubt[at, :] = doubt[:, at] = 0
-    gains = log_gains([run for row in runs for run in (row.plain, row.run)])
-    measured = {gamma: (gain, USUAL_ERROR) for gamma, (gain, _) in gains.items()}
-    return _advise(load, law.blurred(doubt), most=acceptance.most_gamma, measured=measured)
-
-
-def _advise(
-    load: Load,
-    law: Forecast,
-    *,
-    most: int | None = None,
-    measured: dict[int, tuple[float, float]] | None = None,
-) -> Advice:
-    """Returns what a plan advises of the K up to the largest that may be advised."""
+    most = acceptance.most_gamma
     allowed = np.ones(len(load.gammas), dtype=bool) if most is None else load.gammas <= most
-    return advise(
-        load.gammas[allowed],
-        law.only(allowed),
-        calibrated=measured is not None or load.row.traits.draft not in NOT_CALIBRATED,
-        measured=measured or {},
-    )
+    law = load.law(np.exp(lengths).tolist(), load.posterior([load.rows[load.nearest]]))
+    return law.blurred(doubt).only(allowed), allowed
+
+
+def _advise(load: Load, law: Forecast, allowed: NDArray[np.bool_]) -> Advice:
+    calibrated = load.row.traits.draft not in NOT_CALIBRATED
+    return advise(load.gammas[allowed], law.only(allowed), calibrated=calibrated)
 
 
 def _typical(load: Load) -> Typical | None:

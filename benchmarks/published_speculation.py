@@ -11,6 +11,7 @@ of its deployment as runs. The fits take three minutes on one core; no model is 
 
 import argparse
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -71,7 +72,8 @@ def line(name: str, guesses: Sequence[Guess]) -> str:
 
 
 def table_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    """Returns a row of a table as pages show it."""
+    return re.sub(r"(?<=\d)%", " %", f"| {' | '.join(cells)} |")
 
 
 def table_head(cells: Sequence[str]) -> str:

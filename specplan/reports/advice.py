@@ -91,7 +91,7 @@ def decision_lines(plan: Plan) -> list[str]:
             return [*lines, *_tolerance(plan)]
         estimated = plan.price.load is not None and plan.price.load.estimated
         runs = "Its runs at other batches" if estimated else "Its own runs"
-        return [*lines, f"{runs} gained; no other K is surely better."]
+        return [*lines, f"{runs} gained; no other K is likely to be 3 % faster."]
     if named == 0:
         return ["Do not speculate: no K is possible here."]
     if plan.optimal_gamma == 0:
