@@ -95,7 +95,7 @@ def main() -> None:
     print(errors("step, ours", [step.log - step.measured for step, _ in ours]))
     print(errors("speed-up, library", [gain for _, gain in theirs]))
     print(errors("speed-up, ours", [gain.log - gain.measured for _, gain in ours]))
-    print(f"\n{len(over_kernels(rows))} of these rows have measured kernels alone.")
+    print(f"\n{len(over_kernels(rows))} of these rows have nothing but measured kernels.")
 
 
 if __name__ == "__main__":
