@@ -1,4 +1,4 @@
-"""Two profiles or validations of the same prompts: their differences, paired by prompt."""
+"""Compares two profiles or validations of equal prompts, paired by prompt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,9 +39,9 @@ class Difference:
 
 
 def paired(name: str, a: Number, b: Number) -> Difference:
-    """Returns the difference of a number between two measurements of the same prompts.
+    """Returns the difference of a number between two measurements with equal prompts.
 
-    The jackknife is taken of the difference itself: each prompt is left out of both measurements.
+    The jackknife is applied to the difference: each prompt is left out of both measurements.
     """
     (value, before), (other, after) = a, b
     if len(before) != len(after):
@@ -87,7 +87,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two measurements of the same prompts, and their differences, b minus a."""
+    """Two measurements with equal prompts, and their differences, b minus a."""
 
     a: Side
     b: Side
@@ -96,7 +96,7 @@ class Comparison:
 
 
 def compare_files(a: Path, b: Path) -> Comparison:
-    """Returns the differences between two profiles, or two validations, of the same prompts.
+    """Returns the differences between two profiles, or two validations, with equal prompts.
 
     Raises:
       ValueError: if a file is neither, if kinds or prompts differ, if a file lacks the numbers

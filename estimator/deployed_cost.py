@@ -27,12 +27,12 @@ _COMPARED = 3
 
 
 class DeployedCost(NamedTuple):
-    """The cost of a deployment with its doubt, and where it comes from.
+    """The uncertain cost of a deployment, and its source.
 
-    posterior: parameters after the runs.
-    model: source of the passes' prices: measured kernels, or the roofline.
-    source: where that comes from, in words, as "the roofline of h100-sxm".
-    notes: why no kernels were used, and what the other model says where it differs.
+    posterior: distribution of the parameters, given the runs.
+    model: source of the passes' times: measured kernels, or the roofline.
+    source: name of that source, for example "the roofline of h100-sxm".
+    notes: why no kernels were used, and the other model's result if it differs.
     """
 
     posterior: Posterior
@@ -51,18 +51,18 @@ def deployed_cost(
     runs: Sequence[Run] = (),
     known: Mapping[str, float] | None = None,
 ) -> DeployedCost:
-    """Returns the cost of a deployment, with its doubt.
+    """Returns the cost of a deployment, with its uncertainty.
 
     Args:
       loads: loads to price, at least one.
-      model: source of the passes' prices; None: measured kernels where they cover the case.
+      model: source of the passes' times; None: measured kernels if they cover the case.
       engine: the server; None: any of several.
-      dtype: how the target's weights are stored, where the user says it.
+      dtype: storage of the target's weights, if the user states it.
       runs: measurements of the deployment.
-      known: parameters that the user states; with them the roofline prices the passes.
+      known: parameters that the user states; they select the roofline.
 
     Raises:
-      ValueError: if kernels are wanted that were not measured, or runs contradict each other.
+      ValueError: if kernels are requested that were not measured, or runs contradict each other.
     """
     gpu, tp = deployment.hardware.name, deployment.conditions.tp
     machine = f"{gpu if tp == 1 else f'{tp} × {gpu}'}"

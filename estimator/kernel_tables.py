@@ -41,7 +41,7 @@ _ROUTING = "power_law_1.2"
 
 
 def missing(gpu: str, engine: str | None) -> str | None:
-    """Returns why there are no tables for a GPU and a server, or None where there are."""
+    """Returns why there are no tables for a GPU and a server; None if there are tables."""
     try:
         installed = version(PACKAGE)
     except PackageNotFoundError:
@@ -56,7 +56,7 @@ def missing(gpu: str, engine: str | None) -> str | None:
 
 
 class MeasuredKernels(KernelTables):
-    """Kernels of one GPU and server; looked up once, then read from the cache folder.
+    """Kernels of one GPU and server, read from the library once and then from the cache folder.
 
     Raises:
       ValueError: if there are no such tables.
@@ -117,7 +117,7 @@ class MeasuredKernels(KernelTables):
         )
 
     def save(self) -> None:
-        """Writes new times into the cache folder; a folder that cannot be written is left."""
+        """Writes new times to the cache folder, unless it is not writable."""
         if not self._unsaved:
             return
         from reference.atomic import whole_file
@@ -168,7 +168,7 @@ class MeasuredKernels(KernelTables):
 
     @cached_property
     def _engine(self) -> tuple[Any, Any]:
-        """The library's reader of the tables, and the tables: measured ones, no estimates."""
+        """The library's reader of the tables, and its tables of measured times."""
         from aiconfigurator_core.sdk import perf_database
         from aiconfigurator_core.sdk.engine import EngineHandle
 
@@ -198,7 +198,7 @@ class MeasuredKernels(KernelTables):
 
 
 def _stored(stored: float, system: str, *, routed: bool = False) -> str:
-    """Returns the library's name of the kernel for weights of so many bytes each."""
+    """Returns the library's name of the kernel for weights of `stored` bytes each."""
     if stored > 1.5:
         return "bfloat16"
     if stored > 0.9:

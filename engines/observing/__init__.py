@@ -1,1 +1,1 @@
-"""Reads and judges the counts of drafts that running servers print."""
+"""Reads and checks the counts of drafts that running servers print."""

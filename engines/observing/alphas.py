@@ -1,8 +1,8 @@
-"""The α that i.i.d. acceptances would have, from counts, and its bounds where blocks are cut short.
+"""The i.i.d. acceptance rate α from counts, and its bounds if blocks were cut short.
 
-A block that drafts fewer than γ tokens, as where a text ends or a lookup finds no more, and has all
-of them accepted was not rejected, but counts do not distinguish it from a rejected one. So α lies
-between its values for no such blocks and for as many as the tokens left out allow.
+A block may draft fewer than γ tokens, for example at a text's end, and have all of them accepted.
+Counts do not distinguish such a block from a rejected one. So α lies between two values: one for no
+such blocks, and one for as many as the number of missing tokens allows.
 """
 
 from collections.abc import Sequence
@@ -16,16 +16,16 @@ from simulator.numerics.intervals import deviations
 
 
 def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> RateInterval:
-    """Returns the α of largest likelihood: accepted / (accepted + rejected blocks).
+    """Returns the maximum-likelihood α: accepted / (accepted + rejected blocks).
 
     Args:
-      hits: blocks of which positions 1, …, γ were accepted, shape (γ,).
-      drafts: blocks, at least 1.
+      hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
+      drafts: number of blocks, at least 1.
       left_out: tokens that blocks drafted fewer than γ, summed.
 
     Returns:
-      its value and lower end if every block that was not accepted up to γ was rejected, its upper
-      end if as few as possible were; ends by Wilson's interval.
+      value and lower end if every block without γ accepted tokens was rejected, upper end if as few
+      as possible were rejected; both ends from Wilson's interval.
     """
     gamma, accepted = len(hits), sum(hits)
     most = fewest = drafts - hits[-1]
@@ -38,20 +38,20 @@ def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> Ra
 
 
 def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> RateInterval:
-    """Returns the α that explains how many tokens were accepted, positions being unknown.
+    """Returns the α that explains the number of accepted tokens without counts by position.
 
         accepted = Σ_{i≤γ} d_i α^i            (Leviathan et al. 2023, §3.1)
 
-    of which the numbers d_i of blocks that drafted position i are known by their sum.
+    where d_i is the number of blocks that drafted position i; only the sum of the d_i is known.
 
     Args:
-      accepted, drafted: tokens, 0 <= accepted <= drafted.
-      drafts: blocks, at least 1.
+      accepted, drafted: numbers of tokens, 0 <= accepted <= drafted.
+      drafts: number of blocks, at least 1.
       gamma: drafted tokens of a block that is not cut short, at least 1.
 
     Returns:
-      its value and lower end if every block drafted γ tokens, its upper end if as many as possible
-      drafted none.
+      value and lower end if every block drafted γ tokens, upper end if as many as possible drafted
+      no token.
     """
     fewest = drafted / gamma
     lower = _of_whole_blocks(accepted, max(float(drafts), fewest), gamma)
@@ -61,13 +61,13 @@ def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> 
 
 
 def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
-    """Returns how likely i.i.d. acceptances would make positions differ so much; None: not known.
+    """Returns the p-value of equal acceptance at all positions; None if it is not known.
 
-    By the likelihood ratio of one conditional rate for all positions against one for each, which is
-    χ² of large counts (Wilks 1938).
+    From the likelihood ratio of one conditional rate for all positions against one for each, which
+    is χ² for large counts (Wilks 1938).
 
     Args:
-      hits: blocks of which positions 1, …, γ were accepted, shape (γ,).
+      hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
     """
     from scipy.special import chdtrc, xlogy
 
@@ -84,7 +84,7 @@ def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
 
 
 def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> RateInterval:
-    """Returns the α of blocks of γ tokens, with the wider of two intervals."""
+    """Returns the α of blocks that all draft γ tokens, with the wider of two intervals."""
     # By the spread of a block's accepted tokens, and Wilson's for as many rejected blocks as
     # expected, which holds where none or all were accepted.
     fraction = accepted / (gamma * blocks)

@@ -16,7 +16,7 @@ TURNS_ON = "a draft model (--model-draft, with --spec-type draft-simple)"
 
 
 def read_page(page: str, gamma: int | None) -> Observation:
-    """Returns what a metrics page counts since its server started; see `observed_page`."""
+    """Returns the counts on a metrics page since the server's start; see `observed_page`."""
     return observed_page(
         page,
         kind="llama.cpp",
@@ -29,13 +29,13 @@ def read_page(page: str, gamma: int | None) -> Observation:
 
 
 def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
-    """Returns the counts and times of one answer; refuses one that counts no drafts.
+    """Returns the counts and times of one answer; refuses an answer without counts of drafts.
 
-    Every target pass but the prompt's emits what stood of its draft, and one token more. The last
-    pass of a text may draft nothing, and is taken for a draft all the same.
+    Every target pass except the prompt's emits the accepted tokens of its draft and one more. The
+    last pass of a text may draft nothing, but it counts as a draft.
 
     Args:
-      gamma: drafted tokens per block, where the user says it; 0: nothing is drafted.
+      gamma: drafted tokens per block as the user states it; 0: no drafts; None: not stated.
     """
     timings = answer.get("timings", answer)
     if not isinstance(timings, dict):
@@ -66,14 +66,14 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
 
 
 def _timed_page(totals: Mapping[str, float]) -> Timed | None:
-    """Returns the time of all tokens: the page counts no requests, whose first takes none of it."""
+    """Returns the time of all tokens; on this page first tokens take no time."""
     return timed_page(
         totals.get("tokens_predicted_seconds", 0.0), totals.get("tokens_predicted", 0.0)
     )
 
 
 def _timed(timings: Mapping[str, Any]) -> Timed | None:
-    """Returns the time of tokens after the first: generation is timed from the moment of that."""
+    """Returns the time of the tokens after the first, at which llama.cpp starts its clock."""
     seconds = number(timings, "predicted_ms") / 1e3
     tokens = whole_number(timings, "predicted_n") - 1
     return Timed(seconds, tokens, batch=1) if seconds > 0 and tokens > 0 else None
@@ -107,11 +107,11 @@ _OLD = (
 
 
 def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
-    """Returns the counts of a log: the last statistics of each way of drafting, else all answers.
+    """Returns the counts of a log: each drafter's last statistics, else the sum over answers.
 
-    Tokens accepted and drafted are exact. Rates are printed with three digits, so that counts by
-    position are right to one in two thousand drafts. A draft that was never judged, as where a text
-    ended, counts as drafted and not as accepted. Refuses a log that counts no drafts.
+    Accepted and drafted tokens are exact. Rates are printed with three digits, so counts by
+    position are exact to one in two thousand drafts. A draft that was never verified, for example
+    at a text's end, counts as drafted and not as accepted. Refuses a log without counts of drafts.
 
     Args:
       blocks: the log in blocks of whole lines.
@@ -168,9 +168,9 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
 def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation:
     """Returns the counts of one answer.
 
-    The printed mean length gives the number of blocks. Where none is printed, each pass after the
-    first token emits the accepted tokens and one more. Without a time the number of tokens is
-    unknown, and the number of blocks with it.
+    The printed mean length gives the number of blocks. Without it, each pass after the first token
+    emits the accepted tokens and one more. Without a time the numbers of tokens and of blocks are
+    unknown.
     """
     accepted, drafted = int(found["accepted"]), int(found["drafted"])
     drafts, error = tokens - 1 - accepted, 0.0
@@ -200,7 +200,7 @@ def _by_position(rates: str | None, drafts: int) -> tuple[int, ...]:
 
 
 def _timed_answers(text: str) -> Timed | None:
-    """Returns the time of tokens after each answer's first."""
+    """Returns the time of the tokens after each answer's first token."""
     answers = [(float(ms), int(tokens) - 1) for ms, tokens in _TOKENS.findall(text)]
     seconds, tokens = sum(ms for ms, _ in answers) / 1e3, sum(count for _, count in answers)
     return Timed(seconds, tokens) if seconds > 0 and tokens > 0 else None

@@ -24,8 +24,8 @@ _PRINTED = 0.005
 class RequestCounts(NamedTuple):
     """Counts of one request.
 
-    trials: accepted tokens over α, that is judged positions.
-    category: the request's category or task, where its file names it.
+    trials: number of verified positions: accepted tokens over α.
+    category: category or task of the request, if its file states one.
     """
 
     drafts: int
@@ -37,19 +37,19 @@ class RequestCounts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Observation(Counts):
-    """Counts of an engine over a while. None means: the source does not say.
+    """Counts of a server over some time. A field is None if the source does not report it.
 
-    stated_gamma: drafted tokens per block, as the server is set.
-    version: the engine's; model: name of the served model.
-    began: when the counters began, in seconds since 1970.
-    timed: time of tokens.
+    stated_gamma: the server's setting of drafted tokens per block.
+    version: the engine's version; model: name of the served model.
+    began: time at which the counters began, in seconds since 1970.
+    timed: times between tokens.
     draft_seconds: time of all drafts together.
-    calls_error: standard deviation of the logarithm of `drafts`; 0: they were counted.
+    calls_error: standard deviation of the logarithm of `drafts`; 0 if they were counted.
     notes: sentences for the reader of the source.
-    former_flags: whether the server is of a version with former names of flags (`Exports.former`).
-    rejected: blocks with a rejected token, where steps were listed one by one.
-    draft_share: weights of the draft over the target's, by names in a log; None: not known.
-    requests: the same counts by request; empty: not known.
+    former_flags: whether the server's version has former names of flags (`Exports.former`).
+    rejected: number of blocks with a rejected token, if steps were listed one by one.
+    draft_share: weights of the draft over the target's weights, by the names in a log.
+    requests: counts by request; empty if not known.
     """
 
     kind: str
@@ -88,14 +88,14 @@ class Observation(Counts):
             )
 
     def since(self, earlier: Observation) -> Observation:
-        """Returns what was counted after `earlier`; refuses counters that a restart set back."""
+        """Returns the counts after `earlier`; refuses counters that a restart has reset."""
         self._require_alike(earlier)
         if self.began != earlier.began:
             raise restarted(earlier, self)
         return replace(super().since(earlier), timed=subtracted(self.timed, earlier.timed))
 
     def __add__(self, other: Observation) -> Observation:
-        """Returns the sum of two servers' counts (one kind and γ); by position if both have it."""
+        """Returns the sum of two servers' counts, by position if both have positions."""
         self._require_alike(other)
         listed = all(each.requests or each.drafted == 0 for each in (self, other))
         return replace(
@@ -131,14 +131,14 @@ class Observation(Counts):
 
     @property
     def hits(self) -> tuple[int, ...]:
-        """Blocks of which positions 1 to γ were accepted; empty where positions are not counted."""
+        """Number of blocks that accepted positions 1 to γ; empty if positions were not counted."""
         if not self.by_position and self.accepted > 0:
             return ()
         return self.up_to(self.gamma)
 
     @property
     def block_efficiency(self) -> float:
-        """Tokens per target call: the accepted ones, and one more."""
+        """Tokens per target call: the accepted tokens, and one more."""
         return 1 + self.accepted / self.drafts
 
     @property
@@ -148,12 +148,12 @@ class Observation(Counts):
 
     @property
     def unconditional(self) -> tuple[RateInterval, ...]:
-        """How often each position was accepted, counting all blocks."""
+        """Share of all blocks that accept each position."""
         return tuple(rate_interval(hits, self.drafts) for hits in self.hits)
 
     @property
     def conditional(self) -> tuple[RateInterval | None, ...]:
-        """Share of each position accepted once all earlier were; None where they never were."""
+        """Acceptance rate of each position if reached; None for positions never reached."""
         return tuple(
             rate_interval(hits, trials) if trials > 0 else None
             for trials, hits in pairwise((self.drafts, *self.hits))
@@ -161,10 +161,10 @@ class Observation(Counts):
 
     @property
     def alpha_iid(self) -> RateInterval:
-        """The α that i.i.d. acceptances would have, with its interval (engines.observing.alphas).
+        """The α of i.i.d. acceptances, with its interval (engines.observing.alphas).
 
-        Where blocks were cut short and rejections are not known it is a bound from below, and the
-        interval reaches up as far as such blocks allow.
+        If blocks were cut short and rejections are not known, the value is a lower bound, and the
+        interval extends as far as such blocks allow.
         """
         if self.rejected is not None:
             return rate_interval(self.accepted, self.accepted + self.rejected)
@@ -177,9 +177,9 @@ class Observation(Counts):
 
     @property
     def iid_p_value(self) -> float | None:
-        """Probability that i.i.d. acceptances make positions differ this much; None: not known.
+        """p-value of equal acceptance at all positions; None if it is not known.
 
-        Blocks cut short make i.i.d. acceptances differ, too.
+        Blocks that are cut short also lower it.
         """
         if self.is_lower_bound:
             return None
@@ -187,13 +187,13 @@ class Observation(Counts):
 
     @property
     def iid_consistent(self) -> bool | None:
-        """Whether positions differ no more than by chance; None: not known."""
+        """Whether positions differ no more than by chance; None if it is not known."""
         p_value = self.iid_p_value
         return None if p_value is None else p_value >= IID_FALSE_ALARM
 
     @property
     def counted(self) -> Accepted:
-        """The counts, by position where positions were counted."""
+        """The counts as an input of acceptance estimates."""
         if self.hits:
             rates = [hits / self.drafts for hits in self.hits]
             return Accepted.of_rates(rates, drafts=self.drafts)
@@ -201,7 +201,7 @@ class Observation(Counts):
 
     @property
     def drafted_per_block(self) -> float:
-        """Drafted tokens of a block, on average."""
+        """Mean number of drafted tokens per block."""
         return self.drafted / self.drafts
 
     def acceptance(self, kind: str | None = None, others: Sequence[Accepted] = ()) -> FromCounts:
@@ -210,7 +210,7 @@ class Observation(Counts):
 
     @property
     def contradictions(self) -> tuple[str, ...]:
-        """Sentences that name counts which do not fit each other."""
+        """Warnings about counts that contradict each other."""
         stood = sum(self.by_position)
         # Rates are printed with two digits at the least.
         if not self.by_position or abs(stood - self.accepted) <= self.gamma * (
@@ -224,7 +224,7 @@ class Observation(Counts):
 
     @property
     def cut_short(self) -> float:
-        """The share of positions that blocks left undrafted, as where a text ends."""
+        """Share of positions that blocks did not draft, for example at a text's end."""
         return max(0.0, 1 - self.drafted / (self.gamma * self.drafts))
 
     @property
@@ -241,7 +241,7 @@ def _sum(first: Number | None, other: Number | None) -> Number | None:
 
 
 def whole_number(printed: Mapping[str, Any], name: str) -> int:
-    """Returns a count of a JSON object; refuses all but whole numbers of at least 0."""
+    """Returns a count in a JSON object; refuses values other than whole numbers of at least 0."""
     found = printed.get(name)
     if isinstance(found, bool) or not isinstance(found, int) or found < 0:
         raise ValueError(f"{name} must be a whole number of at least 0, got {found!r}")

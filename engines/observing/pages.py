@@ -18,13 +18,12 @@ def observed_page(
     lists_all: bool,
     timed: Callable[[Mapping[str, float]], Timed | None],
 ) -> Observation:
-    """Returns what a metrics page counts and times since its server started.
+    """Returns the counts and times on a metrics page since the server's start.
 
     Args:
-      gamma: drafted tokens per block, where the user says it; 0: nothing is drafted.
-      lists_all: whether the page lists every position, so that their number is γ, or only the
-        positions that were accepted once.
-      timed: from the page's sums, by name without prefix and "_total", to the time of its tokens.
+      gamma: drafted tokens per block as the user states it; 0: no drafts; None: not stated.
+      lists_all: whether the page lists all γ positions; if not, it lists only accepted positions.
+      timed: maps the page's sums, by name without prefix and "_total", to the time of its tokens.
     """
     models, began = set(), []
     totals: dict[str, float] = defaultdict(float)

@@ -21,12 +21,12 @@ PLACEHOLDER = "DRAFT"
 def counted_drafting(
     observation: Observation, *, tokens: int, prompts: int | None = None
 ) -> DraftAcceptance:
-    """Returns the acceptance of counts, for the way of drafting of their deployment.
+    """Returns the acceptance that counts give, for their deployment's way of drafting.
 
-    Where positions are not counted, rates follow i.i.d. acceptance and have no intervals.
+    Without counts by position, rates follow from i.i.d. acceptance and have no intervals.
 
     Args:
-      tokens, prompts: numbers of tokens and prompts that α is the mean over; None: not known.
+      tokens, prompts: numbers of tokens and prompts behind α; None if not known.
     """
     alpha = observation.alpha_iid
     if observation.hits:
@@ -58,7 +58,7 @@ def observed_profile(
 
     Args:
       draft_sampling: how the deployment drafts, which its counters do not show.
-      cost: times of blocks, where the user states them in seconds.
+      cost: times of blocks in seconds; None if the user does not state them.
     """
     drafting = counted_drafting(observation, tokens=observation.drafted)
     profile = Profile(
@@ -78,7 +78,7 @@ def observed_profile(
 
 
 def observed_run(observation: Observation, *, context: int) -> Run | None:
-    """Returns the run that was observed; None where nothing was timed.
+    """Returns the observed run; None if nothing was timed.
 
     Args:
       context: tokens in each sequence's cache, which no source reports.

@@ -57,7 +57,7 @@ def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
 
 
 def of_one_request(counted: Observation) -> Observation:
-    """Returns counts with one request, their own."""
+    """Returns counts with themselves as their only request."""
     if counted.drafts == 0 or counted.drafted == 0:
         return counted
     alpha = counted.alpha_iid.value
@@ -67,10 +67,10 @@ def of_one_request(counted: Observation) -> Observation:
 
 
 def alpha_spread(requests: Sequence[RequestCounts]) -> float | None:
-    """Returns the standard deviation of α between requests, chance within each taken out.
+    """Returns the standard deviation of α between requests, without sampling noise.
 
-    The moment estimate of a beta-binomial law (Kleinman 1973). Acceptances that depend on each
-    other within a text make it too large. None of fewer than two requests.
+    The moment estimate of a beta-binomial distribution (Kleinman 1973). Dependent acceptances
+    within a text make it too large. None for fewer than two requests.
     """
     total = sum(each.trials for each in requests)
     if len(requests) < 2 or total == 0:

@@ -1,4 +1,4 @@
-"""SGLang's metrics page and bench: target passes of blocks and generated tokens, no positions."""
+"""SGLang's metrics page and bench: numbers of target passes and of tokens, no positions."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ STEPS, LENGTH = "spec_num_steps", "spec_accept_length"
 
 
 def read_page(page: str, gamma: int | None) -> Observation:
-    """Returns what a metrics page counts since its server started.
+    """Returns the counts on a metrics page since the server's start.
 
-    The first token of each request is the prompt's. Refuses pages without a metric or γ.
+    The first token of each request belongs to its prompt. Refuses pages without a metric or γ.
 
     Args:
-      gamma: drafted tokens per block, where the page does not have it; 0: nothing is drafted.
+      gamma: drafted tokens per block, if the page does not have it; 0: no drafts.
     """
     totals: dict[str, float] = defaultdict(float)
     gauges: dict[str, float] = {}
@@ -64,11 +64,11 @@ def read_page(page: str, gamma: int | None) -> Observation:
 def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns the observation in a line of `sglang.bench_serving --output-file`.
 
-    Counts follow from its tokens and its accepted length, the server's mean so far, without which
-    it is refused.
+    Counts follow from the number of tokens and the server's mean accepted length; a line without
+    this length is refused.
 
     Args:
-      gamma: drafted tokens per block, where the result does not have it; 0: nothing was drafted.
+      gamma: drafted tokens per block, if the result does not have it; 0: no drafts.
     """
     timed, length = timed_bench(result), number(result, "accept_length")
     if gamma == 0 and length == 0:

@@ -1,4 +1,4 @@
-"""Times that sources report: how long the tokens after a sequence's first took."""
+"""Times that sources report, from each sequence's first token to its last."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ class Timed:
     """Times between tokens of a sequence, summed over all sequences.
 
     seconds: above 0; tokens: number of tokens after each sequence's first, at least 1.
-    batch: sequences decoded together at most; None: not reported.
+    batch: most sequences decoded together; None if not reported.
     """
 
     seconds: float
@@ -22,12 +22,12 @@ class Timed:
 
     @property
     def seconds_per_token(self) -> float:
-        """Between two tokens of one sequence, on average."""
+        """Mean time between two tokens of one sequence."""
         return self.seconds / self.tokens
 
 
 def added(first: Timed | None, other: Timed | None) -> Timed | None:
-    """Returns the times of both together; None if one of them is None."""
+    """Returns the sum of two times; None if one of them is None."""
     if first is None or other is None:
         return None
     if first.batch != other.batch:
@@ -44,12 +44,12 @@ def subtracted(later: Timed | None, earlier: Timed | None) -> Timed | None:
 
 
 def timed_page(seconds: float, tokens: float) -> Timed | None:
-    """Returns the times in the sums of a metrics page; None where no token was timed."""
+    """Returns the times in the sums of a metrics page; None if no token was timed."""
     return Timed(seconds, round(tokens)) if seconds > 0 and round(tokens) > 0 else None
 
 
 def timed_bench(result: Mapping[str, Any]) -> Timed | None:
-    """Returns the times in the result of a server's bench; None where nothing was streamed.
+    """Returns the times in the result of a server's bench; None if nothing was streamed.
 
     It reads the names of `vllm bench serve` and of SGLang's `bench_serving`: the mean over
     requests, else their median.
@@ -70,7 +70,7 @@ def timed_bench(result: Mapping[str, Any]) -> Timed | None:
 
 
 def number(printed: Mapping[str, Any], name: str) -> float:
-    """Returns a number of a JSON object, at least 0; 0 where it is null or missing."""
+    """Returns a number of a JSON object, at least 0; 0 if it is null or missing."""
     found = printed.get(name)
     if found is None:
         return 0.0

@@ -1,4 +1,4 @@
-"""Reads what vLLM prints about drafts: metrics page, log, result of `vllm bench serve`."""
+"""Reads vLLM's counts of drafts: metrics page, log, result of `vllm bench serve`."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ _PAIR = re.compile(
 
 
 def read_page(page: str, gamma: int | None) -> Observation:
-    """Returns what a metrics page counts since its server started; see `observed_page`."""
+    """Returns the counts on a metrics page since the server's start; see `observed_page`."""
     return observed_page(
         page,
         kind="vllm",
@@ -45,7 +45,7 @@ def read_page(page: str, gamma: int | None) -> Observation:
 
 
 def _timed(totals: Mapping[str, float]) -> Timed | None:
-    """Returns the time of tokens after each request's first; None where a page lacks it."""
+    """Returns the time of tokens after each request's first; None if the page lacks it."""
     if _EMITTED not in totals or _FIRST not in totals:
         return None
     seconds = next((totals[name] for name in _WAITED if name in totals), 0.0)
@@ -53,11 +53,11 @@ def _timed(totals: Mapping[str, float]) -> Timed | None:
 
 
 def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
-    """Returns what a log's lines count together; refuses several γ, and lines that are cut.
+    """Returns the sum of the counts in a log; refuses several γ, and incomplete lines.
 
-    Tokens accepted and drafted are exact. Rates are printed with three digits, of some versions
-    two, so that counts by position are right to one in two thousand drafts of a line (one in two
-    hundred), and drafts, where blocks were not all of γ tokens, to a share of 0.0005 γ (0.005 γ)
+    Accepted and drafted tokens are exact. Rates are printed with three digits (two in some
+    versions), so counts by position are exact to one in two thousand drafts of a line (one in two
+    hundred), and numbers of drafts, if some blocks were short, to a share of 0.0005 γ (0.005 γ)
     over the sum of the rates.
 
     Args:
@@ -99,12 +99,12 @@ def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
 
 
 def _counted(lines: Sequence[tuple[str, str, str]]) -> NDArray[np.int64]:
-    """Returns drafts, drafted tokens, accepted ones, and those by position, summed over lines.
+    """Returns drafts, drafted tokens, accepted tokens, and these by position, summed over lines.
 
-    Drafts of a line are accepted over the sum of its rates, as exact as those allow.
+    A line's number of drafts is its accepted tokens over the sum of its rates.
 
     Args:
-      lines: accepted tokens, drafted tokens and rates of each, as they are printed.
+      lines: accepted tokens, drafted tokens and rates of each line, as they are printed.
     """
     positions = [printed.count(",") + 1 for *_, printed in lines]
     gamma = positions[0]
@@ -133,7 +133,7 @@ def _several(first: int, other: int) -> ValueError:
 
 
 def _unread(block: str, before: int) -> ValueError:
-    """Returns the error of the first line of a block that has a mark and cannot be read."""
+    """Returns the error for the first line of a block that has a mark but cannot be read."""
     lines = enumerate(block.split("\n"), start=before + 1)
     number, line = next(each for each in lines if each[1].count(MARK) != len(LINE.findall(each[1])))
     return ValueError(
@@ -145,10 +145,10 @@ def _unread(block: str, before: int) -> ValueError:
 
 
 def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
-    """Returns what `vllm bench serve --save-result` counts and times; refuses missing counts.
+    """Returns the counts and times of `vllm bench serve --save-result`; refuses missing counts.
 
     Args:
-      gamma: 0 where the user says that nothing was drafted; else the result has it.
+      gamma: 0 if the user states that nothing was drafted; else the result has it.
     """
     model = result.get("model_id")
     told: dict[str, Any] = {

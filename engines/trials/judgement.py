@@ -1,4 +1,4 @@
-"""Judges the runs of one γ: predicts them from acceptance and prices, and compares."""
+"""Compares the runs of one γ with predictions from acceptance and prices."""
 
 from collections import Counter
 from collections.abc import Sequence

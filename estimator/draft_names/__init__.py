@@ -1,1 +1,1 @@
-"""The kinds of drafters, one file each: how a user names them, what they can do, how they load."""
+"""The kinds of drafters, one file each: their names, abilities and loading."""

@@ -1,7 +1,7 @@
-"""The facts about one kind of drafter: how users name it, what it can do and needs, how it loads.
+"""The facts about one kind of drafter: its names, abilities, requirements, and loading.
 
-A kind is a frozen dataclass in a file of its own, which `drafter_kinds` finds. An
-instance is a drafter as a user named it. Heavy imports are inside `load`.
+A kind is a frozen dataclass in a file of its own, which `drafter_kinds` finds. An instance is a
+drafter with the name that a user gave. Heavy imports are inside `load`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`lookup`, `lookup:N`, `lookup:vllm:MIN-MAX`: what followed the text's last tokens before."""
+"""`lookup`, `lookup:N`, `lookup:vllm:MIN-MAX`: copies after an earlier match of the last tokens."""
 
 from __future__ import annotations
 

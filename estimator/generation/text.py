@@ -129,7 +129,7 @@ class Generate(GenerateAlone):
     policy_name: fixed, heuristic, confidence:P, product:P or adaptive.
     gamma: draft length of the fixed policy; None: 4.
     max_gamma: longest draft of other policies; None: 16.
-    verification, lenience: how drafts are judged; None: without loss.
+    verification, lenience: how drafts are verified; None: without loss.
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)

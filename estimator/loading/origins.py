@@ -38,7 +38,7 @@ def model_files(target: str, drafters: Iterable[DrafterKind]) -> list[str]:
 def own_hashes(drafter: DrafterKind) -> list[str]:
     """Returns hashes of the drafter's files in specplan's own formats: n-grams and heads.
 
-    Unlike stamps, they are the same on every machine.
+    Unlike stamps, hashes are equal on every machine.
     """
     places = [place for part in walk(drafter) for place in part.own_files]
     files = [file for place in places for file in (place, *sorted(place.glob("*")))]

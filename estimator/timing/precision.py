@@ -95,11 +95,11 @@ class Until:
 class Timing:
     """How runs are timed.
 
-    repeats: greatest number of repeats of each run, at least 1.
+    repeats: most repeats of each run, at least 1.
     seed: seed of texts and order.
     progress: called after each generation.
-    until: says before each prompt (after the minimum) whether the time is up, and after each repeat
-      of all prompts whether the timing is precise enough; None: all repeats run.
+    until: decides before each further prompt whether the time is up, and after each repeat of all
+      prompts whether the timing is precise enough; None: all repeats run.
     """
 
     repeats: int = 1

@@ -32,9 +32,9 @@ Timed = dict[str, list[Generation]]  # arm -> prompt
 def median(repeats: Sequence[Generation]) -> Generation:
     """Returns the first repeat with the medians of each block's times.
 
-    Repeats are the same work, id for id, and the machine's speed was divided out. The remaining
-    differences are accidental, and a median ignores them. A minimum would select the luckiest
-    moment, and short blocks have more such moments.
+    All repeats do equal work, and the machine's speed was divided out. The remaining differences
+    are accidental, and a median ignores them. A minimum would select the luckiest moment, and short
+    blocks have more such moments.
 
     Args:
       repeats: runs of one text, at least 1. A repeat with other ids (a device may round differently

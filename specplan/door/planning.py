@@ -155,21 +155,21 @@ def plan(
     draft_kind: str | None = None,
     server: str | None = None,
 ) -> PlanResult:
-    """Returns the plan for an acceptance and a cost: what `specplan plan` computes.
+    """Returns the plan for an acceptance and a cost, as `specplan plan` computes it.
 
     Args:
-      acceptance: Iid, ByPosition, AcceptedFraction, BlockEfficiency, Typical, what `observe`
-        returned, or Recorded, Runs or what `measure` returned, which have a cost as well.
-      cost: Ratio, Times, Roofline, Runs, Recorded or what `measure` returned; None: the
-        acceptance's own, or the time of a token that was observed.
+      acceptance: Iid, ByPosition, AcceptedFraction, BlockEfficiency, Typical, a result of
+        `observe`, or Recorded, Runs or a result of `measure`, which also have a cost.
+      cost: Ratio, Times, Roofline, Runs, Recorded or a result of `measure`; None: the acceptance's
+        cost, or the observed time of a token.
       gamma: draft length to evaluate; None: the best.
       max_gamma: largest draft length to consider, in 1..10,000.
       near: per cent that a smaller gamma may be slower than the best and still be advised.
       c_hat: operations of a draft step over operations of a target step; None: c.
-      draft_kind: eagle3, mtp, suffix, ngram, ...: how its acceptance continues beyond what was
+      draft_kind: eagle3, mtp, suffix, ngram, ...: selects the prior for positions that were not
         counted; None: unknown.
-      server: vllm, sglang, llama.cpp, ...: plans for drafts as it makes them; `flags` then has its
-        flags. None: any server.
+      server: vllm, sglang, llama.cpp, ...: plans drafts as the server makes them, and `flags`
+        returns its flags. None: any server.
 
     Raises:
       OSError: if a file cannot be read.
