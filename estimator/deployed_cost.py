@@ -1,13 +1,13 @@
 """Chooses a model of a deployment's passes, and infers its cost from the prior and the runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from estimator.kernel_tables import MeasuredKernels, missing
 from estimator.model_shapes.head_kind import prior_of
 from simulator.cost.kernels import KernelMachine
 from simulator.cost.machine import CachedMachine, Drafting, LoadPoint, Machine
-from simulator.cost.posterior import Posterior, infer
+from simulator.cost.posterior import Posterior, Prior, infer
 from simulator.cost.published_prior import (
     Traits,
     published_prior,
@@ -66,12 +66,8 @@ def deployed_cost(
     """
     gpu, tp = deployment.hardware.name, deployment.conditions.tp
     machine = f"{gpu if tp == 1 else f'{tp} × {gpu}'}"
-    traits = _traits(deployment, engine, dtype)
-    roofline = infer(
-        CachedMachine(RooflineMachine(deployment)),
-        published_prior(traits).fixed(**(known or {})),
-        runs,
-    )
+    public, prior = _public(deployment, engine, dtype)
+    roofline = infer(public, prior.fixed(**(known or {})), runs)
     found = DeployedCost(roofline, "public", f"the roofline of {machine}", ())
     if model == found.model:
         return found
@@ -90,9 +86,23 @@ def deployed_cost(
             raise ValueError(f"{why}; --cost-model public takes {found.source} in their place")
         notes = () if why is None else (f"No measured kernels: {why}.",)
         return found._replace(notes=notes)
-    posterior = infer(kernels, published_prior(traits, over="kernels"), runs)
+    prior = published_prior(_traits(deployment, engine, dtype), over="kernels")
+    posterior = infer(kernels, prior, runs)
     source = f"kernels measured on {machine} ({tables.name})"
     return DeployedCost(posterior, "kernels", source, _differences(posterior, roofline, loads[0]))
+
+
+def costs_of(
+    deployment: Deployment, engine: str | None, dtype: str | None
+) -> Callable[[Sequence[Run]], Posterior]:
+    """Returns a function from runs to the posterior of a deployment's cost by the roofline."""
+    machine, prior = _public(deployment, engine, dtype)
+    return lambda runs: infer(machine, prior, runs)
+
+
+def _public(deployment: Deployment, engine: str | None, dtype: str | None) -> tuple[Machine, Prior]:
+    prior = published_prior(_traits(deployment, engine, dtype))
+    return CachedMachine(RooflineMachine(deployment)), prior
 
 
 def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Traits:

@@ -17,6 +17,8 @@ from engines.tuning.tuned import TunedRun
 from estimator.progress import SILENT, Progress
 
 WARM_UP_PROMPTS = 1
+# Called once, with the seconds that the first server took to start, and a text.
+Paced = Callable[[float, float], object]
 # From the runs so far, after each pass over all prompts, to whether they are exact enough.
 Enough = Callable[[Sequence[TunedRun]], bool]
 
@@ -32,6 +34,7 @@ class Bench:
         """Stores the settings that all runs share; starts nothing."""
         self.engine, self.kind, self.prompts, self.how = engine, kind, prompts, how
         self.progress: Progress = SILENT
+        self.paced: Paced | None = None
         self._order = np.random.default_rng(how.seed)
         self._stack, self._up = ExitStack(), dict[int, EngineServer]()
 
@@ -73,16 +76,21 @@ class Bench:
         how = self.how
         rates = how.synthetic[:gamma] if how.synthetic and gamma > 0 else None
         own = Setting(gamma, how.draft_sampling, max(how.concurrencies), synthetic=rates)
+        began = time.monotonic()
         try:
             server = stack.enter_context(self.engine.serve(own))
         except ValueError as error:
             if gamma == 0:
                 raise
             raise NotObeyedError(f"gamma {gamma} was refused: {error}", 0) from error
+        up = time.monotonic()
         warm = self.prompts[:WARM_UP_PROMPTS]
         self.progress.expect(len(warm))
         require_obeyed(self._run(server, gamma, warm, 1, 0), gamma, self.kind)
         self._up[gamma] = server
+        if self.paced is not None:
+            self.paced(up - began, (time.monotonic() - up) / len(warm))
+            self.paced = None
 
     def _measured(
         self, gammas: Sequence[int], concurrency: int, turn: int, enough: Enough

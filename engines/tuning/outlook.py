@@ -67,7 +67,7 @@ class Outlook:
         self._gains, self._plain = planned.curve.gains, baseline_seconds(price)
         self._times = token_seconds(acceptance, price, np.arange(1, longest + 1))
         following, tried = self.advice.next_run, {run.gamma for run in own}
-        self.next_gamma = None if following is None else following.decisive
+        self.next_gamma = None if following is None else following.gamma
         most = max(tried, default=0)
         reach = min(max(most + 2, 2 * most), longest)
         if not tried - {0}:
@@ -94,12 +94,12 @@ class Outlook:
         """Returns the forecast speed-up at a γ; 0: the baseline."""
         return (1.0, 1.0, 1.0) if gamma == 0 else _value(self._gains, gamma - 1)
 
-    def advised(self, measured: float | None) -> Advised:
-        """Returns the advice for the file; measured: milliseconds per token in the γ's own run."""
-        middle, low, high = self.gain(self.advice.gamma)
+    def advised(self, gamma: int, measured: float | None) -> Advised:
+        """Returns a γ for the file; measured: milliseconds per token in the γ's own run."""
+        middle, low, high = self.gain(gamma)
         return Advised(
             concurrency=self.load.batch,
-            gamma=self.advice.gamma,
+            gamma=gamma,
             improvement_factor=middle,
             improvement_factor_low=low,
             improvement_factor_high=high,

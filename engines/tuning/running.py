@@ -16,6 +16,7 @@ from engines.serving.child import healthy
 from engines.serving.http import get_text
 from engines.trials.runs import EngineRun, Prompts, run
 from engines.tuning.bench import Bench, NotObeyedError, require_obeyed
+from engines.tuning.outlook import Costs
 from engines.tuning.request import TuneServer, Tuning
 from engines.tuning.search import Search, Shown, flags_of
 from engines.tuning.tuned import Tuned
@@ -48,7 +49,7 @@ class Reached:
             yield self._server
 
 
-def tune_running(request: TuneServer, *, progress: Progress, shown: Shown) -> Tuned:
+def tune_running(request: TuneServer, *, progress: Progress, shown: Shown, costs: Costs | None) -> Tuned:
     """Returns the runs of a tuning; a server that cannot change its γ gets one more run.
 
     Raises:
@@ -71,11 +72,13 @@ def tune_running(request: TuneServer, *, progress: Progress, shown: Shown) -> Tu
     setup = {"engine": kind.name, "model": server.model or ""}
     with Bench(Reached(server, by_request=by_request), kind, prompts, how) as bench:
         bench.progress = progress
-        search = Search(bench, setup, DRAFT, shown)
+        search = Search(bench, setup, DRAFT, shown, costs)
         if how.dry_run:
             return search.expected()
         if by_request:
             return search.run()
+        sentence = f"The server drafts {gamma} tokens a block, and is measured as it runs."
+        shown(search.outlook(how.concurrencies[0]), sentence)
         for row in bench.measure([gamma], how.concurrencies, search.next_turn):
             search.add(row)
         tuned = search.tuned

@@ -16,8 +16,11 @@ from estimator.writing import write_json
 from simulator.choice.schedule import schedule
 from simulator.cost.machine import LoadPoint
 
-# Called with what is expected, and the run that has ended; None: nothing has run.
-Shown = Callable[[Outlook, TunedRun | None], object]
+# Called with what is expected, and the run that has ended; None: nothing has run. A sentence: how
+# long the search takes, known before the first run.
+Shown = Callable[[Outlook, TunedRun | str | None], object]
+# Further K that searches ran (the mean of those in docs/tune.md).
+USUAL_RUNS = 2
 # A change of the baseline that is named.
 DRIFT = 0.02
 # Runs end once their times are this exact (the advice tolerates as much), or the new γ is slower
@@ -26,29 +29,24 @@ EXACT, CLEARLY = 0.01, 4.0
 NO_DRAFT = "# gamma is 0: run the target without a draft"
 
 
-def outlook(tuned: Tuned, concurrency: int, how: Tuning, costs: Costs = costs_of_runs) -> Outlook:
-    """Returns the forecasts at a concurrency."""
-    taken = [row.most_gamma for row in tuned.rows if row.most_gamma is not None]
-    return Outlook(
-        tuned.runs(),
-        LoadPoint(tuned.context, concurrency),
-        longest=max(1, min([how.max_gamma, *taken])),
-        worth=how.worth / 100,
-        costs=costs,
-    )
-
-
 class Search:
     """A search that continues the runs of earlier calls."""
 
     def __init__(
-        self, bench: Bench, setup: Mapping[str, str | int | float], draft: str, shown: Shown
+        self,
+        bench: Bench,
+        setup: Mapping[str, str | int | float],
+        draft: str,
+        shown: Shown,
+        costs: Costs | None = None,
     ) -> None:
         """Reads the runs of earlier calls.
 
         Args:
           setup: settings that all runs must share, in addition to prompts and sampling.
           draft: name of the draft, for the server's flags.
+          costs: function from the runs at a load to the cost there, prior included; None: the
+            prior of any draft.
 
         Raises:
           ValueError: if there are fewer prompts than simultaneous requests, or the file has another
@@ -56,6 +54,7 @@ class Search:
         """
         self.bench, self.how = bench, bench.how
         self._draft, self._shown = draft, shown
+        self._costs = costs_of_runs if costs is None else costs
         how, lengths = self.how, [len(prompt) for prompt in bench.prompts]
         if max(how.concurrencies) > len(lengths):
             raise ValueError(
@@ -86,31 +85,76 @@ class Search:
             self._search(group)
         return self.tuned
 
+    def outlook(self, concurrency: int) -> Outlook:
+        """Returns the forecasts at a concurrency."""
+        taken = [row.most_gamma for row in self.tuned.rows if row.most_gamma is not None]
+        return Outlook(
+            self.tuned.runs(),
+            LoadPoint(self.tuned.context, concurrency),
+            longest=max(1, min([self.how.max_gamma, *taken])),
+            worth=self.how.worth / 100,
+            costs=self._costs,
+        )
+
     def expected(self) -> Tuned:
-        """Returns the tuning with the next run at each concurrency, without running it."""
+        """Returns the tuning with the next runs at each concurrency, and their forecasts.
+
+        `advised` has the γ with the best forecast, its speed-up and its odds.
+        """
+        rows, advised, text_seconds = [*self.tuned.rows], [], None
         for concurrency in self.how.concurrencies:
-            now = outlook(self.tuned, concurrency, self.how)
+            now = self.outlook(concurrency)
             self._shown(now, None)
             wanted = [*([] if self.tuned.at(concurrency) else [0]), now.next_gamma]
-            rows = [
-                TunedRun(concurrency=concurrency, gamma=gamma, measured=False)
-                for gamma in wanted
-                if gamma is not None
-            ]
-            self.tuned = replace(self.tuned, rows=(*self.tuned.rows, *rows))
-        return self.tuned
+            for gamma in (each for each in wanted if each is not None):
+                row = TunedRun(concurrency=concurrency, gamma=gamma, measured=False)
+                rows.append(self._with_expected(row, now))
+            advised.append(now.advised(now.advice.named, None))
+            if text_seconds is None and self._priced(concurrency):
+                text_seconds = now.milliseconds(0)[0] / 1e3 * self.how.text.max_new_tokens
+        notes = (self._duration(0.0, text_seconds),)
+        return replace(self.tuned, rows=tuple(rows), advised=tuple(advised), notes=notes)
+
+    def _duration(self, start_seconds: float, text_seconds: float | None) -> str:
+        """Returns how long a whole search takes, in words; None: a text's time is not known."""
+        how, count = self.how, len(self.bench.prompts)
+        per_text = sum(count / each for each in how.concurrencies)
+
+        def needed(runs: int, passes: float) -> tuple[int, float]:
+            # In turns, each run is one of a new γ and of the fastest one.
+            return runs + 2, (2 * runs if how.together else runs + 2) * passes * per_text
+
+        usual = needed(USUAL_RUNS, (1 + how.timing.repeats) / 2)
+        most = needed(how.max_runs, how.timing.repeats)
+        starts = "" if how.together else f" and {usual[0]} starts of a server"
+        texts = f"{usual[1]:.0f} texts of {how.text.max_new_tokens} tokens{starts}"
+        if text_seconds is None:
+            return f"A search usually takes {texts}, at most {most[1]:.0f}."
+        about, longest = (
+            each[0] * start_seconds + each[1] * text_seconds for each in (usual, most)
+        )
+        return f"This takes about {in_words(about)} ({texts}), at most {in_words(longest)}."
+
+    def _priced(self, concurrency: int) -> bool:
+        """Returns whether times are known, by runs or a deployment."""
+        measured = any(each.measured for each in self.tuned.at(concurrency))
+        return measured or self._costs is not costs_of_runs
+
+    def _with_expected(self, row: TunedRun, before: Outlook) -> TunedRun:
+        """Returns a run with its forecast, if there is one."""
+        if not self._priced(row.concurrency) or row.gamma > before.longest:
+            return row
+        names = ("", "_low", "_high")
+        values = zip(names, before.milliseconds(row.gamma), strict=True)
+        return replace(row, **{f"expected_ms_per_token{name}": each for name, each in values})
 
     def add(self, row: TunedRun) -> None:
         """Adds a run and its forecast to the tuning and to its file."""
-        before = outlook(self.tuned, row.concurrency, self.how)
-        known = any(each.measured for each in self.tuned.at(row.concurrency))
-        if known and row.measured and row.gamma <= before.longest:
-            names = ("", "_low", "_high")
-            values = zip(names, before.milliseconds(row.gamma), strict=True)
-            row = replace(row, **{f"expected_ms_per_token{name}": each for name, each in values})
+        if row.measured:
+            row = self._with_expected(row, self.outlook(row.concurrency))
         self.tuned = self.tuned.adding(row)
         self._advise()
-        self._shown(outlook(self.tuned, row.concurrency, self.how), self.tuned.rows[-1])
+        self._shown(self.outlook(row.concurrency), self.tuned.rows[-1])
 
     @property
     def next_turn(self) -> int:
@@ -120,9 +164,11 @@ class Search:
     def _search(self, concurrencies: tuple[int, ...]) -> None:
         """Searches at concurrencies that share the starts of servers."""
         ran = False
+        now = self.outlook(concurrencies[0])
+        self.bench.paced = lambda start, text: self._shown(now, self._duration(start, text))
         for concurrency in concurrencies:
             if not any(row.gamma for row in self.tuned.at(concurrency)):
-                self._shown(outlook(self.tuned, concurrency, self.how), None)
+                self._shown(self.outlook(concurrency), None)
         while True:
             asked = {each: self._wanted(each) for each in concurrencies}
             wanted = {each: gamma for each, gamma in asked.items() if gamma is not None}
@@ -144,7 +190,7 @@ class Search:
         late = time.monotonic() > self._end and any(row.measured for row in rows)
         if late or len(rows) >= self.how.max_runs:
             return None
-        return outlook(self.tuned, concurrency, self.how).next_gamma
+        return self.outlook(concurrency).next_gamma
 
     def _measure(self, concurrencies: tuple[int, ...], *gammas: int) -> None:
         """Measures some γ, in turns if servers can run together."""
@@ -211,16 +257,21 @@ class Search:
         """Updates the advice and writes the file."""
         advised, following = [], None
         for concurrency in self.how.concurrencies:
-            now = outlook(self.tuned, concurrency, self.how)
+            now = self.outlook(concurrency)
             following = now.next_gamma if following is None else following
             times = {row.gamma: row.ms_per_token for row in self.tuned.at(concurrency)}
             if max(times, default=0) > 0:
-                advised.append(now.advised(times.get(now.advice.gamma)))
+                advised.append(now.advised(now.advice.gamma, times.get(now.advice.gamma)))
         gammas = {each.concurrency: each.gamma for each in advised}
         flags = flags_of(self.bench.kind, gammas, self._draft, self.how)
         self.tuned = replace(self.tuned, advised=tuple(advised), next_gamma=following, flags=flags)
         if self.how.output is not None:
             write_json(self.tuned, self.how.output)
+
+
+def in_words(seconds: float) -> str:
+    """Returns a duration to two digits, as "40 s" or "3 min"."""
+    return f"{seconds:.2g} s" if seconds < 99 else f"{seconds / 60:.0f} min"
 
 
 def flags_of(kind: EngineKind, gammas: Mapping[int, int], draft: str, how: Tuning) -> str:

@@ -10,6 +10,7 @@ from engines.kind import Models
 from engines.servers.own import OWN, OwnDecoder
 from engines.trials.pair import SPARE_POSITIONS
 from engines.tuning.bench import Bench
+from engines.tuning.outlook import Costs
 from engines.tuning.request import TuneEngine, TuneOwn, TuneServer
 from engines.tuning.running import tune_running
 from engines.tuning.search import Search, Shown
@@ -31,15 +32,21 @@ def tune(
     *,
     progress: Progress = SILENT,
     shown: Shown = lambda *_: None,
+    costs: Costs | None = None,
 ) -> Tuned:
-    """Returns the runs of a tuning and the advised γ; progress counts texts."""
+    """Returns the runs of a tuning and the advised γ.
+
+    Args:
+      progress: counts texts.
+      costs: see `Search`.
+    """
     require_one_process("tune")
     if isinstance(request, TuneServer):
-        return tune_running(request, progress=progress, shown=shown)
+        return tune_running(request, progress=progress, shown=shown, costs=costs)
     with _engine(request) if isinstance(request, TuneEngine) else _own(request) as ready:
         bench, setup, draft = ready
         bench.progress = progress
-        search = Search(bench, setup, draft, shown)
+        search = Search(bench, setup, draft, shown, costs)
         return search.expected() if request.how.dry_run else search.run()
 
 

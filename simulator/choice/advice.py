@@ -46,14 +46,11 @@ class NextRun:
     gamma: draft length to run; 0 is the baseline.
     gain: expected gain of speed from knowing the outcome, as a share.
     rival: draft length that the run compares `gamma` with; 0 is no speculation.
-    decisive: draft length with the most useful outcome. It differs from gamma if the best candidate
-      has not been run yet: the best candidate is run first, since it may be the last run.
     """
 
     gamma: int
     gain: float
     rival: int
-    decisive: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +200,7 @@ def _next_run(
     after = mean[None, :, None] + steps.T[:, :, None] * points
     gains = after.max(axis=1) @ weights - mean[advised]
     if 0 not in tried:
-        return NextRun(0, float(gains[named]), int(every[named]), 0)
+        return NextRun(0, float(gains[named]), int(every[named]))
     longest = max(tried)
     reach = max(longest + 2, 2 * longest) if longest > 0 else int(every[-1])
     new = np.array([g not in tried and g <= reach for g in every.tolist()])
@@ -221,12 +218,11 @@ def _next_run(
         ahead = float(mean[advised] - mean[known])
         if top < len(gammas) or not longest < every[advised] <= reach or ahead < worth:
             return None
-        return NextRun(int(every[advised]), ahead, int(every[known]), int(every[advised]))
+        return NextRun(int(every[advised]), ahead, int(every[known]))
     rival = advised
     if chosen == advised:
         # The γ that would be run in its place after a bad outcome.
         winners = np.bincount(after[chosen].argmax(axis=0), weights, minlength=len(every))
         winners[chosen] = 0
         rival = int(winners.argmax())
-    decisive = int(every[promised.argmax()])
-    return NextRun(int(every[chosen]), float(gains[chosen]), int(every[rival]), decisive)
+    return NextRun(int(every[chosen]), float(gains[chosen]), int(every[rival]))

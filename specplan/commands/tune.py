@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from specplan.options.declared import option, takes
+from specplan.options.deployment import Deployed, deployment_of
 from specplan.options.engine_options import ON_ENGINE, EngineRunOptions
 from specplan.options.model_options import MODELS, ModelOptions, seed_option
 from specplan.options.ranges import duration, numbers
@@ -16,7 +19,7 @@ from specplan.reports.bar import Bar
 from specplan.reports.output import Printed, answer
 
 if TYPE_CHECKING:
-    from engines.tuning.outlook import Outlook
+    from engines.tuning.outlook import Costs, Outlook
     from engines.tuning.request import TuneEngine, TuneOwn, TuneServer
     from engines.tuning.tuned import TunedRun
 
@@ -66,35 +69,67 @@ class TuneOptions:
     as_json = json_option
 
 
-@reads("engines.tuning.request:TuneEngine", Printed)
-def tune_engine(request: TuneEngine, form: Printed) -> None:
+@reads("engines.tuning.request:TuneEngine", Deployed, Printed)
+def tune_engine(request: TuneEngine, deployed: Deployed, form: Printed) -> None:
     """Tunes an engine that it starts itself."""
-    _tune(request, form)
+    _require_gpu(deployed)
+    _tune(request, _costs(deployed, request.target, request.drafts, request.engine.engine), form)
 
 
-@reads("engines.tuning.request:TuneOwn", Printed)
-def tune_own(request: TuneOwn, form: Printed) -> None:
+@reads("engines.tuning.request:TuneOwn", Deployed, Printed)
+def tune_own(request: TuneOwn, deployed: Deployed, form: Printed) -> None:
     """Tunes specplan's own decoder."""
-    _tune(request, form)
+    # The decoder itself reads --dtype.
+    _require_gpu(replace(deployed, dtype=None))
+    _tune(request, _costs(deployed, request.models.target, request.models.drafts, None), form)
 
 
-@reads("engines.tuning.request:TuneServer", Printed)
-def tune_server(request: TuneServer, form: Printed) -> None:
+@reads("engines.tuning.request:TuneServer", Deployed, Printed)
+def tune_server(request: TuneServer, deployed: Deployed, form: Printed) -> None:
     """Tunes a server that is already running."""
-    _tune(request, form)
+    _require_gpu(deployed)
+    _tune(request, _costs(deployed, None, (), request.engine), form)
 
 
-def _tune(request: TuneEngine | TuneOwn | TuneServer, form: Printed) -> None:
+def _require_gpu(deployed: Deployed) -> None:
+    if deployed.gpu is None and deployed.gpu_flops is None and deployed != Deployed():
+        raise click.UsageError("--gpu must be given with --target-config, --dtype and their like")
+
+
+def _costs(
+    deployed: Deployed, target: str | None, drafts: tuple[str, ...], engine: str | None
+) -> Costs | None:
+    """Returns costs whose prior is a deployment's; the models' own folders have its configs."""
+    if deployed.gpu is None and deployed.gpu_flops is None:
+        return None
+    from estimator.deployed_cost import costs_of
+
+    paths = {"target_config": target, "draft_config": drafts[0] if len(drafts) == 1 else None}
+    for name, source in paths.items():
+        if getattr(deployed, name) is None:
+            path = Path(source or "") / "config.json"
+            if source is None or not path.is_file():
+                option = name.replace("_", "-")
+                raise click.UsageError(f"--{option} must be given with --gpu, got no folder's own")
+            deployed = replace(deployed, **{name: path})
+    if deployed.dtype == "auto":
+        deployed = replace(deployed, dtype=None)
+    return costs_of(deployment_of(deployed), engine, deployed.dtype)
+
+
+def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form: Printed) -> None:
     from engines.tuning.tune import tune
     from specplan.reports.tuning import progress_text, tuned_data, tuned_text
 
+    dry_run = request.how.dry_run
     with Bar("tune", "text") as bar:
 
-        def show(now: Outlook, row: TunedRun | None) -> None:
-            bar.print(progress_text(now, row), err=True)
+        def show(now: Outlook, row: TunedRun | str | None) -> None:
+            if not dry_run:
+                bar.print(progress_text(now, row), err=True)
 
-        found = tune(request, progress=bar, shown=show)
-    answer(tuned_data(found), lambda: tuned_text(found, dry_run=request.how.dry_run), form=form)
+        found = tune(request, progress=bar, shown=show, costs=costs)
+    answer(tuned_data(found), lambda: tuned_text(found, dry_run=dry_run), form=form)
 
 
 @click.command(
@@ -105,6 +140,7 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, form: Printed) -> None:
 @takes(ModelOptions, heading=MODELS, without=("draft_temperature", "repetition_penalty"))
 @takes(EngineRunOptions, heading=ON_ENGINE)
 @takes(TuneSearchOptions, heading="Search")
+@takes(Deployed, heading="What to expect", rare=("target_config", "draft_config", "tp"))
 @takes(TuneOptions)
 @click.pass_context
 def tune_command(ctx: click.Context, /, **_: object) -> None:

@@ -26,7 +26,7 @@ __all__ = ["tune"]
 class SearchOptions(TypedDict, total=False):
     """How a search ends and what it may do: options of `specplan tune`.
 
-    worth: per cent of speed that a further run must promise; 0.5 if not given.
+    worth: per cent of speed that a further run must promise; 0.2 if not given.
     max_runs: most runs at each concurrency, the baseline not counted; 6 if not given.
     temperature: temperature of the target; 0, greedy, if not given.
     seed: seed of the texts and of the order of runs.

@@ -12,15 +12,24 @@ _LINE = "{:>7}  {:>9}  {:>8}  {:>6}  {:>21}  {}"
 _HEAD = _LINE.format("at once", GAMMA, MS, "length", f"expected [{percent()}]", "best so far")
 
 
-def progress_text(now: Outlook, row: TunedRun | None) -> str:
-    """Returns the line of a finished run; before the first run, the heading and the forecast."""
-    best = now.advice.named
-    gain, odds = ranged(*now.gain(best)), now.advice.gain_probability
-    after = f"gamma {best}, {gain} times, odds of a gain {odds:.0%}"
+def _best(now: Outlook) -> str:
+    gain, odds = ranged(*now.gain(now.advice.named)), now.advice.gain_probability
+    return f"gamma {now.advice.named}, {gain} times, odds of a gain {odds:.0%}"
+
+
+def progress_text(now: Outlook, row: TunedRun | str | None) -> str:
+    """Returns the line of a finished run.
+
+    row: a sentence is followed by the heading of the lines; None: nothing has run, which gives the
+      forecast.
+    """
     if row is None:
-        return f"Expected at {now.load.batch} at once: {after}.\n{_HEAD}"
+        return f"Expected at {now.load.batch} at once: {_best(now)}."
+    if isinstance(row, str):
+        return f"{row}\n{_HEAD}"
     time, length = shown(row.ms_per_token), shown(row.block_efficiency)
-    return _LINE.format(row.concurrency, row.gamma, time, length, _expected(row), row.note or after)
+    best = row.note or _best(now)
+    return _LINE.format(row.concurrency, row.gamma, time, length, _expected(row), best)
 
 
 def _expected(row: TunedRun) -> str:
@@ -36,22 +45,46 @@ def _off(row: TunedRun) -> str:
 
 def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
     """Returns all runs, predicted and measured, and the advised settings as text."""
+    if dry_run:
+        return "\n\n".join((_planned(tuned), *tuned.notes, "Nothing ran."))
     columns: list[Column[TunedRun]] = [
         Column("at once", lambda run: str(run.concurrency)),
         Column(GAMMA, lambda run: str(run.gamma)),
         Column(f"expected [{percent()}]", _expected),
         Column(MS, lambda run: shown(run.ms_per_token)),
-        Column("off", _off),
+        Column("above expected", _off),
         Column("± %", lambda run: shown(run.error_percent, ".1f")),
         Column("length", lambda run: shown(run.block_efficiency)),
     ]
     parts = [table(tuned.rows, columns, note=lambda run: run.note)]
-    if dry_run:
-        return f"{parts[0]}\n\nNothing ran: the runs without a time would come next."
     parts.append("\n".join(map(_advised, tuned.advised)))
     if tuned.advised and tuned.next_gamma is not None and not tuned.notes:
         parts.append(f"Not decided: gamma {tuned.next_gamma} is worth a run.")
     return "\n\n".join(part for part in (*parts, *tuned.notes, tuned.flags) if part)
+
+
+def _planned(tuned: Tuned) -> str:
+    """Returns the next runs and their forecasts as text."""
+    best = {each.concurrency: each for each in tuned.advised}
+
+    def gained(run: TunedRun) -> str:
+        own = best[run.concurrency]
+        known = (own.improvement_factor, own.improvement_factor_low, own.improvement_factor_high)
+        return ranged(*known) if run.gamma == own.gamma else "-"
+
+    def odds(run: TunedRun) -> str:
+        own = best[run.concurrency]
+        return shown(own.gain_probability if run.gamma == own.gamma else None, ".0%")
+
+    columns: list[Column[TunedRun]] = [
+        Column("at once", lambda run: str(run.concurrency)),
+        Column(GAMMA, lambda run: str(run.gamma)),
+        Column(f"times the baseline [{percent()}]", gained),
+        Column("odds of a gain", odds),
+        Column(f"{MS} [{percent()}]", _expected),
+    ]
+    coming = [run for run in tuned.rows if not run.measured and not run.note]
+    return table(coming, columns)
 
 
 def _advised(each: Advised) -> str:

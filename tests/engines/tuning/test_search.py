@@ -11,7 +11,7 @@ from engines.kind import engine_kinds
 from engines.tuning.bench import Bench
 from engines.tuning.outlook import Outlook
 from engines.tuning.search import Search, flags_of
-from engines.tuning.tuned import Tuned, read_tuned
+from engines.tuning.tuned import Tuned, TunedRun, read_tuned
 from simulator.cost.machine import Drafting, LoadPoint
 from simulator.cost.runs import Run
 
@@ -157,7 +157,7 @@ def test_a_killed_search_leaves_a_whole_file_and_no_server_and_goes_on(tmp_path:
     whole = searched(engine, made_tuning())
 
     def interrupt(_now: object, row: object) -> None:
-        if row is not None and row.gamma > 0:
+        if isinstance(row, TunedRun) and row.gamma > 0:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

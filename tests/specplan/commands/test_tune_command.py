@@ -1,6 +1,7 @@
 """`specplan tune`: runs as JSON and as a table, read by plan, and continued from its file."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shown, kept = json.loads(result.stdout), json.loads(path.read_text())
     assert all(row.pop("turns") for row in kept["rows"])
     assert shown == kept
-    head, columns, first, second = result.stderr.splitlines()
+    head, duration, columns, first, second = result.stderr.splitlines()
     assert "Expected at 1 at once: gamma" in head
+    assert re.match(
+        r"This takes about [\d.]+ (s|min) \(\d+ texts of 12 tokens\), at most", duration
+    )
     assert "best so far" in columns
     assert first.split()[:2] == ["1", "0"]
     assert second.split()[1] == str(kept["rows"][1]["gamma"])
@@ -59,12 +63,34 @@ def test_a_second_call_goes_on_from_the_file(runs: Path) -> None:
     assert "1 at once: " in result.stdout
 
 
-def test_a_dry_run_writes_no_file(tmp_path: Path) -> None:
+def test_a_dry_run_says_what_it_expects_and_writes_no_file(tmp_path: Path) -> None:
     path = tmp_path / "tuned.json"
     result = tuned("--dry-run", "-o", str(path))
     assert result.exit_code == 0, result.output
+    _, baseline, draft, *_ = result.stdout.splitlines()
+    assert baseline.split() == ["1", "0", "-", "-", "-"]
+    assert re.fullmatch(r" +1 +[12] +[\d.]+ \[[\d.]+, [\d.]+\] +\d+% +-", draft)
+    assert "A search usually takes 8 texts of 12 tokens" in result.stdout
     assert "Nothing ran" in result.stdout
     assert not path.exists()
+
+
+def test_a_deployment_gives_the_first_guess(tmp_path: Path) -> None:
+    configs = Path("docs/configs").resolve()
+    for name, model in (("target", "llama-3.1-8b"), ("draft", "llama-3.2-1b")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text((configs / f"{model}.json").read_text())
+    stated = ["--target-config", str(tmp_path / "target" / "config.json")]
+    stated += ["--draft-config", str(tmp_path / "draft" / "config.json")]
+    result = tuned("--dry-run", "--gpu", "h100", *stated, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    baseline, draft = found["rows"]
+    # 16 GB of weights at 3.35 TB/s are 4.8 ms.
+    assert 4.8 < baseline["expected_ms_per_token"] < 15
+    assert draft["expected_ms_per_token_low"] < draft["expected_ms_per_token_high"]
+    assert found["advised"][0]["gain_probability"] < 0.9
+    assert "This takes about" in found["notes"][0]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +104,9 @@ def test_a_dry_run_writes_no_file(tmp_path: Path) -> None:
         ),
         (["--concurrency", "2"], "concurrency must be 1 without --engine"),
         (["--concurrency", "0"], "concurrency must be at least 1, got 0"),
+        (["--gpu", "h100"], "--target-config must be given with --gpu, got no folder's own"),
+        (["--tp", "2"], "--gpu must be given with --target-config"),
+        (["--engine", "mlx", "--dtype", "float32"], "--gpu must be given with"),
         (["--worth", "0"], "worth must be above 0 %, got 0"),
         (["--engine", "mlx", "--threads", "2"], "threads must be llama.cpp's or transformers's"),
         (["--engine", "transformers", "--synthetic", "0.5,0.2"], "synthetic must be llama.cpp's"),
