@@ -7,6 +7,9 @@ from engines.trials.request import OnEngine
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimingSettings
 from estimator.traces.traces import DraftSampling
 
+# Further γ that searches ran: about the mean of those in docs/tune.md.
+USUAL_RUNS = 2
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
@@ -49,6 +52,30 @@ class Tuning:
                 f"synthetic must have a rate for each of {self.max_gamma} positions "
                 f"(--max-gamma), got {len(self.synthetic)}"
             )
+
+    def duration(self, prompts: int, start_seconds: float, text_seconds: float | None) -> str:
+        """Returns how long a search takes, in words; text_seconds None: the speed is unknown."""
+        per_pass = sum(prompts / each for each in self.concurrencies)
+
+        def needed(runs: int, passes: float) -> tuple[int, float]:
+            # In turns, each run is one of a new γ and of the fastest one.
+            return runs + 2, (2 * runs if self.together else runs + 2) * passes * per_pass
+
+        usual = needed(min(USUAL_RUNS, self.max_runs), (1 + self.timing.repeats) / 2)
+        most = needed(self.max_runs, self.timing.repeats)
+        starts = "" if self.together else f" and {usual[0]} starts of a server"
+        texts = f"{usual[1]:.0f} texts of {self.text.max_new_tokens} tokens{starts}"
+        if text_seconds is None:
+            return f"A search usually takes {texts}, at most {most[1]:.0f}."
+        about, longest = (
+            _in_words(starts * start_seconds + texts * text_seconds)
+            for starts, texts in (usual, most)
+        )
+        return f"This takes about {about} ({texts}), at most {longest}."
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 99 else f"{seconds / 60:.0f} min"
 
 
 @dataclass(frozen=True, kw_only=True)

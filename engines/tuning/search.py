@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from math import expm1, hypot, log
+from math import hypot, log
 
 from msgspec.structs import replace
 
@@ -19,10 +19,6 @@ from simulator.cost.machine import LoadPoint
 # Called with what is expected, and the run that has ended; None: nothing has run. A sentence: how
 # long the search takes, known before the first run.
 Shown = Callable[[Outlook, TunedRun | str | None], object]
-# Further K that searches ran (the mean of those in docs/tune.md).
-USUAL_RUNS = 2
-# A change of the baseline that is named.
-DRIFT = 0.02
 # Runs end once their times are this exact (the advice tolerates as much), or the new γ is slower
 # than the fastest one by this many standard errors.
 EXACT, CLEARLY = 0.01, 4.0
@@ -112,28 +108,8 @@ class Search:
             advised.append(now.advised(now.advice.named, None))
             if text_seconds is None and self._priced(concurrency):
                 text_seconds = now.milliseconds(0)[0] / 1e3 * self.how.text.max_new_tokens
-        notes = (self._duration(0.0, text_seconds),)
+        notes = (self.how.duration(len(self.bench.prompts), 0.0, text_seconds),)
         return replace(self.tuned, rows=tuple(rows), advised=tuple(advised), notes=notes)
-
-    def _duration(self, start_seconds: float, text_seconds: float | None) -> str:
-        """Returns how long a whole search takes, in words; None: a text's time is not known."""
-        how, count = self.how, len(self.bench.prompts)
-        per_text = sum(count / each for each in how.concurrencies)
-
-        def needed(runs: int, passes: float) -> tuple[int, float]:
-            # In turns, each run is one of a new γ and of the fastest one.
-            return runs + 2, (2 * runs if how.together else runs + 2) * passes * per_text
-
-        usual = needed(USUAL_RUNS, (1 + how.timing.repeats) / 2)
-        most = needed(how.max_runs, how.timing.repeats)
-        starts = "" if how.together else f" and {usual[0]} starts of a server"
-        texts = f"{usual[1]:.0f} texts of {how.text.max_new_tokens} tokens{starts}"
-        if text_seconds is None:
-            return f"A search usually takes {texts}, at most {most[1]:.0f}."
-        about, longest = (
-            each[0] * start_seconds + each[1] * text_seconds for each in (usual, most)
-        )
-        return f"This takes about {in_words(about)} ({texts}), at most {in_words(longest)}."
 
     def _priced(self, concurrency: int) -> bool:
         """Returns whether times are known, by runs or a deployment."""
@@ -164,8 +140,8 @@ class Search:
     def _search(self, concurrencies: tuple[int, ...]) -> None:
         """Searches at concurrencies that share the starts of servers."""
         ran = False
-        now = self.outlook(concurrencies[0])
-        self.bench.paced = lambda start, text: self._shown(now, self._duration(start, text))
+        now, count = self.outlook(concurrencies[0]), len(self.bench.prompts)
+        self.bench.paced = lambda *each: self._shown(now, self.how.duration(count, *each))
         for concurrency in concurrencies:
             if not any(row.gamma for row in self.tuned.at(concurrency)):
                 self._shown(self.outlook(concurrency), None)
@@ -180,8 +156,8 @@ class Search:
             self._try(next(iter(wanted.values())), tuple(wanted))
         if ran and not self.how.together:
             self._measure(concurrencies, 0)
-            for concurrency in concurrencies:
-                self._name_drift(concurrency)
+            notes = [note for note in map(self.tuned.drift, concurrencies) if note]
+            self.tuned = replace(self.tuned, notes=(*self.tuned.notes, *notes))
         self._advise()
 
     def _wanted(self, concurrency: int) -> int | None:
@@ -238,21 +214,6 @@ class Search:
                     )
                 )
 
-    def _name_drift(self, concurrency: int) -> None:
-        steps = [
-            [seconds / passes for _, _, seconds, passes, _ in row.turns]
-            for row in self.tuned.at(concurrency)
-            if row.gamma == 0
-        ]
-        first, last = (sorted(each)[len(each) // 2] for each in (steps[0], steps[-1]))
-        change = expm1(log(last / first))
-        if abs(change) > DRIFT:
-            note = (
-                f"At {concurrency} at once the baseline's token took {100 * change:+.1f} % at the "
-                "end; that drift is divided out."
-            )
-            self.tuned = replace(self.tuned, notes=(*self.tuned.notes, note))
-
     def _advise(self) -> None:
         """Updates the advice and writes the file."""
         advised, following = [], None
@@ -267,11 +228,6 @@ class Search:
         self.tuned = replace(self.tuned, advised=tuple(advised), next_gamma=following, flags=flags)
         if self.how.output is not None:
             write_json(self.tuned, self.how.output)
-
-
-def in_words(seconds: float) -> str:
-    """Returns a duration to two digits, as "40 s" or "3 min"."""
-    return f"{seconds:.2g} s" if seconds < 99 else f"{seconds / 60:.0f} min"
 
 
 def flags_of(kind: EngineKind, gammas: Mapping[int, int], draft: str, how: Tuning) -> str:

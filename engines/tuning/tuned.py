@@ -26,6 +26,8 @@ from simulator.numerics.intervals import CONFIDENCE
 FORMAT = "specplan tune 1"
 # The standard error of a median over a mean's, for normal noise; and the least relative error.
 MEDIAN, LEAST_ERROR = 1.2533, 0.003
+# A change of the baseline that is named.
+DRIFT = 0.02
 
 
 class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +107,20 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         drawn = float(self.setup["temperature"]) > 0
         timed = (_in_turns if self.together else _one_by_one)(rows, drawn)
         return replace(self, rows=(*others, *timed))
+
+    def drift(self, concurrency: int) -> str:
+        """Returns a sentence if the baseline's time changed by more than DRIFT; else nothing."""
+        plain = [row for row in self.at(concurrency) if row.gamma == 0 and row.turns]
+        first, last = (
+            float(np.median([turn[2] / turn[3] for turn in row.turns]))
+            for row in (plain[0], plain[-1])
+        )
+        if abs(last / first - 1) <= DRIFT:
+            return ""
+        return (
+            f"At {concurrency} at once the baseline's token took {100 * (last / first - 1):+.1f} % "
+            "at the end; that drift is divided out."
+        )
 
     def runs(self) -> tuple[Run, ...]:
         """Returns the runs as inputs of a cost estimate."""
