@@ -49,7 +49,9 @@ class Reached:
             yield self._server
 
 
-def tune_running(request: TuneServer, *, progress: Progress, shown: Shown, costs: Costs | None) -> Tuned:
+def tune_running(
+    request: TuneServer, *, progress: Progress, shown: Shown, costs: Costs | None
+) -> Tuned:
     """Returns the runs of a tuning; a server that cannot change its γ gets one more run.
 
     Raises:
