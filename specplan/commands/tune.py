@@ -140,7 +140,7 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form:
 @takes(ModelOptions, heading=MODELS, without=("draft_temperature", "repetition_penalty"))
 @takes(EngineRunOptions, heading=ON_ENGINE)
 @takes(TuneSearchOptions, heading="Search")
-@takes(Deployed, heading="What to expect", rare=("target_config", "draft_config", "tp"))
+@takes(Deployed, heading="First guess", rare=("target_config", "draft_config", "tp"))
 @takes(TuneOptions)
 @click.pass_context
 def tune_command(ctx: click.Context, /, **_: object) -> None:
