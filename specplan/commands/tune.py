@@ -104,17 +104,23 @@ def _costs(
         return None
     from estimator.deployed_cost import costs_of
 
-    paths = {"target_config": target, "draft_config": drafts[0] if len(drafts) == 1 else None}
-    for name, source in paths.items():
-        if getattr(deployed, name) is None:
-            path = Path(source or "") / "config.json"
-            if source is None or not path.is_file():
-                option = name.replace("_", "-")
-                raise click.UsageError(f"--{option} must be given with --gpu, got no folder's own")
-            deployed = replace(deployed, **{name: path})
-    if deployed.dtype == "auto":
-        deployed = replace(deployed, dtype=None)
+    deployed = replace(
+        deployed,
+        target_config=_config(deployed.target_config, target, "target"),
+        draft_config=_config(
+            deployed.draft_config, drafts[0] if len(drafts) == 1 else None, "draft"
+        ),
+        dtype=None if deployed.dtype == "auto" else deployed.dtype,
+    )
     return costs_of(deployment_of(deployed), engine, deployed.dtype)
+
+
+def _config(stated: Path | None, folder: str | None, model: str) -> Path:
+    """Returns a model's config.json, its own folder's unless another one is stated."""
+    path = Path(folder or "") / "config.json"
+    if stated is None and (folder is None or not path.is_file()):
+        raise click.UsageError(f"--{model}-config must be given with --gpu, got no folder's own")
+    return path if stated is None else stated
 
 
 def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form: Printed) -> None:
