@@ -150,6 +150,8 @@ def main() -> int:
     os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     from transformers import LlamaForCausalLM  # noqa: F401   which the embedded models are
 
+    import estimator.profiles.measure
+    import estimator.training.heads  # noqa: F401
     import specplan.main  # noqa: F401
     import studies.bild.alignment
     import studies.blockwise.trained  # noqa: F401

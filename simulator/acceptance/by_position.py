@@ -48,6 +48,10 @@ class ByPosition(Acceptance):
         return tuple(np.cumprod(self.conditional).tolist())
 
     @property
+    def tells_iid(self) -> bool:
+        return not self.is_lower_bound
+
+    @property
     def alpha(self) -> float:
         """The maximum-likelihood i.i.d. rate α: accepted / (accepted + rejected blocks)."""
         rates = self.unconditional

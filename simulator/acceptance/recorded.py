@@ -49,6 +49,10 @@ class Recorded(Acceptance):
         return "replay"
 
     @property
+    def tells_iid(self) -> bool:
+        return not self.is_lower_bound
+
+    @property
     def alpha(self) -> float:
         return self.rate
 

@@ -169,6 +169,8 @@ class Pricing:
     @property
     def own_gains(self) -> dict[int, tuple[float, float]]:
         """The log gain of each γ in the runs at this load, and its standard deviation."""
+        if self.posterior is None:
+            return {}
         from simulator.cost.runs import log_gains
 
         return log_gains(self.own_runs)

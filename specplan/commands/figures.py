@@ -13,9 +13,8 @@ from specplan.options.costs.roofline import Roofline
 from specplan.options.declared import option, takes
 from specplan.options.deployment import Deployed, deployment_of
 from specplan.options.kinds import require
-from specplan.options.planning import Shown
 from specplan.options.requests import Command, fill, is_stated
-from specplan.reports.output import print_json
+from specplan.reports.output import Printed, print_json
 
 if TYPE_CHECKING:
     from figures.ours.batch_size import FigureLoad
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Listed(Shown):
+class Listed(Printed):
     """Which figures to list."""
 
     names: tuple[str, ...] = ()
@@ -33,7 +32,7 @@ class Listed(Shown):
 
 
 @dataclass(frozen=True)
-class Drawn(Shown):
+class Drawn(Printed):
     """The figures to draw, their inputs and their output folder; see each option's help."""
 
     names: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import click
 
@@ -58,15 +59,14 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
     asking = asked(ctx)
     rows, basis = asking.planned()
     form, p_min, lost = asking.answer, 0.0, ""
-    text: Callable[[], str]
+    data: Callable[[], dict[str, Any]] = partial(plans_json, rows, basis)
+    text: Callable[[], str] = partial(plans_text, rows, basis)
     if asking.ranked is not None:
-        data, text = AdaptivePlans(rows, asking.ranked).answer
-    elif asking.thresholds is None:
-        data = plans_json(rows, basis)
-        text = partial(plans_text, rows, basis)
-    else:
+        by_rank = AdaptivePlans(rows, asking.ranked)
+        data, text = by_rank.json, by_rank.text
+    elif asking.thresholds is not None:
         found = StoppedPlans(rows, asking.thresholds)
-        data, text = found.json(basis), partial(found.text, basis)
+        data, text = partial(found.json, basis), partial(found.text, basis)
         rows, p_min, lost = (found.exported[0],), found.exported[1], found.lost
     warn_of_plans(rows, basis, max_gamma=asking.request.max_gamma)
     if form.server is None:
@@ -75,4 +75,4 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
         from specplan.reports.flags import flags_of_plans
 
         flags = lost + flags_of_plans(rows, basis, server=form.server, p_min=p_min)
-        answer({**data, "export": flags}, lambda: flags, form=form)
+        answer(lambda: {**data(), "export": flags}, lambda: flags, form=form)

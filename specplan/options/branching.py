@@ -12,9 +12,10 @@ from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option
 from specplan.options.graphs import Graphs, walled
 from specplan.options.kinds import Background, chosen, cost_kinds, prices
-from specplan.options.planning import Shown, read
+from specplan.options.planning import read
 from specplan.options.ranges import numbers, shares
 from specplan.options.requests import fill
+from specplan.reports.output import Printed
 from specplan.reports.trees import OURS
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ MOST_NODES, MOST_DEPTH = 256, 32
 
 
 @dataclass(frozen=True)
-class Trees(Shown):
+class Trees(Printed):
     """Acceptance by rank, and the trees to consider; see each option's help."""
 
     by_rank: tuple[float, ...] | None = option(

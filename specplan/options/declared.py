@@ -91,7 +91,9 @@ def declared(record: type[Any]) -> Mapping[str, Field[Any]]:
 
 
 def _if_stated(callback: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    """Returns a callback that passes None and the empty tuple, the values of unstated options."""
+    """Returns a callback that passes None, False and (), the values of unstated options."""
     if callback is None:
         return None
-    return lambda ctx, param, value: value if value in (None, ()) else callback(ctx, param, value)
+    return lambda ctx, param, value: (
+        value if value is False or value in (None, ()) else callback(ctx, param, value)
+    )

@@ -84,13 +84,13 @@ def near(name: str, names: Iterable[str]) -> str:
 
 
 def _show_all(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
+    if not ctx.resilient_parsing:
         ctx.meta[SHOWS_ALL] = True
         click.echo(ctx.get_help(), color=ctx.color)
         ctx.exit()
 
 
-HELP_ALL = click.Option(
+HELP_ALL = Option(
     ["--help-all"],
     is_flag=True,
     is_eager=True,

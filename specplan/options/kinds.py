@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from simulator.cost.pricing import Pricing
 
 
-@dataclass(frozen=True)
 class Kind:
     """One of several ways to state an input; its fields are the options that it reads.
 
@@ -83,7 +82,6 @@ class Stated:
     other: Acceptance | None = None
 
 
-@dataclass(frozen=True)
 class AcceptanceKind(Kind, ABC):
     """A way to state how often drafted tokens are accepted.
 
@@ -96,7 +94,6 @@ class AcceptanceKind(Kind, ABC):
         """Returns the stated acceptances; refuses values out of range."""
 
 
-@dataclass(frozen=True)
 class CostKind(Kind, ABC):
     """A way to state the cost of blocks.
 

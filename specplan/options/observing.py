@@ -14,10 +14,10 @@ from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option
 from specplan.options.draft_kind import DraftNamed
 from specplan.options.kinds import Background, CostKind, any_stated, chosen, cost_kinds, prices
-from specplan.options.planning import Longest, Shown, read
+from specplan.options.planning import Longest, read
 from specplan.options.requests import fill, is_stated
 from specplan.options.runs import Runs
-from specplan.reports.output import writable
+from specplan.reports.output import Printed, writable
 
 if TYPE_CHECKING:
     from simulator.cost.pricing import Pricing
@@ -73,7 +73,7 @@ class Followed(Sources):
 
 
 @dataclass(frozen=True)
-class Observed(Sources, Shown):
+class Observed(Sources, Printed):
     """Sources that are read once, and the form of the answer; see each option's help."""
 
     since: tuple[str, ...] = option(

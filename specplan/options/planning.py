@@ -25,7 +25,7 @@ from specplan.options.kinds import (
 from specplan.options.requests import fill
 from specplan.options.runs import Runs
 from specplan.options.stopping import StoppingOptions, ranked
-from specplan.reports.output import Printed, Written, writable
+from specplan.reports.output import Written
 
 if TYPE_CHECKING:
     from estimator.profiles.p_min import Thresholds
@@ -76,27 +76,7 @@ class Choice(DraftNamed, Longest):
 
 
 @dataclass(frozen=True)
-class Shown(Printed):
-    """The form of an answer; see the option's help."""
-
-    as_json: bool = option("--json", is_flag=True, default=False, help="Print one JSON object.")
-
-
-@dataclass(frozen=True)
-class Given(Shown, Written):
-    """The file and the form of an answer; see each option's help."""
-
-    output: Path | None = option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path),
-        callback=writable,
-        help="Write the JSON object here, too.",
-    )
-
-
-@dataclass(frozen=True)
-class Answer(Given):
+class Answer(Written):
     """The file and the form of an answer, and the server to print flags for."""
 
     server: str | None = option(

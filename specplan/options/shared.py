@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from specplan.options.declared import option
+from specplan.options.declared import declared, option
 from specplan.options.help import listing, near
-from specplan.reports.output import writable
+from specplan.reports.output import Printed, writable
 
-json_option = option("--json", is_flag=True, help="Print one JSON object.")
+json_option = declared(Printed)["as_json"]
 
 
 def output_option(

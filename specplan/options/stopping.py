@@ -40,9 +40,11 @@ class StoppingOptions:
     @property
     def server(self) -> str | None:
         """The server with the stated rule; None if no threshold is stated, or no server has it."""
+        if self.p_min is None:
+            return None
         rule = self.stopping_rule or DEFAULT_RULE
         found = names_of(lambda kind: kind.exports is not None and kind.exports.stopping == rule)
-        return next(iter(found), None) if self.p_min is not None else None
+        return next(iter(found), None)
 
     def thresholds(
         self, path: Path | None, profile: Profile | None, stated: Stated, server: EngineKind | None

@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from specplan.options.declared import option
-from specplan.options.planning import Given
 from specplan.options.ranges import callback, duration, numbers
-from specplan.reports.output import writable
+from specplan.reports.output import Written, writable
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ class Simulation:
 
 
 @dataclass(frozen=True)
-class TrafficAnswer(Given):
+class TrafficAnswer(Written):
     """The file, the form and the figure of the answer; see each option's help."""
 
     figure: Path | None = option(

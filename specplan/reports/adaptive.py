@@ -12,7 +12,7 @@ from specplan.reports.output import folded
 from specplan.reports.table import Column, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from simulator.acceptance.stopping.batch import RankedTexts
     from simulator.choice.plan import Plan
@@ -39,12 +39,7 @@ class AdaptivePlans:
             for one, other in pairs
         }
 
-    @property
-    def answer(self) -> tuple[dict[str, Any], Callable[[], str]]:
-        """The JSON object, and a function that returns the readable form."""
-        return self._json(), self._text
-
-    def _json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
         """Returns a JSON object: `rows` by batch size, and geometric means of gains over rows.
 
         oracle_gain_reached: share of the oracle's gain over K by batch; null if it has none.
@@ -58,7 +53,8 @@ class AdaptivePlans:
         gains = {_key(name): gain for name, gain in self._gains.items()}
         return {"verification": "adaptive", "rows": rows, **gains}
 
-    def _text(self) -> str:
+    def text(self) -> str:
+        """Returns the readable form."""
         columns = [Column[int]("batch", str)]
         columns += [self._column(way) for way in next(iter(self._speeds.values()))]
         one, each, oracle = (f"{100 * (gain - 1):+.1f} %" for gain in self._gains.values())

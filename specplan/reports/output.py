@@ -11,6 +11,8 @@ from typing import TextIO
 
 import click
 
+from specplan.options.declared import option
+
 WIDTH = 80
 STDOUT = Path("/dev/stdout")
 
@@ -51,20 +53,32 @@ def print_json(value: object) -> None:
 class Printed:
     """The form of a printed result: as JSON or as text."""
 
-    as_json: bool = False
+    as_json: bool = option("--json", is_flag=True, default=False, help="Print one JSON object.")
 
 
 @dataclass(frozen=True)
 class Written(Printed):
     """The form of a printed result, and the JSON file that it is written to; None: no file."""
 
-    output: Path | None = None
+    output: Path | None = option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        callback=writable,
+        help="Write the JSON object here, too.",
+    )
 
 
 def answer(data: object, text: Callable[[], str], *, form: Printed) -> None:
-    """Prints a command's result in the requested form, then writes it; no failed write loses it."""
+    """Prints a command's result in the requested form, then writes it; no failed write loses it.
+
+    data: what JSON holds, or a function that returns it.
+    """
     output = form.output if isinstance(form, Written) else None
-    if form.as_json or output == STDOUT:
+    printed = form.as_json or output == STDOUT
+    if callable(data) and (printed or output is not None):
+        data = data()
+    if printed:
         print_json(data)
     else:
         click.echo(text())

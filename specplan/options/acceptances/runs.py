@@ -1,14 +1,11 @@
 """Acceptance from the accepted lengths of all runs."""
 
-from dataclasses import dataclass
-
 import click
 
 from specplan.options.kinds import AcceptanceKind, Background, Stated, counted
 from specplan.options.runs import Runs, counts_of
 
 
-@dataclass(frozen=True)
 class Lengths(Runs, AcceptanceKind):
     """Runs with accepted lengths; see the option's help."""
 

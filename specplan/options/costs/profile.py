@@ -23,7 +23,6 @@ class Profiled:
     )
 
 
-@dataclass(frozen=True)
 class OfProfile(Profiled, CostKind):
     """The profile with costs of one sequence."""
 
