@@ -44,17 +44,15 @@ class AlignOptions:
     )
     steps = option(type=click.IntRange(min=1), default=200, help="Training steps.")
     batch = option(type=click.IntRange(min=1), default=16, help="Texts for each step.")
-    rate = option(type=float, default=3e-4, help="Learning rate at its peak.")
+    rate: float = option(default=3e-4, help="Learning rate at its peak.")
     held_out = option(
         type=click.IntRange(min=1),
         default=16,
         help="Number of prompts, taken from the end, that are kept for evaluation.",
     )
-    temperature = option(
-        type=float, default=0.0, help="Temperature of the large model; 0 is greedy."
-    )
-    fallback = option(type=float, default=0.6, help="BiLD's fallback threshold in the evaluation.")
-    rollback = option(type=float, default=2.0, help="BiLD's rollback threshold in the evaluation.")
+    temperature: float = option(default=0.0, help="Temperature of the large model; 0 is greedy.")
+    fallback: float = option(default=0.6, help="BiLD's fallback threshold in the evaluation.")
+    rollback: float = option(default=2.0, help="BiLD's rollback threshold in the evaluation.")
     seed = option(type=click.IntRange(min=0), default=0, help="Seed of texts and batches.")
     output = output_option(
         "Folder for the trained model; an interrupted run resumes from the files next to it.",

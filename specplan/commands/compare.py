@@ -19,7 +19,7 @@ class CompareOptions:
         "--format", type=click.Choice(FORMATS), default="table", help="Format of the output."
     )
     output = output_option("Write the comparison into this file instead of printing it.")
-    as_json = option("--json", is_flag=True, help="The same as --format json.")
+    as_json: bool = option("--json", help="The same as --format json.")
 
 
 @click.command("compare", cls=Command)

@@ -26,9 +26,7 @@ class Listed(Printed):
     """Which figures to list."""
 
     names: tuple[str, ...] = ()
-    list_only: bool = option(
-        "--list", is_flag=True, default=False, help="Name the figures and their sources."
-    )
+    list_only: bool = option("--list", default=False, help="Name the figures and their sources.")
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,6 @@ class Drawn(Printed):
     folder: Path = option(
         "-o",
         "--output",
-        type=click.Path(path_type=Path),
         default=Path("figures/output"),
         metavar="DIR",
         help="Folder to write to; made if it is not there.",
@@ -49,7 +46,6 @@ class Drawn(Printed):
     )
     results_path: Path | None = option(
         "--results",
-        type=click.Path(path_type=Path),
         metavar="FILE",
         help="Output of `specplan validate --json`, for the figures that show measurements.",
     )
@@ -59,10 +55,8 @@ class Drawn(Printed):
 class DeploymentOptions(Deployed):
     """The deployment that the batch-size figure shows; see each option's help."""
 
-    context: int | None = option(
-        type=int, metavar="L", help=f"Tokens cached.  [default: {DEFAULT_CONTEXT}]"
-    )
-    alpha: float | None = option(type=float, metavar="A", help="Acceptance rate.  [default: 0.7]")
+    context: int | None = option(metavar="L", help=f"Tokens cached.  [default: {DEFAULT_CONTEXT}]")
+    alpha: float | None = option(metavar="A", help="Acceptance rate.  [default: 0.7]")
 
 
 @click.command(name="figures", cls=Command)

@@ -44,7 +44,7 @@ class GenerateOptions:
     max_gamma = max_gamma_option
     lenience = lenience_option
     verification = verification_option
-    temperature = option(type=float, default=1.0, help="Temperature of the target; 0 is greedy.")
+    temperature: float = option(default=1.0, help="Temperature of the target; 0 is greedy.")
     stop_strings = option(
         "--stop",
         multiple=True,
@@ -62,10 +62,9 @@ class GenerateOptions:
         type=click.IntRange(min=1),
         help="Width of the draft's search, at least --beams.  [default: twice --beams]",
     )
-    show = option(
-        is_flag=True,
+    show: bool = option(
         help="One line per block: accepted draft tokens green, rejected ones red, the target's "
-        "blue.",
+        "blue."
     )
     seed = option(type=click.IntRange(min=0), default=0, help="Seed of the sampled tokens.")
     as_json = json_option

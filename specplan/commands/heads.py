@@ -55,13 +55,13 @@ class TrainHeadsOptions:
         help="With --kind eagle3: tokens drafted from each position in training.  [default: 4]",
     )
     steps = option(type=click.IntRange(min=0), default=2000, help="Steps of training.")
-    rate = option(type=float, default=3e-3, help="Peak learning rate.")
+    rate: float = option(default=3e-3, help="Peak learning rate.")
     positions = option(type=click.IntRange(min=1), default=512, help="Positions of a step.")
     window = option(type=click.IntRange(min=2), default=256, help="Tokens read at once.")
     tokens = option(
         type=click.IntRange(min=2), default=300_000, help="Tokens of the text that are used."
     )
-    joint = option(is_flag=True, help="Train the model, too, and write it with the heads.")
+    joint: bool = option(help="Train the model, too, and write it with the heads.")
     device = option(type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
     seed = option(type=click.IntRange(min=0), default=0, help="Seed of weights and positions.")
     output = output_option(

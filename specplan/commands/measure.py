@@ -39,7 +39,7 @@ class MeasureOptions:
 
     compiling = compile_option
     verification = verification_option
-    temperature = option(type=float, default=1.0, help="Temperature of the target; 0 is greedy.")
+    temperature: float = option(default=1.0, help="Temperature of the target; 0 is greedy.")
     max_gamma = option(
         type=click.IntRange(1, MOST_GAMMA), default=16, help="Longest draft to price."
     )
@@ -61,8 +61,7 @@ class MeasureOptions:
         type=click.IntRange(min=1),
         help="With --batch: tokens in the cache of each sequence.  [default: 128]",
     )
-    texts = option(
-        type=click.Path(path_type=Path),
+    texts: Path | None = option(
         metavar="LOG",
         help="Measure a draft that copies (lookup, suffix, ngram) along texts already written, "
         "without a model: a .jsonl or .parquet with a prompt and an output each, text or ids.",
@@ -71,9 +70,7 @@ class MeasureOptions:
         metavar="NAME|FOLDER",
         help="Tokenizer of --texts: embedded, a hub name or a folder.  [default: none, for ids]",
     )
-    skip_bad_lines = option(
-        is_flag=True, help="Leave out lines that cannot be read, and count them."
-    )
+    skip_bad_lines: bool = option(help="Leave out lines that cannot be read, and count them.")
     processes = option(
         type=click.IntRange(min=1), help="Processes that share the log.  [default: one per core]"
     )
@@ -82,7 +79,7 @@ class MeasureOptions:
         "Write the profile here, and its traces as FILE.traces.npz. An interrupted run keeps the "
         "traces of finished prompts and repeats the timing.",
     )
-    as_json = option("--json", is_flag=True, help="Print the profile as one JSON object.")
+    as_json: bool = option("--json", help="Print the profile as one JSON object.")
 
 
 @reads("estimator.profiles.request:Measure", Written)

@@ -37,7 +37,7 @@ def ngram_command() -> None:
 class TrainNgramOptions:
     """The text, the model, and its file."""
 
-    order = option(type=int, default=3, help="Words in the longest n-grams, 1 to 6.")
+    order: int = option(default=3, help="Words in the longest n-grams, 1 to 6.")
     sources = corpus_option
     pattern = glob_option
     tokenizer_name = option(
@@ -163,7 +163,7 @@ class ScoreNgramOptions:
         type=existing_file,
         help="Let KenLM score with this binary, built from the model by its build_binary.",
     )
-    force = option(is_flag=True, help="Take the model though its tokenizer differs.")
+    force: bool = option(help="Take the model though its tokenizer differs.")
     as_json = json_option
 
 

@@ -27,22 +27,18 @@ if TYPE_CHECKING:
 class TuneSearchOptions:
     """How the search runs and ends."""
 
-    temperature = option(type=float, default=0.0, help="The target's; 0 is greedy decoding.")
+    temperature: float = option(default=0.0, help="The target's; 0 is greedy decoding.")
     max_gamma = option(type=click.IntRange(min=1), default=16, help="The largest gamma to run.")
-    worth = option(
-        metavar="PERCENT",
-        type=float,
-        default=0.2,
-        help="End when a further run promises less speed.",
+    worth: float = option(
+        metavar="PERCENT", default=0.2, help="End when a further run promises less speed."
     )
     max_runs = option(
         type=click.IntRange(min=1),
         default=6,
         help="Most runs at each concurrency, the baseline not counted.",
     )
-    time_limit = option(
+    time_limit: float | None = option(
         metavar="SECONDS",
-        type=float,
         callback=duration,
         help="Begin no further run after this; the first always ends.",
     )
@@ -57,7 +53,7 @@ class TuneSearchOptions:
         help="Acceptance rates by position that the engine simulates, unconditional: to tune "
         "prices without a trained draft.",
     )
-    dry_run = option(is_flag=True, help="Only show the runs to begin with, and what to expect.")
+    dry_run: bool = option(help="Only show the runs to begin with, and what to expect.")
 
 
 class TuneOptions:

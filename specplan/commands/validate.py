@@ -77,12 +77,10 @@ class ValidateOptions:
     precision = TimingOptions.precision
     time_limit = TimingOptions.time_limit
     seed = seed_option
-    figure = option(
-        type=click.Path(path_type=Path),
-        callback=drawable,
-        help="Draw predicted against measured into this file (.png or .svg).",
+    figure: Path | None = option(
+        callback=drawable, help="Draw predicted against measured into this file (.png or .svg)."
     )
-    wide = option(is_flag=True, help="Show all columns, beyond 80 characters.")
+    wide: bool = option(help="Show all columns, beyond 80 characters.")
     output = output_option("Write the JSON object here.")
     as_json = json_option
 

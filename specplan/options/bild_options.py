@@ -51,14 +51,12 @@ class SweptOptions(BildMeasures):
 class ThresholdOptions(BildMeasures):
     """One pair of thresholds."""
 
-    fallback = option(
-        type=float,
+    fallback: float | None = option(
         advanced=True,
         help="With --decoder bild: the small model hands over below this certainty.  "
         f"[default: {ONE_FALLBACK:g}]",
     )
-    rollback = option(
-        type=float,
+    rollback: float | None = option(
         advanced=True,
         help="With --decoder bild: the large model replaces tokens farther than this from its own "
         f"distribution; inf: none.  [default: {ONE_ROLLBACK:g}]",

@@ -2,11 +2,18 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import Field, field
+from pathlib import Path
 from typing import Any
 
 import click
 
 Decorator = Callable[[Any], Any]
+_TYPES: Mapping[str, Mapping[str, Any]] = {
+    "bool": {"is_flag": True},
+    "float": {"type": float},
+    "int": {"type": int},
+    "Path": {"type": click.Path(path_type=Path)},
+}
 
 
 class Option(click.Option):
@@ -33,8 +40,9 @@ def option(*names: str, default: Any = None, **settings: Any) -> Any:
     """Returns a field that an option of the command line fills.
 
     Names and settings are as `click.option` takes them; without a name the field `max_gamma` is
-    --max-gamma. Field and option have one default. The class is the record that reads the option
-    (a dataclass), or only lists options for `takes`.
+    --max-gamma. Field and option have one default, and without a type the field's annotation says
+    it (bool: a flag). The class is the record that reads the option (a dataclass), or only lists
+    options for `takes`.
     """
     return field(default=default, metadata={"names": names, "settings": settings})
 
@@ -60,7 +68,8 @@ def takes(
     def decorate(command: Any) -> Any:
         for name in reversed([name for name in found if name not in without]):
             if name not in {param.name for param in getattr(command, "__click_params__", [])}:
-                settings = dict(found[name].metadata["settings"], heading=heading)
+                settings = {**_typed(found[name].type), **found[name].metadata["settings"]}
+                settings["heading"] = heading
                 if found[name].default is not None:
                     settings["default"] = found[name].default
                 if name in rare:
@@ -86,8 +95,15 @@ def declared(record: type[Any]) -> Mapping[str, Field[Any]]:
             names, own = own.get("__annotations__", ()), own["__dataclass_fields__"]
         for name in names:
             if "names" in getattr(own.get(name), "metadata", {}):
+                own[name].type = vars(part).get("__annotations__", {}).get(name)
                 known.setdefault(name, own[name])
     return known
+
+
+def _typed(annotation: Any) -> Mapping[str, Any]:
+    """Returns the setting that an annotation implies: Path | None is a path, bool is a flag."""
+    text = getattr(annotation, "__name__", str(annotation))
+    return _TYPES.get(text.removesuffix(" | None").rpartition(".")[2], {})
 
 
 def _if_stated(callback: Callable[..., Any] | None) -> Callable[..., Any] | None:

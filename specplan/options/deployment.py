@@ -36,13 +36,10 @@ def _gpus() -> list[str]:
 class Deployed:
     """Both models and their machine; see each option's help."""
 
-    target_config: Path | None = option(
-        type=click.Path(path_type=Path), help="The target's config.json. For costs on a --gpu."
-    )
+    target_config: Path | None = option(help="The target's config.json. For costs on a --gpu.")
     draft_config: Path | None = option(
-        type=click.Path(path_type=Path),
         help="The draft's config.json. A model's, or a head's: EAGLE, Medusa, DFlash and kin, the "
-        "speculators format, too; the target's own again for its multi-token prediction.",
+        "speculators format, too; the target's own again for its multi-token prediction."
     )
     gpu: str | None = option(
         metavar="NAME",
@@ -50,17 +47,15 @@ class Deployed:
         help="h100, b200, l4, ..., or list. Several in plan, as h100,h200,l40s: a row for each.",
     )
     gpu_flops: float | None = option(
-        type=float, metavar="T", advanced=True, help="16-bit teraFLOP/s, in place of --gpu."
+        metavar="T", advanced=True, help="16-bit teraFLOP/s, in place of --gpu."
     )
     gpu_bandwidth: float | None = option(
-        type=float, metavar="GB/S", advanced=True, help="GPU memory bandwidth."
+        metavar="GB/S", advanced=True, help="GPU memory bandwidth."
     )
-    gpu_memory: float | None = option(
-        type=float, metavar="GB", advanced=True, help="Memory size of the GPU."
-    )
-    tp: int = option(type=int, default=1, metavar="N", help="GPUs that share each layer.")
+    gpu_memory: float | None = option(metavar="GB", advanced=True, help="Memory size of the GPU.")
+    tp: int = option(default=1, metavar="N", help="GPUs that share each layer.")
     draft_tp: int | None = option(
-        type=int, metavar="N", advanced=True, help="GPUs that share the draft.  [default: --tp]"
+        metavar="N", advanced=True, help="GPUs that share the draft.  [default: --tp]"
     )
     dtype: str | None = option(
         type=click.Choice(_FORMATS),
@@ -78,29 +73,23 @@ class Deployed:
         help="Format of activations.  [default: 16 bits, or the config's]",
     )
     expert_reuse: float = option(
-        type=float,
         default=0.0,
         metavar="R",
         advanced=True,
         help="How far tokens share experts: 0 uniform routing, 1 all the same.",
     )
     efficiency: float | None = option(
-        type=float,
         metavar="E",
         advanced=True,
         help="Share of the roofs that kernels reach.  [default: 0.9, fitted]",
     )
     layer_overhead_us: float | None = option(
-        type=float,
         callback=duration,
         advanced=True,
         help="Fixed time of each layer, microseconds.  [default: 92, fitted]",
     )
     no_cache: bool = option(
-        is_flag=True,
-        default=False,
-        advanced=True,
-        help="Count both configs' models again, and save no count.",
+        default=False, advanced=True, help="Count both configs' models again, and save no count."
     )
 
 

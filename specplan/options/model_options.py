@@ -26,8 +26,7 @@ class ModelOptions:
         callback=drafters,
         help=f"{drafter_forms()}; list: print them.  [default: embedded, without --target]",
     )
-    force = option(
-        is_flag=True,
+    force: bool = option(
         advanced=True,
         help="Take an n-gram model though its tokenizer is not known to be the target's.",
     )
@@ -49,9 +48,7 @@ class ModelOptions:
         advanced=True,
         help="auto: float32 on a CPU, the checkpoint's own elsewhere.",
     )
-    trust_remote_code = option(
-        is_flag=True, advanced=True, help="Let a model repository's own code run."
-    )
+    trust_remote_code: bool = option(advanced=True, help="Let a model repository's own code run.")
     prompts = option(
         metavar="FILE",
         help="A .txt (one a line), a .jsonl, .ndjson or .json (prompt, text, turns, messages or "
@@ -78,46 +75,33 @@ class ModelOptions:
         help=f"Cut each prompt to its first tokens.  [default: {EMBEDDED_PROMPT_TOKENS} for "
         "library sources, else whole]",
     )
-    chat = option(
-        is_flag=True,
-        advanced=True,
-        help="Give each prompt as a user's message in the chat template.",
+    chat: bool = option(
+        advanced=True, help="Give each prompt as a user's message in the chat template."
     )
     max_new_tokens = option(
         type=click.IntRange(min=1), default=64, help="Tokens after each prompt, at most."
     )
-    draft_temperature = option(
-        type=float,
+    draft_temperature: float | None = option(
         advanced=True,
         help="Temperature of the draft; 0: its likeliest token, as most servers draft. The output "
         "distribution is the target's at any draft temperature.  [default: the target's]",
     )
-    top_k = option(type=int, advanced=True, help="Keep the k likeliest tokens.")
-    top_p = option(
-        type=float,
-        default=1.0,
-        advanced=True,
-        help="Keep the smallest set of tokens with this probability.",
+    top_k: int | None = option(advanced=True, help="Keep the k likeliest tokens.")
+    top_p: float = option(
+        default=1.0, advanced=True, help="Keep the smallest set of tokens with this probability."
     )
-    min_p = option(
-        type=float,
-        default=0.0,
-        advanced=True,
-        help="Drop tokens less likely than this times the likeliest.",
+    min_p: float = option(
+        default=0.0, advanced=True, help="Drop tokens less likely than this times the likeliest."
     )
-    repetition_penalty = option(
-        type=float,
-        default=1.0,
-        advanced=True,
-        help="Weaken tokens that the text has; 1 changes nothing.",
+    repetition_penalty: float = option(
+        default=1.0, advanced=True, help="Weaken tokens that the text has; 1 changes nothing."
     )
     lattice_k = option(
         type=click.IntRange(min=1),
         advanced=True,
         help="Candidates per head for heads+RESCORER and heads*P.  [default: 16]",
     )
-    rescoring_weight = option(
-        type=float,
+    rescoring_weight: float | None = option(
         advanced=True,
         help="Weight of the rescorer relative to the heads, at least 0.  [default: 1]",
     )
@@ -127,16 +111,15 @@ class TimingOptions:
     """Repeats, precision and time limit of timed runs."""
 
     repeats = option(type=click.IntRange(min=1), default=3, help="Timings of each run, at most.")
-    precision = option(
+    precision: float = option(
         metavar="PERCENT",
-        type=float,
         default=PRECISION_PERCENT,
         callback=duration,
         help="Time no more once the clock lets no speed-up be off by more, 90 % of the time.",
     )
     time_limit = option(
-        metavar="SECONDS",
         type=float,
+        metavar="SECONDS",
         callback=duration,
         advanced=True,
         help="Begin no more runs after this, all drafts and temperatures together; two prompts, of "

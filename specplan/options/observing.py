@@ -67,9 +67,7 @@ class Sources(DraftNamed):
 class Followed(Sources):
     """Sources that are read at every interval."""
 
-    follow: bool = option(
-        is_flag=True, default=False, help="Print a line every --interval until Ctrl-C."
-    )
+    follow: bool = option(default=False, help="Print a line every --interval until Ctrl-C.")
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,6 @@ class Observed(Sources, Printed):
     output: Path | None = option(
         "-o",
         "--output",
-        type=click.Path(path_type=Path),
         callback=writable,
         metavar="FILE",
         help="Write a profile here, to plan with.",

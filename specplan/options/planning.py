@@ -45,7 +45,7 @@ class Longest:
     """The largest γ to plan; see the option's help."""
 
     max_gamma: int = option(
-        type=int, default=32, metavar="G", advanced=True, help="The largest gamma to consider."
+        default=32, metavar="G", advanced=True, help="The largest gamma to consider."
     )
 
 
@@ -54,13 +54,10 @@ class Choice(DraftNamed, Longest):
     """Candidates and criteria of the choice of γ; see each option's help."""
 
     c_hat: float | None = option(
-        type=float,
         advanced=True,
         help="Operations of a draft step over operations of a target step.  [default: c]",
     )
-    gamma: int | None = option(
-        type=int, metavar="G", help="Evaluate this gamma.  [default: the best]"
-    )
+    gamma: int | None = option(metavar="G", help="Evaluate this gamma.  [default: the best]")
     near: float = option(
         type=click.FloatRange(0, 100, max_open=True),
         default=1.0,
@@ -69,7 +66,6 @@ class Choice(DraftNamed, Longest):
         help="Advise the smallest gamma that is no more than this slower than the best.",
     )
     reads_again: bool = option(
-        is_flag=True,
         default=False,
         help="The target reads accepted tokens again. After a rejection, as recurrent layers do.",
     )

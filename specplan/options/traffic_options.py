@@ -16,33 +16,28 @@ from specplan.reports.output import Written, writable
 class Batching:
     """How the server batches requests; see each option's help."""
 
-    slots: int = option(type=int, default=256, metavar="N", help="Most sequences decoded together.")
+    slots: int = option(default=256, metavar="N", help="Most sequences decoded together.")
     chunk_tokens: int = option(
-        type=int,
         default=2048,
         metavar="N",
         advanced=True,
         help="Prompt tokens read in one step with decoding; 0: prompts are read apart.",
     )
     prompt_ms: float | None = option(
-        type=float,
-        callback=duration,
-        help="Time of reading one prompt.  [default: by the roofline]",
+        callback=duration, help="Time of reading one prompt.  [default: by the roofline]"
     )
     cache_tokens: float | None = option(
-        type=float,
         metavar="N",
         advanced=True,
         help="Tokens that the cache of all sequences holds.  [default: by the GPU's memory]",
     )
     gamma: int | None = option(
-        type=int, metavar="G", help="Drafted tokens per block.  [default: the best at each rate]"
+        metavar="G", help="Drafted tokens per block.  [default: the best at each rate]"
     )
     max_gamma: int = option(
-        type=int, default=8, metavar="G", advanced=True, help="The largest gamma to consider."
+        default=8, metavar="G", advanced=True, help="The largest gamma to consider."
     )
     alpha_spread: float | None = option(
-        type=float,
         metavar="SD",
         advanced=True,
         help="Standard deviation of alpha between requests.  [default: that between the profile's "
@@ -79,15 +74,13 @@ class Arrivals:
         metavar="R",
         help="Requests a second: 5, a list, or a range 1:20:1.  [default: the trace's]",
     )
-    prompt_tokens: float | None = option(type=float, metavar="N", help="Mean length.")
-    output_tokens: float | None = option(type=float, metavar="N", help="Mean length of outputs.")
+    prompt_tokens: float | None = option(metavar="N", help="Mean length.")
+    output_tokens: float | None = option(metavar="N", help="Mean length of outputs.")
     trace: Path | None = option(
-        type=click.Path(path_type=Path),
         metavar="FILE",
         help="Requests in place of both: a CSV with time (s), prompt_tokens and output_tokens.",
     )
     burst: int | None = option(
-        type=int,
         metavar="N",
         advanced=True,
         help="Send N requests at once, and show the time until all are done, with no draft, a "
@@ -105,15 +98,14 @@ class Simulation:
     """Whether and how arrivals are simulated; see each option's help."""
 
     simulate: bool = option(
-        is_flag=True,
         default=False,
         help="Simulate arrivals, too: percentiles, and gamma by batch and by request.",
     )
     requests: int | None = option(
-        type=int, metavar="N", advanced=True, help="How many to simulate.  [default: 20000]"
+        metavar="N", advanced=True, help="How many to simulate.  [default: 20000]"
     )
     seed: int | None = option(
-        type=int, metavar="S", advanced=True, help="Seed of the arrivals.  [default: 0]"
+        metavar="S", advanced=True, help="Seed of the arrivals.  [default: 0]"
     )
 
 
@@ -122,7 +114,6 @@ class TrafficAnswer(Written):
     """The file, the form and the figure of the answer; see each option's help."""
 
     figure: Path | None = option(
-        type=click.Path(path_type=Path),
         callback=writable,
         advanced=True,
         help="Draw latency against rate into this PNG, SVG or PDF file.",

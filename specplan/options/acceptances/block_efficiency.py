@@ -15,7 +15,6 @@ class BlockEfficiency(CountedAt, AcceptanceKind):
     needs = ("block_efficiency", "at_gamma")
 
     block_efficiency: float = option(
-        type=float,
         metavar="E",
         help="Mean acceptance length; with --at-gamma. It is the tokens per call of the target.",
     )

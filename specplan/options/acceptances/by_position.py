@@ -24,7 +24,6 @@ class Positions(AcceptanceKind):
         "drafts.",
     )
     conditional: bool = option(
-        is_flag=True,
         default=False,
         advanced=True,
         help="The rates count only the drafts whose earlier positions were accepted.",

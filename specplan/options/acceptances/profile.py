@@ -30,7 +30,6 @@ class ProfileAcceptance(Profiled, AcceptanceKind):
         "--export's server drafts]",
     )
     lenience: float | None = option(
-        type=float,
         metavar="L",
         advanced=True,
         help="Accept leniently: l in (0, 1], 1 is lossless; with --profile.",

@@ -39,9 +39,8 @@ def verify_points(values: tuple[str, ...]) -> dict[int, float]:
 class DraftTimes:
     """Times of a block other than verification; see each option's help."""
 
-    draft_ms: float = option(type=float, callback=duration, help="Draft step, milliseconds.")
+    draft_ms: float = option(callback=duration, help="Draft step, milliseconds.")
     overhead_ms: float = option(
-        type=float,
         callback=duration,
         default=0.0,
         advanced=True,
@@ -56,7 +55,7 @@ class Times(DraftTimes, CostKind):
     order = 2
     needs = ("target_ms", "draft_ms")
 
-    target_ms: float = option(type=float, callback=duration, help="Target step, milliseconds.")
+    target_ms: float = option(callback=duration, help="Target step, milliseconds.")
     verify_ms: Mapping[int, float] | None = option(
         multiple=True,
         callback=verify_points,
@@ -64,7 +63,6 @@ class Times(DraftTimes, CostKind):
         help="Target pass over N tokens; repeat for more points.  [default: --target-ms]",
     )
     force: bool = option(
-        is_flag=True,
         default=False,
         advanced=True,
         help="Accept a --verify-ms below --target-ms, or below the time of fewer tokens.",

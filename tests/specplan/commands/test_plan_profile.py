@@ -196,7 +196,7 @@ def test_a_profile_gives_one_gamma_by_every_road(tmp_path: Path) -> None:
     assert best is not None
     assert best.plan.advised_gamma == gamma
     assert f"(K = {gamma})" in profile_text(made)
-    assert f"γ = {gamma}:" in answer(ranked([Named("made", "made.json", made)])).headline
+    assert f"γ = {gamma}:" in answer(ranked([Named("made", "made.json", made)]))["headline"]
     flags = run(f"--profile {path} --export vllm").stdout
     assert f'"num_speculative_tokens": {gamma}' in flags
     assert made.cost is not None
