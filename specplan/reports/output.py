@@ -72,7 +72,7 @@ class Written(Printed):
 def answer(data: object, text: Callable[[], str], *, form: Printed) -> None:
     """Prints a command's result in the requested form, then writes it; no failed write loses it.
 
-    data: what JSON holds, or a function that returns it.
+    data: the object that is written as JSON, or a function that returns it.
     """
     output = form.output if isinstance(form, Written) else None
     printed = form.as_json or output == STDOUT
