@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from simulator.cost.pricing import Pricing
 
 
+@dataclass(frozen=True)
 class Kind:
     """One of several ways to state an input; its fields are the options that it reads.
 
