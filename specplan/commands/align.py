@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specplan.options.answers import Printed, answer, json_option, output_option
 from specplan.options.declared import option, takes
 from specplan.options.model_options import MODELS, ModelOptions
 from specplan.options.requests import Command, reads, run
-from specplan.options.shared import json_option, output_option
 from specplan.reports.bar import Bar
-from specplan.reports.output import Printed, answer, writable
+from specplan.reports.output import writable
 
 if TYPE_CHECKING:
     from studies.bild.alignment import Align

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from specplan.options.answers import output_option
 from specplan.options.declared import option, takes
 from specplan.options.requests import Command
-from specplan.options.shared import output_option
 from specplan.reports.output import print_json
 
 FORMATS = ("table", "json", "csv", "latex")

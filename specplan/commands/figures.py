@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
+from specplan.options.answers import Printed
 from specplan.options.costs.roofline import Roofline
 from specplan.options.declared import option, takes
 from specplan.options.deployment import Deployed, deployment_of
 from specplan.options.kinds import require
 from specplan.options.requests import Command, fill, is_stated
-from specplan.reports.output import Printed, print_json
+from specplan.reports.output import print_json
 
 if TYPE_CHECKING:
     from figures.ours.batch_size import FigureLoad

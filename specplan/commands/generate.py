@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from estimator.settings import MOST_GAMMA
+from specplan.options.answers import Printed, json_option
 from specplan.options.bild_options import ThresholdOptions
 from specplan.options.declared import option, takes
 from specplan.options.model_options import (
@@ -19,8 +20,7 @@ from specplan.options.model_options import (
     verification_option,
 )
 from specplan.options.requests import Command, reads, run
-from specplan.options.shared import json_option
-from specplan.reports.output import Printed, print_json, tell
+from specplan.reports.output import print_json, tell
 
 if TYPE_CHECKING:
     from estimator.generation.beams import GenerateBeams

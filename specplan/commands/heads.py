@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specplan.options.answers import Printed, answer, json_option, output_option
 from specplan.options.declared import option, takes
 from specplan.options.model_options import MODELS, ModelOptions
 from specplan.options.requests import Command, reads, run
-from specplan.options.shared import corpus_option, json_option, output_option
+from specplan.options.shared import corpus_option
 from specplan.reports.bar import Bar
-from specplan.reports.output import Printed, answer
 
 if TYPE_CHECKING:
     from estimator.training.heads import TrainEagle3

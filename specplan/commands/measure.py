@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from estimator.settings import MOST_GAMMA
+from specplan.options.answers import Written, output_option
 from specplan.options.declared import option, takes
 from specplan.options.engine_options import ON_ENGINE, EngineRunOptions
 from specplan.options.model_options import (
@@ -22,13 +23,13 @@ from specplan.options.model_options import (
 )
 from specplan.options.ranges import integers
 from specplan.options.requests import Command, reads, run
-from specplan.options.shared import output_option
 from specplan.reports.bar import Bar, Kept
 from specplan.reports.errors import describe
-from specplan.reports.output import Written, warn
+from specplan.reports.output import folded, print_json, warn
 
 if TYPE_CHECKING:
     from engines.trials.request import MeasureEngine
+    from estimator.profiles.profile import Profile
     from estimator.profiles.request import Measure
     from estimator.texts.counting import MeasureTexts
     from estimator.timing.processes import Processes
@@ -86,13 +87,12 @@ class MeasureOptions:
 def own(request: Measure, form: Written) -> None:
     """Measures a pair with specplan's own decoder."""
     from estimator.profiles.measure import measure
-    from specplan.reports.profile import print_profile
 
     kept = Kept(form.output if request.kept is not None else None)
     with kept.told(), Bar("measure", "run") as bar:
         profile = measure(request, bar, traced=kept, refusing=refusing_together)
     if profile is not None:
-        print_profile(profile, form)
+        _print(profile, form)
 
 
 @reads("engines.trials.request:MeasureEngine", Written)
@@ -100,24 +100,43 @@ def on_engine(request: MeasureEngine, form: Written) -> None:
     """Measures the acceptance and the times of an engine."""
     from engines.trials.measurement import measure
     from specplan.reports.engines import measurement_notes
-    from specplan.reports.profile import print_profile
 
     with Bar("measure", "text") as bar:
         profile, line_error = measure(request, bar)
-    print_profile(profile, form, notes=measurement_notes(request, line_error))
+    _print(profile, form, notes=measurement_notes(request, line_error))
 
 
 @reads("estimator.texts.counting:MeasureTexts", Written)
 def texts(request: MeasureTexts, form: Written) -> None:
     """Measures how many tokens of recorded texts a copying draft would get accepted."""
     from estimator.texts.measure import measure
-    from specplan.reports.profile import print_profile, texts_profile
+    from specplan.reports.profile import texts_profile
 
     with Bar("measure", "part") as bar:
         profile, counts = measure(request, bar)
     if counts.skipped:
         warn(f"{counts.skipped} lines left out, the first: {counts.first_skipped}")
-    print_profile(profile, form, text=texts_profile)
+    _print(profile, form, text=texts_profile)
+
+
+def _print(
+    profile: Profile,
+    form: Written,
+    *,
+    text: Callable[[Profile], str] | None = None,
+    notes: str | None = None,
+) -> None:
+    """Prints a profile as JSON or text; its file has been written before."""
+    from specplan.reports.profile import profile_text
+
+    if form.as_json:
+        print_json(profile)
+        return
+    click.echo(folded((text or profile_text)(profile)))
+    if notes is not None:
+        click.echo(notes)
+    if form.output is not None:
+        click.echo(f"\nWrote {form.output}; plan with it: specplan plan --profile {form.output}")
 
 
 @contextmanager

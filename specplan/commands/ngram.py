@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specplan.options.answers import Printed, answer, json_option, output_option
 from specplan.options.declared import option, takes
 from specplan.options.requests import Command, reads, run
-from specplan.options.shared import (
-    corpus_option,
-    existing_file,
-    glob_option,
-    json_option,
-    output_option,
-)
-from specplan.reports.output import Printed, answer
+from specplan.options.shared import corpus_option, existing_file, glob_option
 from specplan.reports.table import Column, table
 
 if TYPE_CHECKING:

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specplan.options.answers import Printed, answer, json_option, output_option
 from specplan.options.declared import option, takes
 from specplan.options.deployment import Deployed, deployment_of
 from specplan.options.engine_options import ON_ENGINE, EngineRunOptions
 from specplan.options.model_options import MODELS, ModelOptions, seed_option
 from specplan.options.ranges import duration, numbers
 from specplan.options.requests import Command, reads, run
-from specplan.options.shared import json_option, output_option
 from specplan.reports.bar import Bar
-from specplan.reports.output import Printed, answer
 
 if TYPE_CHECKING:
     from engines.tuning.outlook import Costs, Outlook

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specplan.options.answers import Written, answer, json_option, output_option
 from specplan.options.bild_options import SweptOptions
 from specplan.options.declared import option, takes
 from specplan.options.engine_options import ON_ENGINE, EngineRunOptions, TestedOptions
@@ -23,9 +24,8 @@ from specplan.options.model_options import (
 )
 from specplan.options.ranges import integers, numbers
 from specplan.options.requests import Command, reads, run
-from specplan.options.shared import json_option, output_option
 from specplan.reports.bar import Bar
-from specplan.reports.output import Written, answer, writable
+from specplan.reports.output import writable
 
 if TYPE_CHECKING:
     from engines.trials.request import ValidateEngine

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engines.kind import names_of
+from specplan.options.answers import Printed
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option
 from specplan.options.graphs import Graphs, walled
@@ -15,7 +16,6 @@ from specplan.options.kinds import Background, chosen, cost_kinds, prices
 from specplan.options.planning import read
 from specplan.options.ranges import numbers, shares
 from specplan.options.requests import fill
-from specplan.reports.output import Printed
 from specplan.reports.trees import OURS
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from engines.kind import names_of
+from specplan.options.answers import Printed
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option
 from specplan.options.draft_kind import DraftNamed
@@ -17,7 +18,7 @@ from specplan.options.kinds import Background, CostKind, any_stated, chosen, cos
 from specplan.options.planning import Longest, read
 from specplan.options.requests import fill, is_stated
 from specplan.options.runs import Runs
-from specplan.reports.output import Printed, writable
+from specplan.reports.output import writable
 
 if TYPE_CHECKING:
     from simulator.cost.pricing import Pricing

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engines.kind import engine_kinds, names_of
+from specplan.options.answers import Written
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.declared import option
 from specplan.options.draft_kind import COPIES, DRAFT_KINDS, DraftNamed, law_of
@@ -25,7 +26,6 @@ from specplan.options.kinds import (
 from specplan.options.requests import fill
 from specplan.options.runs import Runs
 from specplan.options.stopping import StoppingOptions, ranked
-from specplan.reports.output import Written
 
 if TYPE_CHECKING:
     from estimator.profiles.p_min import Thresholds

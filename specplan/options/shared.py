@@ -1,32 +1,11 @@
 """Options that several commands share: the form and the file of an answer, the text to read."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from specplan.options.declared import declared, option
+from specplan.options.declared import option
 from specplan.options.help import listing, near
-from specplan.reports.output import Printed, writable
-
-json_option = declared(Printed)["as_json"]
-
-
-def output_option(
-    help: str, *, required: bool = False, metavar: str | None = "FILE", callback: Any = writable
-) -> Any:
-    """Returns the option -o, the file that a command writes."""
-    kind = click.Path(path_type=Path)
-    return option(
-        "-o",
-        "--output",
-        metavar=metavar,
-        type=kind,
-        callback=callback,
-        required=required,
-        help=help,
-    )
-
 
 existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 corpus_option = option(

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
+from specplan.options.answers import Written
 from specplan.options.declared import option
 from specplan.options.ranges import callback, duration, numbers
-from specplan.reports.output import Written, writable
+from specplan.reports.output import writable
 
 
 @dataclass(frozen=True)

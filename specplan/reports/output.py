@@ -3,15 +3,12 @@
 import os
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 import click
-
-from specplan.options.declared import option
 
 WIDTH = 80
 STDOUT = Path("/dev/stdout")
@@ -47,45 +44,6 @@ def print_json(value: object) -> None:
     from estimator.writing import json_text
 
     click.echo(json_text(value))
-
-
-@dataclass(frozen=True)
-class Printed:
-    """The form of a printed result: as JSON or as text."""
-
-    as_json: bool = option("--json", is_flag=True, default=False, help="Print one JSON object.")
-
-
-@dataclass(frozen=True)
-class Written(Printed):
-    """The form of a printed result, and the JSON file that it is written to; None: no file."""
-
-    output: Path | None = option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path),
-        callback=writable,
-        help="Write the JSON object here, too.",
-    )
-
-
-def answer(data: object, text: Callable[[], str], *, form: Printed) -> None:
-    """Prints a command's result in the requested form, then writes it; no failed write loses it.
-
-    data: the object that is written as JSON, or a function that returns it.
-    """
-    output = form.output if isinstance(form, Written) else None
-    printed = form.as_json or output == STDOUT
-    if callable(data) and (printed or output is not None):
-        data = data()
-    if printed:
-        print_json(data)
-    else:
-        click.echo(text())
-    if output not in (None, STDOUT):
-        from estimator.writing import write_json
-
-        write_json(data, output)
 
 
 def warn(message: str) -> None:

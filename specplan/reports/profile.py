@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
-
-import click
 
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import decision_lines
-from specplan.reports.output import Written, folded, print_json
 from specplan.reports.samplings import other_line, other_way
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, bounds, ranged, shown, table
 from specplan.reports.validation import TIMES_IN_DOUBT
@@ -148,24 +145,6 @@ def clock_lines(profile: Profile) -> list[str]:
     level = percent(profile.alpha.level)
     reaching = "" if within is None else f", {level} of the time within {within:.1f} %"
     return [f"The baseline against itself: {apart:.1f} %{reaching}{timings}."]
-
-
-def print_profile(
-    profile: Profile,
-    form: Written,
-    *,
-    text: Callable[[Profile], str] = profile_text,
-    notes: str | None = None,
-) -> None:
-    """Prints a profile as JSON or text; its file has been written before."""
-    if form.as_json:
-        print_json(profile)
-        return
-    click.echo(folded(text(profile)))
-    if notes is not None:
-        click.echo(notes)
-    if form.output is not None:
-        click.echo(f"\nWrote {form.output}; plan with it: specplan plan --profile {form.output}")
 
 
 def workload_lines(profile: Profile) -> list[str]:
