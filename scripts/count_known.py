@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from estimator.model_shapes.drafts import draft_of
+from estimator.model_shapes.heads.mtp import layers_of
 from estimator.model_shapes.kept_counts import FILE, Known, sizes
 from estimator.model_shapes.shape import Counted, Part, count, shape_of
 
@@ -29,14 +30,16 @@ def main() -> None:
 
     def noted(config: Mapping[str, Any], kept: tuple[str, ...], part: Part) -> Counted:
         counted, sized = count(config, kept, part), sizes(config)
-        if sized is not None and all(each.sizes != sized for each in found):
-            found.append(Known(sized, counted))
+        if sized is not None and (known := Known(sized, counted, kept, part)) not in found:
+            found.append(known)
         return counted
 
     for config in (each for each in configs if each not in heads):
         target = shape_of({"dtype": "bfloat16", **config}, count=noted)
         for head in (each for each in heads if each["hidden_size"] == target.hidden):
             draft_of(head, target=config, target_shape=target, count=noted)
+        if layers_of(config) > 0:
+            draft_of(config, target=config, target_shape=target, count=noted)
     lines = ",\n".join(msgspec.json.encode(each).decode() for each in found)
     FILE.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 

@@ -32,6 +32,7 @@ plan --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85
 plan $(echo $pair) --batch 1,16 --export vllm
 plan --profile $root/docs/examples/embedded.json
 observe page.txt --c 0.05 -o observed.json
+plan --alpha 0.7 --gpu h200 --tp 8 --target-config $root/docs/configs/deepseek-v3.json --draft-config $root/docs/configs/deepseek-v3.json
 traffic $(echo $pair) --rate 1 --prompt-tokens 500 --output-tokens 100
 tree --acceptance-by-rank 0.7,0.12 --c 0.05 --max-nodes 8
 report $root/docs/examples/embedded.json -o report.html

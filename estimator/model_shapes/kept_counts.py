@@ -16,51 +16,80 @@ from estimator.model_shapes.shape import Counted, Part, count
 FILE = Path(__file__).with_name("known.json")
 # Keys of a configuration that change no size in the families of known models.
 WITHOUT_SIZE = frozenset((
-    "architectures", "attention_dropout", "bos_token_id", "draft_vocab_size", "dtype",
-    "eos_token_id", "hidden_act", "initializer_range", "max_position_embeddings",
-    "max_window_layers", "norm_topk_prob", "output_router_logits", "pretraining_tp",
-    "rms_norm_eps", "rope_parameters", "rope_scaling", "rope_theta", "router_aux_loss_coef",
-    "torch_dtype", "transformers_version", "use_cache", "_name_or_path",
+    "architectures", "attention_dropout", "attn_scale", "attn_temperature_tuning", "auto_map",
+    "aux_loss_alpha", "bos_token_id", "cache_implementation", "draft_vocab_size", "dtype",
+    "eos_token_id", "ep_size", "floor_scale", "for_llm_compressor",
+    "hidden_act", "initial_context_length", "initializer_range", "max_position_embeddings",
+    "max_window_layers", "n_group", "norm_topk_prob", "output_router_logits", "pad_token_id",
+    "pretraining_tp", "quantization_config", "rms_norm_eps",
+    "rope_interleave", "rope_parameters", "rope_scaling", "rope_theta", "routed_scaling_factor",
+    "router_aux_loss_coef", "router_jitter_noise", "scoring_func", "seq_aux", "swiglu_limit",
+    "topk_group", "topk_method", "torch_dtype", "transformers_version", "use_cache",
+    "_attn_implementation_autoset", "_name_or_path",
 ))  # fmt: skip
 # Keys whose absence means the same as these values.
 _BOTH = {"attention_bias": False, "tie_word_embeddings": False}
 _QWEN3 = {**_BOTH, "sliding_window": None, "use_sliding_window": False}
 DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
+        "deepseek_v3": {**_BOTH, "moe_layer_freq": 1},
+        "glm4_moe": {**_BOTH, "partial_rotary_factor": 0.5, "use_qk_norm": False},
+        "gpt_oss": {**_BOTH, "attention_bias": True},
         "llama": {**_BOTH, "mlp_bias": False},
+        "llama4_text": _BOTH,
         "qwen3": _QWEN3,
         "qwen3_moe": {**_QWEN3, "decoder_sparse_step": 1, "mlp_only_layers": []},
     }
 )
 
 
-class Known(msgspec.Struct, frozen=True):
-    """A configuration's sizes (see `sizes`), and the counts of its model."""
+class Known(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A configuration's sizes (see `sizes`), and the counts of its model or its last layer.
+
+    kept, part: as in `count`.
+    """
 
     sizes: dict[str, Any]
     counted: Counted
+    kept: tuple[str, ...] = ()
+    part: Part = "whole"
 
 
 def sizes(config: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the parts of a configuration that determine sizes; None for an unknown family."""
+    if config.get("model_type") == "llama4" and isinstance(config.get("text_config"), Mapping):
+        return sizes(config["text_config"])
     family = config.get("model_type")
     defaults = DEFAULTS.get(family) if isinstance(family, str) else None
     if defaults is None:
         return None
     found = {name: value for name, value in config.items() if name not in WITHOUT_SIZE}
+    if found.get("experts_per_token") == found.get("num_experts_per_tok"):
+        found.pop("experts_per_token", None)
     heads, hidden = found.get("num_attention_heads"), found.get("hidden_size")
     if family == "llama" and isinstance(heads, int) and isinstance(hidden, int) and heads > 0:
         # A head has an equal share of the width unless the configuration states its size.
         found["head_dim"] = found.get("head_dim") or hidden // heads
+    if family == "llama4_text":
+        # Its norms have no weights. Lists follow from other keys: each fourth layer reads all.
+        found.pop("use_qk_norm", None)
+        layers, step = found.get("num_hidden_layers"), found.get("interleave_moe_layer_step")
+        if isinstance(layers, int) and isinstance(step, int) and step > 0:
+            experts = list(range(step - 1, layers, step))
+            local = [int(layer % 4 > 0) for layer in range(1, layers + 1)]
+            for name, usual in (("moe_layers", experts), ("no_rope_layers", local)):
+                if found.get(name) in (usual, [], None):
+                    found.pop(name, None)
     return {**defaults, **found}
 
 
-def known_count(config: Mapping[str, Any]) -> Counted | None:
-    """Returns the counts of a well-known model; None for another model."""
-    found = sizes(config)
-    if found is None:
-        return None
-    return next((each.counted for each in read_known() if each.sizes == found), None)
+def known_count(
+    config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole"
+) -> Counted | None:
+    """Returns the counts of a well-known model, as `count` does; None for another model."""
+    wanted = (sizes(config), kept, part)
+    same = (each for each in read_known() if (each.sizes, each.kept, each.part) == wanted)
+    return next((each.counted for each in same), None)
 
 
 @lru_cache(maxsize=1)
@@ -85,7 +114,7 @@ def count_once(
     code. A file that cannot be read or written is ignored.
     """
     plain = without_storage(config)
-    known = known_count(plain) if part == "whole" and not kept else None
+    known = known_count(plain, kept, part)
     if known is not None:
         return known
     from hashlib import sha256

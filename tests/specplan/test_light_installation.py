@@ -13,6 +13,17 @@ PAIR = (
     f"--target-config {CONFIGS}/llama-3.1-8b.json --draft-config "
     f"{CONFIGS}/llama-3.1-8b-eagle3.json --gpu h100 --alpha 0.7"
 )
+# Targets with their heads, of families with experts, windows, MXFP4, FP8 and further layers.
+COUNTED = [
+    f"{target}.json --draft-config {CONFIGS}/{draft}.json"
+    for target, draft in (
+        ("gpt-oss-120b", "gpt-oss-120b-eagle3"),
+        ("llama-4-scout", "llama-4-scout-eagle3"),
+        ("glm-4.5-air", "glm-4.5-air"),
+        ("deepseek-v3", "deepseek-v3"),
+        ("qwen3-32b", "qwen3-32b-eagle3"),
+    )
+]
 PROGRAM = """
 import sys
 
@@ -54,6 +65,10 @@ def test_commands_that_run_no_model_need_no_torch(tmp_path: Path) -> None:
         "plan --alpha 0.8 --c 0.05",
         "plan --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85",
         f"plan {PAIR} --batch 1,16 --export vllm",
+        *(
+            f"plan --target-config {CONFIGS}/{pair} --gpu h200 --tp 8 --alpha 0.7"
+            for pair in COUNTED
+        ),
         f"plan --profile {example}",
         "observe page.txt --c 0.05 -o observed.json",
         "plan --profile observed.json --c 0.05",

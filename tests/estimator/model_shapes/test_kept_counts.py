@@ -22,6 +22,7 @@ from estimator.model_shapes.kept_counts import (
     sizes,
 )
 from estimator.model_shapes.shape import Counted, count
+from estimator.model_shapes.storage import storage
 from specplan.main import main
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
@@ -36,7 +37,28 @@ FAMILIES = {
         "model_type": "qwen3_moe", "head_dim": 32, "moe_intermediate_size": 16, "num_experts": 4,
         "num_experts_per_tok": 2,
     },
+    "gpt_oss": SMALL | {
+        "model_type": "gpt_oss", "head_dim": 32, "num_local_experts": 4, "num_experts_per_tok": 2,
+        "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 8,
+    },
+    "llama4_text": SMALL | {
+        "model_type": "llama4_text", "head_dim": 32, "num_local_experts": 4, "num_hidden_layers": 4,
+        "num_experts_per_tok": 1, "interleave_moe_layer_step": 2, "intermediate_size_mlp": 48,
+        "attention_chunk_size": 8,
+    },
+    "glm4_moe": SMALL | {
+        "model_type": "glm4_moe", "head_dim": 32, "moe_intermediate_size": 16,
+        "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2,
+        "first_k_dense_replace": 1, "num_nextn_predict_layers": 1,
+    },
+    "deepseek_v3": SMALL | {
+        "model_type": "deepseek_v3", "moe_intermediate_size": 16, "n_routed_experts": 8,
+        "n_shared_experts": 1, "num_experts_per_tok": 2, "first_k_dense_replace": 1, "n_group": 1,
+        "topk_group": 1, "q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 8,
+        "qk_rope_head_dim": 4, "v_head_dim": 8, "num_key_value_heads": 4,
+    },
 }  # fmt: skip
+ALIKE = ("llama", "qwen3", "qwen3_moe")
 # Values other than the defaults of settings that change no size.
 CHANGED: dict[str, Any] = {
     "architectures": ["Other"], "attention_dropout": 0.5, "bos_token_id": 7,
@@ -46,7 +68,14 @@ CHANGED: dict[str, Any] = {
     "rms_norm_eps": 0.1, "rope_parameters": {"rope_type": "default", "rope_theta": 77.0},
     "rope_scaling": {"rope_type": "linear", "factor": 2.0}, "rope_theta": 55.0,
     "router_aux_loss_coef": 0.5, "torch_dtype": "float16", "transformers_version": "1.0",
-    "use_cache": False, "_name_or_path": "elsewhere",
+    "use_cache": False, "_name_or_path": "elsewhere", "attn_scale": 0.5,
+    "attn_temperature_tuning": False, "auto_map": {"AutoModel": "a.B"}, "aux_loss_alpha": 0.5,
+    "cache_implementation": "hybrid", "ep_size": 2, "floor_scale": 8,
+    "for_llm_compressor": True, "initial_context_length": 16, "n_group": 2, "pad_token_id": 5,
+    "quantization_config": {"quant_method": "fp8"},
+    "rope_interleave": False, "routed_scaling_factor": 0.5, "router_jitter_noise": 0.5,
+    "scoring_func": "softmax", "seq_aux": True, "swiglu_limit": 5.0, "topk_group": 2,
+    "topk_method": "greedy", "_attn_implementation_autoset": True,
 }  # fmt: skip
 
 
@@ -69,10 +98,16 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
-@pytest.mark.parametrize("known", read_known(), ids=lambda each: each.sizes["hidden_size"])
+@pytest.mark.parametrize(
+    "known",
+    read_known(),
+    ids=lambda each: f"{each.sizes['model_type']} {each.sizes['hidden_size']} {each.part}",
+)
 def test_what_is_known_is_what_counting_gives(known: Known) -> None:
-    """By depth; some are counted whole in test_published_sizes.py."""
-    assert count_by_depth(known.sizes) == known.counted
+    """By depth where all layers are alike; some are counted whole in test_published_sizes.py."""
+    alike = known.sizes["model_type"] in ALIKE
+    counts = count_by_depth if alike else count
+    assert counts(known.sizes, known.kept, known.part) == known.counted
     assert sizes(known.sizes) == known.sizes
 
 
@@ -89,7 +124,29 @@ def test_the_shipped_configurations_are_known(file: Path) -> None:
     config = json.loads(file.read_text(encoding="utf-8"))
     if "draft_vocab_size" in config:  # what the layers of its kind of head are counted as
         config["vocab_size"] = config["draft_vocab_size"]
-    assert known_count(config) is not None
+    kept = storage(config).kept
+    assert known_count(config, kept) is not None
+    predicting = known_count(config, kept, "last layer")
+    assert (predicting is not None) is ("num_nextn_predict_layers" in config)
+
+
+def test_the_published_configuration_of_gpt_oss_is_known() -> None:
+    config = json.loads((CONFIGS / "gpt-oss-20b.json").read_text(encoding="utf-8"))
+    kept = storage(config).kept
+    assert known_count(config | {"experts_per_token": 4}, kept) == known_count(config, kept)
+    assert known_count(config | {"experts_per_token": 2}, kept) is None
+
+
+def test_lists_of_llama_4_that_follow_from_other_keys_are_known() -> None:
+    """As the published configuration has them, in the text's part of a model that also sees."""
+    maverick = json.loads((CONFIGS / "llama-4-maverick.json").read_text(encoding="utf-8"))
+    lists = {"moe_layers": list(range(1, 48, 2)), "no_rope_layers": [1, 1, 1, 0] * 12}
+    whole = {"model_type": "llama4", "text_config": maverick | lists | {"use_qk_norm": False}}
+    assert known_count(whole) == known_count(maverick) is not None
+    assert count(maverick | lists) == known_count(maverick)
+    other = maverick | {"no_rope_layers": [1, 0] * 24}
+    assert known_count(other) is None
+    assert count(other) != known_count(maverick)
 
 
 @pytest.mark.parametrize(
