@@ -39,6 +39,12 @@ def certainty(probability: float) -> str:
     return "undecided" if probability >= 0.4 else "a loss is likelier"
 
 
+def percentage(probability: float) -> int:
+    """Returns a probability in whole per cent, never rounded up to a `certainty` of other words."""
+    shown = round(100 * probability)
+    return shown if certainty(shown / 100) == certainty(probability) else shown - 1
+
+
 @dataclass(frozen=True, slots=True)
 class NextRun:
     """The measurement with the largest expected benefit.

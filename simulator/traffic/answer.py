@@ -120,6 +120,11 @@ class Traffic:
     max_rate_without_interval: Interval | None = None
     break_even_interval: Interval | None = None
 
+    @property
+    def undecided(self) -> bool:
+        """Whether a measurement must decide, because the kind of draft is not calibrated."""
+        return any(row.advice.undecided for row in self.rows if row.advice is not None)
+
 
 def answer(request: TrafficRequest) -> Traffic:
     """Returns the steady states at each rate, and the rates that the server sustains.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from simulator.acceptance.acceptance import iid_error
 from simulator.acceptance.iid import Iid
-from simulator.choice.advice import certainty
+from simulator.choice.advice import BEATEN, certainty, percentage
 from simulator.choice.curve import baseline_seconds, curve_of
 from simulator.choice.gain import break_even_alpha, break_even_c, speed_up
 from specplan.reports.output import warn
@@ -59,9 +59,9 @@ def odds_text(plan: Plan) -> str:
     """Returns a sentence with the probability of a gain, also at a lower acceptance."""
     probability = plan.advice.gain_probability
     assert probability is not None
-    words, percent = certainty(probability), f"{100 * probability:.0f} %"
+    words, percent = certainty(probability), f"{percentage(probability)} %"
     if words == "a loss is likelier":
-        return f"A loss is likelier ({100 - 100 * probability:.0f} %)."
+        return f"A loss is likelier ({100 - percentage(probability)} %)."
     opening = "A gain is undecided" if words == "undecided" else f"A gain is {words}"
     lower = plan.alpha - SHORT
     # An acceptance that was never observed is stated by the user.
@@ -70,7 +70,7 @@ def odds_text(plan: Plan) -> str:
     at = plan.curve.gamma[[plan.advice.named - 1]]
     worse = curve_of(Iid(lower), plan.price, at, c_hat=plan.c_hat).gains.exceeds(1.0)[0]
     return (
-        f"{opening}: {percent} if acceptance is {plan.alpha:.2g}; {100 * worse:.0f} % at "
+        f"{opening}: {percent} if acceptance is {plan.alpha:.2g}; {percentage(worse)} % at "
         f"{lower:.2g}."
     )
 
@@ -80,8 +80,8 @@ def decision_lines(plan: Plan) -> list[str]:
     advice = plan.advice
     named, gain = advice.named, _gain(plan, advice.named)
     if advice.undecided:
-        chance = 100 * (advice.gain_probability or 0.0)
-        return [f"Undecided ({chance:.0f} %): measure K = 0 and K = {named} first. K = {named} "
+        chance = percentage(advice.gain_probability or 0.0)
+        return [f"Undecided ({chance} %): measure K = 0 and K = {named} first. K = {named} "
                 f"gives {gain}.", NOT_CALIBRATED]  # fmt: skip
     doubt = [odds_text(plan)] if plan.curve.in_doubt and named > 0 else []
     if advice.gamma > 0:
@@ -90,14 +90,19 @@ def decision_lines(plan: Plan) -> list[str]:
         if not advice.measured:
             return [*lines, *_tolerance(plan)]
         estimated = plan.price.load is not None and plan.price.load.estimated
-        runs = "Its runs at other batches" if estimated else "Its own runs"
-        return [*lines, f"{runs} gained; no other K is likely to be 3 % faster."]
+        where = " at other batches" if estimated else ""
+        few = f"{100 * BEATEN:.0f} %"
+        kept = f"no other K is likely to be {few} faster."
+        return [*lines, f"Runs of K = {named}{where} gained; {kept}"]
     if named == 0:
         return ["Do not speculate: no K is possible here."]
     if plan.optimal_gamma == 0:
         return [f"Do not speculate: the best, K = {named}, gives {gain}.", *doubt]
     share = f"{100 * plan.near:g} %"
-    return [f"Not worth a draft: K = {named} gives {gain}, within {share} of none.", *doubt]
+    return [
+        f"Not worth a draft: K = {named} gives {gain}, within {share} of no speculation.",
+        *doubt,
+    ]
 
 
 def _gain(plan: Plan, gamma: int) -> str:
@@ -142,7 +147,7 @@ def _limits(plan: Plan) -> list[str]:
             f"No position beyond {plan.acceptance.observed_gamma} was observed, so at most "
             f"K = {plan.most_gamma} is advised: run K = {plan.advice.named}, then look again."
         )
-    elif plan.extrapolated_at(plan.advice.gamma):
+    elif plan.extrapolated_at(plan.advice.gamma) and plan.advice.next_run is None:
         lines.append(f"K = {plan.advice.gamma} was not observed: run it, and look again.")
     wall = plan.price.wall
     if wall is not None:
@@ -170,8 +175,11 @@ def _next(plan: Plan) -> list[str]:
     if following.gamma == 0:
         also = f" and K = {following.rival}" * (following.rival > 0)
         return [f"Next: run K = 0{also}, and add the times as --run gamma=0,tpot=MS."]
-    rival = f"K = {following.rival}" if following.rival > 0 else "no speculation"
-    return [f"Next: run K = {following.gamma}. It decides against {rival}; add it as a --run."]
+    decides = "whether to speculate"
+    if following.rival > 0:
+        first, second = sorted((following.gamma, following.rival))
+        decides = f"between K = {first} and K = {second}"
+    return [f"Next: run K = {following.gamma}, and add it as a --run. It decides {decides}."]
 
 
 def _speed(plan: Plan) -> list[str]:

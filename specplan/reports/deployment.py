@@ -7,7 +7,7 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from simulator.choice.advice import certainty
+from simulator.choice.advice import certainty, percentage
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
@@ -154,8 +154,10 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
         if rises and not any(row.advice.measured for row in some.values()):
             lines.append("K rises with the batch where a further token adds less to a step.")
         last = last_paying_batch(ranges)
-        if is_undecided(rows):
-            lines.append("Undecided: measure K = 0 and this K before you use the schedule.")
+        undecided = [str(row.price.batch) for row in rows if row.advice.undecided]
+        if undecided:
+            where = "" if len(undecided) == len(rows) else f" at batch {', '.join(undecided)}"
+            lines.append(f"Undecided{where}: measure K = 0 and the K of the row there first.")
         elif last is None:
             lines.append(_nowhere(rows))
         elif last < ranges[-1].last_batch and wall is not None and wall.crossed(last + 1, 1):
@@ -183,7 +185,7 @@ def _surely(row: Plan, words: str, sentence: str) -> str:
     if found == words:
         return sentence
     gain = "a gain is unlikely" if found == "a loss is likelier" else f"a gain is {found}"
-    return f"At batch {row.price.batch} {gain} ({100 * (chance or 0):.0f} %)."
+    return f"At batch {row.price.batch} {gain} ({percentage(chance or 0)} %)."
 
 
 def _nowhere(rows: Sequence[Plan]) -> str:
@@ -191,7 +193,7 @@ def _nowhere(rows: Sequence[Plan]) -> str:
     chances = [row.advice.gain_probability or 0.0 for row in rows]
     if all(certainty(each) == "a loss is likelier" for each in chances):
         return "Speculation pays at none of these batch sizes."
-    return f"A gain is undecided at these batch sizes (at most {100 * max(chances):.0f} %)."
+    return f"A gain is undecided at these batch sizes (at most {percentage(max(chances))} %)."
 
 
 def _batches(each: Range) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from engines.kind import EARLIEST, exports_of, listed, methods_of, names_of
+from simulator.choice.advice import percentage
 from specplan.reports.advice import odds_text
 
 if TYPE_CHECKING:
@@ -105,8 +106,8 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
                 f"and graphs are captured up to {limit.most}\n"
             )
         return f"# K = {named}: {odds_text(rows[0])}\n{reason}{flags}"
-    chances = [100 * (row.advice.gain_probability or 0) for row in doubtful if row.advised_gamma]
-    ends = dict.fromkeys(f"{each:.0f}" for each in (min(chances), max(chances)))
+    chances = [row.advice.gain_probability or 0 for row in doubtful if row.advised_gamma]
+    ends = dict.fromkeys(str(percentage(each)) for each in (min(chances), max(chances)))
     lines = [f"# The probability of a gain is {' to '.join(ends)} %."]
     wall, batches = rows[0].price.wall, [row.price.batch for row in rows]
     crossed = [batch for batch in batches if wall is not None and wall.crossed(batch, 1)]

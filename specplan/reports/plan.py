@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from simulator.choice.advice import percentage
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import advice_lines, warn_of_sizes
 from specplan.reports.deployment import (
@@ -212,7 +213,7 @@ def _best(row: Plan) -> str:
 
 def _odds(row: Plan) -> str:
     chance = row.advice.gain_probability
-    return "-" if chance is None else f"{100 * chance:.0f} %"
+    return "-" if chance is None else f"{percentage(chance)} %"
 
 
 def _of_load(name: str) -> Callable[[Plan], str]:

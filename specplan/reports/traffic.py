@@ -34,7 +34,15 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         "draws": found.draws,
         "confidence": CONFIDENCE,
         "most_sequences": request.pair.drafting.max_batch(demand),
-        "schedule": found.schedule,
+        "schedule": [
+            {
+                "first_batch": each.first_batch,
+                "last_batch": each.last_batch,
+                "gamma": 0 if found.undecided else each.gamma,
+                "test_gamma": each.gamma or None if found.undecided else None,
+            }
+            for each in found.schedule
+        ],
     }
     if found.within_targets is not None:
         both = ("slo_requests_per_second", "slo_requests_per_second_without")
@@ -58,7 +66,12 @@ def traffic_text(request: TrafficRequest, found: Traffic, notes: Sequence[str] =
             "without (p99: --simulate)."
         )
     ranges = [f"{each.gamma} up to batch {each.last_batch}" for each in found.schedule]
-    lines.append(f"Advised gamma by batch: {', '.join(ranges)}.")
+    what = (
+        "Undecided: gamma to measure first, by batch"
+        if found.undecided
+        else "Advised gamma by batch"
+    )
+    lines.append(f"{what}: {', '.join(ranges)}.")
     lines += graphs_lines(request.pair, {row.gamma for row in found.rows} - {0})
     simulated = ["", table(found.simulated, simulated_columns(request))]
     more = simulated if found.simulated else []
@@ -169,8 +182,12 @@ def _crossing(found: Traffic) -> str:
             return f"{opening}at none is that sure."
         where = f"{'above' if short else 'up to'} {edge:.3g} requests/s"
         return f"{opening}{where} it may {other} them."
-    ends = "" if found.break_even_interval is None else f" {_bounds(low, high, '.3g', 'never')}"
-    return f"Above {crossing:.3g}{ends} requests/s speculation lengthens requests."
+    ends = ""
+    if found.break_even_interval is not None:
+        least = "at any rate" if low == 0 else f"above {low:.3g}"
+        most = "at none" if np.isinf(high) else f"above {high:.3g}"
+        ends = f" ({percent()}: between {least} and {most})"
+    return f"Above {crossing:.3g} requests/s speculation lengthens requests{ends}."
 
 
 def _bounds(low: float, high: float, form: str, infinite: str) -> str:

@@ -27,8 +27,8 @@ DATA_SHEET = "roofline"
 # A fitted time further than this from a run's, in logarithms, is shown.
 _MISFIT = 0.05
 NAME_THE_ENGINE = (
-    "No server is named: the numbers are of usual ones together. --engine (vllm, sglang, ...) "
-    "takes your server's, whose interval may be narrower or wider."
+    "No server is named: the numbers are those of several servers together. --engine (vllm, "
+    "sglang, ...) takes your server's; its interval may be narrower or wider."
 )
 
 

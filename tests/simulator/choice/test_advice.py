@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from simulator.choice.advice import NEAR, THRESHOLD, UNDECIDED, WORTH, Advice, advise, certainty
+from simulator.choice.advice import (
+    NEAR,
+    THRESHOLD,
+    UNDECIDED,
+    WORTH,
+    Advice,
+    advise,
+    certainty,
+    percentage,
+)
 from simulator.cost.forecast import Forecast
 
 GAMMAS = np.array([1, 3, 5])
@@ -85,6 +94,8 @@ def test_a_kind_that_is_not_calibrated_is_undecided_between_its_limits(
 )  # fmt: skip
 def test_words_follow_the_probability(probability: float, words: str) -> None:
     assert certainty(probability) == words
+    assert certainty(percentage(probability) / 100) == words
+    assert abs(percentage(probability) - 100 * probability) < 1
 
 
 def test_almost_certain_is_an_interval_above_one() -> None:
