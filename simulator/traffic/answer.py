@@ -13,8 +13,8 @@ from simulator.traffic.demand import Requests
 from simulator.traffic.doubt import Doubt
 from simulator.traffic.pair import Pair, within
 from simulator.traffic.policy import GammaTable
-from simulator.traffic.server import Server
-from simulator.traffic.simulation_result import LatencyTargets, SimulationResult
+from simulator.traffic.simulated import Simulated, simulations
+from simulator.traffic.simulation_result import LatencyTargets
 from simulator.traffic.steady import Steady
 
 Interval = tuple[float, float]
@@ -77,21 +77,6 @@ class TrafficRow:
     def stable(self) -> bool:
         """Whether the server sustains the rate."""
         return bool(self.state.stable[0])
-
-
-@dataclass(frozen=True, slots=True)
-class Simulated:
-    """One simulation: arrivals served under one policy.
-
-    rate: requests per second; 0 for a burst.
-    policy: none, fixed, schedule or request.
-    gamma: drafted tokens per block of the fixed policy; None for other policies.
-    """
-
-    rate: float
-    policy: str
-    result: SimulationResult
-    gamma: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,32 +153,10 @@ def answer(request: TrafficRequest) -> Traffic:
         simulated=tuple(
             each
             for rate, advice in zip(request.rates, found, strict=True)
-            for each in _simulated(request, rate, advice.named, schedule)
+            for each in simulations(request, rate, advice.named, schedule)
         ),
     )
     return exact if drawn is None else _with_intervals(exact, pair, drawn, at_crossing.named)
-
-
-def answer_burst(request: TrafficRequest) -> tuple[Simulated, ...]:
-    """Returns simulations of a burst: without drafts, with the best fixed γ, and with γ by batch.
-
-    The best fixed γ ends the burst first. With γ by batch, drafts grow as requests end.
-    """
-    from simulator.traffic.events import serve
-
-    pair, requests = request.pair, request.burst
-    assert requests is not None
-
-    def served(name: str, server: Server, policy: GammaTable, gamma: int | None) -> Simulated:
-        return Simulated(0.0, name, serve(server, requests, policy, seed=request.seed), gamma)
-
-    none, *fixed = (
-        served("fixed" if gamma > 0 else "none", server, GammaTable.fixed(server, gamma), gamma)
-        for gamma in (0, *pair.gammas)
-        for server in [pair.server(gamma)]
-    )
-    schedule = served("schedule", pair.drafting, GammaTable.scheduled(pair, request.drawn), None)
-    return none, min(fixed, key=lambda each: each.result.seconds), schedule
 
 
 def _with_intervals(exact: Traffic, pair: Pair, drawn: Pair, at_crossing: int) -> Traffic:
@@ -224,28 +187,3 @@ def _interval(values: NDArray[np.float64]) -> Interval | None:
         return None
     low, high = np.quantile(values, ENDS, method="nearest").tolist()
     return low, high
-
-
-def _simulated(
-    request: TrafficRequest, rate: float, gamma: int, schedule: GammaTable
-) -> list[Simulated]:
-    """Returns the simulations of a rate, without drafts and under each policy that sustains it."""
-    if request.arrivals is None:
-        return []
-    from simulator.traffic.events import serve
-
-    pair = request.pair
-    requests = request.arrivals(rate)
-    ways = {"none": (pair.baseline, GammaTable.fixed(pair.baseline, 0))}
-    if rate < pair.max_rate:
-        server = pair.server(gamma)
-        ways["fixed"] = (server, GammaTable.fixed(server, gamma))
-        ways["schedule"] = (pair.drafting, schedule)
-        if pair.drafting.blocks.kinds > 1:
-            ways["request"] = (pair.drafting, GammaTable.by_request(pair))
-    if rate >= pair.max_rate_without:
-        del ways["none"]
-    return [
-        Simulated(rate, name, serve(server, requests, policy, seed=request.seed))
-        for name, (server, policy) in ways.items()
-    ]

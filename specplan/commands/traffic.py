@@ -47,7 +47,8 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         --run gamma=0,tpot=7,batch=1 --run gamma=0,tpot=11,batch=16 \\
         --run gamma=3,tpot=4,length=2.8,batch=1 --run gamma=3,tpot=9,length=2.8,batch=16
     """
-    from simulator.traffic.answer import answer, answer_burst
+    from simulator.traffic.answer import answer
+    from simulator.traffic.simulated import answer_burst
 
     asking = asked(ctx)
     if asking.request.burst is not None:

@@ -12,8 +12,9 @@ from specplan.reports.possible import possible
 from specplan.reports.table import Column, table
 
 if TYPE_CHECKING:
-    from simulator.traffic.answer import Simulated, TrafficRequest
+    from simulator.traffic.answer import TrafficRequest
     from simulator.traffic.pair import Pair
+    from simulator.traffic.simulated import Simulated
 
 _PERCENTILES = (50, 90, 99)
 _POLICIES = {

@@ -1,0 +1,85 @@
+"""Simulations of `specplan traffic`: arrivals at a rate, or a burst, under several policies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simulator.traffic.policy import GammaTable
+from simulator.traffic.server import Server
+from simulator.traffic.simulation_result import SimulationResult
+
+if TYPE_CHECKING:
+    from simulator.traffic.answer import TrafficRequest
+    from simulator.traffic.demand import Requests
+    from simulator.traffic.pair import Pair
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """One simulation: arrivals served under one policy.
+
+    rate: requests per second; 0 for a burst.
+    policy: none, fixed, schedule or request.
+    gamma: drafted tokens per block of the fixed policy; None for other policies.
+    """
+
+    rate: float
+    policy: str
+    result: SimulationResult
+    gamma: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        rate: float,
+        policy: str,
+        requests: Requests,
+        served: tuple[Server, GammaTable],
+        *,
+        seed: int,
+        gamma: int | None = None,
+    ) -> Simulated:
+        """Returns the simulation of requests by a server and its draft lengths."""
+        from simulator.traffic.events import serve
+
+        return cls(rate, policy, serve(served[0], requests, served[1], seed=seed), gamma)
+
+
+def simulations(
+    request: TrafficRequest, rate: float, gamma: int, schedule: GammaTable
+) -> list[Simulated]:
+    """Returns the simulations of a rate, without drafts and under each policy that sustains it."""
+    if request.arrivals is None:
+        return []
+    pair, requests = request.pair, request.arrivals(rate)
+    ways = {} if rate >= pair.max_rate_without else {"none": _fixed(pair, 0)}
+    if rate < pair.max_rate:
+        ways |= {"fixed": _fixed(pair, gamma), "schedule": (pair.drafting, schedule)}
+        if pair.drafting.blocks.kinds > 1:
+            ways["request"] = (pair.drafting, GammaTable.by_request(pair))
+    return [
+        Simulated.of(rate, name, requests, way, seed=request.seed) for name, way in ways.items()
+    ]
+
+
+def answer_burst(request: TrafficRequest) -> tuple[Simulated, ...]:
+    """Returns simulations of a burst: without drafts, with the best fixed γ, and with γ by batch.
+
+    The best fixed γ ends the burst first. With γ by batch, drafts grow as requests end.
+    """
+    pair, requests, seed = request.pair, request.burst, request.seed
+    assert requests is not None
+    none = Simulated.of(0.0, "none", requests, _fixed(pair, 0), seed=seed, gamma=0)
+    fixed = [
+        Simulated.of(0.0, "fixed", requests, _fixed(pair, gamma), seed=seed, gamma=gamma)
+        for gamma in pair.gammas
+    ]
+    by_batch = (pair.drafting, GammaTable.scheduled(pair, request.drawn))
+    schedule = Simulated.of(0.0, "schedule", requests, by_batch, seed=seed)
+    return none, min(fixed, key=lambda each: each.result.seconds), schedule
+
+
+def _fixed(pair: Pair, gamma: int) -> tuple[Server, GammaTable]:
+    server = pair.server(gamma)
+    return server, GammaTable.fixed(server, gamma)
