@@ -153,7 +153,15 @@ def answer(request: TrafficRequest) -> Traffic:
         simulated=tuple(
             each
             for rate, advice in zip(request.rates, found, strict=True)
-            for each in simulations(request, rate, advice.named, schedule)
+            if request.arrivals is not None
+            for each in simulations(
+                pair,
+                request.arrivals(rate),
+                schedule,
+                rate=rate,
+                gamma=advice.named,
+                seed=request.seed,
+            )
         ),
     )
     return exact if drawn is None else _with_intervals(exact, pair, drawn, at_crossing.named)

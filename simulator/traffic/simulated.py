@@ -10,7 +10,6 @@ from simulator.traffic.server import Server
 from simulator.traffic.simulation_result import SimulationResult
 
 if TYPE_CHECKING:
-    from simulator.traffic.answer import TrafficRequest
     from simulator.traffic.demand import Requests
     from simulator.traffic.pair import Pair
 
@@ -47,35 +46,30 @@ class Simulated:
 
 
 def simulations(
-    request: TrafficRequest, rate: float, gamma: int, schedule: GammaTable
+    pair: Pair, requests: Requests, schedule: GammaTable, *, rate: float, gamma: int, seed: int
 ) -> list[Simulated]:
     """Returns the simulations of a rate, without drafts and under each policy that sustains it."""
-    if request.arrivals is None:
-        return []
-    pair, requests = request.pair, request.arrivals(rate)
     ways = {} if rate >= pair.max_rate_without else {"none": _fixed(pair, 0)}
     if rate < pair.max_rate:
         ways |= {"fixed": _fixed(pair, gamma), "schedule": (pair.drafting, schedule)}
         if pair.drafting.blocks.kinds > 1:
             ways["request"] = (pair.drafting, GammaTable.by_request(pair))
-    return [
-        Simulated.of(rate, name, requests, way, seed=request.seed) for name, way in ways.items()
-    ]
+    return [Simulated.of(rate, name, requests, way, seed=seed) for name, way in ways.items()]
 
 
-def answer_burst(request: TrafficRequest) -> tuple[Simulated, ...]:
+def burst_simulations(
+    pair: Pair, requests: Requests, *, drawn: Pair | None, seed: int
+) -> tuple[Simulated, ...]:
     """Returns simulations of a burst: without drafts, with the best fixed γ, and with γ by batch.
 
     The best fixed γ ends the burst first. With γ by batch, drafts grow as requests end.
     """
-    pair, requests, seed = request.pair, request.burst, request.seed
-    assert requests is not None
     none = Simulated.of(0.0, "none", requests, _fixed(pair, 0), seed=seed, gamma=0)
     fixed = [
         Simulated.of(0.0, "fixed", requests, _fixed(pair, gamma), seed=seed, gamma=gamma)
         for gamma in pair.gammas
     ]
-    by_batch = (pair.drafting, GammaTable.scheduled(pair, request.drawn))
+    by_batch = (pair.drafting, GammaTable.scheduled(pair, drawn))
     schedule = Simulated.of(0.0, "schedule", requests, by_batch, seed=seed)
     return none, min(fixed, key=lambda each: each.result.seconds), schedule
 

@@ -48,18 +48,19 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         --run gamma=3,tpot=4,length=2.8,batch=1 --run gamma=3,tpot=9,length=2.8,batch=16
     """
     from simulator.traffic.answer import answer
-    from simulator.traffic.simulated import answer_burst
+    from simulator.traffic.simulated import burst_simulations
 
     asking = asked(ctx)
-    if asking.request.burst is not None:
-        burst = answer_burst(asking.request)
-        pair, notes = asking.request.pair, asking.notes
+    request, notes = asking.request, asking.notes
+    pair = request.pair
+    if request.burst is not None:
+        burst = burst_simulations(pair, request.burst, drawn=request.drawn, seed=request.seed)
         give(burst_json(burst), lambda: burst_text(pair, burst, notes), form=asking.answer)
         return
-    found = answer(asking.request)
-    data = traffic_json(asking.request, found)
-    give(data, lambda: traffic_text(asking.request, found, asking.notes), form=asking.answer)
+    found = answer(request)
+    data = traffic_json(request, found)
+    give(data, lambda: traffic_text(request, found, notes), form=asking.answer)
     if asking.answer.figure is not None:
         from figures.ours.traffic import compute, draw
 
-        draw(compute(asking.request.pair)).savefig(asking.answer.figure)
+        draw(compute(pair)).savefig(asking.answer.figure)
