@@ -27,7 +27,7 @@ DATA_SHEET = "roofline"
 # A fitted time further than this from a run's, in logarithms, is shown.
 _MISFIT = 0.05
 NAME_THE_ENGINE = (
-    "No server is named: the numbers are those of several servers together. --engine (vllm, "
+    "No server is named: the numbers cover several servers together. --engine (vllm, "
     "sglang, ...) takes your server's; its interval may be narrower or wider."
 )
 

@@ -214,7 +214,7 @@ def test_public_measurements_count_by_default_and_a_named_engine_has_its_own(gpu
     default, named = run_json(gpu), run_json(f"{gpu} --engine sglang")
     assert default["cost"]["model"] == "public"
     assert all(a > b for a, b in zip(_widths(default), _widths(named), strict=True))
-    unnamed = "No server is named: the numbers are those of several servers together."
+    unnamed = "No server is named: the numbers cover several servers together."
     assert unnamed in words(gpu)
     assert "narrower or wider" in words(gpu)
     assert unnamed not in words(f"{gpu} --engine vllm")
