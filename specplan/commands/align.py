@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from specplan.options.answers import Printed, answer, json_option, output_option
-from specplan.options.declared import option, takes
+from specplan.options.declared import COUNT, option, takes
 from specplan.options.model_options import MODELS, ModelOptions
 from specplan.options.requests import Command, reads, run
 from specplan.reports.bar import Bar
@@ -42,11 +42,11 @@ class AlignOptions:
         help="hard: the large model's tokens (Kim et al. 2023); soft: its distributions; tv: 1 - "
         "alpha itself.",
     )
-    steps = option(type=click.IntRange(min=1), default=200, help="Training steps.")
-    batch = option(type=click.IntRange(min=1), default=16, help="Texts for each step.")
+    steps = option(type=COUNT, default=200, help="Training steps.")
+    batch = option(type=COUNT, default=16, help="Texts for each step.")
     rate: float = option(default=3e-4, help="Learning rate at its peak.")
     held_out = option(
-        type=click.IntRange(min=1),
+        type=COUNT,
         default=16,
         help="Number of prompts, taken from the end, that are kept for evaluation.",
     )

@@ -10,7 +10,7 @@ import click
 from estimator.settings import MOST_GAMMA
 from specplan.options.answers import Printed, json_option
 from specplan.options.bild_options import ThresholdOptions
-from specplan.options.declared import option, takes
+from specplan.options.declared import COUNT, option, takes
 from specplan.options.model_options import (
     MODELS,
     ModelOptions,
@@ -57,10 +57,9 @@ class GenerateOptions:
         help="autoregressive: no draft; bild: lossy, by thresholds (Kim et al. 2023); beam: "
         "beam search, drafted --gamma steps ahead (Leviathan et al. 2023, A.4).",
     )
-    beams = option(type=click.IntRange(min=1), help="Width of --decoder beam.  [default: 4]")
+    beams = option(type=COUNT, help="Width of --decoder beam.  [default: 4]")
     draft_beams = option(
-        type=click.IntRange(min=1),
-        help="Width of the draft's search, at least --beams.  [default: twice --beams]",
+        type=COUNT, help="Width of the draft's search, at least --beams.  [default: twice --beams]"
     )
     show: bool = option(
         help="One line per block: accepted draft tokens green, rejected ones red, the target's "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from specplan.options.answers import Printed, answer, json_option, output_option
-from specplan.options.declared import option, takes
+from specplan.options.declared import COUNT, option, takes
 from specplan.options.model_options import MODELS, ModelOptions
 from specplan.options.requests import Command, reads, run
 from specplan.options.shared import corpus_option
@@ -46,17 +46,14 @@ class TrainHeadsOptions:
     )
     sources = corpus_option
     heads = option(type=click.IntRange(min=2), default=9, help="h, the model's own included.")
-    hidden = option(
-        type=click.IntRange(min=1),
-        help="Hidden units.  [default: 2 x width; with --kind eagle3: 4 x]",
-    )
+    hidden = option(type=COUNT, help="Hidden units.  [default: 2 x width; with --kind eagle3: 4 x]")
     unrolled = option(
-        type=click.IntRange(min=1),
+        type=COUNT,
         help="With --kind eagle3: tokens drafted from each position in training.  [default: 4]",
     )
     steps = option(type=click.IntRange(min=0), default=2000, help="Steps of training.")
     rate: float = option(default=3e-3, help="Peak learning rate.")
-    positions = option(type=click.IntRange(min=1), default=512, help="Positions of a step.")
+    positions = option(type=COUNT, default=512, help="Positions of a step.")
     window = option(type=click.IntRange(min=2), default=256, help="Tokens read at once.")
     tokens = option(
         type=click.IntRange(min=2), default=300_000, help="Tokens of the text that are used."

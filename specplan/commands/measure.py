@@ -12,7 +12,7 @@ import click
 
 from estimator.settings import MOST_GAMMA
 from specplan.options.answers import Written, output_option
-from specplan.options.declared import option, takes
+from specplan.options.declared import COUNT, option, takes
 from specplan.options.engine_options import ON_ENGINE, EngineRunOptions
 from specplan.options.model_options import (
     MODELS,
@@ -48,7 +48,7 @@ class MeasureOptions:
     precision = TimingOptions.precision
     time_limit = TimingOptions.time_limit
     batch_size = option(
-        type=click.IntRange(min=1),
+        type=COUNT,
         default=1,
         help="Texts that the target writes at once for alpha; costs are measured at batch 1.",
     )
@@ -59,8 +59,7 @@ class MeasureOptions:
         help="Also time passes over this many sequences, for 'plan --profile P --batch'.",
     )
     context = option(
-        type=click.IntRange(min=1),
-        help="With --batch: tokens in the cache of each sequence.  [default: 128]",
+        type=COUNT, help="With --batch: tokens in the cache of each sequence.  [default: 128]"
     )
     texts: Path | None = option(
         metavar="LOG",
@@ -72,9 +71,7 @@ class MeasureOptions:
         help="Tokenizer of --texts: embedded, a hub name or a folder.  [default: none, for ids]",
     )
     skip_bad_lines: bool = option(help="Leave out lines that cannot be read, and count them.")
-    processes = option(
-        type=click.IntRange(min=1), help="Processes that share the log.  [default: one per core]"
-    )
+    processes = option(type=COUNT, help="Processes that share the log.  [default: one per core]")
     seed = option(type=click.IntRange(min=0), default=0, help="Seed of the texts.")
     output = output_option(
         "Write the profile here, and its traces as FILE.traces.npz. An interrupted run keeps the "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from specplan.options.answers import Printed, answer, json_option, output_option
-from specplan.options.declared import option, takes
+from specplan.options.declared import COUNT, option, rare, takes
 from specplan.options.deployment import Deployed, deployment_of
 from specplan.options.engine_options import ON_ENGINE, EngineRunOptions
 from specplan.options.model_options import MODELS, ModelOptions, seed_option
@@ -27,14 +27,12 @@ class TuneSearchOptions:
     """How the search runs and ends."""
 
     temperature: float = option(default=0.0, help="The target's; 0 is greedy decoding.")
-    max_gamma = option(type=click.IntRange(min=1), default=16, help="The largest gamma to run.")
+    max_gamma = option(type=COUNT, default=16, help="The largest gamma to run.")
     worth: float = option(
         metavar="PERCENT", default=0.2, help="End when a further run promises less speed."
     )
     max_runs = option(
-        type=click.IntRange(min=1),
-        default=6,
-        help="Most runs at each concurrency, the baseline not counted.",
+        type=COUNT, default=6, help="Most runs at each concurrency, the baseline not counted."
     )
     time_limit: float | None = option(
         metavar="SECONDS",
@@ -42,13 +40,12 @@ class TuneSearchOptions:
         help="Begin no further run after this; the first always ends.",
     )
     repeats = option(
-        type=click.IntRange(min=1),
+        type=COUNT,
         default=3,
         help="Times that a run takes all prompts, at most; it ends when it is exact enough.",
     )
-    synthetic = option(
+    synthetic = rare(
         callback=numbers,
-        advanced=True,
         help="Acceptance rates by position that the engine simulates, unconditional: to tune "
         "prices without a trained draft.",
     )

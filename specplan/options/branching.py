@@ -10,7 +10,7 @@ import click
 from engines.kind import names_of
 from specplan.options.answers import Printed
 from specplan.options.costs.profile import Profiled
-from specplan.options.declared import option
+from specplan.options.declared import option, rare
 from specplan.options.graphs import Graphs, walled
 from specplan.options.kinds import Background, chosen, cost_kinds, prices
 from specplan.options.planning import read
@@ -36,19 +36,17 @@ class Trees(Printed):
         help="How often the target's token is the draft's 1st, 2nd, ... choice.  "
         "[default: the profile's]",
     )
-    draft_pass_ms: tuple[float, ...] | None = option(
+    draft_pass_ms: tuple[float, ...] | None = rare(
         callback=numbers,
         metavar="MS,MS,...",
-        advanced=True,
         help="Draft passes over 1, 2, 4, 8, ... tokens.  [default: --draft-ms, over any]",
     )
     max_nodes: int = option(
         type=click.IntRange(1, MOST_NODES), default=64, help="The most tokens of a tree."
     )
-    max_depth: int = option(
+    max_depth: int = rare(
         type=click.IntRange(1, MOST_DEPTH),
         default=12,
-        advanced=True,
         help="The most tokens that follow each other, which is the draft's passes.",
     )
     server: str | None = option(

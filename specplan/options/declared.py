@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+COUNT = click.IntRange(min=1)
 Decorator = Callable[[Any], Any]
 _TYPES: Mapping[str, Mapping[str, Any]] = {
     "bool": {"is_flag": True},
@@ -45,6 +46,11 @@ def option(*names: str, default: Any = None, **settings: Any) -> Any:
     options for `takes`.
     """
     return field(default=default, metadata={"names": names, "settings": settings})
+
+
+def rare(*names: str, default: Any = None, **settings: Any) -> Any:
+    """Returns an `option` that only --help-all shows."""
+    return option(*names, default=default, advanced=True, **settings)
 
 
 def takes(

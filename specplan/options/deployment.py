@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
-from specplan.options.declared import option
+from specplan.options.declared import option, rare
 from specplan.options.help import listing
 from specplan.options.ranges import duration, integer_ranges
 from specplan.reports.output import warn
@@ -46,50 +46,36 @@ class Deployed:
         callback=listing(_gpus),
         help="h100, b200, l4, ..., or list. Several in plan, as h100,h200,l40s: a row for each.",
     )
-    gpu_flops: float | None = option(
-        metavar="T", advanced=True, help="16-bit teraFLOP/s, in place of --gpu."
-    )
-    gpu_bandwidth: float | None = option(
-        metavar="GB/S", advanced=True, help="GPU memory bandwidth."
-    )
-    gpu_memory: float | None = option(metavar="GB", advanced=True, help="Memory size of the GPU.")
+    gpu_flops: float | None = rare(metavar="T", help="16-bit teraFLOP/s, in place of --gpu.")
+    gpu_bandwidth: float | None = rare(metavar="GB/S", help="GPU memory bandwidth.")
+    gpu_memory: float | None = rare(metavar="GB", help="Memory size of the GPU.")
     tp: int = option(default=1, metavar="N", help="GPUs that share each layer.")
-    draft_tp: int | None = option(
-        metavar="N", advanced=True, help="GPUs that share the draft.  [default: --tp]"
-    )
-    dtype: str | None = option(
+    draft_tp: int | None = rare(metavar="N", help="GPUs that share the draft.  [default: --tp]")
+    dtype: str | None = rare(
         type=click.Choice(_FORMATS),
-        advanced=True,
         help="Number format of both models' weights.  [default: each config's own]",
     )
-    draft_dtype: str | None = option(
+    draft_dtype: str | None = rare(
         type=click.Choice(_FORMATS),
-        advanced=True,
         help="Number format of the draft's weights.  [default: --dtype]",
     )
-    activations: str | None = option(
+    activations: str | None = rare(
         type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]),
-        advanced=True,
         help="Format of activations.  [default: 16 bits, or the config's]",
     )
-    expert_reuse: float = option(
+    expert_reuse: float = rare(
         default=0.0,
         metavar="R",
-        advanced=True,
         help="How far tokens share experts: 0 uniform routing, 1 all the same.",
     )
-    efficiency: float | None = option(
-        metavar="E",
-        advanced=True,
-        help="Share of the roofs that kernels reach.  [default: 0.9, fitted]",
+    efficiency: float | None = rare(
+        metavar="E", help="Share of the roofs that kernels reach.  [default: 0.9, fitted]"
     )
-    layer_overhead_us: float | None = option(
-        callback=duration,
-        advanced=True,
-        help="Fixed time of each layer, microseconds.  [default: 92, fitted]",
+    layer_overhead_us: float | None = rare(
+        callback=duration, help="Fixed time of each layer, microseconds.  [default: 92, fitted]"
     )
-    no_cache: bool = option(
-        default=False, advanced=True, help="Count both configs' models again, and save no count."
+    no_cache: bool = rare(
+        default=False, help="Count both configs' models again, and save no count."
     )
 
 

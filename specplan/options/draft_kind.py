@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from simulator.cost.pricing import Pricing, named_share
-from specplan.options.declared import option
+from specplan.options.declared import option, rare
 
 if TYPE_CHECKING:
     from simulator.cost.runs import Run
@@ -34,10 +34,9 @@ COPIES = MappingProxyType({"suffix": "suffix", "ngram": "lookup"})
 class DraftNamed:
     """Names and kind; see each option's help."""
 
-    target: str | None = option(
+    target: str | None = rare(
         "--target",
         metavar="NAME",
-        advanced=True,
         help="The target's name. With --draft: c is checked by the sizes in both names.",
     )
     draft: str | None = option(

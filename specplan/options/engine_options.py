@@ -5,7 +5,7 @@ from collections.abc import Callable
 import click
 
 from engines.kind import EngineKind, engine_kinds, names_of
-from specplan.options.declared import option
+from specplan.options.declared import COUNT, option, rare
 from specplan.options.ranges import integers, numbers
 
 
@@ -29,49 +29,41 @@ class EngineRunOptions:
         help="Run on this engine instead of specplan's own decoder; "
         "needs pip install -e '.[engines]'.",
     )
-    engine_command = option(
+    engine_command = rare(
         metavar="COMMAND",
-        advanced=True,
         help=f"Command that starts {_taking('engine_command')}, with its own flags.  "
         "[default: vllm serve]",
     )
-    draft_sampling = option(
+    draft_sampling = rare(
         type=click.Choice(["argmax", "sampled"]),
-        advanced=True,
         help="How the engine chooses draft tokens.  [default: the engine's own]",
     )
-    concurrencies = option(
+    concurrencies = rare(
         "--concurrency",
         callback=integers,
         default="1",
-        advanced=True,
         help="Numbers of simultaneous requests, a list.",
     )
-    laws = option(
+    laws = rare(
         type=click.Choice(["engine", "local"]),
-        advanced=True,
         help="Where texts are scored by both models.  [default: engine with "
         f"{_of(lambda kind: kind.scores_texts)}, else local]",
     )
-    target_url = option(
+    target_url = rare(
         "--target-url",
         "--baseline-server",
         metavar="URL",
-        advanced=True,
         help="URL of a running server with the target only.",
     )
-    draft_url = option(
-        metavar="URL", advanced=True, help="URL of a running server with the draft only."
-    )
-    servers = option(
+    draft_url = rare(metavar="URL", help="URL of a running server with the draft only.")
+    servers = rare(
         type=click.Choice(["together", "in-turn"]),
-        advanced=True,
         help="Run the servers of all gammas at once, their runs interleaved, or in turn. At once "
         "takes the memory of all.  "
         f"[default: in-turn with {_of(lambda kind: kind.in_turn)}, else together]",
     )
     threads = option(
-        type=click.IntRange(min=1),
+        type=COUNT,
         help=f"Threads that compute; with {_taking('threads')}, per model.  [default: the cores "
         "that are free before the run, less one for everything else; OMP_NUM_THREADS if set]",
     )
@@ -80,10 +72,9 @@ class EngineRunOptions:
 class TestedOptions:
     """Options of validations on an engine."""
 
-    synthetic = option(
+    synthetic = rare(
         callback=numbers,
-        advanced=True,
         help=f"Acceptance rates by position for {_taking('synthetic')} to simulate, unconditional; "
         "then only prices are tested.",
     )
-    server = option(metavar="URL", advanced=True, help="URL of a running server with speculation.")
+    server = rare(metavar="URL", help="URL of a running server with speculation.")

@@ -10,7 +10,7 @@ import click
 
 from engines.kind import engine_kinds
 from simulator.cost.wall import Wall
-from specplan.options.declared import option
+from specplan.options.declared import rare
 from specplan.options.runs import Runs
 from specplan.reports.output import warn
 
@@ -24,16 +24,14 @@ if TYPE_CHECKING:
 class Graphs:
     """Limits of captured graphs; see each option's help."""
 
-    graph_tokens: int | None = option(
+    graph_tokens: int | None = rare(
         type=click.IntRange(min=0),
         metavar="N",
-        advanced=True,
         help="Most tokens of a step in captured graphs; 0: no limit.  [default: vLLM's 512]",
     )
-    graph_requests: int | None = option(
+    graph_requests: int | None = rare(
         type=click.IntRange(min=0),
         metavar="N",
-        advanced=True,
         help="Most requests of a step in captured graphs; 0: no limit.  [default: SGLang's 256, "
         "TensorRT-LLM's 128]",
     )

@@ -5,7 +5,7 @@ import click
 from estimator.draft_names.kind import drafter_forms
 from estimator.rule_names.kind import VERIFICATION, rule_kinds
 from estimator.settings import EMBEDDED_PROMPT_TOKENS, MAX_GAMMA, MOST_GAMMA, PRECISION_PERCENT
-from specplan.options.declared import option
+from specplan.options.declared import COUNT, option, rare
 from specplan.options.ranges import duration
 from specplan.options.shared import drafters
 
@@ -26,29 +26,26 @@ class ModelOptions:
         callback=drafters,
         help=f"{drafter_forms()}; list: print them.  [default: embedded, without --target]",
     )
-    force: bool = option(
-        advanced=True,
-        help="Take an n-gram model though its tokenizer is not known to be the target's.",
+    force: bool = rare(
+        help="Take an n-gram model though its tokenizer is not known to be the target's."
     )
     device = option(
         type=click.Choice(["auto", "cpu", "cuda"]),
         default="auto",
         help="Where the models run; auto: a GPU if there is one.",
     )
-    device_map = option(
+    device_map = rare(
         metavar="MAP",
-        advanced=True,
         help="Spread a target that one GPU does not hold over all: auto, balanced, balanced_low_0, "
         "sequential (accelerate's), or a JSON object of a device for each module. The draft runs "
         "where the target's first layer does.",
     )
-    dtype = option(
+    dtype = rare(
         type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
         default="auto",
-        advanced=True,
         help="auto: float32 on a CPU, the checkpoint's own elsewhere.",
     )
-    trust_remote_code: bool = option(advanced=True, help="Let a model repository's own code run.")
+    trust_remote_code: bool = rare(help="Let a model repository's own code run.")
     prompts = option(
         metavar="FILE",
         help="A .txt (one a line), a .jsonl, .ndjson or .json (prompt, text, turns, messages or "
@@ -60,110 +57,82 @@ class ModelOptions:
         help="Prompts of a Hugging Face data set, read as --prompts reads records; needs "
         "pip install -e '.[datasets]'.",
     )
-    dataset_config = option(
-        metavar="NAME", advanced=True, help="Configuration of a data set that has several."
-    )
-    dataset_split = option(
-        metavar="NAME", advanced=True, help="Split of the data set.  [default: its only one]"
-    )
-    num_prompts = option(
-        type=click.IntRange(min=1), default=8, help="Number of prompts to use; generate uses one."
-    )
-    prompt_tokens = option(
-        type=click.IntRange(min=1),
-        advanced=True,
+    dataset_config = rare(metavar="NAME", help="Configuration of a data set that has several.")
+    dataset_split = rare(metavar="NAME", help="Split of the data set.  [default: its only one]")
+    num_prompts = option(type=COUNT, default=8, help="Number of prompts to use; generate uses one.")
+    prompt_tokens = rare(
+        type=COUNT,
         help=f"Cut each prompt to its first tokens.  [default: {EMBEDDED_PROMPT_TOKENS} for "
         "library sources, else whole]",
     )
-    chat: bool = option(
-        advanced=True, help="Give each prompt as a user's message in the chat template."
-    )
-    max_new_tokens = option(
-        type=click.IntRange(min=1), default=64, help="Tokens after each prompt, at most."
-    )
-    draft_temperature: float | None = option(
-        advanced=True,
+    chat: bool = rare(help="Give each prompt as a user's message in the chat template.")
+    max_new_tokens = option(type=COUNT, default=64, help="Tokens after each prompt, at most.")
+    draft_temperature: float | None = rare(
         help="Temperature of the draft; 0: its likeliest token, as most servers draft. The output "
-        "distribution is the target's at any draft temperature.  [default: the target's]",
+        "distribution is the target's at any draft temperature.  [default: the target's]"
     )
-    top_k: int | None = option(advanced=True, help="Keep the k likeliest tokens.")
-    top_p: float = option(
-        default=1.0, advanced=True, help="Keep the smallest set of tokens with this probability."
+    top_k: int | None = rare(help="Keep the k likeliest tokens.")
+    top_p: float = rare(default=1.0, help="Keep the smallest set of tokens with this probability.")
+    min_p: float = rare(default=0.0, help="Drop tokens less likely than this times the likeliest.")
+    repetition_penalty: float = rare(
+        default=1.0, help="Weaken tokens that the text has; 1 changes nothing."
     )
-    min_p: float = option(
-        default=0.0, advanced=True, help="Drop tokens less likely than this times the likeliest."
+    lattice_k = rare(
+        type=COUNT, help="Candidates per head for heads+RESCORER and heads*P.  [default: 16]"
     )
-    repetition_penalty: float = option(
-        default=1.0, advanced=True, help="Weaken tokens that the text has; 1 changes nothing."
-    )
-    lattice_k = option(
-        type=click.IntRange(min=1),
-        advanced=True,
-        help="Candidates per head for heads+RESCORER and heads*P.  [default: 16]",
-    )
-    rescoring_weight: float | None = option(
-        advanced=True,
-        help="Weight of the rescorer relative to the heads, at least 0.  [default: 1]",
+    rescoring_weight: float | None = rare(
+        help="Weight of the rescorer relative to the heads, at least 0.  [default: 1]"
     )
 
 
 class TimingOptions:
     """Repeats, precision and time limit of timed runs."""
 
-    repeats = option(type=click.IntRange(min=1), default=3, help="Timings of each run, at most.")
+    repeats = option(type=COUNT, default=3, help="Timings of each run, at most.")
     precision: float = option(
         metavar="PERCENT",
         default=PRECISION_PERCENT,
         callback=duration,
         help="Time no more once the clock lets no speed-up be off by more, 90 % of the time.",
     )
-    time_limit = option(
+    time_limit = rare(
         type=float,
         metavar="SECONDS",
         callback=duration,
-        advanced=True,
         help="Begin no more runs after this, all drafts and temperatures together; two prompts, of "
         "a profile and with BiLD all, run once in any case.  [default: 120 of the embedded target, "
         "else none]",
     )
 
 
-verification_option = option(
+verification_option = rare(
     "--verification",
     type=click.Choice(list(rule_kinds())),
     default=VERIFICATION,
-    advanced=True,
     help="How drafts are judged: "
     + "; ".join(f"{kind.name}: {kind.judges}" for kind in rule_kinds().values())
     + ".",
 )
-lenience_option = option(
+lenience_option = rare(
     "--lenience",
     type=float,
-    advanced=True,
     help="Accept more, lossily: no token above p/L (Leviathan et al. 2023, A.5).  [default: 1, "
     "lossless]",
 )
-compile_option = option(
+compile_option = rare(
     "--compile",
     type=click.Choice(["off", "on", "try"]),
     is_flag=False,
     flag_value="on",
     default="off",
-    advanced=True,
     help="Compile both models' short passes, before anything is timed (--compile without a value: "
     "on); try: go on without where that fails.",
 )
-max_gamma_option = option(
+max_gamma_option = rare(
     "--max-gamma",
     type=click.IntRange(min=1, max=MOST_GAMMA),
-    advanced=True,
     help=f"Longest draft of policies other than fixed.  [default: {MAX_GAMMA}]",
 )
-seed_option = option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    advanced=True,
-    help="Seed of texts and of their order.",
+seed_option = rare(
+    "--seed", type=click.IntRange(min=0), default=0, help="Seed of texts and of their order."
 )

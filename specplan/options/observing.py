@@ -12,7 +12,7 @@ import click
 from engines.kind import names_of
 from specplan.options.answers import Printed
 from specplan.options.costs.profile import Profiled
-from specplan.options.declared import option
+from specplan.options.declared import COUNT, option, rare
 from specplan.options.draft_kind import DraftNamed
 from specplan.options.kinds import Background, CostKind, any_stated, chosen, cost_kinds, prices
 from specplan.options.planning import Longest, read
@@ -46,20 +46,17 @@ class Sources(DraftNamed):
 
     sources: tuple[str, ...] = ()
     gamma: int | None = option(
-        type=click.IntRange(min=1),
-        metavar="G",
-        help="Drafted tokens per block, where the source does not have it.",
+        type=COUNT, metavar="G", help="Drafted tokens per block, where the source does not have it."
     )
     interval: float | None = option(
         type=click.FloatRange(min=0, min_open=True),
         metavar="S",
         help="Read twice, S seconds apart, and take what was counted between.",
     )
-    timeout: float = option(
+    timeout: float = rare(
         type=click.FloatRange(min=0, min_open=True),
         default=30.0,
         metavar="S",
-        advanced=True,
         help="Refuse an answer of a server that takes longer than S seconds in all.",
     )
 
@@ -82,9 +79,8 @@ class Observed(Sources, Printed):
         metavar="FILE",
         help="An earlier scrape of the same server, to be subtracted; of several sources one each.",
     )
-    draft_sampling: Literal["argmax", "sampled"] | None = option(
+    draft_sampling: Literal["argmax", "sampled"] | None = rare(
         type=click.Choice(["argmax", "sampled"]),
-        advanced=True,
         help="How the deployment drafts, for the profile; counters do not show it.  "
         "[default: argmax]",
     )

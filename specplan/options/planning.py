@@ -11,7 +11,7 @@ import click
 from engines.kind import engine_kinds, names_of
 from specplan.options.answers import Written
 from specplan.options.costs.profile import OfProfile, Profiled
-from specplan.options.declared import option
+from specplan.options.declared import option, rare
 from specplan.options.draft_kind import COPIES, DRAFT_KINDS, DraftNamed, law_of
 from specplan.options.graphs import Graphs, walled
 from specplan.options.kinds import (
@@ -44,25 +44,21 @@ COARSE = "Not all batch sizes are shown: between two that advise one K, all advi
 class Longest:
     """The largest γ to plan; see the option's help."""
 
-    max_gamma: int = option(
-        default=32, metavar="G", advanced=True, help="The largest gamma to consider."
-    )
+    max_gamma: int = rare(default=32, metavar="G", help="The largest gamma to consider.")
 
 
 @dataclass(frozen=True)
 class Choice(DraftNamed, Longest):
     """Candidates and criteria of the choice of γ; see each option's help."""
 
-    c_hat: float | None = option(
-        advanced=True,
-        help="Operations of a draft step over operations of a target step.  [default: c]",
+    c_hat: float | None = rare(
+        help="Operations of a draft step over operations of a target step.  [default: c]"
     )
     gamma: int | None = option(metavar="G", help="Evaluate this gamma.  [default: the best]")
-    near: float = option(
+    near: float = rare(
         type=click.FloatRange(0, 100, max_open=True),
         default=1.0,
         metavar="PERCENT",
-        advanced=True,
         help="Advise the smallest gamma that is no more than this slower than the best.",
     )
     reads_again: bool = option(

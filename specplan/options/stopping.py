@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engines.kind import names_of
-from specplan.options.declared import option
+from specplan.options.declared import option, rare
 
 if TYPE_CHECKING:
     from engines.kind import EngineKind
@@ -30,9 +30,8 @@ class StoppingOptions:
         help="Plan the confidence that ends a draft, too. These thresholds, or auto: 0 to 0.95; "
         "with --profile.",
     )
-    stopping_rule: str | None = option(
+    stopping_rule: str | None = rare(
         metavar="RULE",
-        advanced=True,
         help="The rule of --p-min: llama.cpp, llama.cpp-older, transformers, product, calibrated.  "
         "[default: the rule of --export's server, else llama.cpp]",
     )

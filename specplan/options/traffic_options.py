@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from specplan.options.answers import Written
-from specplan.options.declared import option
+from specplan.options.declared import option, rare
 from specplan.options.ranges import callback, duration, numbers
 from specplan.reports.output import writable
 
@@ -18,29 +18,24 @@ class Batching:
     """How the server batches requests; see each option's help."""
 
     slots: int = option(default=256, metavar="N", help="Most sequences decoded together.")
-    chunk_tokens: int = option(
+    chunk_tokens: int = rare(
         default=2048,
         metavar="N",
-        advanced=True,
         help="Prompt tokens read in one step with decoding; 0: prompts are read apart.",
     )
     prompt_ms: float | None = option(
         callback=duration, help="Time of reading one prompt.  [default: by the roofline]"
     )
-    cache_tokens: float | None = option(
+    cache_tokens: float | None = rare(
         metavar="N",
-        advanced=True,
         help="Tokens that the cache of all sequences holds.  [default: by the GPU's memory]",
     )
     gamma: int | None = option(
         metavar="G", help="Drafted tokens per block.  [default: the best at each rate]"
     )
-    max_gamma: int = option(
-        default=8, metavar="G", advanced=True, help="The largest gamma to consider."
-    )
-    alpha_spread: float | None = option(
+    max_gamma: int = rare(default=8, metavar="G", help="The largest gamma to consider.")
+    alpha_spread: float | None = rare(
         metavar="SD",
-        advanced=True,
         help="Standard deviation of alpha between requests.  [default: that between the profile's "
         "prompts, else 0]",
     )
@@ -81,9 +76,8 @@ class Arrivals:
         metavar="FILE",
         help="Requests in place of both: a CSV with time (s), prompt_tokens and output_tokens.",
     )
-    burst: int | None = option(
+    burst: int | None = rare(
         metavar="N",
-        advanced=True,
         help="Send N requests at once, and show the time until all are done, with no draft, a "
         "fixed gamma, and gamma by batch.",
     )
@@ -102,20 +96,14 @@ class Simulation:
         default=False,
         help="Simulate arrivals, too: percentiles, and gamma by batch and by request.",
     )
-    requests: int | None = option(
-        metavar="N", advanced=True, help="How many to simulate.  [default: 20000]"
-    )
-    seed: int | None = option(
-        metavar="S", advanced=True, help="Seed of the arrivals.  [default: 0]"
-    )
+    requests: int | None = rare(metavar="N", help="How many to simulate.  [default: 20000]")
+    seed: int | None = rare(metavar="S", help="Seed of the arrivals.  [default: 0]")
 
 
 @dataclass(frozen=True)
 class TrafficAnswer(Written):
     """The file, the form and the figure of the answer; see each option's help."""
 
-    figure: Path | None = option(
-        callback=writable,
-        advanced=True,
-        help="Draw latency against rate into this PNG, SVG or PDF file.",
+    figure: Path | None = rare(
+        callback=writable, help="Draw latency against rate into this PNG, SVG or PDF file."
     )

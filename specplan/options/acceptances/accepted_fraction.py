@@ -6,9 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import click
-
-from specplan.options.declared import option
+from specplan.options.declared import COUNT, option
 from specplan.options.kinds import AcceptanceKind, Background, Stated, counted
 from specplan.options.ranges import counted_share
 
@@ -20,9 +18,7 @@ if TYPE_CHECKING:
 class CountedAt:
     """The gamma at which an acceptance was counted; see the option's help."""
 
-    at_gamma: int = option(
-        type=click.IntRange(min=1), metavar="G", help="The gamma those were counted at."
-    )
+    at_gamma: int = option(type=COUNT, metavar="G", help="The gamma those were counted at.")
 
 
 @dataclass(frozen=True)

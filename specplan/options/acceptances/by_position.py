@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import click
 
-from specplan.options.declared import option
+from specplan.options.declared import option, rare
 from specplan.options.kinds import AcceptanceKind, Background, Stated, counted
 from specplan.options.ranges import shares
 
@@ -23,10 +23,8 @@ class Positions(AcceptanceKind):
         help="Rates of positions 1, 2, ... of a draft. As servers print them: they count all "
         "drafts.",
     )
-    conditional: bool = option(
-        default=False,
-        advanced=True,
-        help="The rates count only the drafts whose earlier positions were accepted.",
+    conditional: bool = rare(
+        default=False, help="The rates count only the drafts whose earlier positions were accepted."
     )
 
     def make(self, background: Background) -> Stated:

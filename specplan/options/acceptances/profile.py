@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from specplan.options.costs.profile import Profiled
-from specplan.options.declared import option
+from specplan.options.declared import rare
 from specplan.options.kinds import AcceptanceKind, Background, Stated
 from specplan.reports.output import tell, warn
 
@@ -23,20 +23,16 @@ class ProfileAcceptance(Profiled, AcceptanceKind):
     order = 5
     needs = ("profile_path",)
 
-    draft_sampling: Literal["sampled", "argmax"] | None = option(
+    draft_sampling: Literal["sampled", "argmax"] | None = rare(
         type=click.Choice(["sampled", "argmax"]),
-        advanced=True,
         help="How the server drafts; with --profile.  [default: as the profile was measured, or as "
         "--export's server drafts]",
     )
-    lenience: float | None = option(
-        metavar="L",
-        advanced=True,
-        help="Accept leniently: l in (0, 1], 1 is lossless; with --profile.",
+    lenience: float | None = rare(
+        metavar="L", help="Accept leniently: l in (0, 1], 1 is lossless; with --profile."
     )
-    verification: Literal["token", "block", "adaptive"] | None = option(
+    verification: Literal["token", "block", "adaptive"] | None = rare(
         type=click.Choice(["token", "block", "adaptive"]),
-        advanced=True,
         help="How the server judges drafts: token by token; as a whole (Sun et al. 2024); or "
         "token by token, but only tokens likely enough to be reached at the load; with --profile.  "
         "[default: the profile's, or what --export's server does]",

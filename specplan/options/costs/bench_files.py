@@ -8,7 +8,7 @@ import click
 
 from simulator.cost.pricing import Pricing
 from specplan.options.costs.times import DraftTimes
-from specplan.options.declared import option
+from specplan.options.declared import option, rare
 from specplan.options.kinds import Background, CostKind
 
 
@@ -29,12 +29,11 @@ class BenchFiles(DraftTimes, CostKind):
         "llama-batched-bench or vllm bench latency, in place of --target-ms and --verify-ms; "
         "repeat for more files.",
     )
-    draft_bench_paths: tuple[Path, ...] = option(
+    draft_bench_paths: tuple[Path, ...] = rare(
         "--draft-costs",
         type=click.Path(path_type=Path),
         multiple=True,
         metavar="FILE",
-        advanced=True,
         help="The draft's times from the same benches, of which a pass over one token counts, in "
         "place of --draft-ms; repeat for more files.",
     )

@@ -12,7 +12,7 @@ import click
 
 from engines.kind import engine_kinds
 from simulator.cost.pricing import DEFAULT_CONTEXT, Load, Pricing
-from specplan.options.declared import option
+from specplan.options.declared import option, rare
 from specplan.options.deployment import INSTEAD, NEEDS, Deployed, Loads, deployment_of
 from specplan.options.kinds import Background, CostKind
 from specplan.options.runs import Runs
@@ -46,9 +46,8 @@ class Roofline(Deployed, Loads, Runs, CostKind):
         help="The server, with --target-config. Its times outside the models are taken from "
         "public measurements.  [default: any]",
     )
-    cost_model: str | None = option(
+    cost_model: str | None = rare(
         type=click.Choice(("kernels", "public", DATA_SHEET)),
-        advanced=True,
         help="With --target-config: kernels (latencies that NVIDIA measured, extra kernels), "
         "public (the roofline), both corrected by public measurements of servers, or roofline "
         "(the GPU's data sheet, no server).  [default: the first that covers the GPU]",

@@ -8,7 +8,7 @@ from itertools import pairwise
 import click
 
 from simulator.cost.pricing import Pricing
-from specplan.options.declared import option
+from specplan.options.declared import option, rare
 from specplan.options.kinds import Background, CostKind
 from specplan.options.ranges import callback, duration
 
@@ -40,11 +40,8 @@ class DraftTimes:
     """Times of a block other than verification; see each option's help."""
 
     draft_ms: float = option(callback=duration, help="Draft step, milliseconds.")
-    overhead_ms: float = option(
-        callback=duration,
-        default=0.0,
-        advanced=True,
-        help="Everything else in a block, milliseconds.",
+    overhead_ms: float = rare(
+        callback=duration, default=0.0, help="Everything else in a block, milliseconds."
     )
 
 
@@ -62,9 +59,8 @@ class Times(DraftTimes, CostKind):
         metavar="N=MS",
         help="Target pass over N tokens; repeat for more points.  [default: --target-ms]",
     )
-    force: bool = option(
+    force: bool = rare(
         default=False,
-        advanced=True,
         help="Accept a --verify-ms below --target-ms, or below the time of fewer tokens.",
     )
 
