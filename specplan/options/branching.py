@@ -12,7 +12,7 @@ from specplan.options.answers import Printed
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option, rare
 from specplan.options.graphs import Graphs, walled
-from specplan.options.kinds import Background, chosen, cost_kinds, prices
+from specplan.options.kinds import Background, chosen_cost, prices
 from specplan.options.planning import read
 from specplan.options.ranges import numbers, shares
 from specplan.options.requests import fill
@@ -71,7 +71,7 @@ class TreeArguments:
 
 def asked(ctx: click.Context) -> TreeArguments:
     """Returns the arguments of `specplan tree` from its options."""
-    costing = chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
+    costing = chosen_cost(ctx)
     trees, costs, file, graphs = fill(ctx, [Trees, costing, Profiled, Graphs])
     if None not in (trees.by_rank, file.profile_path) and "profile_path" not in costing.reads():
         raise click.UsageError(

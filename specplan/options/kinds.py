@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
 from estimator.kinds import kinds_in
-from specplan.options.requests import is_stated, option_name
+from specplan.options.requests import fill, is_stated, option_name
 
 if TYPE_CHECKING:
     from engines.kind import EngineKind
@@ -160,6 +160,17 @@ def chosen(
     kind = (complete or able)[0]
     require(kind, ctx, first=(selecting or kind.needs)[0])
     return kind
+
+
+def chosen_cost(ctx: click.Context) -> type[CostKind]:
+    """Returns the way to state a cost that the options select."""
+    return chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
+
+
+def filled(ctx: click.Context, *records: type) -> list[Any]:
+    """Returns the stated acceptance, the stated cost, and further records of options."""
+    accepting = chosen(acceptance_kinds(), ctx, shared=("runs",), what="acceptance")
+    return fill(ctx, [accepting, chosen_cost(ctx), *records])
 
 
 def require(kind: type[Kind], ctx: click.Context, *, first: str) -> None:

@@ -14,7 +14,7 @@ from specplan.options.answers import Printed
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import COUNT, option, rare
 from specplan.options.draft_kind import DraftNamed
-from specplan.options.kinds import Background, CostKind, any_stated, chosen, cost_kinds, prices
+from specplan.options.kinds import Background, CostKind, any_stated, chosen_cost, cost_kinds, prices
 from specplan.options.planning import Longest, read
 from specplan.options.requests import fill, is_stated
 from specplan.options.runs import Runs
@@ -156,7 +156,7 @@ def asked(ctx: click.Context) -> ObserveArguments:
         if follows:
             require_planned(ctx, planned=False)
     else:
-        costing = chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
+        costing = chosen_cost(ctx)
         records.append(costing)
     reading, longest, file, *costs = fill(ctx, records, way="--follow" if follows else "")
     if not follows:

@@ -18,12 +18,9 @@ from specplan.options.kinds import (
     AcceptanceKind,
     Background,
     CostKind,
-    acceptance_kinds,
-    chosen,
-    cost_kinds,
+    filled,
     prices,
 )
-from specplan.options.requests import fill
 from specplan.options.runs import Runs
 from specplan.options.stopping import StoppingOptions, ranked
 
@@ -106,11 +103,7 @@ class PlanArguments:
 
 def asked(ctx: click.Context) -> PlanArguments:
     """Returns the arguments that the command's options state."""
-    accepting = chosen(acceptance_kinds(), ctx, shared=("runs",), what="acceptance")
-    costing = chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
-    return requested(
-        *fill(ctx, [accepting, costing, Choice, Answer, Profiled, StoppingOptions, Graphs])
-    )
+    return requested(*filled(ctx, Choice, Answer, Profiled, StoppingOptions, Graphs))
 
 
 def requested(

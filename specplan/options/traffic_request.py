@@ -17,13 +17,10 @@ from specplan.options.kinds import (
     AcceptanceKind,
     Background,
     CostKind,
-    acceptance_kinds,
-    chosen,
-    cost_kinds,
+    filled,
     prices,
 )
 from specplan.options.planning import read
-from specplan.options.requests import fill
 from specplan.options.traffic_options import Arrivals, Batching, Simulation, TrafficAnswer
 from specplan.options.traffic_pair import pair_of
 
@@ -53,14 +50,8 @@ class TrafficArguments:
 
 def asked(ctx: click.Context) -> TrafficArguments:
     """Returns the request that the options state."""
-    accepting = chosen(acceptance_kinds(), ctx, shared=("runs",), what="acceptance")
-    costing = chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
-    return requested(
-        *fill(
-            ctx,
-            [accepting, costing, Arrivals, Batching, Simulation, TrafficAnswer, Profiled, Graphs],
-        )
-    )
+    records = (Arrivals, Batching, Simulation, TrafficAnswer, Profiled, Graphs)
+    return requested(*filled(ctx, *records))
 
 
 def requested(

@@ -158,8 +158,12 @@ def test_a_plan_on_a_gpu_is_that_of_the_command() -> None:
         "--alpha", "0.7", "--target-config", target, "--draft-config", draft, "--gpu", "h100",
         "--engine", "vllm", "--batch", "4",
     )  # fmt: skip
-    ours = plain(sp.plan(sp.Iid(0.7), cost).json())
-    assert ours["curve"] == printed("plan", *options)["curve"]
+    found, theirs = sp.plan(sp.Iid(0.7), cost), printed("plan", *options)["curve"]
+    assert plain(found.json())["curve"] == theirs
+    # Its arrays are bounded as the JSON is: no interval exceeds the tokens of a call.
+    assert found.curve.low.tolist() == [each["improvement_factor_low"] for each in theirs]
+    assert found.curve.high.tolist() == [each["improvement_factor_high"] for each in theirs]
+    assert (found.curve.high <= found.curve.expected_tokens).all()
 
 
 def test_traffic_is_that_of_the_command() -> None:
