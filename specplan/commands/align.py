@@ -10,7 +10,7 @@ import click
 from specplan.options.answers import Printed, answer, json_option, output_option
 from specplan.options.declared import COUNT, option, takes
 from specplan.options.model_options import MODELS, ModelOptions
-from specplan.options.requests import Command, reads, run
+from specplan.options.requests import Command, reads
 from specplan.reports.bar import Bar
 from specplan.reports.output import writable
 
@@ -82,8 +82,7 @@ def align(request: Align, form: Printed) -> None:
     without=("draft_temperature", "device_map", "lattice_k", "rescoring_weight"),
 )
 @takes(AlignOptions)
-@click.pass_context
-def align_command(ctx: click.Context, /, **_: object) -> None:
+def align_command(**_: object) -> None:
     """Teach a small model to say what the large one would (Kim et al. 2023, section 3.5.1).
 
     The large model writes after each of --num-prompts prompts; the draft is trained on all but
@@ -100,4 +99,3 @@ def align_command(ctx: click.Context, /, **_: object) -> None:
       specplan validate --decoder bild --target T --draft aligned \\
         --prompts other.jsonl
     """
-    run(ctx)

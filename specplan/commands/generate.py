@@ -19,7 +19,7 @@ from specplan.options.model_options import (
     max_gamma_option,
     verification_option,
 )
-from specplan.options.requests import Command, reads, run
+from specplan.options.requests import Command, reads
 from specplan.reports.output import print_json, tell
 
 if TYPE_CHECKING:
@@ -157,8 +157,7 @@ def beams(request: GenerateBeams, form: Printed) -> None:
 @takes(ModelOptions, heading=MODELS, without=("num_prompts",))
 @takes(ThresholdOptions, heading="BiLD")
 @takes(GenerateOptions)
-@click.pass_context
-def generate_command(ctx: click.Context, /, **_: object) -> None:
+def generate_command(**_: object) -> None:
     """Generate text speculatively and watch it work.
 
     Text appears as it is decoded, block by block; the counts go to stderr.
@@ -172,4 +171,3 @@ def generate_command(ctx: click.Context, /, **_: object) -> None:
         --temperature 0 --show
       specplan generate --decoder beam --beams 4 --prompt "def fib(n):"
     """
-    run(ctx)

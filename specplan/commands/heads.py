@@ -9,7 +9,7 @@ import click
 from specplan.options.answers import Printed, answer, json_option, output_option
 from specplan.options.declared import COUNT, option, takes
 from specplan.options.model_options import MODELS, ModelOptions
-from specplan.options.requests import Command, reads, run
+from specplan.options.requests import Command, reads
 from specplan.options.shared import corpus_option
 from specplan.reports.bar import Bar
 
@@ -98,8 +98,7 @@ def train_eagle3_head(request: TrainEagle3, form: Printed) -> None:
     short_help="Train heads on a frozen model, or with it.",
 )
 @takes(TrainHeadsOptions)
-@click.pass_context
-def train_command(ctx: click.Context, /, **_: object) -> None:
+def train_command(**_: object) -> None:
     """Train blockwise heads, for `--draft heads:FOLDER`, or an EAGLE-3 head.
 
     The model stays as it is, unless --joint (the paper's loss, all weights 1). A twentieth of the
@@ -113,7 +112,6 @@ def train_command(ctx: click.Context, /, **_: object) -> None:
       specplan heads train --kind eagle3 --target T --corpus src/ -o head/
       specplan validate --target T --draft eagle3:head/
     """
-    run(ctx)
 
 
 class AnalyseOptions:
@@ -159,8 +157,7 @@ def analyse(request: AnalyseHeads, form: Printed) -> None:
     ModelOptions, heading=MODELS, without=("draft_temperature", "device_map", "rescoring_weight")
 )
 @takes(AnalyseOptions)
-@click.pass_context
-def analyse_command(ctx: click.Context, /, **_: object) -> None:
+def analyse_command(**_: object) -> None:
     """Analyse blockwise drafts as Kim et al. 2024 do, on greedy texts of the target.
 
     Repetition, entropy by head, block efficiency of the heads' own drafts, of rescored and
@@ -171,4 +168,3 @@ def analyse_command(ctx: click.Context, /, **_: object) -> None:
       specplan heads analyse
       specplan heads analyse --target T --draft heads:heads/ --ngram 4gram.arpa --prompts my.jsonl
     """
-    run(ctx)

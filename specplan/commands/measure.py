@@ -22,7 +22,7 @@ from specplan.options.model_options import (
     verification_option,
 )
 from specplan.options.ranges import integers
-from specplan.options.requests import Command, reads, run
+from specplan.options.requests import Command, reads
 from specplan.reports.bar import Bar, Kept
 from specplan.reports.errors import describe
 from specplan.reports.output import folded, print_json, warn
@@ -173,8 +173,7 @@ def refusing_together(processes: Processes) -> Iterator[None]:
 @takes(ModelOptions, heading=MODELS)
 @takes(EngineRunOptions, heading=ON_ENGINE)
 @takes(MeasureOptions)
-@click.pass_context
-def measure_command(ctx: click.Context, /, **_: object) -> None:
+def measure_command(**_: object) -> None:
     """Measure alpha, c and the cost curves of real models.
 
     The target writes text, the draft scores it in one parallel pass: alpha is the mean of
@@ -191,4 +190,3 @@ def measure_command(ctx: click.Context, /, **_: object) -> None:
       torchrun --nproc-per-node 8 -m specplan measure --target T --draft D \\
         --dataset HuggingFaceH4/mt_bench_prompts --num-prompts 80 -o profile.json
     """
-    run(ctx)

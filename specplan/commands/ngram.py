@@ -10,7 +10,7 @@ import click
 
 from specplan.options.answers import Printed, answer, json_option, output_option
 from specplan.options.declared import option, takes
-from specplan.options.requests import Command, reads, run
+from specplan.options.requests import Command, reads
 from specplan.options.shared import corpus_option, existing_file, glob_option
 from specplan.reports.table import Column, table
 
@@ -85,15 +85,13 @@ def train(request: TrainNgram, form: Printed) -> None:
     short_help="Train an n-gram model on your own text.",
 )
 @takes(TrainNgramOptions)
-@click.pass_context
-def train_command(ctx: click.Context, /, **_: object) -> None:
+def train_command(**_: object) -> None:
     """Train an n-gram model on your own text, for any target's tokenizer.
 
     \b
     Example:
       specplan ngram train --order 3 --corpus src/ --tokenizer gpt2 -o model.arpa
     """
-    run(ctx)
 
 
 class InfoOptions:
@@ -195,8 +193,7 @@ def score(request: ScoreNgram, form: Printed) -> None:
 )
 @click.argument("model", type=existing_file)
 @takes(ScoreNgramOptions)
-@click.pass_context
-def score_command(ctx: click.Context, /, **_: object) -> None:
+def score_command(**_: object) -> None:
     """Perplexity of a text, by our rows and by KenLM.
 
     KenLM gives the whole probability of <unk> to each token that the model lacks, our rows an
@@ -206,7 +203,6 @@ def score_command(ctx: click.Context, /, **_: object) -> None:
     Example:
       specplan ngram score model.arpa --corpus held-out.txt
     """
-    run(ctx)
 
 
 def ngram_table(ngrams: tuple[int, ...]) -> str:

@@ -31,12 +31,11 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
     """
     from simulator.schemes.tree_choice import choose_tree
 
-    asking = asked(ctx)
-    trees = asking.trees
+    trees, rates, costs = asked(ctx)
     rows = [
         TreeRow(
             choose_tree(
-                asking.rates,
+                rates,
                 passes,
                 max_nodes=trees.max_nodes,
                 max_depth=trees.max_depth,
@@ -46,9 +45,9 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
             ),
             price,
         )
-        for price, passes in asking.costs
+        for price, passes in costs
     ]
-    data, text = tree_json(asking.rates, rows), tree_text(asking.rates, rows)
+    data, text = tree_json(rates, rows), tree_text(rates, rows)
     if trees.server is not None:
         if len(rows) > 1:
             raise click.UsageError("--export needs a single batch size")

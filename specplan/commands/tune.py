@@ -14,7 +14,7 @@ from specplan.options.deployment import Deployed, deployment_of
 from specplan.options.engine_options import ON_ENGINE, EngineRunOptions
 from specplan.options.model_options import MODELS, ModelOptions, seed_option
 from specplan.options.ranges import duration, numbers
-from specplan.options.requests import Command, reads, run
+from specplan.options.requests import Command, reads
 from specplan.reports.bar import Bar
 
 if TYPE_CHECKING:
@@ -140,8 +140,7 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form:
 @takes(TuneSearchOptions, heading="Search")
 @takes(Deployed, heading="First guess", rare=("target_config", "draft_config", "tp"))
 @takes(TuneOptions)
-@click.pass_context
-def tune_command(ctx: click.Context, /, **_: object) -> None:
+def tune_command(**_: object) -> None:
     """Find the best gamma on this machine, in few runs.
 
     Times the target without speculation and the gamma that is expected to be best, learns from
@@ -156,4 +155,3 @@ def tune_command(ctx: click.Context, /, **_: object) -> None:
       specplan tune --server http://localhost:8080 -o tuned.json
       specplan plan --runs tuned.json
     """
-    run(ctx)

@@ -23,7 +23,7 @@ from specplan.options.model_options import (
     verification_option,
 )
 from specplan.options.ranges import integers, numbers
-from specplan.options.requests import Command, reads, run
+from specplan.options.requests import Command, reads
 from specplan.reports.bar import Bar
 from specplan.reports.output import writable
 
@@ -175,8 +175,7 @@ def bild(request: ValidateBild, form: Written) -> None:
 @takes(TestedOptions, heading=ON_ENGINE)
 @takes(SweptOptions, heading="BiLD")
 @takes(ValidateOptions)
-@click.pass_context
-def validate_command(ctx: click.Context, /, **_: object) -> None:
+def validate_command(**_: object) -> None:
     """Compare predicted with measured speed-up on real models.
 
     Baseline, cost probes and every policy run interleaved on the same prompts. Predictions use
@@ -193,4 +192,3 @@ def validate_command(ctx: click.Context, /, **_: object) -> None:
         --draft-temperature 0 --gamma 2
       specplan validate --decoder bild --fallback 0.3,0.6,0.9 --rollback 1,2,4
     """
-    run(ctx)

@@ -56,21 +56,15 @@ class Trees(Printed):
     )
 
 
-@dataclass(frozen=True)
-class TreeArguments:
-    """The arguments of `specplan tree`.
+def asked(
+    ctx: click.Context,
+) -> tuple[Trees, tuple[float, ...], tuple[tuple[Pricing, Passes], ...]]:
+    """Returns the arguments of `specplan tree` from its options.
 
-    rates: acceptance by rank.
-    costs: for each batch size a pricing and the times of passes over trees.
+    Returns:
+      the options, the acceptance by rank, and for each batch size a pricing and the times of passes
+      over trees.
     """
-
-    trees: Trees
-    rates: tuple[float, ...]
-    costs: tuple[tuple[Pricing, Passes], ...]
-
-
-def asked(ctx: click.Context) -> TreeArguments:
-    """Returns the arguments of `specplan tree` from its options."""
     costing = chosen_cost(ctx)
     trees, costs, file, graphs = fill(ctx, [Trees, costing, Profiled, Graphs])
     if None not in (trees.by_rank, file.profile_path) and "profile_path" not in costing.reads():
@@ -99,7 +93,7 @@ def asked(ctx: click.Context) -> TreeArguments:
         )
     if len({price.batch for price in priced}) < len(priced):
         raise click.UsageError(f"trees take one c and one context, got {len(priced)} costs")
-    return TreeArguments(trees, rates, tuple((price, _passes(price, trees)) for price in priced))
+    return trees, rates, tuple((price, _passes(price, trees)) for price in priced)
 
 
 def _passes(price: Pricing, trees: Trees) -> Passes:

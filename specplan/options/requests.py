@@ -24,7 +24,8 @@ class Command(click.Command):
     """A command whose options are each given once, and read or rejected by name.
 
     ways: the function of each way to run it, by the option that selects it ("--engine",
-      "--decoder bild"; "" for the default). The first match runs.
+      "--decoder bild"; "" for the default). The first match runs, in place of the command's own
+      function, whose docstring is the help.
     """
 
     def __init__(self, *arguments: Any, ways: Mapping[str, Way] | None = None, **given: Any):
@@ -48,8 +49,12 @@ class Command(click.Command):
         write_options(self.get_params(ctx), ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> Any:
+        ways = ways_of(self)
         with notices_printed():
-            return super().invoke(ctx)
+            if not ways:
+                return super().invoke(ctx)
+            way = next(way for way in ways if selects(way, ctx))
+            return ways[way](*fill(ctx, records_of(ways[way]), way=way))
 
 
 def repeatable(option: click.Option) -> bool:
@@ -63,13 +68,6 @@ def option_name(param: click.Parameter) -> str:
     if isinstance(param, click.Option):
         return next((text for text in param.opts if text.startswith("--")), param.opts[0])
     return str(param.name)
-
-
-def run(ctx: click.Context) -> None:
-    """Runs the way of a command that its options select."""
-    ways = ways_of(ctx.command)
-    way = next(way for way in ways if selects(way, ctx))
-    ways[way](*fill(ctx, records_of(ways[way]), way=way))
 
 
 def fill(ctx: click.Context, records: Sequence[type[Any]], *, way: str = "") -> list[Any]:

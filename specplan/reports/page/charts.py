@@ -8,8 +8,7 @@ from estimator.profiles.best import added_by_position
 from estimator.validation.file import Validated
 from figures.drawing.style import short_name
 from simulator.numerics.intervals import percent
-from specplan.reports.page.drafts import DraftSection
-from specplan.reports.page.inputs import TrafficFile
+from specplan.reports.page.inputs import Named, TrafficFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Chart:
 
 
 def charts(
-    drafts: Sequence[DraftSection],
+    drafts: Sequence[Named],
     validations: Sequence[Validated],
     traffic: Sequence[TrafficFile] = (),
 ) -> list[Chart]:
@@ -66,7 +65,7 @@ def charts(
 
 
 def _beside_iid(
-    draft: DraftSection, colour: int, points: Sequence[ChartPoint], iid: Sequence[float]
+    draft: Named, colour: int, points: Sequence[ChartPoint], iid: Sequence[float]
 ) -> list[Series]:
     """Returns a draft's points and, dashed, the values under i.i.d. acceptance."""
     dashed = (ChartPoint(point.x, value) for point, value in zip(points, iid, strict=True))
@@ -76,7 +75,7 @@ def _beside_iid(
     ]
 
 
-def _speed_up(drafts: Sequence[DraftSection]) -> Chart:
+def _speed_up(drafts: Sequence[Named]) -> Chart:
     series = []
     for colour, draft in enumerate(drafts):
         factors = draft.profile.improvement_factor
@@ -96,7 +95,7 @@ def _speed_up(drafts: Sequence[DraftSection]) -> Chart:
     )
 
 
-def _acceptance(drafts: Sequence[DraftSection]) -> Chart:
+def _acceptance(drafts: Sequence[Named]) -> Chart:
     series = []
     for colour, draft in enumerate(drafts):
         added, powers = added_by_position(draft.profile)
@@ -113,7 +112,7 @@ def _acceptance(drafts: Sequence[DraftSection]) -> Chart:
     )
 
 
-def _along_texts(drafts: Sequence[DraftSection]) -> Chart:
+def _along_texts(drafts: Sequence[Named]) -> Chart:
     series = [
         Series(
             draft.name, colour, "line", tuple(ChartPoint(each.first, each.alpha) for each in bins)
@@ -131,7 +130,7 @@ def _along_texts(drafts: Sequence[DraftSection]) -> Chart:
     )
 
 
-def _costs(drafts: Sequence[DraftSection]) -> Chart:
+def _costs(drafts: Sequence[Named]) -> Chart:
     series = []
     for colour, draft in enumerate(drafts):
         target, drafting = draft.profile.target_ms, draft.profile.drafting_ms

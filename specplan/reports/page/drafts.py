@@ -2,47 +2,30 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from engines.kind import Drafted
 from estimator.profiles.best import BestGamma, best_of, with_intervals
-from estimator.profiles.profile import Improvement, Profile
-from simulator.numerics.intervals import CONFIDENCE, percent
+from estimator.profiles.profile import Profile
+from simulator.numerics.intervals import percent
 from specplan.reports.advice import odds_text
 from specplan.reports.export import export, exported_to
 from specplan.reports.page.inputs import Named
 from specplan.reports.profile import clock_lines
 
 
-@dataclass(frozen=True, slots=True)
-class DraftSection(Named):
-    """One line of the ranking: a profile and the gain at its best γ; None without costs."""
-
-    best: BestGamma | None
-
-    @property
-    def gain(self) -> Improvement | None:
-        """The speed-up at the best γ; None without costs."""
-        return None if self.best is None else self.best.gain
-
-    @property
-    def level(self) -> float:
-        """The confidence level of the speed-ups' intervals."""
-        return self.profile.alpha.level if self.profile.left_out is None else CONFIDENCE
-
-
-def ranked(profiles: Sequence[Named]) -> list[DraftSection]:
+def ranked(profiles: Sequence[Named]) -> list[Named]:
     """Returns the drafts by gain, the largest first; drafts without costs come last."""
     drafts = [
-        DraftSection(each.name, each.file, profile, best_of(profile))
+        replace(each, profile=profile, best=best_of(profile))
         for each in profiles
         for profile in [with_intervals(each.profile)]
     ]
     return sorted(drafts, key=lambda each: each.gain.replay if each.gain else 0.0, reverse=True)
 
 
-def answer(drafts: Sequence[DraftSection]) -> dict[str, Any]:
+def answer(drafts: Sequence[Named]) -> dict[str, Any]:
     """Returns the page's first words on ranked drafts, as in its JSON object.
 
     headline: which draft, which γ, what gain. sure: sentences on how far to trust it. flags: by
@@ -71,7 +54,7 @@ def answer(drafts: Sequence[DraftSection]) -> dict[str, Any]:
     return {"headline": headline, "sure": _sure(drafts, best, counted), "flags": flags}
 
 
-def _sure(drafts: Sequence[DraftSection], best: BestGamma, counted: str) -> list[str]:
+def _sure(drafts: Sequence[Named], best: BestGamma, counted: str) -> list[str]:
     profile = drafts[0].profile
     lines = []
     if best.gamma > 0:

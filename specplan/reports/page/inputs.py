@@ -8,10 +8,12 @@ import msgspec
 
 from engines.tuning.tuned import Tuned, read_tuned
 from estimator.comparison import read_measured
-from estimator.profiles.profile import Profile
+from estimator.profiles.best import BestGamma
+from estimator.profiles.profile import Improvement, Profile
 from estimator.validation.file import Validated
 from figures.drawing.style import short_name
 from reference.reading import read_json, read_whole
+from simulator.numerics.intervals import CONFIDENCE
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -74,11 +76,25 @@ def quickest(files: Sequence[TrafficFile]) -> list[tuple[Rate, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A profile with its name on the page: its draft, and its file if drafts share a name."""
+    """A profile with its name on the page: its draft, and its file if drafts share a name.
+
+    best: the gain at its best γ, once drafts are ranked; None without costs.
+    """
 
     name: str
     file: str
     profile: Profile
+    best: BestGamma | None = None
+
+    @property
+    def gain(self) -> Improvement | None:
+        """The speed-up at the best γ; None without costs."""
+        return None if self.best is None else self.best.gain
+
+    @property
+    def level(self) -> float:
+        """The confidence level of the speed-ups' intervals."""
+        return self.profile.alpha.level if self.profile.left_out is None else CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)

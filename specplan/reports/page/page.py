@@ -14,8 +14,8 @@ from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from simulator.choice.walltime import TIE
 from simulator.numerics.intervals import percent
 from specplan.reports.page.charts import charts
-from specplan.reports.page.drafts import DraftSection, answer, ranked
-from specplan.reports.page.inputs import Inputs, quickest
+from specplan.reports.page.drafts import answer, ranked
+from specplan.reports.page.inputs import Inputs, Named, quickest
 
 HERE = Path(__file__).parent
 _PARTS = ("draft", "verify", "other")
@@ -85,7 +85,7 @@ def _leveled(estimate: Alpha | Estimate | Improvement | None, level: float) -> A
     return None if estimate is None else {**asdict(estimate), "confidence": level}
 
 
-def _start(draft: DraftSection) -> dict[str, object]:
+def _start(draft: Named) -> dict[str, object]:
     """Returns the initial positions of the explorer's sliders for a draft."""
     return {
         "name": draft.name,
@@ -96,9 +96,7 @@ def _start(draft: DraftSection) -> dict[str, object]:
     }
 
 
-def _shares(
-    drafts: Sequence[DraftSection], validations: Sequence[Validated]
-) -> list[dict[str, Any]]:
+def _shares(drafts: Sequence[Named], validations: Sequence[Validated]) -> list[dict[str, Any]]:
     """Returns where the time of blocks goes, in per cent: priced at best γ, then measured."""
     parts = [
         (f"{draft.name}, γ = {max(draft.best.gamma, 1)}: priced", draft.best.seconds)
