@@ -123,17 +123,11 @@ def main() -> None:
         seconds[each][0] / emitted for each in (plain, small, dropping, rebuilding)
     )
     first, anew = first - step, anew - step
-    verifying = {1: step}
-    for setting in fixed:
-        blocks, paid = total(traces[:half], setting, rule)
-        priced = CostModel({**verifying}, further, draft_curve={1: first})
-        drafting = paid @ priced.drafting_seconds(np.arange(setting.gamma + 1))
-        shorter = blocks[:-1] @ priced.checking_seconds(np.arange(setting.gamma))
-        verifying[setting.gamma + 1] = (seconds[setting][0] - drafting - shorter) / blocks[-1]
-    cost = CostModel(verifying, further, draft_curve={1: first})
+    spent_fixed = [float(seconds[setting][0]) for setting in fixed]
+    cost = priced(spent_fixed, traces[:half], rule, step=step, first=first, further=further)
     rows = []
     for setting in tried:
-        verified, paid = total(traces[half:], setting, rule)
+        verified, paid = total(traces[half:], setting.gamma, rule, setting.p_min)
         counted, lengths = counts[setting], np.arange(setting.gamma + 1)
         own = paid @ cost.drafting_seconds(lengths) + verified @ cost.checking_seconds(lengths)
         own += anew * changes(verified)
@@ -151,7 +145,7 @@ def main() -> None:
     result = {"rows": rows, "mean": float(np.mean(errors)), "most": max(errors)}
     prices = {"step": step, "first": first, "further": further, "anew": anew}
     result |= {f"{name}_ms": 1e3 * price for name, price in prices.items()}
-    result["verifying_ms"] = {n: 1e3 * price for n, price in verifying.items()}
+    result["verifying_ms"] = (1e3 * cost.checking_seconds(np.arange(max(LONGEST) + 1))).tolist()
     result["halves_ms"] = [
         [each.gamma, each.p_min, each.model, *(1e3 * seconds[each]).tolist()] for each in settings
     ]
@@ -166,14 +160,31 @@ def changes(blocks: NDArray[np.float64]) -> float:
     return calls - float((blocks**2).sum()) / calls
 
 
+def priced(
+    seconds: Sequence[float], traces: Sequence[Trace], rule: StoppingRule, **prices: float
+) -> CostModel:
+    """Returns the cost with a price for each number of verified tokens.
+
+    Args:
+      seconds: time of texts with drafts of 1, 2, … tokens that nothing ends.
+      traces: the texts.
+      prices: `step` of the target, `first` and `further` step of a draft, in seconds.
+    """
+    verifying, draft_curve = {1: prices["step"]}, {1: prices["first"]}
+    for gamma, spent in enumerate(seconds, start=1):
+        blocks, paid = total(traces, gamma, rule, 0.0)
+        known = CostModel({**verifying}, prices["further"], draft_curve=draft_curve)
+        drafting = paid @ known.drafting_seconds(np.arange(gamma + 1))
+        shorter = blocks[:-1] @ known.checking_seconds(np.arange(gamma))
+        verifying[gamma + 1] = (spent - drafting - shorter) / blocks[-1]
+    return CostModel(verifying, prices["further"], draft_curve=draft_curve)
+
+
 def total(
-    traces: Sequence[Trace], setting: Setting, rule: StoppingRule
+    traces: Sequence[Trace], gamma: int, rule: StoppingRule, p_min: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns the expected blocks of texts by verified tokens and by paid draft steps."""
-    found = [
-        each.stopped(rule, drawn=False).blocks(setting.gamma, rule, setting.p_min)
-        for each in traces
-    ]
+    found = [each.stopped(rule, drawn=False).blocks(gamma, rule, p_min) for each in traces]
     return sum(each.verified for each in found), sum(each.paid for each in found)
 
 
