@@ -27,12 +27,14 @@ class WaySpeed(NamedTuple):
     gamma: drafted tokens of each sequence; 0: no speculation.
     speed_up: speed-up over no speculation at this batch size.
     verified: drafted tokens that a step verifies, per sequence.
+    tokens: tokens that a step emits, per sequence.
     error: standard error of log(speed_up) due to a finite number of simulated steps.
     """
 
     gamma: int
     speed_up: float
     verified: float
+    tokens: float
     error: float = 0.0
 
 
@@ -87,6 +89,20 @@ def adaptive_speeds(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, Mapp
     }
 
 
+def ranked_steps(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, tuple[float, float]]:
+    """Returns the time of a step and the tokens that it emits per sequence, by batch size.
+
+    Verified by rank as vLLM does, with the best draft length of each batch size. plans: as
+    `adaptive_speeds` takes them.
+    """
+    found = {}
+    for plan in _spread(plans):
+        way = _played(plan, texts, "previous step")
+        seconds = way.tokens * plan.price.cost.baseline_seconds / way.speed_up
+        found[plan.price.batch] = seconds, way.tokens
+    return found
+
+
 def _spread(plans: Sequence[Plan]) -> list[Plan]:
     """Returns at most MOST_BATCHES plans that fit in memory, with evenly spaced log batch sizes."""
     fitting = [plan for plan in plans if plan.price.load is None or plan.price.load.fits] or plans
@@ -102,15 +118,16 @@ def _spread(plans: Sequence[Plan]) -> list[Plan]:
 
 def _fixed(plan: Plan, gamma: int, factors: NDArray[np.float64]) -> WaySpeed:
     if gamma == 0:
-        return WaySpeed(0, 1.0, 0.0)
-    drafted = plan.acceptance.drafted_per_token(gamma) * plan.acceptance.tokens_per_call(gamma)
-    return WaySpeed(gamma, float(factors[gamma - 1]), float(drafted))
+        return WaySpeed(0, 1.0, 0.0, 1.0)
+    tokens = float(plan.acceptance.tokens_per_call(gamma))
+    drafted = float(plan.acceptance.drafted_per_token(gamma)) * tokens
+    return WaySpeed(gamma, float(factors[gamma - 1]), drafted, tokens)
 
 
 def _played(plan: Plan, texts: RankedTexts, budget: Budget | None) -> WaySpeed:
     """Returns the speed of verification by rank at its fastest draft length."""
     cost, batch = plan.price.cost, plan.price.batch
-    best = WaySpeed(0, 0.0, 0.0)
+    best = WaySpeed(0, 0.0, 0.0, 1.0)
     for gamma in TRIED:
         if gamma > min(len(plan.curve.gamma), texts.longest):
             break
@@ -124,7 +141,9 @@ def _played(plan: Plan, texts: RankedTexts, budget: Budget | None) -> WaySpeed:
         )
         factor = cost.baseline_seconds / played.seconds_per_token
         if factor > best.speed_up:
-            best = WaySpeed(gamma, factor, played.verified_per_call, played.error)
+            best = WaySpeed(
+                gamma, factor, played.verified_per_call, played.tokens_per_call, played.error
+            )
         elif factor < _GIVES_UP * best.speed_up:
             break
     return best

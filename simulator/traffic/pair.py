@@ -62,6 +62,7 @@ class Pair:
     calibrated: whether predicted probabilities of a gain match observed frequencies.
     wall: the largest step that the server captures; every γ leaves a batch whose step is captured.
       None: no limit is known.
+    ranked: steps for `policy.by_rank`; None: verification by rank is not simulated.
     """
 
     drafting: Server
@@ -71,6 +72,7 @@ class Pair:
     measured: Mapping[int, Mapping[int, tuple[float, float]]] = field(default_factory=dict)
     calibrated: bool = True
     wall: Wall | None = None
+    ranked: Mapping[int, tuple[float, float]] | None = None
 
     def measured_at(self, slot: int) -> Mapping[int, tuple[float, float]]:
         """Returns the measured log gains at a batch; between two batches, the smaller gain."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from simulator.choice.advice import NEAR
 from simulator.choice.schedule import Range, schedule
 from simulator.traffic.pair import Pair, advised
 from simulator.traffic.population import Floats
-from simulator.traffic.server import Server
+from simulator.traffic.server import Server, by_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,24 @@ class GammaTable:
     def ranges(self, most: int) -> tuple[Range, ...]:
         """Returns γ by batch, from 1 to `most`, as ranges that servers accept."""
         return schedule(dict(enumerate(self.by_batch[:most].tolist(), start=1)))
+
+
+def by_rank(pair: Pair, steps: Mapping[int, tuple[float, float]]) -> tuple[Server, GammaTable]:
+    """Returns a server that verifies by rank, and its policy.
+
+    At each batch its steps are those of the γ that emits about as many tokens, with their time
+    scaled to the time per token of verification by rank.
+
+    steps: time of a step and tokens that it emits per sequence, by batch, linear between batches.
+    """
+    server, batches = pair.drafting, sorted(steps)
+    seconds, tokens = by_batch(batches, [steps[batch] for batch in batches], server.slots).T
+    emitted = 1 / (1 / server.blocks.tokens).mean(axis=0)
+    gammas = np.abs(emitted - tokens[:, None]).argmin(axis=1)
+    scaled, slots = server.seconds.copy(), np.arange(server.slots)
+    scaled[slots, gammas] = seconds / tokens * emitted[gammas]
+    table = np.repeat(gammas[:, None], server.blocks.kinds, axis=1)
+    return replace(server, seconds=scaled), GammaTable(table)
 
 
 def _gains(pair: Pair) -> Floats:

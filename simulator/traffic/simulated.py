@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simulator.traffic.policy import GammaTable
+from simulator.traffic.policy import GammaTable, by_rank
 from simulator.traffic.server import Server
 from simulator.traffic.simulation_result import SimulationResult
 
@@ -19,7 +19,7 @@ class Simulated:
     """One simulation: arrivals served under one policy.
 
     rate: requests per second; 0 for a burst.
-    policy: none, fixed, schedule or request.
+    policy: none, fixed, schedule, request or adaptive.
     gamma: drafted tokens per block of the fixed policy; None for other policies.
     """
 
@@ -54,13 +54,15 @@ def simulations(
         ways |= {"fixed": _fixed(pair, gamma), "schedule": (pair.drafting, schedule)}
         if pair.drafting.blocks.kinds > 1:
             ways["request"] = (pair.drafting, GammaTable.by_request(pair))
+        if pair.ranked is not None:
+            ways["adaptive"] = by_rank(pair, pair.ranked)
     return [Simulated.of(rate, name, requests, way, seed=seed) for name, way in ways.items()]
 
 
 def burst_simulations(
     pair: Pair, requests: Requests, *, drawn: Pair | None, seed: int
 ) -> tuple[Simulated, ...]:
-    """Returns simulations of a burst: without drafts, with the best fixed γ, and with γ by batch.
+    """Returns simulations of a burst: no drafts, the best fixed γ, γ by batch, and by rank.
 
     The best fixed γ ends the burst first. With γ by batch, drafts grow as requests end.
     """
@@ -69,9 +71,11 @@ def burst_simulations(
         Simulated.of(0.0, "fixed", requests, _fixed(pair, gamma), seed=seed, gamma=gamma)
         for gamma in pair.gammas
     ]
-    by_batch = (pair.drafting, GammaTable.scheduled(pair, drawn))
-    schedule = Simulated.of(0.0, "schedule", requests, by_batch, seed=seed)
-    return none, min(fixed, key=lambda each: each.result.seconds), schedule
+    ways = {"schedule": (pair.drafting, GammaTable.scheduled(pair, drawn))}
+    if pair.ranked is not None:
+        ways["adaptive"] = by_rank(pair, pair.ranked)
+    others = [Simulated.of(0.0, name, requests, way, seed=seed) for name, way in ways.items()]
+    return none, min(fixed, key=lambda each: each.result.seconds), *others
 
 
 def _fixed(pair: Pair, gamma: int) -> tuple[Server, GammaTable]:

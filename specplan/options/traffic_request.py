@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,11 +21,14 @@ from specplan.options.kinds import (
     prices,
 )
 from specplan.options.planning import read
+from specplan.options.stopping import ranked
 from specplan.options.traffic_options import Arrivals, Batching, Simulation, TrafficAnswer
 from specplan.options.traffic_pair import pair_of
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
+    from simulator.acceptance.acceptance import Acceptance
+    from simulator.acceptance.stopping.batch import RankedTexts
     from simulator.cost.pricing import Pricing
     from simulator.traffic.answer import TrafficRequest
     from simulator.traffic.demand import Demand, Requests
@@ -64,12 +67,7 @@ def requested(
     file: Profiled,
     graphs: Graphs,
 ) -> TrafficArguments:
-    """Returns the request from filled records of options, for the command and for Python.
-
-    Raises:
-      click.UsageError: if options are missing, or do not fit together.
-      OSError, ValueError: if a file cannot be used, or a number is out of range.
-    """
+    """Returns the request from filled records of options, for the command and for Python."""
     from reference.reading import text_lines
     from simulator.traffic.answer import TrafficRequest
     from simulator.traffic.demand import read_trace
@@ -92,6 +90,9 @@ def requested(
     }.items():
         if burst is not None and stated_too is not None:
             raise click.UsageError(f"{name} cannot be combined with --burst")
+    adaptive = getattr(accepted, "verification", None) == "adaptive"
+    if adaptive and burst is None and not simulation.simulate:
+        raise click.UsageError("--verification adaptive needs --simulate or --burst")
     background = Background(known, max_gamma=batching.max_gamma)
     costs, wall = walled(costs, graphs)
     priced = _priced(costs, background, demand, batching)
@@ -101,6 +102,10 @@ def requested(
     accepted_here = stated.acceptances[0].at_context(round(demand.context))
     unknown = graphs == Graphs() and isinstance(costs, Roofline) and costs.engine_family is None
     pair = pair_of(priced, accepted_here, demand, batching, wall)
+    if adaptive:
+        walls = [replace(price, wall=wall) for price in priced]
+        texts = ranked(file.profile_path, known, stated)
+        pair = replace(pair, ranked=_by_rank(walls, accepted_here, texts, batching))
     return TrafficArguments(
         TrafficRequest(
             pair,
@@ -114,6 +119,17 @@ def requested(
         answer,
         (*stated.notes, *([_GRAPHS] if unknown else [])),
     )
+
+
+def _by_rank(
+    priced: Sequence[Pricing], accepted: Acceptance, texts: RankedTexts, batching: Batching
+) -> dict[int, tuple[float, float]]:
+    """Returns the steps of recorded texts that are verified by rank."""
+    from estimator.profiles.adaptive import ranked_steps
+    from simulator.choice.plan import plan
+
+    plans = [plan(accepted, each, max_gamma=batching.max_gamma) for each in priced]
+    return ranked_steps(plans, texts)
 
 
 def _demand(load: Arrivals, trace: Requests | None) -> Demand:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _PERCENTILES = (50, 90, 99)
 _POLICIES = {
     "none": "none", "fixed": "fixed", "schedule": "by batch", "request": "by request",
+    "adaptive": "adaptive",
 }  # fmt: skip
 
 

@@ -43,12 +43,14 @@ class PlayedBatch(NamedTuple):
 
     seconds_per_token: time per emitted token of one sequence.
     error: standard error of log(seconds_per_token).
-    verified_per_call: drafted tokens that one step verifies, per sequence.
+    verified_per_call, tokens_per_call: drafted tokens that one step verifies, and tokens that it
+      emits, per sequence.
     """
 
     seconds_per_token: float
     error: float
     verified_per_call: float
+    tokens_per_call: float
 
 
 class RankedTexts:
@@ -140,4 +142,5 @@ def _played(found: NDArray[np.float64], sizes: NDArray[np.int64]) -> PlayedBatch
         seconds_per_token=float(time / tokens),
         error=float(rates.std(ddof=1) / np.sqrt(_GROUPS)),
         verified_per_call=float(verified / steps),
+        tokens_per_call=float(tokens / steps),
     )

@@ -12,7 +12,7 @@ from simulator.traffic.blocks import KINDS, Blocks
 from simulator.traffic.demand import Demand, Requests
 from simulator.traffic.events import serve
 from simulator.traffic.outputs import drawn_blocks
-from simulator.traffic.policy import GammaTable
+from simulator.traffic.policy import GammaTable, by_rank
 from simulator.traffic.server import Prompts
 from simulator.traffic.simulation_result import LatencyTargets, SimulationResult
 from simulator.traffic.steady import max_rate
@@ -114,6 +114,20 @@ def test_gamma_by_request_gains_where_requests_differ() -> None:
     by_request = serve(wide, arrived, GammaTable.by_request(pair(wide, demand)), seed=4)
     schedule = serve(wide, arrived, GammaTable.scheduled(pair(wide, demand)), seed=4)
     assert by_request.token_seconds.mean() < schedule.token_seconds.mean()
+
+
+def test_steps_by_rank_that_are_those_of_a_fixed_gamma_serve_as_it_does() -> None:
+    both = pair(server(), Demand(100, 40, 0.5))
+    kept, requests = both.drafting, both.demand.arrivals(3.0, 300, seed=1)
+    steps = {batch: (float(kept.seconds[batch - 1, 3]), 2.533) for batch in (1, 64)}  # 1 + … + 0.7³
+    same, policy = by_rank(both, steps)
+    ranked = serve(same, requests, policy, seed=2)
+    fixed = serve(kept, requests, GammaTable.fixed(kept, 3), seed=2)
+    assert ranked.last == pytest.approx(fixed.last, rel=1e-9)
+    faster = {batch: (seconds / 2, tokens) for batch, (seconds, tokens) in steps.items()}
+    quick, policy = by_rank(both, faster)
+    sooner = serve(quick, requests, policy, seed=2)
+    assert sooner.token_seconds.mean() < 0.7 * fixed.token_seconds.mean()
 
 
 def test_latency_targets_are_met_or_not() -> None:

@@ -13,6 +13,7 @@ from estimator.profiles.drafting import Alpha, DraftAcceptance
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.traces.trace_file import traces_path, write_traces
 from estimator.traces.traces import RecordedConfidence, Trace, TracePair, alpha, replayed_blocks
+from simulator.acceptance.stopping import batch
 
 TOKENS, LONGEST, TEXTS = 60, 8, 5
 
@@ -144,6 +145,13 @@ def test_adaptive_verification_lies_between_fixed_lengths_and_the_oracle(profile
     assert "Verification by rank: +" in text
 
 
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plays a tenth of the usual tokens at each batch size."""
+    monkeypatch.setattr(batch, "PLAYED", batch.PLAYED // 10)
+
+
+@pytest.mark.usefixtures("short")
 def test_adaptive_verification_by_batch_has_one_fixed_length_for_all(profile: Path) -> None:
     models = "docs/configs/llama-3.3-70b.json --draft-config docs/configs/llama-3.2-1b.json"
     deployed = f"--profile {profile} --target-config {models} --gpu h100 --tp 4"
@@ -154,6 +162,25 @@ def test_adaptive_verification_by_batch_has_one_fixed_length_for_all(profile: Pa
     crossing = run_json(f"{deployed} --batch 64 --graph-tokens 100 --verification adaptive")
     assert crossing["rows"][0]["k_by_batch"]["gamma"] == 0
     assert 0 < crossing["rows"][0]["walk"]["verified"] <= 36 / 64
+
+
+def test_traffic_serves_with_adaptive_verification(profile: Path) -> None:
+    times = "--target-ms 20 --draft-ms 1 --verify-ms 4=30 --verify-ms 8=80 --prompt-ms 20"
+    load = f"--profile {profile} {times} --prompt-tokens 50 --output-tokens 60 --alpha-spread 0"
+    adaptive = "--verification adaptive"
+    burst = run_json(f"{load} --burst 1 {adaptive}", "traffic")["rows"]
+    assert [row["policy"] for row in burst] == ["none", "fixed", "schedule", "adaptive"]
+    played = run_json(f"--profile {profile} {times[:-15]} {adaptive}")["rows"][0]
+    gain = played["previous_step"]["speed_up"] / played["k_by_batch"]["speed_up"]
+    assert abs(gain - 1) > 0.03
+    simulated = run_json(f"{load} --rate 0.1 --simulate --requests 500 {adaptive}", "traffic")
+    tpot = {row["policy"]: row["tpot_ms"] for row in simulated["simulated"]}
+    # 500 outputs of 59 tokens, and a played batch, whose standard error is below 1 %.
+    assert tpot["fixed"] / tpot["adaptive"] == pytest.approx(gain, rel=0.025)
+    assert_refused(
+        run(f"{load} --rate 0.1 {adaptive}", "traffic"),
+        "--verification adaptive needs --simulate or --burst",
+    )
 
 
 @pytest.mark.parametrize(
