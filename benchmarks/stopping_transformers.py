@@ -4,8 +4,8 @@
 
 The embedded pair at temperature 0 in this process, one thread, timed by processor time, prompt
 passes included. All settings take turns prompt by prompt, and a text counts by the median of its
-repeats. Prices come from the first half of the prompts: a step of each model alone, and a fixed
-length for each number of verified tokens. Counts and times of the other half are predicted.
+repeats. Prices come from the first half of the prompts: a step of each model without the
+other, and a fixed length for each number of verified tokens. Counts and times of the other half are predicted.
 Without scikit-learn, as here, the threshold stays what it was set to.
 """
 
@@ -119,7 +119,7 @@ def main() -> None:
     step, further = (
         (spent(each, tokens) - before[each]) / (half * (tokens - 1)) for each in (TARGET, DRAFT)
     )
-    # What the prompt's passes take more than a step of each model.
+    # Time of the prompt's passes beyond a step of each model.
     prompts = sum(before.values()) - half * (step + further)
     cost = priced(
         [spent(each, tokens) - prompts for each in FIXED], traces[:half], rule, step=step,

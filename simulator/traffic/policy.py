@@ -84,8 +84,8 @@ class GammaTable:
 def by_rank(pair: Pair, steps: Mapping[int, tuple[float, float]]) -> tuple[Server, GammaTable]:
     """Returns a server that verifies by rank, and its policy.
 
-    At each batch its steps are those of the γ that emits about as many tokens, with their time
-    scaled to the time per token of verification by rank.
+    Each batch has the steps of a γ that emits about as many tokens, with their time scaled to the
+    time per token of verification by rank.
 
     steps: time of a step and tokens that it emits per sequence, by batch, linear between batches.
     """
