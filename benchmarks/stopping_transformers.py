@@ -5,7 +5,8 @@
 The embedded pair at temperature 0 in this process, one thread, timed by processor time, prompt
 passes included. All settings take turns prompt by prompt, and a text counts by the median of its
 repeats. Prices come from the first half of the prompts: a step of each model without the
-other, and a fixed length for each number of verified tokens. Counts and times of the other half are predicted.
+other, and a fixed length for each number of verified tokens. Counts and times of the other half are
+predicted.
 Without scikit-learn, as here, the threshold stays what it was set to.
 """
 
