@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from estimator.intervals import difference, jackknife_interval
-from estimator.profiles.profile import SCHEMA, Profile
-from estimator.profiles.profile_file import read_profile
+from estimator.profiles.profile import Profile
+from estimator.profiles.profile_file import SCHEMA, read_profile
 from estimator.validation.file import Validated, parse_validation
 from estimator.validation.row import ValidationRow
 from reference.reading import read_json
@@ -116,7 +116,7 @@ def compare_files(a: Path, b: Path) -> Comparison:
 
 def _hash(measured: Measured, path: Path) -> str:
     if isinstance(measured, Profile):
-        found = measured.setup.prompts_hash
+        found = measured.setup.texts.prompts_hash
     else:
         found = measured.rows[0].prompts_hash
     if not found:

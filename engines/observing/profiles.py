@@ -5,8 +5,8 @@ from datetime import date
 from engines.observing.observation import Observation
 from engines.observing.requests import alpha_spread
 from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
-from estimator.profiles.profile import Profile
-from estimator.profiles.setup import Setup
+from estimator.profiles.profile import Profile, TimesMs
+from estimator.profiles.setup import Setup, TextSettings
 from estimator.traces.traces import DraftSampling
 from simulator.cost import machine
 from simulator.cost.curves import CostModel
@@ -61,20 +61,20 @@ def observed_profile(
       cost: times of blocks in seconds; None if the user does not state them.
     """
     drafting = counted_drafting(observation, tokens=observation.drafted)
-    profile = Profile(
+    return Profile(
         alpha=drafting.alpha,
         draft_sampling=draft_sampling,
         draftings={draft_sampling: drafting},
         setup=Setup(
             target=UNKNOWN if observation.model is None else observation.model,
             draft=PLACEHOLDER,
-            max_gamma=observation.gamma,
+            texts=TextSettings(max_gamma=observation.gamma),
             date=date.today().isoformat(),
             engine=observation.kind,
             engine_version=observation.version,
         ),
+        times=None if cost is None else TimesMs.of(cost),
     )
-    return profile if cost is None else profile.at(cost)
 
 
 def observed_run(observation: Observation, *, context: int) -> Run | None:

@@ -17,9 +17,9 @@ from engines.trials.timing import block_seconds, timed_steps
 from engines.trials.trial import Measured, Trial
 from engines.trials.turns import run_trial
 from estimator.profiles.drafting import DraftAcceptance, Estimate
-from estimator.profiles.profile import Improvement, Profile
+from estimator.profiles.profile import ClockCheck, Improvement, Profile, TimesMs
 from estimator.profiles.profile_file import write_profile
-from estimator.profiles.setup import Setup
+from estimator.profiles.setup import Setup, TextSettings
 from estimator.profiles.workloads import measured_alpha
 from estimator.progress import SILENT, Progress
 from estimator.prompts.prompts import prompts_hash
@@ -73,7 +73,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
     profile = _profile(draftings, cost, trial, setup)
     doubts = tuple(dict.fromkeys(timed.shrinking("priced").values()))
     if doubts:
-        profile = replace(profile, quiet=False, doubts=doubts)
+        profile = replace(profile, clock=replace(profile.clock, quiet=False, doubts=doubts))
     if output is not None:
         write_profile(profile, output)
     if kept is not None and traced:
@@ -141,7 +141,7 @@ def _profile(
         draft_sampling=trial.request.draft_sampling,
         draftings=draftings,
         setup=setup,
-        c=Estimate(cost.c),
+        times=TimesMs.of(cost, Estimate(cost.c)),
         optimal_gamma=best_gamma(drafting.acceptance, cost, max_gamma=longest),
         improvement_factor={
             gamma: Improvement(
@@ -150,8 +150,8 @@ def _profile(
             )
             for gamma in range(1, longest + 1)
         },
-        repeats=trial.repeats,
-    ).at(cost)
+        clock=ClockCheck(repeats=trial.repeats),
+    )
 
 
 def _setup(flags: tuple[str, ...], trial: Trial, engine_version: str) -> Setup:
@@ -161,10 +161,12 @@ def _setup(flags: tuple[str, ...], trial: Trial, engine_version: str) -> Setup:
         draft=trial.draft,
         sampling={"temperature": temperature},
         draft_temperature=0.0 if trial.request.draft_sampling == "argmax" else temperature,
-        prompts_hash=prompts_hash(trial.prompts),
-        max_new_tokens=trial.request.text.max_new_tokens,
-        max_gamma=trial.request.longest,
-        seed=trial.request.seed,
+        texts=TextSettings(
+            prompts_hash=prompts_hash(trial.prompts),
+            max_new_tokens=trial.request.text.max_new_tokens,
+            max_gamma=trial.request.longest,
+            seed=trial.request.seed,
+        ),
         engine=trial.kind.name,
         engine_version=engine_version,
         flags=(

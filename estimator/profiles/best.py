@@ -93,7 +93,8 @@ def measured_doubt(profile: Profile) -> Doubt | None:
         return None
     timed = np.array(sorted(without))
     logs = np.log([without[gamma] for gamma in timed.tolist()])
-    clock = 0.0 if profile.noise_percent is None else profile.noise_percent / 100
+    apart = profile.clock.noise_percent
+    clock = 0.0 if apart is None else apart / 100
     wider = student(logs.shape[1] - 1) / deviations()
     covariance = (logs.shape[1] - 1) * np.cov(logs, bias=True).reshape(len(timed), -1) + clock**2
     covariance *= wider**2

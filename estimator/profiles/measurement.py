@@ -10,15 +10,18 @@ from estimator.profiles.best import plan_of, with_intervals
 from estimator.profiles.drafting import DraftAcceptance
 from estimator.profiles.profile import (
     AlphaBin,
+    ClockCheck,
     IidCheck,
     Improvement,
     LeftOut,
     LoadCosts,
     Profile,
+    TextDetails,
+    TimesMs,
     TokensPerCall,
     milliseconds,
 )
-from estimator.profiles.setup import Setup
+from estimator.profiles.setup import Setup, TextSettings
 from estimator.profiles.workloads import (
     accepted_by_position,
     alpha_left_out,
@@ -141,27 +144,29 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
         draft_sampling=own,
         draftings=draftings,
         verification=verification,
-        alpha_by_position_in_text=_alpha_by_position(traces),
-        by_category={
-            name: workload(judged, texts, chosen, gammas=gammas)
-            for name, chosen in by_category(measured.categories).items()
-        },
-        by_context={
-            name: workload(judged, texts, chosen, gammas=gammas)
-            for name, chosen in by_context([len(prompt) for prompt in tracing.prompts]).items()
-        },
-        c=gained.c if cost.observed_gamma is not None else None,
+        times=TimesMs.of(cost, gained.c if cost.observed_gamma is not None else None),
         c_hat=c_hat,
-        prefill_ms=prefill,
-        iid_check=IidCheck(
-            lag1_correlation_of_beta=_lag1_correlation(traces),
-            block_efficiency={
-                gamma: TokensPerCall(
-                    replay=block_efficiency(judged, gamma),
-                    iid=float(expected_tokens(mean_alpha, gamma)),
-                )
-                for gamma in range(1, measured.max_gamma + 1)
+        details=TextDetails(
+            alpha_by_position_in_text=_alpha_by_position(traces),
+            by_category={
+                name: workload(judged, texts, chosen, gammas=gammas)
+                for name, chosen in by_category(measured.categories).items()
             },
+            by_context={
+                name: workload(judged, texts, chosen, gammas=gammas)
+                for name, chosen in by_context([len(prompt) for prompt in tracing.prompts]).items()
+            },
+            prefill_ms=prefill,
+            iid_check=IidCheck(
+                lag1_correlation_of_beta=_lag1_correlation(traces),
+                block_efficiency={
+                    gamma: TokensPerCall(
+                        replay=block_efficiency(judged, gamma),
+                        iid=float(expected_tokens(mean_alpha, gamma)),
+                    )
+                    for gamma in range(1, measured.max_gamma + 1)
+                },
+            ),
         ),
         optimal_gamma=gained.best,
         improvement_factor={
@@ -171,11 +176,13 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
             )
             for gamma, factor in gained.factors.items()
         },
-        noise_percent=clock.percent,
-        noise_within_percent=clock.within_percent,
-        quiet=clock.quiet and not doubts,
-        doubts=doubts,
-        repeats=len(measured.runs[BASELINE][-1]),
+        clock=ClockCheck(
+            noise_percent=clock.percent,
+            noise_within_percent=clock.within_percent,
+            quiet=clock.quiet and not doubts,
+            doubts=doubts,
+            repeats=len(measured.runs[BASELINE][-1]),
+        ),
         load=tuple(measured.load),
         left_out=LeftOut(
             alpha=alpha_left_out(traces),
@@ -186,12 +193,14 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
             setup,
             device=str(subject.target.device),
             threads=torch.get_num_threads(),
-            prompts_hash=prompts_hash(tracing.prompts),
-            max_new_tokens=subject.stopping.max_new_tokens,
-            max_gamma=measured.max_gamma,
-            seed=tracing.seed,
+            texts=TextSettings(
+                prompts_hash=prompts_hash(tracing.prompts),
+                max_new_tokens=subject.stopping.max_new_tokens,
+                max_gamma=measured.max_gamma,
+                seed=tracing.seed,
+            ),
         ).here(LIBRARIES),
-    ).at(cost)
+    )
     advised = plan_of(profile, cost).advised_gamma
     return replace(with_intervals(profile), recommended_gamma=advised)
 

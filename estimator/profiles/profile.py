@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from dataclasses import dataclass, field
 
 from estimator.profiles.drafting import (
     Alpha,
@@ -19,9 +18,6 @@ from estimator.profiles.drafting import (
 from estimator.profiles.setup import Setup
 from estimator.traces.traces import DraftSampling, Verification
 from simulator.cost.curves import CostModel
-
-SCHEMA: Final = "specplan-profile"
-VERSION: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,102 +105,129 @@ class LoadCosts:
     spread_percent: NotNegative
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """The measurements of a pair, written and read with this schema.
+@dataclass(frozen=True, slots=True)
+class TimesMs:
+    """Times of single sequences in milliseconds, as `CostModel` has them in seconds.
 
-    alpha, draft_sampling: α and name of the way of sampling drafts that the user chose.
-    draftings: acceptance by way of sampling drafts; has at least the chosen way.
-    verification: how drafts were verified when times and speed-ups were measured.
-    target_ms: t_p(n) in milliseconds by n (`simulator.cost.curves.CostModel`). Empty if only
-      acceptance was observed.
-    draft_ms, drafting_ms, overhead_ms, baseline_overhead_ms: CostModel's t_q, t_d by γ, t_o, t_b.
-    c: time of a draft step over time of a target step; None if nothing was drafted.
-    c_hat: draft over target arithmetic operations per token; None if unknown.
-    by_category: results of the prompts of each category, in the order of the prompts.
-    by_context: results by prompt length in tokens, one octave each ("64-127"), ascending.
-    optimal_gamma: the best γ by replay, 0: do not speculate; None without costs.
-    recommended_gamma: the advised γ (`best.plan_of`).
-    noise_percent: difference of two measurements of the baseline, in per cent.
-    noise_within_percent: upper end of the interval of such differences.
-    quiet: whether no other program used the machine; None if not known.
-    doubts: sentences about impossible times. If there are any, no time can be trusted.
-    repeats: smallest number of repeats of a run.
-    left_out: results without each prompt, for comparisons; None if they were not saved.
-    load: costs by batch; the time outside passes was only measured at batch 1.
+    target_ms: t_p(n) by n.
+    draft_ms, drafting_ms, overhead_ms, baseline_overhead_ms: t_q, t_d by γ, t_o, t_b.
+    c: draft step over target step; None where nothing was drafted.
     """
 
-    schema: Literal["specplan-profile"] = SCHEMA
-    version: Literal[2] = VERSION
-    alpha: Alpha
-    draft_sampling: DraftSampling
-    draftings: Mapping[DraftSampling, DraftAcceptance]
-    setup: Setup
-    verification: Verification = "token"
-    target_ms: Mapping[Gamma, Positive] = field(default_factory=dict)
-    draft_ms: NotNegative | None = None
+    target_ms: Mapping[Gamma, Positive]
+    draft_ms: NotNegative
     drafting_ms: Mapping[Count, NotNegative] = field(default_factory=dict)
     overhead_ms: NotNegative = 0.0
     baseline_overhead_ms: NotNegative = 0.0
     c: Estimate | None = None
-    c_hat: NotNegative | None = None
-    alpha_by_position_in_text: tuple[AlphaBin, ...] = ()
-    by_category: Mapping[str, Workload] = field(default_factory=dict)
-    by_context: Mapping[str, Workload] = field(default_factory=dict)
-    prefill_ms: Mapping[str, NotNegative] = field(default_factory=dict)
-    iid_check: IidCheck | None = None
-    optimal_gamma: Count | None = None
-    recommended_gamma: Count | None = None
-    improvement_factor: Mapping[Gamma, Improvement] = field(default_factory=dict)
-    noise_percent: NotNegative | None = None
-    noise_within_percent: NotNegative | None = None
-    quiet: bool | None = None
-    doubts: tuple[str, ...] = ()
-    repeats: Count | None = None
-    left_out: LeftOut | None = None
-    load: tuple[LoadCosts, ...] = ()
 
-    def at(self, cost: CostModel) -> Profile:
-        """Returns the profile with its times replaced by a cost's."""
-        return replace(
-            self,
+    @classmethod
+    def of(cls, cost: CostModel, c: Estimate | None = None) -> TimesMs:
+        """Returns the times of a cost."""
+        return cls(
             target_ms=milliseconds(cost.target_seconds),
             draft_ms=1e3 * cost.draft_seconds,
             drafting_ms=milliseconds(cost.draft_curve),
             overhead_ms=1e3 * cost.overhead_seconds,
             baseline_overhead_ms=1e3 * cost.baseline_overhead_seconds,
+            c=c,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class TextDetails:
+    """Results by part of the texts, which specplan's own decoder finds.
+
+    by_category: results of the prompts of each category, in the order of the prompts.
+    by_context: results by prompt length in tokens, an octave each ("64-127"), ascending.
+    prefill_ms: milliseconds of a prompt's pass, of the target and of both models.
+    """
+
+    alpha_by_position_in_text: tuple[AlphaBin, ...] = ()
+    by_category: Mapping[str, Workload] = field(default_factory=dict)
+    by_context: Mapping[str, Workload] = field(default_factory=dict)
+    prefill_ms: Mapping[str, NotNegative] = field(default_factory=dict)
+    iid_check: IidCheck | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClockCheck:
+    """How far the times of a profile can be trusted.
+
+    noise_percent: difference of two measurements of the baseline, in per cent.
+    noise_within_percent: upper end of the interval of such differences.
+    quiet: whether no other program used the machine; None if not known.
+    doubts: sentences about impossible times. If there are any, no time can be trusted.
+    repeats: smallest number of repeats of a run.
+    """
+
+    noise_percent: NotNegative | None = None
+    noise_within_percent: NotNegative | None = None
+    quiet: bool | None = None
+    doubts: tuple[str, ...] = ()
+    repeats: Count | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """The measurements of a pair, as `profile_file` writes and reads them.
+
+    alpha, draft_sampling: α and name of the way of sampling drafts that the user chose.
+    draftings: acceptance by way of sampling drafts; has at least the chosen way.
+    verification: how drafts were verified when times and speed-ups were measured.
+    times: times at batch 1; None if only acceptance was observed.
+    c_hat: draft over target arithmetic operations per token; None if unknown.
+    details: None if specplan's own decoder did not decode the prompts.
+    optimal_gamma: the best γ by replay, 0: do not speculate; None without costs.
+    recommended_gamma: the advised γ (`best.plan_of`).
+    left_out: results without each prompt, for comparisons; None if they were not saved.
+    load: costs by batch; the time outside passes was only measured at batch 1.
+    """
+
+    alpha: Alpha
+    draft_sampling: DraftSampling
+    draftings: Mapping[DraftSampling, DraftAcceptance]
+    setup: Setup
+    verification: Verification = "token"
+    times: TimesMs | None = None
+    c_hat: NotNegative | None = None
+    details: TextDetails | None = None
+    optimal_gamma: Count | None = None
+    recommended_gamma: Count | None = None
+    improvement_factor: Mapping[Gamma, Improvement] = field(default_factory=dict)
+    clock: ClockCheck = ClockCheck()
+    left_out: LeftOut | None = None
+    load: tuple[LoadCosts, ...] = ()
 
     @property
     def cost(self) -> CostModel | None:
         """The times in seconds, to plan with; None if only acceptance was observed."""
-        if not self.target_ms:
-            return None
-        if self.draft_ms is None:
-            raise ValueError("a profile must have draft_ms where it has target_ms, got none")
-        return self._priced(self.target_ms, self.draft_ms, self.drafting_ms)
+        return None if self.times is None else self.cost_of(self.times)
 
-    def cost_of(self, load: LoadCosts) -> CostModel:
+    def cost_of(self, passes: TimesMs | LoadCosts) -> CostModel:
         """Returns the costs of a batch; time outside the passes is taken from batch 1."""
-        return self._priced(load.target_ms, load.draft_ms, load.drafting_ms)
-
-    def _priced(
-        self, target_ms: Mapping[int, float], draft_ms: float, drafting_ms: Mapping[int, float]
-    ) -> CostModel:
+        own = self.times
         return CostModel(
-            target_seconds={n: ms / 1e3 for n, ms in target_ms.items()},
-            draft_seconds=draft_ms / 1e3,
-            draft_curve={gamma: ms / 1e3 for gamma, ms in drafting_ms.items()},
-            overhead_seconds=self.overhead_ms / 1e3,
-            baseline_overhead_seconds=self.baseline_overhead_ms / 1e3,
+            target_seconds={n: ms / 1e3 for n, ms in passes.target_ms.items()},
+            draft_seconds=passes.draft_ms / 1e3,
+            draft_curve={gamma: ms / 1e3 for gamma, ms in passes.drafting_ms.items()},
+            overhead_seconds=0.0 if own is None else own.overhead_ms / 1e3,
+            baseline_overhead_seconds=0.0 if own is None else own.baseline_overhead_ms / 1e3,
         )
+
+    @property
+    def c(self) -> Estimate | None:
+        """Draft step over target step; None where nothing was drafted and timed."""
+        return None if self.times is None else self.times.c
 
     @property
     def workloads(self) -> dict[str, Mapping[str, Workload]]:
         """Groups of prompts to compare: by category, and by context if there are several."""
-        found = {"category": self.by_category} if self.by_category else {}
-        if len(self.by_context) > 1:
-            found["prompt tokens"] = self.by_context
+        if self.details is None:
+            return {}
+        found = {"category": self.details.by_category} if self.details.by_category else {}
+        if len(self.details.by_context) > 1:
+            found["prompt tokens"] = self.details.by_context
         return found
 
     @property

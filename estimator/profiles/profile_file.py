@@ -1,13 +1,66 @@
-"""A profile as a JSON file, written and read by the record's schema; needs no torch."""
+"""A profile as a JSON file, written and read by the record's own schema; needs no torch.
 
+The fields of a profile's parts (times, details, clock) are keys of the file itself. The fields of
+the setup's parts (software, texts) are keys of the file's `setup`.
+"""
+
+import re
 import tempfile
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from estimator.profiles.profile import SCHEMA, VERSION, Profile
+from estimator.profiles.profile import ClockCheck, Profile, TextDetails, TimesMs
+from estimator.profiles.setup import Software, TextSettings
 from estimator.writing import write_json
 from reference.reading import read_json
+
+SCHEMA, VERSION = "specplan-profile", 2
+
+
+def _keys(record: Any) -> dict[str, Any]:
+    return {each.name: getattr(record, each.name) for each in fields(record)}
+
+
+# The keys of each part, with their values where the part is None.
+_PARTS = {
+    "times": {**_keys(TimesMs({}, 0.0)), "draft_ms": None},
+    "details": _keys(TextDetails()),
+    "clock": _keys(ClockCheck()),
+    "software": _keys(Software()),
+    "texts": _keys(TextSettings()),
+}
+
+
+def profile_json(profile: Profile) -> dict[str, Any]:
+    """Returns the keys of a profile's file, and their values."""
+    found = {"schema": SCHEMA, "version": VERSION, **_inlined(profile)}
+    return found | {"setup": _inlined(profile.setup)}
+
+
+def _inlined(record: Any) -> dict[str, Any]:
+    """Returns a record's fields; a part is replaced by its own fields."""
+    found: dict[str, Any] = {}
+    for name, value in _keys(record).items():
+        part = _PARTS.get(name)
+        found |= {name: value} if part is None else part if value is None else _keys(value)
+    return found
+
+
+def _parts(document: dict[str, Any]) -> dict[str, Any]:
+    """Returns a file's keys, grouped into the parts of a profile."""
+    setup = document.get("setup")
+    if isinstance(setup, dict):
+        setup = setup | {"software": setup, "texts": setup}
+    detailed = any(document.get(key) for key in _PARTS["details"])
+    return document | {
+        **({} if setup is None else {"setup": setup}),
+        "times": document if document.get("target_ms") else None,
+        "details": document if detailed else None,
+        "clock": document,
+    }
 
 
 def read_profile(path: Path) -> Profile:
@@ -20,7 +73,7 @@ def read_profile(path: Path) -> Profile:
             f"profile {path} must have version {VERSION}, got {head.get('version')}: measure again"
         )
     try:
-        profile = msgspec.convert(head, type=Profile, strict=True, str_keys=True)
+        profile = msgspec.convert(_parts(head), type=Profile, strict=True, str_keys=True)
         for drafting in profile.draftings.values():
             _ = drafting.acceptance
             _ = drafting.under("block") if drafting.blocks_jointly else None
@@ -29,17 +82,18 @@ def read_profile(path: Path) -> Profile:
         for load in profile.load:
             _ = profile.cost_of(load)
     except (msgspec.ValidationError, ValueError) as error:
-        raise ValueError(f"profile {path} is damaged: {error}") from None
+        place = re.sub(rf"\.({'|'.join(_PARTS)})\b", "", str(error))
+        raise ValueError(f"profile {path} is damaged: {place}") from None
     return profile
 
 
 def write_profile(profile: Profile, path: Path) -> None:
     """Writes a profile. If that fails, the OSError names a temporary file that holds it."""
     try:
-        write_json(profile, path)
+        write_json(profile_json(profile), path)
     except OSError as error:
         kept = Path(tempfile.mkdtemp(prefix="specplan-"), "profile.json")
-        write_json(profile, kept)
+        write_json(profile_json(profile), kept)
         raise OSError(
             error.errno, f"{error.strerror}; the profile is in {kept}", str(path)
         ) from None

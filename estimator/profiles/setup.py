@@ -11,6 +11,25 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
+class Software:
+    """Python, operating system and libraries of the machine that measured."""
+
+    python: str | None = None
+    platform: str | None = None
+    libraries: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TextSettings:
+    """Prompts and lengths of a measurement."""
+
+    prompts_hash: str | None = None
+    max_new_tokens: int | None = None
+    max_gamma: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Setup:
     """Models, machine, software and settings of a measurement."""
 
@@ -22,13 +41,8 @@ class Setup:
     threads: int | None = None
     sampling: Mapping[str, Any] = field(default_factory=dict)
     draft_temperature: float | None = None
-    python: str | None = None
-    platform: str | None = None
-    libraries: Mapping[str, str] = field(default_factory=dict)
-    prompts_hash: str | None = None
-    max_new_tokens: int | None = None
-    max_gamma: int | None = None
-    seed: int | None = None
+    software: Software = Software()
+    texts: TextSettings = TextSettings()
     date: str | None = None
     engine: str | None = None
     engine_version: str | None = None
@@ -38,8 +52,10 @@ class Setup:
         """Returns the setup with today's date, this machine, and these libraries' versions."""
         return replace(
             self,
-            python=platform.python_version(),
-            platform=platform.platform(),
-            libraries={name: version(name) for name in libraries},
+            software=Software(
+                platform.python_version(),
+                platform.platform(),
+                {name: version(name) for name in libraries},
+            ),
             date=date.today().isoformat(),
         )

@@ -19,7 +19,7 @@ from estimator.loading.origins import file_stamps
 from estimator.profiles.drafting import Alpha, DraftAcceptance
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
-from estimator.profiles.setup import Setup
+from estimator.profiles.setup import Setup, TextSettings
 from estimator.progress import SILENT, Progress
 from estimator.prompts.logs import Part, parts
 from estimator.texts.counting import Counter, MeasureTexts, Totals, nothing
@@ -175,7 +175,7 @@ def _profile(request: MeasureTexts, whole: Totals) -> Profile:
             target=f"the texts of {Path(request.texts).name}",
             draft=request.draft,
             draft_temperature=0.0,
-            max_gamma=request.max_gamma,
+            texts=TextSettings(max_gamma=request.max_gamma),
             flags=() if request.tokenizer is None else (f"tokenizer={request.tokenizer}",),
         ).here(("specplan", "numpy")),
     )

@@ -86,19 +86,7 @@ def _priced(
     posterior = known[first]
     if estimated is not None:
         posterior = _estimated(posterior, known[last], np.log([first, batch, last]))
-    load = Load(
-        origin="by your runs",
-        gpu=None,
-        dtype=None,
-        tp=1,
-        draft_kind="model",
-        context=context,
-        needed_gb=None,
-        fits=True,
-        modelled=False,
-        notes=notes,
-        estimated=estimated,
-    )
+    load = Load(origin="by your runs", context=context, notes=notes, estimated=estimated)
     return replace(Pricing.of_doubt(posterior, LoadPoint(context, batch)), load=load)
 
 

@@ -51,8 +51,6 @@ class Load:
     draft_kind: kind of draft (`simulator.cost.draft_shape.DraftKind`).
     context: tokens in each sequence's cache.
     needed_gb: GB of both models' weights and caches on each GPU; None if not known.
-    fits: whether the GPU's memory suffices.
-    modelled: whether the costs were modelled; false if they were measured.
     draft_overhead: share of a draft step that its layers take for any amount of work; None if not
       known.
     memory_gb: memory of each GPU in GB; None if not known.
@@ -66,14 +64,12 @@ class Load:
     """
 
     origin: str
-    gpu: str | None
-    dtype: str | None
-    tp: int
-    draft_kind: str
     context: int
-    needed_gb: float | None
-    fits: bool
-    modelled: bool
+    gpu: str | None = None
+    dtype: str | None = None
+    tp: int = 1
+    draft_kind: str = "model"
+    needed_gb: float | None = None
     draft_overhead: float | None = None
     speeds: tuple[float, float] | None = None
     cost_model: str | None = None
@@ -81,6 +77,16 @@ class Load:
     estimated: str | None = None
     memory_gb: float | None = None
     most_batch: int | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Whether the memory of each GPU suffices, as far as is known."""
+        return self.needed_gb is None or self.memory_gb is None or self.needed_gb <= self.memory_gb
+
+    @property
+    def modelled(self) -> bool:
+        """Whether a model of the machine gives the costs; false if they were measured."""
+        return self.cost_model is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,9 @@ def _print(
     from specplan.reports.profile import profile_text
 
     if form.as_json:
-        print_json(profile)
+        from estimator.profiles.profile_file import profile_json
+
+        print_json(profile_json(profile))
         return
     click.echo(folded((text or profile_text)(profile)))
     if notes is not None:

@@ -33,7 +33,16 @@ def _gpus() -> list[str]:
 
 
 @dataclass(frozen=True)
-class Deployed:
+class OwnGpu:
+    """A GPU that the catalogue lacks; all or none are given. See each option's help."""
+
+    gpu_flops: float | None = rare(metavar="T", help="16-bit teraFLOP/s, in place of --gpu.")
+    gpu_bandwidth: float | None = rare(metavar="GB/S", help="GPU memory bandwidth.")
+    gpu_memory: float | None = rare(metavar="GB", help="Memory size of the GPU.")
+
+
+@dataclass(frozen=True)
+class Deployed(OwnGpu):
     """Both models and their machine; see each option's help."""
 
     target_config: Path | None = option(help="The target's config.json. For costs on a --gpu.")
@@ -46,9 +55,6 @@ class Deployed:
         callback=listing(_gpus),
         help="h100, b200, l4, ..., or list. Several in plan, as h100,h200,l40s: a row for each.",
     )
-    gpu_flops: float | None = rare(metavar="T", help="16-bit teraFLOP/s, in place of --gpu.")
-    gpu_bandwidth: float | None = rare(metavar="GB/S", help="GPU memory bandwidth.")
-    gpu_memory: float | None = rare(metavar="GB", help="Memory size of the GPU.")
     tp: int = option(default=1, metavar="N", help="GPUs that share each layer.")
     draft_tp: int | None = rare(metavar="N", help="GPUs that share the draft.  [default: --tp]")
     dtype: str | None = rare(

@@ -180,7 +180,7 @@ def requested(
             c_hat_is_c=choice.c_hat is None and priced[0].c_hat is None,
             draft_sampling=stated.draft_sampling,
             verification=stated.verification,
-            quiet=None if profile is None else profile.quiet,
+            quiet=None if profile is None else profile.clock.quiet,
             notes=(*stated.notes, *([] if dense else [COARSE])),
             only=choice.gamma,
             drafter=COPIES.get(choice.draft_kind or "")

@@ -24,12 +24,13 @@ _WIDEST = 14
 
 def profile_text(profile: Profile) -> str:
     """Returns the readable form of a profile."""
-    alpha, c, setup = profile.alpha, profile.c, profile.setup
-    best = profile.optimal_gamma
+    alpha, setup, times = profile.alpha, profile.setup, profile.times
+    assert times is not None
+    c, best = times.c, profile.optimal_gamma
     columns: list[Column[int]] = [
         Column(GAMMA, str),
         # A drafter that never proposed so much was not timed at it.
-        Column("verify ms", lambda gamma: shown(profile.target_ms.get(gamma + 1))),
+        Column("verify ms", lambda gamma: shown(times.target_ms.get(gamma + 1))),
         Column("speed-up (replay)", lambda gamma: _replayed(profile.improvement_factor[gamma])),
         Column("(i.i.d.)", lambda gamma: shown(profile.improvement_factor[gamma].iid)),
         Column(MS, lambda gamma: shown(_milliseconds(profile, gamma))),
@@ -44,9 +45,9 @@ def profile_text(profile: Profile) -> str:
             f"{alpha.tokens} tokens of {alpha.prompts} prompts{level}",
             *_positions(profile),
             f"c       {step}; c_hat {shown(profile.c_hat, '.4f')}",
-            f"ms      target step {profile.target_ms[1]:.3f}, draft step "
-            f"{profile.draft_ms:.3f}, overhead per block {profile.overhead_ms:.3f}, "
-            f"of the baseline {profile.baseline_overhead_ms:.3f}",
+            f"ms      target step {times.target_ms[1]:.3f}, draft step "
+            f"{times.draft_ms:.3f}, overhead per block {times.overhead_ms:.3f}, "
+            f"of the baseline {times.baseline_overhead_ms:.3f}",
             "",
             table(profile.improvement_factor, columns, best=lambda gamma: gamma == best),
             *workload_lines(profile),
@@ -126,14 +127,15 @@ def _advice(profile: Profile) -> list[str]:
 
 def clock_lines(profile: Profile) -> list[str]:
     """Returns how reliable the times are: whether the machine was quiet."""
-    apart, within = profile.noise_percent, profile.noise_within_percent
-    if profile.doubts:
-        return [f"In doubt: {'; '.join(profile.doubts)}. {TIMES_IN_DOUBT}"]
+    clock = profile.clock
+    apart, within = clock.noise_percent, clock.noise_within_percent
+    if clock.doubts:
+        return [f"In doubt: {'; '.join(clock.doubts)}. {TIMES_IN_DOUBT}"]
     if apart is None:
-        known = profile.quiet is False
+        known = clock.quiet is False
         return ["The machine was not quiet: trust none of these times, and measure again."] * known
     reach = apart if within is None else max(apart, within)
-    if profile.quiet is False:
+    if clock.quiet is False:
         from estimator.timing.rates import QUIET_PERCENT
 
         return [
@@ -141,7 +143,7 @@ def clock_lines(profile: Profile) -> list[str]:
             f"{reach:.0f} % (at most {QUIET_PERCENT:.0f} % is quiet). Trust none of these times, "
             "and measure again."
         ]
-    timings = "" if profile.repeats is None else f" ({profile.repeats} timings of each run)"
+    timings = "" if clock.repeats is None else f" ({clock.repeats} timings of each run)"
     level = percent(profile.alpha.level)
     reaching = "" if within is None else f", {level} of the time within {within:.1f} %"
     return [f"The baseline against itself: {apart:.1f} %{reaching}{timings}."]

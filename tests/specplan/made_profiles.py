@@ -8,11 +8,14 @@ import numpy as np
 from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
 from estimator.profiles.profile import (
     AlphaBin,
+    ClockCheck,
     Improvement,
     LeftOut,
     Profile,
+    TextDetails,
+    TimesMs,
 )
-from estimator.profiles.setup import Setup
+from estimator.profiles.setup import Setup, Software, TextSettings
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.replay import Replay
 from simulator.choice.gain import speed_up
@@ -52,21 +55,21 @@ def made_profile(draft: str, *, alpha: float, c: float, slope: float = 0.1) -> P
             threads=2,
             dtype="float32",
             sampling={"temperature": 1.0},
-            libraries={"torch": "2.13.0"},
-            prompts_hash="a1b2",
+            software=Software(libraries={"torch": "2.13.0"}),
+            texts=TextSettings("a1b2"),
             date="2026-11-21",
         ),
-        target_ms=target_ms,
-        draft_ms=10 * c,
-        drafting_ms={gamma: 10 * c * gamma for gamma in GAMMAS},
-        overhead_ms=0.2,
-        baseline_overhead_ms=0.1,
-        c=Estimate(c, 0.9 * c, 1.1 * c),
+        times=TimesMs(
+            target_ms,
+            draft_ms=10 * c,
+            drafting_ms={gamma: 10 * c * gamma for gamma in GAMMAS},
+            overhead_ms=0.2,
+            baseline_overhead_ms=0.1,
+            c=Estimate(c, 0.9 * c, 1.1 * c),
+        ),
         c_hat=0.1,
-        alpha_by_position_in_text=tuple(AlphaBin(16 * i, alpha, 128) for i in range(3)),
-        noise_percent=0.4,
-        quiet=True,
-        repeats=3,
+        details=TextDetails(tuple(AlphaBin(16 * i, alpha, 128) for i in range(3))),
+        clock=ClockCheck(noise_percent=0.4, quiet=True, repeats=3),
     )
     cost = profile.cost
     assert isinstance(cost, CostModel)

@@ -7,7 +7,7 @@ import numpy as np
 from click.testing import CliRunner, Result
 
 from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
-from estimator.profiles.profile import Profile
+from estimator.profiles.profile import Profile, TimesMs
 from estimator.profiles.setup import Setup
 from simulator.acceptance.block_verification import block_acceptance
 from simulator.acceptance.replay import Replay
@@ -50,11 +50,13 @@ PROFILE = Profile(
         "argmax": DraftAcceptance(Alpha(0.4), BLOCKS["argmax"]),
     },
     setup=Setup(target="big", draft="some/draft"),
-    target_ms={1: 10.0, 3: 12.0},
-    draft_ms=1.2,
-    overhead_ms=0.3,
-    baseline_overhead_ms=0.1,
-    c=Estimate(0.12, 0.11, 0.13),
+    times=TimesMs(
+        {1: 10.0, 3: 12.0},
+        draft_ms=1.2,
+        overhead_ms=0.3,
+        baseline_overhead_ms=0.1,
+        c=Estimate(0.12, 0.11, 0.13),
+    ),
     c_hat=0.04,
     optimal_gamma=3,
 )

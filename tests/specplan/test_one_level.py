@@ -17,6 +17,7 @@ from test_every_option import commands
 
 from estimator.profiles.best import with_intervals
 from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
+from estimator.profiles.profile import ClockCheck
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.validation.file import parse_validation
 from simulator.acceptance.accepted import Accepted
@@ -128,7 +129,7 @@ def test_a_gamma_has_one_interval_by_every_road(tmp_path: Path) -> None:
 
 
 def test_few_prompts_widen_an_interval_to_student_s() -> None:
-    made = replace(made_profile("draft", alpha=0.7, c=0.1), noise_percent=None)
+    made = replace(made_profile("draft", alpha=0.7, c=0.1), clock=ClockCheck())
     assert made.left_out is not None
     logs = np.log(made.left_out.improvement_factor[4])
     error = np.sqrt((len(logs) - 1) * logs.var())

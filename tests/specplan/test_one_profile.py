@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from plan_inputs import PROFILE
 
-from estimator.profiles.profile import Improvement, Profile
+from estimator.profiles.profile import Improvement
 from estimator.profiles.profile_file import read_profile, write_profile
 from specplan.main import main
 from specplan.reports.profile import profile_text
@@ -62,14 +62,9 @@ def test_one_line_suffices_where_both_ways_have_one_k(tmp_path: Path) -> None:
 
 
 def test_measure_names_the_ks_that_plan_names(both: str) -> None:
-    measured = Profile(
-        **{
-            **{name: getattr(PROFILE, name) for name in PROFILE.__dataclass_fields__},
-            "improvement_factor": TIMED,
-            "drafting_ms": {1: 1.2, 2: 2.4, 4: 4.8},
-            "optimal_gamma": 2,
-        }
-    )
+    assert PROFILE.times is not None
+    times = replace(PROFILE.times, drafting_ms={1: 1.2, 2: 2.4, 4: 4.8})
+    measured = replace(PROFILE, improvement_factor=TIMED, times=times, optimal_gamma=2)
     text = " ".join(profile_text(measured).split())
     ways = json.loads(run("plan", "--profile", both, "--json"))["by_draft_sampling"]
     assert drafts(text) == [str(ways["sampled"]["advised_gamma"])]

@@ -245,7 +245,7 @@ def test_a_profile_object_is_planned_as_its_file(tmp_path: Path) -> None:
         assert plain(ours.json()) == printed("plan", "--profile", str(file), *options)
     assert sp.plan(sp.Iid(0.6), profile).json() == sp.plan(sp.Iid(0.6), sp.Recorded(file)).json()
     with pytest.raises(ValueError, match="profile must hold costs, got only acceptance"):
-        sp.plan(replace(profile, target_ms={}))
+        sp.plan(replace(profile, times=None))
 
 
 def test_a_pair_is_measured_and_validated_on_an_engine() -> None:

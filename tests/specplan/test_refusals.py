@@ -16,6 +16,7 @@ from refusals import assert_refused, refused
 from safetensors.torch import load_file, save_file
 
 from estimator.profiles.profile_file import write_profile
+from estimator.profiles.setup import TextSettings
 from specplan.main import main
 
 TRACE = "time,prompt_tokens,output_tokens\n"
@@ -70,9 +71,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = made_profile("d", alpha=0.7, c=0.1)
     for name, profile in {
         "profile": PROFILE,
-        "costless": replace(PROFILE, target_ms={}, draft_ms=None),
+        "costless": replace(PROFILE, times=None),
         "made": made,
-        "elsewhere": replace(made, setup=replace(made.setup, prompts_hash="ffff")),
+        "elsewhere": replace(made, setup=replace(made.setup, texts=TextSettings("ffff"))),
         "bare": replace(made, left_out=None),
     }.items():
         write_profile(profile, folder / f"{name}.json")

@@ -73,7 +73,7 @@ class ProfileAcceptance(Profiled, AcceptanceKind):
                 "Counted blocks drafted fewer tokens than their gamma: alpha is a lower bound, and "
                 "i.i.d. acceptance cannot be tested."
             )
-        if profile.quiet is False:
+        if profile.clock.quiet is False:
             notes.append("Measured while the machine was not quiet: do not trust the times.")
         other = None
         if self.draft_sampling is None and background.server is None and lenience is None:

@@ -39,17 +39,7 @@ class MeasuredLoads(Loads, Profiled, CostKind):
             Pricing(
                 profile.cost_of(measured[context, batch]),
                 batch=batch,
-                load=Load(
-                    origin=f"measured on {gpu}",
-                    gpu=gpu,
-                    dtype=profile.setup.dtype,
-                    tp=1,
-                    draft_kind="model",
-                    context=context,
-                    needed_gb=None,
-                    fits=True,
-                    modelled=False,
-                ),
+                load=Load(f"measured on {gpu}", context, gpu, profile.setup.dtype),
             )
             for context, batch in wanted
         )

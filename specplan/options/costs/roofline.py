@@ -155,7 +155,6 @@ def _priced(
     from simulator.cost.roofline_cost import (
         draft_overhead_share,
         draft_pass_seconds,
-        fits,
         most_batch,
         needed_bytes,
         operations_ratio,
@@ -176,8 +175,6 @@ def _priced(
             draft_kind=deployment.draft.kind,
             context=context,
             needed_gb=needed_bytes(deployment, context=context, batch=batch) / 1e9,
-            fits=fits(deployment, context=context, batch=batch),
-            modelled=True,
             draft_overhead=draft_overhead_share(deployment, context=context, batch=batch),
             speeds=(MEASURED_LOW, MEASURED_HIGH),
             memory_gb=deployment.hardware.memory_bytes / 1e9,

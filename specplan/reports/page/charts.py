@@ -118,7 +118,8 @@ def _along_texts(drafts: Sequence[Named]) -> Chart:
             draft.name, colour, "line", tuple(ChartPoint(each.first, each.alpha) for each in bins)
         )
         for colour, draft in enumerate(drafts)
-        if len(bins := draft.profile.alpha_by_position_in_text) > 1
+        if draft.profile.details is not None
+        and len(bins := draft.profile.details.alpha_by_position_in_text) > 1
     ]
     return Chart(
         "along-texts",
@@ -133,12 +134,13 @@ def _along_texts(drafts: Sequence[Named]) -> Chart:
 def _costs(drafts: Sequence[Named]) -> Chart:
     series = []
     for colour, draft in enumerate(drafts):
-        target, drafting = draft.profile.target_ms, draft.profile.drafting_ms
-        if target:
-            points = tuple(ChartPoint(n, ms) for n, ms in sorted(target.items()))
-            series.append(Series(f"verify, {draft.name}", colour, "line", points))
-        if drafting:
-            points = tuple(ChartPoint(gamma, ms) for gamma, ms in sorted(drafting.items()))
+        times = draft.profile.times
+        if times is None:
+            continue
+        points = tuple(ChartPoint(n, ms) for n, ms in sorted(times.target_ms.items()))
+        series.append(Series(f"verify, {draft.name}", colour, "line", points))
+        if times.drafting_ms:
+            points = tuple(ChartPoint(gamma, ms) for gamma, ms in sorted(times.drafting_ms.items()))
             series.append(Series(f"draft, {draft.name}", colour, "dashed", points))
     return Chart(
         "costs",

@@ -68,7 +68,7 @@ def _sure(drafts: Sequence[Named], best: BestGamma, counted: str) -> list[str]:
             lines.append("One prompt gives no interval: measure more.")
     lines += clock_lines(profile)
     setups = [draft.profile.setup for draft in drafts]
-    if len({(setup.target, setup.prompts_hash) for setup in setups}) > 1:
+    if len({(setup.target, setup.texts.prompts_hash) for setup in setups}) > 1:
         lines.insert(
             0,
             "These profiles are of different targets or prompts: their ranking compares ratios "

@@ -69,7 +69,7 @@ def page_json(inputs: Inputs) -> dict[str, Any]:
                 "gamma": None if draft.best is None else draft.best.gamma,
                 "advised_gamma": None if draft.best is None else draft.best.plan.advised_gamma,
                 "improvement_factor": _leveled(draft.gain, draft.level),
-                "quiet": draft.profile.quiet,
+                "quiet": draft.profile.clock.quiet,
             }
             for draft in drafts
         ],

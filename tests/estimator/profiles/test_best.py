@@ -6,7 +6,7 @@ import pytest
 
 from estimator.profiles.best import added_by_position, best_of
 from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
-from estimator.profiles.profile import Improvement, Profile
+from estimator.profiles.profile import Improvement, Profile, TimesMs
 from estimator.profiles.setup import Setup
 
 # A first token is accepted in 3 of 4 blocks, a second one in half of those.
@@ -17,10 +17,7 @@ PROFILE = Profile(
         "sampled": DraftAcceptance(Alpha(0.75), {1: (0.0, 1 / 1.75), 2: (0.0, 0.0, 1 / 2.25)})
     },
     setup=Setup(target="big", draft="small"),
-    target_ms={1: 10.0, 2: 11.0, 3: 12.0},
-    draft_ms=1.0,
-    drafting_ms={1: 1.0, 2: 2.0},
-    overhead_ms=0.5,
+    times=TimesMs({1: 10.0, 2: 11.0, 3: 12.0}, 1.0, {1: 1.0, 2: 2.0}, overhead_ms=0.5),
     optimal_gamma=2,
     improvement_factor={1: Improvement(1.4, 1.4), 2: Improvement(1.5, 1.6)},
 )
@@ -35,7 +32,7 @@ def test_the_best_is_told_with_its_gain_its_times_and_what_a_token_more_adds() -
     idle = best_of(replace(PROFILE, optimal_gamma=0))
     assert idle is not None
     assert (idle.gamma, idle.gain) == (0, Improvement(1.0, 1.0))
-    assert best_of(replace(PROFILE, target_ms={}, optimal_gamma=None)) is None
+    assert best_of(replace(PROFILE, times=None, optimal_gamma=None)) is None
 
 
 def test_each_position_adds_what_stands_there_as_far_as_drafts_were_timed() -> None:

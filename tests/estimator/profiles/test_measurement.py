@@ -58,7 +58,8 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
     assert profile.alpha.high is not None
     assert profile.alpha.low <= profile.alpha.value <= profile.alpha.high
     assert profile.alpha.tokens == 12 * len(PROMPTS)
-    assert profile.alpha_by_position_in_text == (
+    assert profile.details is not None
+    assert profile.details.alpha_by_position_in_text == (
         AlphaBin(first=0, alpha=pytest.approx(alpha(traces)), tokens=12 * len(PROMPTS)),
     )
     drafting = profile.drafting()
@@ -76,15 +77,15 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
         assert factor.low < factor.replay < factor.high
     assert profile.recommended_gamma is not None
     assert profile.optimal_gamma is not None
-    assert profile.noise_percent is not None
-    assert profile.noise_within_percent is not None
-    assert profile.noise_within_percent > 0
-    assert profile.quiet is not None
-    assert profile.repeats == 1
+    assert profile.clock.noise_percent is not None
+    assert profile.clock.noise_within_percent is not None
+    assert profile.clock.noise_within_percent > 0
+    assert profile.clock.quiet is not None
+    assert profile.clock.repeats == 1
     assert profile.setup.target == "t"
     assert profile.draft_sampling == "sampled"
     assert profile.drafting("argmax").alpha.value == alpha([both.argmax for both in pairs])
-    assert (profile.setup.max_gamma, profile.setup.seed) == (MAX_GAMMA, 0)
+    assert (profile.setup.texts.max_gamma, profile.setup.texts.seed) == (MAX_GAMMA, 0)
     write_profile(profile, tmp_path / "p.json")
     assert read_profile(tmp_path / "p.json") == profile
 
@@ -102,9 +103,9 @@ def test_prices_that_shrink_with_gamma_leave_a_profile_in_doubt() -> None:
         c_hat=1.0,
         setup=Setup(target="t", draft="d"),
     )
-    [doubt] = profile.doubts
+    [doubt] = profile.clock.doubts
     assert doubt == "a step takes 1000.00 ms at gamma 2 and 2000.00 at gamma 1"
-    assert profile.quiet is False
+    assert profile.clock.quiet is False
     assert clock_lines(profile)[0].startswith(f"In doubt: {doubt}. Do not use times in doubt")
 
 

@@ -25,7 +25,7 @@ def prices(batches: tuple[int, ...], prior: Prior = PRIOR) -> tuple[Pricing, ...
         replace(
             Pricing.of_doubt(posterior, LoadPoint(1024, batch)),
             wall=WALL,
-            load=Load("made", "h100", None, 1, "EAGLE", 1024, 1.0, batch <= FITS, modelled=True),
+            load=Load("made", 1024, "h100", needed_gb=batch, memory_gb=FITS, cost_model="public"),
         )
         for batch in batches
     )

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plan_inputs import PROFILE
 from programs import Run, RunJson
 
 import estimator.traces.measured_traces
 from estimator.profiles.drafting import DraftAcceptance
-from estimator.profiles.profile import Profile
-from estimator.profiles.profile_file import read_profile
+from estimator.profiles.profile_file import profile_json, read_profile
 
 SETUP = {
     "target", "draft", "revision", "dtype", "sampling", "draft_temperature", "device",
@@ -28,7 +28,7 @@ def measure(small: list[str]) -> list[str]:
 
 def test_the_profile_has_every_key(run_json: RunJson, measure: list[str]) -> None:
     profile = run_json(*measure)
-    assert set(profile) == {field.name for field in fields(Profile)}
+    assert set(profile) == set(profile_json(PROFILE))
     assert set(profile["draftings"]["sampled"]) == {field.name for field in fields(DraftAcceptance)}
     estimated = {"value", "low", "high", "confidence", "tokens", "prompts", "spread"}
     assert set(profile["alpha"]) == estimated

@@ -12,6 +12,7 @@ from refusals import assert_refused
 
 from estimator.profiles.best import best_of
 from estimator.profiles.drafting import Alpha, DraftAcceptance
+from estimator.profiles.profile import ClockCheck
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.setup import Setup
 from simulator.acceptance.recorded import Recorded
@@ -91,14 +92,16 @@ def test_text_fits_a_terminal(stated: str) -> None:
 def test_text_where_even_a_draft_that_is_never_accepted_pays(tmp_path: Path) -> None:
     """The baseline spends more outside its pass on each token than a block does."""
     never = {"sampled": DraftAcceptance(Alpha(0.0), {1: (0.1, 0.9)})}
-    asked = written(tmp_path, alpha=Alpha(0.0), draftings=never, baseline_overhead_ms=5.0)
+    assert PROFILE.times is not None
+    times = replace(PROFILE.times, baseline_overhead_ms=5.0)
+    asked = written(tmp_path, alpha=Alpha(0.0), draftings=never, times=times)
     result = run(asked)
     assert "Draft 1 token per block" in result.stdout
     assert "Break-even: any acceptance at these costs, or a draft step of " in result.stdout
 
 
 def test_a_profile_of_a_busy_machine_says_so_wherever_it_is_used(tmp_path: Path) -> None:
-    busy = written(tmp_path, quiet=False)
+    busy = written(tmp_path, clock=ClockCheck(quiet=False))
     assert "not quiet" in run(busy).stdout
     assert "not quiet" in run(busy).stderr
     assert "not quiet" in run(f"{busy} --export vllm").stderr

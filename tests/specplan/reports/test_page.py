@@ -12,7 +12,7 @@ from made_profiles import made_profile, made_tuning
 
 from estimator.profiles.best import best_of
 from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
-from estimator.profiles.profile import Profile, Workload
+from estimator.profiles.profile import ClockCheck, Profile, TextDetails, Workload
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
 from specplan.reports.profile import profile_text
@@ -62,7 +62,9 @@ def test_a_draft_that_does_not_pay_is_not_advised(tmp_path: Path) -> None:
 def test_without_a_likely_gain_the_page_advises_none(tmp_path: Path) -> None:
     """The best of the timed γ gains by the table, and nothing by the acceptances and costs."""
     made = made_profile("d", alpha=0.8, c=0.1)
-    profile = replace(made, baseline_overhead_ms=0.0, overhead_ms=60.0, quiet=False)
+    assert made.times is not None
+    times = replace(made.times, baseline_overhead_ms=0.0, overhead_ms=60.0)
+    profile = replace(made, times=times, clock=ClockCheck(0.4, quiet=False))
     page = reported(tmp_path, profile)
     assert headline(page) == "Do not speculate: a gain of d is not likely."
     assert "# gamma is 0: run the target without a draft" in page
@@ -188,7 +190,7 @@ def test_the_answer_is_told_to_programs_too(tmp_path: Path) -> None:
 
 def test_doubts_are_told(tmp_path: Path) -> None:
     profile = made_profile("d", alpha=0.8, c=0.1)
-    noisy = replace(profile, quiet=False, noise_within_percent=23.1)
+    noisy = replace(profile, clock=ClockCheck(0.4, 23.1, quiet=False))
     elsewhere = replace(
         made_profile("e", alpha=0.5, c=0.1), setup=replace(profile.setup, draft="e", target="other")
     )
@@ -203,8 +205,8 @@ def test_counted_acceptances_without_costs_are_shown(tmp_path: Path) -> None:
     rates = (Estimate(0.7, 0.6, 0.8), Estimate(0.5))
     counted = replace(
         profile, draftings={"sampled": DraftAcceptance(profile.alpha, accepted_by_position=rates)},
-        target_ms={}, draft_ms=None, drafting_ms={}, c=None, improvement_factor={},
-        optimal_gamma=None, recommended_gamma=None, quiet=None,
+        times=None, improvement_factor={}, optimal_gamma=None, recommended_gamma=None,
+        clock=ClockCheck(),
     )  # fmt: skip
     page = reported(tmp_path, counted)
     assert "no costs were measured" in headline(page)
@@ -217,7 +219,8 @@ def test_counted_acceptances_at_stated_costs_are_answered(tmp_path: Path) -> Non
     rates = (Estimate(0.8, 0.7, 0.9), Estimate(0.64))
     counted = replace(
         profile, draftings={"sampled": DraftAcceptance(profile.alpha, accepted_by_position=rates)},
-        improvement_factor={}, optimal_gamma=None, recommended_gamma=None, quiet=None,
+        improvement_factor={}, optimal_gamma=None, recommended_gamma=None,
+        clock=ClockCheck(),
     )  # fmt: skip
     page = reported(tmp_path, counted)
     assert "Cost of a block" in page
@@ -239,7 +242,9 @@ def test_gains_are_told_by_kind_of_prompt(tmp_path: Path) -> None:
         )
         for alpha, best in ((0.9, 8), (0.4, 0))
     )
-    page = reported(tmp_path, replace(profile, by_category={"code": code, "prose": prose}))
+    page = reported(
+        tmp_path, replace(profile, details=TextDetails(by_category={"code": code, "prose": prose}))
+    )
     assert f"<caption>d, γ = {gamma}</caption>" in page
     assert (
         '<th scope="row">code</th><td>3</td><td>0.900 [0.800, 1.000]</td>'
