@@ -27,9 +27,9 @@ from transformers import DynamicCache
 
 from estimator.model_shapes.drafts import draft_of
 from estimator.model_shapes.shape import shape_of
+from estimator.profiles.under_load import load_times
 from estimator.profiles.workloads import measured_alpha
 from estimator.timing.precision import Timing
-from estimator.timing.under_load import load_times
 from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.validation.validation import validate
 from ngram.drafters.ngram_drafter import NgramDrafter

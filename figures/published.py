@@ -20,10 +20,11 @@ class LeviathanTable1:
     speed: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeviathanTable3:
-    """α of one draft for one target at one temperature."""
+    """α of one draft for one target at one temperature; source: "published" or "measured"."""
 
+    source: str = "published"
     target: str
     draft: str
     temperature: float

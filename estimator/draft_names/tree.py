@@ -48,7 +48,7 @@ class Tree(DrafterKind):
         named = _TREE.fullmatch(text)
         if named is None:
             return None
-        from simulator.schemes.trees import nodes_of
+        from simulator.schemes.trees import depths_and_ranks
 
         model, listed = named.groups()
         drafting = parse_drafter(model)
@@ -64,7 +64,7 @@ class Tree(DrafterKind):
             raise ValueError(
                 f"draft A tree:PARENTS takes at most {MOST_NODES} of them, got {len(parents)}"
             )
-        nodes_of(parents)
+        depths_and_ranks(parents)
         return cls(drafting, parents)
 
     @property

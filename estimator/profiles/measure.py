@@ -10,8 +10,6 @@ from estimator.draft_names.kind import parse_drafter
 from estimator.loading.origins import own_hashes
 from estimator.loading.pairs import LoadedPair, load, one_draft
 from estimator.profiles.measurement import (
-    Measurements,
-    load_costs,
     make_profile,
     measure_costs,
     measured_gammas,
@@ -21,6 +19,7 @@ from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.request import Measure
 from estimator.profiles.setup import Setup
+from estimator.profiles.under_load import load_times, require_load
 from estimator.progress import SILENT, Progress
 from estimator.rule_names.kind import acceptance_rule
 from estimator.settings import draft_sampling
@@ -29,7 +28,6 @@ from estimator.timing.batched import batch_module
 from estimator.timing.precision import timings
 from estimator.timing.processes import Processes, these_processes
 from estimator.timing.threads import computing
-from estimator.timing.under_load import load_times, require_load
 from estimator.traces.agreement import described, require_agreement
 from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.traces.scoring import known_verification
@@ -173,29 +171,24 @@ def _measured(
         measure_costs(subject, prompts, timing, max_gamma=request.max_gamma) for timing in every
     ]
     under_load = [
-        load_costs(
-            load_times(
-                loaded.target,
-                ready.draft_under_load,
-                batch=batch,
-                context=request.tokens_in_cache,
-                gammas=measured_gammas(request.max_gamma),
-                repeats=repeats,
-                progress=progress.step,
-            )
+        load_times(
+            loaded.target,
+            ready.draft_under_load,
+            batch=batch,
+            context=request.tokens_in_cache,
+            gammas=measured_gammas(request.max_gamma),
+            repeats=repeats,
+            progress=progress.step,
         )
         for batch in dict.fromkeys(request.batches)
         if ready.draft_under_load is not None
     ]
     return make_profile(
-        Measurements(
-            ready.tracing,
-            max_gamma=request.max_gamma,
-            pairs=traces,
-            runs=runs,
-            categories=loaded.categories,
-            load=under_load,
-        ),
+        ready.tracing,
+        traces,
+        runs,
+        categories=loaded.categories,
+        load=under_load,
         c_hat=c_hat(loaded.target.module, subject.drafter),
         setup=_setup(request, ready),
     )

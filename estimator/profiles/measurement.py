@@ -1,7 +1,7 @@
 """A profile from measurements: alpha from texts of the target, c and costs from probes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ from estimator.profiles.profile import (
     TextDetails,
     TimesMs,
     TokensPerCall,
-    milliseconds,
 )
 from estimator.profiles.setup import Setup, TextSettings
 from estimator.profiles.workloads import (
@@ -35,7 +34,6 @@ from estimator.prompts.prompts import prompts_hash
 from estimator.timing.arms import probed, probing, run_arms
 from estimator.timing.precision import Timing
 from estimator.timing.rates import AGAIN, BASELINE, Runs, noise, priced, probes, shrinking, timed
-from estimator.timing.under_load import LoadTimes
 from estimator.traces.measured_traces import LIBRARIES, Tracing
 from estimator.traces.scoring import LENIENCES, draft_sampling, known_verification
 from estimator.traces.traces import (
@@ -56,24 +54,6 @@ from simulator.choice.gain import speed_up
 POSITIONS_PER_BIN = 16
 # Ranks that are counted separately: a tree's node seldom has more children.
 RANKS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Measurements:
-    """The measurements of a pair.
-
-    tracing: settings of the traces, with the longest replayed draft.
-    max_gamma: the longest timed draft.
-    pairs: traces from `measure_traces`; the profile reports the draft's own way of sampling.
-    runs: timed runs from `measure_costs`.
-    """
-
-    tracing: Tracing
-    max_gamma: int
-    pairs: Sequence[TracePair]
-    runs: Runs
-    categories: Sequence[str | None] = ()
-    load: Sequence[LoadCosts] = ()
 
 
 def measured_gammas(max_gamma: int) -> list[int]:
@@ -99,35 +79,33 @@ def timed_runs(prompts: Sequence[Sequence[int]], *, max_gamma: int, repeats: int
     return len(prompts) * repeats * (2 + len(probed(measured_gammas(max_gamma))))
 
 
-def load_costs(times: LoadTimes) -> LoadCosts:
-    """Returns the costs of a batch from the times of its passes."""
-    longest = max(times.drafting)
-    return LoadCosts(
-        batch=times.batch,
-        context=times.context,
-        target_ms=milliseconds(times.target),
-        draft_ms=1e3 * times.drafting[longest] / longest,
-        drafting_ms=milliseconds(times.drafting),
-        spread_percent=100 * times.spread,
-    )
-
-
-def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profile:
+def make_profile(
+    tracing: Tracing,
+    pairs: Sequence[TracePair],
+    runs: Runs,
+    *,
+    c_hat: float,
+    setup: Setup,
+    categories: Sequence[str | None] = (),
+    load: Sequence[LoadCosts] = (),
+) -> Profile:
     """Returns the profile of a pair's measurements.
 
     Args:
+      tracing: its longest draft is replayed; drafts up to its `ahead` were timed.
+      pairs: traces of `measure_traces`; the profile reports the traces of the draft's own sampling.
+      runs: timed runs of `measure_costs`.
       c_hat: draft over target arithmetic operations per token.
       setup: models, dtype and sampling; the other fields are filled in.
     """
-    tracing, pairs = measured.tracing, measured.pairs
-    subject, replayed = tracing.subject, tracing.max_gamma
+    subject, replayed, max_gamma = tracing.subject, tracing.max_gamma, tracing.ahead
     own = draft_sampling(subject.drafter)
     verification = known_verification(subject.rule)
     traces = [pair.under(own) for pair in pairs]
     judged = [trace.judged(verification, replayed) for trace in traces]
-    texts = timed(measured.runs)
+    texts = timed(runs)
     cost, clock = priced(texts), noise(texts)
-    gammas = measured_gammas(measured.max_gamma)
+    gammas = measured_gammas(max_gamma)
     gained = speed_ups(judged, texts, gammas)
     mean_alpha = alpha(traces)
     prefill = {
@@ -136,7 +114,7 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
     }
     doubts = tuple(dict.fromkeys(shrinking(texts, gammas).values()))
     draftings = {
-        way: _drafting([pair.under(way) for pair in pairs], replayed, measured.max_gamma)
+        way: _drafting([pair.under(way) for pair in pairs], replayed, max_gamma)
         for way in DRAFT_SAMPLINGS
     }
     profile = Profile(
@@ -150,7 +128,7 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
             alpha_by_position_in_text=_alpha_by_position(traces),
             by_category={
                 name: workload(judged, texts, chosen, gammas=gammas)
-                for name, chosen in by_category(measured.categories).items()
+                for name, chosen in by_category(categories).items()
             },
             by_context={
                 name: workload(judged, texts, chosen, gammas=gammas)
@@ -164,7 +142,7 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
                         replay=block_efficiency(judged, gamma),
                         iid=float(expected_tokens(mean_alpha, gamma)),
                     )
-                    for gamma in range(1, measured.max_gamma + 1)
+                    for gamma in range(1, max_gamma + 1)
                 },
             ),
         ),
@@ -181,9 +159,9 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
             noise_within_percent=clock.within_percent,
             quiet=clock.quiet and not doubts,
             doubts=doubts,
-            repeats=len(measured.runs[BASELINE][-1]),
+            repeats=len(runs[BASELINE][-1]),
         ),
-        load=tuple(measured.load),
+        load=tuple(load),
         left_out=LeftOut(
             alpha=alpha_left_out(traces),
             c=gained.c_without if cost.observed_gamma is not None else (),
@@ -196,7 +174,7 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
             texts=TextSettings(
                 prompts_hash=prompts_hash(tracing.prompts),
                 max_new_tokens=subject.stopping.max_new_tokens,
-                max_gamma=measured.max_gamma,
+                max_gamma=max_gamma,
                 seed=tracing.seed,
             ),
         ).here(LIBRARIES),

@@ -91,7 +91,7 @@ def run_arms(
                 progress=timing.progress,
             )
             ran += [(arm, prompt, text) for (arm, _), text in zip(together, texts, strict=True)]
-            rounds = 1 + max(max(text.rounds, default=first) for text in texts)
+            rounds = 1 + max(max(numbers, default=first) for _, numbers in texts)
         whole = prompt == len(prompts) - 1
         if until is not None and whole and until.precise(_at_one_speed(arms, ran)):
             break

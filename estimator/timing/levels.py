@@ -10,12 +10,14 @@ and Tukey's median polish separates levels from speeds, robustly against outlier
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 SWEEPS = 20
+
+Median = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def levels(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> NDArray[np.float64]:
@@ -40,45 +42,30 @@ def polish(
     """
     left = np.log(np.asarray(seconds, dtype=np.float64))
     # Subtracting medians keeps NaN in place, so the middles of rows stay the same.
-    along, across = _Middle.of(left, axis=-1), _Middle.of(left, axis=-2)
+    along, across = _median(left, -1), _median(left, -2)
     things, speeds = np.zeros(()), np.zeros(())
     for _ in range(sweeps):
-        found = along.median(left)
+        found = along(left)
         left, things = left - found, things + found
-        moved = across.median(left)
+        moved = across(left)
         left, speeds = left - moved, speeds + moved
-    middle = _Middle.of(speeds, axis=-1).median(speeds)
+    middle = _median(speeds, -1)(speeds)
     return np.exp(things + middle)[..., 0], np.exp(speeds - middle)[..., 0, :]
 
 
-@dataclass(frozen=True, slots=True)
-class _Middle:
-    """Positions, in sorted rows, of the two values whose mean is the median, ignoring NaN.
+def _median(values: NDArray[np.float64], axis: int) -> Median:
+    """Returns a function that takes medians along an axis, which is kept, of arrays like this one.
 
-    low, high: along the axis, which is kept; None: the middle of all rows, without NaN.
+    The arrays have NaN where this one has it, so the places of their middles are found once. A row
+    of NaN has the median NaN, without a warning.
     """
+    count = (~np.isnan(values)).sum(axis=axis, keepdims=True)
+    last = values.shape[axis] - 1
+    low, high = np.maximum(count - 1, 0) // 2, np.minimum(count // 2, last)
 
-    axis: int
-    low: NDArray[np.int64] | None = None
-    high: NDArray[np.int64] | None = None
+    def median(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        ordered = np.sort(values, axis=axis)
+        ends = (np.take_along_axis(ordered, at, axis=axis) for at in (low, high))
+        return np.asarray(sum(ends) / 2)
 
-    @staticmethod
-    def of(values: NDArray[np.float64], *, axis: int) -> _Middle:
-        known = ~np.isnan(values)
-        if known.all():
-            return _Middle(axis)
-        count = known.sum(axis=axis, keepdims=True)
-        last = values.shape[axis] - 1
-        return _Middle(axis, np.maximum(count - 1, 0) // 2, np.minimum(count // 2, last))
-
-    def median(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns medians with the axis kept; NaN for rows of NaN, without a warning."""
-        ordered = np.sort(values, axis=self.axis)
-        if self.low is None or self.high is None:
-            count = values.shape[self.axis]
-            low, high = (ordered.take([at], self.axis) for at in ((count - 1) // 2, count // 2))
-        else:
-            low, high = (
-                np.take_along_axis(ordered, at, axis=self.axis) for at in (self.low, self.high)
-            )
-        return np.asarray((low + high) / 2)
+    return median

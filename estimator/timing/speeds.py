@@ -35,15 +35,15 @@ def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
     speeds = round_speeds(runs)
     return [
         replace(
-            run.text,
+            text,
             # The prompt was read in its first round.
-            prefill_seconds=run.text.prefill_seconds / speeds.get(min(run.rounds, default=-1), 1.0),
+            prefill_seconds=text.prefill_seconds / speeds.get(min(rounds, default=-1), 1.0),
             blocks=tuple(
                 scaled(block, 1 / speeds.get(number, 1.0))
-                for block, number in zip(run.text.blocks, run.rounds, strict=True)
+                for block, number in zip(text.blocks, rounds, strict=True)
             ),
         )
-        for _, run in runs
+        for _, (text, rounds) in runs
     ]
 
 
@@ -53,19 +53,19 @@ def round_speeds(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
     Rounds are left out if they have too few kinds of blocks in common with other rounds.
     """
     seconds: dict[Kind, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for arm, run in runs:
-        for block, number in zip(run.text.blocks, run.rounds, strict=True):
+    for arm, (text, rounds) in runs:
+        for block, number in zip(text.blocks, rounds, strict=True):
             if block.seconds > 0:  # else the clock is too coarse
                 seconds[arm, len(block.drafted)][number].append(block.seconds)
-    kinds = [rounds for rounds in seconds.values() if len(rounds) >= LEAST_ROUNDS]
-    counts = Counter(number for rounds in kinds for number in rounds)
+    kinds = [each for each in seconds.values() if len(each) >= LEAST_ROUNDS]
+    counts = Counter(number for each in kinds for number in each)
     numbers = [number for number, count in counts.items() if count >= LEAST_KINDS]
     if not numbers:
         return {}
     table = np.array(
         [
-            [np.median(rounds[number]) if number in rounds else np.nan for number in numbers]
-            for rounds in kinds
+            [np.median(each[number]) if number in each else np.nan for number in numbers]
+            for each in kinds
         ]
     )
     _, speeds = polish(table)

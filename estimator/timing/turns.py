@@ -11,7 +11,7 @@ contexts grow alike, all end together, and the blocks of a round do not depend o
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -23,12 +23,8 @@ from reference.speculative import Session
 TURN_SECONDS = 0.025
 
 
-@dataclass(frozen=True, slots=True)
-class InTurns:
-    """A text, and the number of the round in which each of its blocks was decoded."""
-
-    text: Generation
-    rounds: tuple[int, ...]
+InTurns = tuple[Generation, tuple[int, ...]]
+"""A text, and the number of the round in which each of its blocks was decoded."""
 
 
 def turn_tokens(baseline: Generation) -> int:
@@ -80,9 +76,7 @@ def decode_in_turns(
         if 2 * len(going) >= len(starts):
             number += 1
     return [
-        InTurns(
-            Generation(tuple(texts[text].text), tuple(made), texts[text].prefill_seconds), tuple(of)
-        )
+        (Generation(tuple(texts[text].text), tuple(made), texts[text].prefill_seconds), tuple(of))
         for text, (made, of) in enumerate(zip(blocks, rounds, strict=True))
     ]
 

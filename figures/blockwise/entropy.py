@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from figures.blockwise.measured import PAPER, analysis, said
 from figures.drawing import style
-from figures.drawing.table import Drawing, FigureRows
+from figures.drawing.table import Curves, Drawing, FigureRows
 
 PUBLISHED_R = 0.77  # over data sets, section 6.2
 
@@ -64,22 +64,17 @@ def draw_histograms(data: FigureRows[EntropyShare]) -> style.Figure:
     return figure
 
 
-@dataclass(frozen=True, slots=True)
-class TextEfficiency:
-    """One text: its h_max (last head with increasing mean entropy) and its block efficiency."""
+def by_text() -> Curves:
+    """Returns our texts: h_max (last head with increasing mean entropy) and block efficiency.
 
-    h_max: int
-    block_efficiency: float
-
-
-def by_text() -> FigureRows[TextEfficiency]:
-    """Returns our texts; the paper's points are data sets, without printed numbers."""
+    The paper's points are data sets, without printed numbers.
+    """
     result = analysis()
-    pairs = zip(result.h_max_by_text, result.block_efficiency_by_text, strict=True)
-    return FigureRows(tuple(TextEfficiency(*pair) for pair in pairs))
+    lines = {"block_efficiency": result.block_efficiency_by_text}
+    return Curves("h_max", result.h_max_by_text, lines)
 
 
-def draw_by_text(data: FigureRows[TextEfficiency]) -> style.Figure:
+def draw_by_text(data: Curves) -> style.Figure:
     """Returns Figure 3, with a point for each text."""
     r, ours = analysis().h_max_correlation, "none: nothing varies"
     if r.value is not None:
@@ -92,8 +87,8 @@ def draw_by_text(data: FigureRows[TextEfficiency]) -> style.Figure:
     )
     # Points with the same h_max are spread out horizontally.
     columns: dict[int, list[float]] = {}
-    for row in data.rows:
-        columns.setdefault(row.h_max, []).append(row.block_efficiency)
+    for h_max, efficiency in zip(data.x, data.lines["block_efficiency"], strict=True):
+        columns.setdefault(int(h_max), []).append(efficiency)
     for h_max, values in columns.items():
         places = [h_max + 0.5 * ((n + 0.5) / len(values) - 0.5) for n in range(len(values))]
         axes.plot(places, sorted(values), "o", color=style.BLUE, markersize=4, alpha=0.7)

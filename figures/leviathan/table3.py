@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from estimator.validation.file import Validated
 from figures.drawing import style
 from figures.drawing.style import short_name
@@ -11,32 +9,24 @@ from figures.drawing.table import FigureRows
 from figures.published import LeviathanTable3, published
 
 
-@dataclass(frozen=True, slots=True)
-class AlphaRow:
-    """α of one draft for one target at one temperature, and its source."""
-
-    source: str
-    target: str
-    draft: str
-    temperature: float
-    alpha: float
-
-
-def compute(results: Validated | None = None) -> FigureRows[AlphaRow]:
+def compute(results: Validated | None = None) -> FigureRows[LeviathanTable3]:
     """Returns the published α, then α of each draft and temperature in the results, if given."""
-    rows = [
-        AlphaRow("published", row.target, row.draft, row.temperature, row.alpha)
-        for row in published("leviathan-table3", LeviathanTable3)
-    ]
-    measured: dict[tuple[str, float], AlphaRow] = {}
+    rows = published("leviathan-table3", LeviathanTable3)
+    measured: dict[tuple[str, float], LeviathanTable3] = {}
     for row in () if results is None else results.rows:
         if row.alpha is not None:
-            entry = AlphaRow("measured", "ours", row.draft, row.temperature, row.alpha)
+            entry = LeviathanTable3(
+                source="measured",
+                target="ours",
+                draft=row.draft,
+                temperature=row.temperature,
+                alpha=row.alpha,
+            )
             measured.setdefault((row.draft, row.temperature), entry)
     return FigureRows((*rows, *measured.values()), None if results is None else results.name)
 
 
-def draw(data: FigureRows[AlphaRow]) -> style.Figure:
+def draw(data: FigureRows[LeviathanTable3]) -> style.Figure:
     """Returns the drawing: a dot for each temperature on one line per pair of models."""
     pairs = list(dict.fromkeys((row.target, row.draft) for row in data.rows))
     targets = list(dict.fromkeys(target for target, _ in pairs))

@@ -11,7 +11,7 @@ from estimator.model_shapes.drafts import draft_of
 from estimator.model_shapes.kept_counts import count_once
 from estimator.model_shapes.shape import shape_of
 from figures.drawing import style
-from figures.drawing.table import FigureRows
+from figures.drawing.table import Curves
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.catalogue import find_hardware
@@ -38,6 +38,7 @@ ALPHA = 0.7
 FIXED_GAMMAS = (2, 4, 8)
 MAX_GAMMA = 16
 MAX_BATCH = 512
+_LINES = ("best_gamma", "best_speedup", *(f"speedup_gamma_{gamma}" for gamma in FIXED_GAMMAS))
 # The batch sizes drawn: all small ones, then in steps of 6 %.
 BATCHES = tuple(sorted({round(2 ** (i / 12)) for i in range(109)}))
 
@@ -82,21 +83,9 @@ def default_load() -> FigureLoad:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class BatchPoint:
-    """One batch size: the best γ, its speed-up, and the speed-ups of the fixed γ."""
-
-    batch: int
-    best_gamma: int
-    best_speedup: float
-    speedup_gamma_2: float
-    speedup_gamma_4: float
-    speedup_gamma_8: float
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchSize(FigureRows[BatchPoint]):
-    """The batch sizes drawn, and the limits within which a fixed γ gains.
+class BatchSize(Curves):
+    """The best γ and speed-ups by batch size, and the limits within which a fixed γ gains.
 
     first_gaining, last_gaining: by fixed γ, smallest and largest batch size with a gain, or None.
     largest: the largest batch size, up to MAX_BATCH, that fits into memory.
@@ -132,7 +121,8 @@ def compute(load: FigureLoad | None = None) -> BatchSize:
     for batch in sorted(batch for batch in {*BATCHES, largest} if batch <= largest):
         best = best_gamma(acceptance, costs[batch], max_gamma=cap)
         factors = speed_up(acceptance, costs[batch], (best, *FIXED_GAMMAS))
-        points.append(BatchPoint(batch, best, *factors.tolist()))
+        points.append((batch, best, *factors.tolist()))
+    batches, *lines = zip(*points, strict=True)
     gains = {batch: speed_up(acceptance, cost, FIXED_GAMMAS) for batch, cost in costs.items()}
     gaining = {
         gamma: [batch for batch, factors in gains.items() if factors[place] > 1]
@@ -140,7 +130,9 @@ def compute(load: FigureLoad | None = None) -> BatchSize:
     }
     return BatchSize(
         load=given,
-        rows=tuple(points),
+        x_name="batch",
+        x=batches,
+        lines=dict(zip(_LINES, lines, strict=True)),
         last_gaining={gamma: max(batches, default=None) for gamma, batches in gaining.items()},
         first_gaining={gamma: min(batches, default=None) for gamma, batches in gaining.items()},
         largest=largest,
@@ -194,20 +186,18 @@ def draw(data: BatchSize) -> style.Figure:
         height=6.2,
         sharex=True,
     )
-    batches = [point.batch for point in data.rows]
-    lines = [("best γ", [point.best_speedup for point in data.rows])]
-    for gamma in FIXED_GAMMAS:
-        own = [getattr(point, f"speedup_gamma_{gamma}") for point in data.rows]
-        lines.append((f"γ = {gamma}", own))
+    batches = data.x
+    names = ["best γ", *(f"γ = {gamma}" for gamma in FIXED_GAMMAS)]
+    lines = [(shown, data.lines[name]) for shown, name in zip(names, _LINES[1:], strict=True)]
     labels = style.plot_lines(top, batches, lines)
     top.axhline(1, color=style.INK, linewidth=1)
-    highest = max(point.best_speedup for point in data.rows)
+    highest = max(data.lines["best_speedup"])
     lowest = min(min(y) for _, y in lines)
     top.set_ylim(min(0.25, 0.9 * lowest), max(1.95, 1.1 * highest))
     top.set_xlim(1, batches[-1])
     style.label_right(top, labels)
     style.name_axes(top, x="", y="speed-up", panel="speed-up over no speculation")
-    style.plot_lines(bottom, batches, [("", [point.best_gamma for point in data.rows])])
+    style.plot_lines(bottom, batches, [("", data.lines["best_gamma"])])
     bottom.set_ylim(0, None)
     style.count_on(bottom.yaxis)
     style.octaves_on_x(bottom, [2**i for i in range(10) if 2**i <= batches[-1]])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from figures.drawing import style
-from figures.drawing.table import FigureRows
+from figures.drawing.table import Curves
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.cost import Cost
@@ -20,22 +18,12 @@ ALPHA, MAX_GAMMA = 0.8, 16
 INNER_ALPHAS, INNER_C = (0.3, 0.5, 0.7), 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class HierarchyPoint:
-    """The best speed-up with a draft model, with or without a cheaper drafter for it.
+def compute() -> Curves:
+    """Returns the best speed-up for each c, first without and then with cheaper drafters.
 
     inner_alpha: acceptance rate of the cheap drafter's tokens; 0: no cheap drafter.
     c: time of a draft model's step over a target step.
     """
-
-    inner_alpha: float
-    c: float
-    gamma: int
-    speedup: float
-
-
-def compute() -> FigureRows[HierarchyPoint]:
-    """Returns the best speed-up for each c, with and without a cheaper drafter."""
     ratios = np.linspace(0.02, 0.8, 40).tolist()
     points = [_point(c, Ratio(c), 0.0) for c in ratios]
     cheap = Ratio(INNER_C)
@@ -45,29 +33,29 @@ def compute() -> FigureRows[HierarchyPoint]:
             _point(c, hierarchical_cost(Ratio(c), inner=cheap, alpha=rate, gamma=inner), rate)
             for c in ratios
         ]
-    return FigureRows(tuple(points))
+    rates, costs, gammas, factors = zip(*points, strict=True)
+    return Curves("inner_alpha", rates, {"c": costs, "gamma": gammas, "speedup": factors})
 
 
-def _point(c: float, cost: Cost, inner_alpha: float) -> HierarchyPoint:
+def _point(c: float, cost: Cost, inner_alpha: float) -> tuple[float, float, int, float]:
     acceptance = Iid(ALPHA)
     gamma = best_gamma(acceptance, cost, max_gamma=MAX_GAMMA)
-    return HierarchyPoint(inner_alpha, c, gamma, float(speed_up(acceptance, cost, gamma)))
+    return inner_alpha, c, gamma, float(speed_up(acceptance, cost, gamma))
 
 
-def draw(data: FigureRows[HierarchyPoint]) -> style.Figure:
+def draw(data: Curves) -> style.Figure:
     """Returns the drawing: a line without a cheap drafter, and one for each cheap drafter."""
-    alone = {point.c: point.speedup for point in data.rows if point.inner_alpha == 0}
-    most = max(point.speedup / alone[point.c] for point in data.rows) - 1
+    rates = list(dict.fromkeys(data.x))
+    ratios = list(dict.fromkeys(data.lines["c"]))
+    rows = np.reshape(data.lines["speedup"], (len(rates), len(ratios)))
+    most = (rows / rows[0]).max() - 1
     figure, (axes,) = style.canvas(
         f"A cheaper drafter for the draft model adds up to {100 * most:.0f} % of speed",
         source=f"Ours: target and draft model of α = {ALPHA:g}, free verification; the cheap "
         f"drafter takes {INNER_C:g} of a draft step; the hierarchy of Leviathan et al. 2023, §6",
     )
-    rates = list(dict.fromkeys(point.inner_alpha for point in data.rows))
     names = ["alone" if rate == 0 else f"inner α = {rate:g}" for rate in rates]
-    rows = [[point.speedup for point in data.rows if point.inner_alpha == rate] for rate in rates]
-    ratios = list(alone)
-    labels = style.plot_lines(axes, ratios, list(zip(names, rows, strict=True)))
+    labels = style.plot_lines(axes, ratios, list(zip(names, rows.tolist(), strict=True)))
     axes.axhline(1, color=style.INK, linewidth=1)
     axes.set_xlim(0, ratios[-1])
     style.name_axes(axes, x="time of a draft step over a target step, c", y="best speed-up")

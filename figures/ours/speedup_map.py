@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from figures.drawing import style
-from figures.drawing.table import FigureRows
+from figures.drawing.table import Curves, curves
 from simulator.choice.walltime import improvement_factor, optimal_gamma
 
 MAX_GAMMA = 64
 LEVELS = (1.1, 1.5, 2.0, 3.0, 5.0)
 
 
-@dataclass(frozen=True, slots=True)
-class MapPoint:
-    """The best γ at one α and c, and its speed-up; 0 and 1 where no draft helps."""
+def compute() -> Curves:
+    """Returns the best γ and its speed-up for α up to 0.95 and c from 0.01 to 1, by c, then by α.
 
-    alpha: float
-    c: float
-    optimal_gamma: int
-    improvement_factor: float
-
-
-def compute() -> FigureRows[MapPoint]:
-    """Returns the map for α up to 0.95 and c from 0.01 to 1, by c, then by α."""
+    They are 0 and 1 where no draft helps.
+    """
     by_cost, by_alpha = np.geomspace(0.01, 1.0, 81), np.linspace(0.0, 0.95, 96)
     costs, alphas = np.meshgrid(by_cost, by_alpha, indexing="ij")
     gamma = optimal_gamma(alphas, costs, max_gamma=MAX_GAMMA)
-    columns = (alphas, costs, gamma, improvement_factor(alphas, gamma, costs))
-    points = zip(*(column.ravel().tolist() for column in columns), strict=True)
-    return FigureRows(tuple(MapPoint(*point) for point in points))
+    factors = improvement_factor(alphas, gamma, costs)
+    columns = {"c": costs, "optimal_gamma": gamma, "improvement_factor": factors}
+    lines = {name: column.ravel() for name, column in columns.items()}
+    return curves("alpha", alphas.ravel(), lines)
 
 
-def draw(data: FigureRows[MapPoint]) -> style.Figure:
+def draw(data: Curves) -> style.Figure:
     """Returns the drawing: a heat map with contours, the lowest at a speed-up of 1."""
     from matplotlib.colors import LogNorm
 
@@ -43,10 +35,8 @@ def draw(data: FigureRows[MapPoint]) -> style.Figure:
         source="Leviathan et al. 2023, Theorem 8 at the best γ; the border α = c is Corollary 9",
         height=5.0,
     )
-    alphas = sorted({point.alpha for point in data.rows})
-    costs = sorted({point.c for point in data.rows})
-    speedup = np.array([point.improvement_factor for point in data.rows])
-    speedup = speedup.reshape(len(costs), len(alphas))
+    alphas, costs = sorted(set(data.x)), sorted(set(data.lines["c"]))
+    speedup = np.array(data.lines["improvement_factor"]).reshape(len(costs), len(alphas))
     axes.set_yscale("log")
     heat = axes.pcolormesh(
         alphas, costs, speedup, cmap="cividis", norm=LogNorm(1.0, float(speedup.max())),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from figures.drawing import style
-from figures.drawing.table import FigureRows
+from figures.drawing.table import Curves
 from simulator.schemes.best_trees import best_trees
 from simulator.schemes.trees import chain, tree_tokens
 
@@ -16,38 +14,27 @@ MAX_DEPTH = 24
 SEQUENCES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """Expected tokens per call of drafts of one size.
+def compute() -> Curves:
+    """Returns the expected tokens per call by number of drafted tokens, a line for each shape.
 
-    nodes: number of drafted tokens.
-    best: expected tokens of the best tree (Sequoia, section 3.1).
-    sequences: expected tokens of up to SEQUENCES chains that differ in their first token.
-    binary: expected tokens of a tree with two children at each node, filled level by level.
-    single: expected tokens of one chain.
+    best: the best tree (Sequoia, section 3.1). sequences: up to SEQUENCES chains that differ in
+    their first token. binary: two children at each node, level by level. single: one chain.
     """
-
-    nodes: int
-    best: float
-    sequences: float
-    binary: float
-    single: float
-
-
-def compute() -> FigureRows[Size]:
-    """Returns the expected tokens of each shape and size, in ascending order."""
     trees = best_trees(RATES, max_nodes=SIZES[-1], max_depth=MAX_DEPTH)
-    return FigureRows(
-        tuple(
-            Size(
-                nodes=nodes,
-                best=float(trees.tokens[MAX_DEPTH, nodes]),
-                sequences=tree_tokens(_sequences(nodes), RATES),
-                binary=tree_tokens([(place - 2) // 2 for place in range(nodes)], RATES),
-                single=tree_tokens(chain(nodes), RATES),
-            )
-            for nodes in SIZES
-        )
+    shapes = {
+        "sequences": _sequences,
+        "binary": lambda nodes: [(place - 2) // 2 for place in range(nodes)],
+        "single": chain,
+    }
+    best = tuple(float(trees.tokens[MAX_DEPTH, nodes]) for nodes in SIZES)
+    return Curves(
+        "nodes",
+        SIZES,
+        {"best": best}
+        | {
+            name: tuple(tree_tokens(parents(nodes), RATES) for nodes in SIZES)
+            for name, parents in shapes.items()
+        },
     )
 
 
@@ -56,21 +43,21 @@ def _sequences(nodes: int) -> list[int]:
     return [-1 if place < SEQUENCES else place - SEQUENCES for place in range(nodes)]
 
 
-def draw(data: FigureRows[Size]) -> style.Figure:
+def draw(data: Curves) -> style.Figure:
     """Returns the drawing: a line for each shape."""
     figure, (axes,) = style.canvas(
         "The best tree goes on gaining with its size; chains, and chains side by side, do not",
         source="Ours, after Sequoia (Chen et al. 2024), section 3.1: expected tokens per call by "
         f"its recursion, acceptance by rank {', '.join(f'{rate:g}' for rate in RATES)}",
     )
-    nodes = [size.nodes for size in data.rows]
-    lines = [
-        ("best tree", [size.best for size in data.rows]),
-        ("binary tree", [size.binary for size in data.rows]),
-        (f"{SEQUENCES} chains", [size.sequences for size in data.rows]),
-        ("one chain", [size.single for size in data.rows]),
-    ]
-    labels = style.plot_lines(axes, nodes, lines)
+    names = {
+        "best tree": "best",
+        "binary tree": "binary",
+        f"{SEQUENCES} chains": "sequences",
+        "one chain": "single",
+    }
+    lines = [(shown, data.lines[name]) for shown, name in names.items()]
+    labels = style.plot_lines(axes, data.x, lines)
     style.octaves_on_x(axes, [2**octave for octave in range(8)])
     axes.set_xlim(1, SIZES[-1])
     style.name_axes(axes, x="drafted tokens per call (tree size)", y="tokens per call")

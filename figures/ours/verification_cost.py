@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from figures.drawing import style
-from figures.drawing.table import FigureRows
+from figures.drawing.table import Curves, curves
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.curves import CostModel
@@ -19,22 +17,11 @@ SLOPES = (0.0, 0.05, 0.1, 0.2, 0.4)
 MAX_GAMMA = 32
 
 
-@dataclass(frozen=True, slots=True)
-class SlopePoint:
-    """The best γ at one α and slope v, its speed-up, and the speed-up of Theorem 8's γ.
+def compute() -> Curves:
+    """Returns the best γ, its speed-up, and the speed-up of Theorem 8's γ, by slope, then by α.
 
     Theorem 8 of Leviathan et al. 2023 assumes that verification is free.
     """
-
-    alpha: float
-    verification_slope: float
-    optimal_gamma: int
-    improvement_factor: float
-    improvement_factor_at_theorem8_gamma: float
-
-
-def compute() -> FigureRows[SlopePoint]:
-    """Returns the optima for α up to 0.95, by slope, then by α."""
     laws = [Iid(alpha) for alpha in np.linspace(0.0, 0.95, 96).tolist()]
     free = [best_gamma(law, Ratio(C), max_gamma=MAX_GAMMA) for law in laws]
     points = []
@@ -43,11 +30,21 @@ def compute() -> FigureRows[SlopePoint]:
         for law, of_theorem8 in zip(laws, free, strict=True):
             gamma = best_gamma(law, cost, max_gamma=MAX_GAMMA)
             factors = speed_up(law, cost, (gamma, of_theorem8)).tolist()
-            points.append(SlopePoint(law.alpha, slope, gamma, *factors))
-    return FigureRows(tuple(points))
+            points.append((law.alpha, slope, gamma, *factors))
+    alphas, slopes, gammas, factors, of_free = np.array(points, dtype=object).T
+    return curves(
+        "alpha",
+        alphas,
+        {
+            "verification_slope": slopes,
+            "optimal_gamma": gammas,
+            "improvement_factor": factors,
+            "improvement_factor_at_theorem8_gamma": of_free,
+        },
+    )
 
 
-def draw(data: FigureRows[SlopePoint]) -> style.Figure:
+def draw(data: Curves) -> style.Figure:
     """Returns the drawing: the best γ on the left, its speed-up on the right."""
     figure, (left, right) = style.canvas(
         "When verification is not free, draft less: the γ of Theorem 8 can lose where a shorter "
@@ -57,17 +54,19 @@ def draw(data: FigureRows[SlopePoint]) -> style.Figure:
         columns=2,
         width=10.4,
     )
-    by_slope = {
-        f"v = {slope:g}": [point for point in data.rows if point.verification_slope == slope]
-        for slope in SLOPES
-    }
-    alphas = [point.alpha for point in by_slope["v = 0"]]
-    best = [(name, [point.optimal_gamma for point in row]) for name, row in by_slope.items()]
-    factors = [(name, [each.improvement_factor for each in row]) for name, row in by_slope.items()]
+    names = [f"v = {slope:g}" for slope in SLOPES]
+    count = len(data.x) // len(SLOPES)
+
+    def rows(name: str) -> list[tuple[float, ...]]:
+        return [data.lines[name][at * count : (at + 1) * count] for at in range(len(SLOPES))]
+
+    alphas = data.x[:count]
+    best = list(zip(names, rows("optimal_gamma"), strict=True))
+    factors = list(zip(names, rows("improvement_factor"), strict=True))
     gammas = style.plot_lines(left, alphas, best)
     speedups = style.plot_lines(right, alphas, factors)
-    for row, colour in list(zip(by_slope.values(), style.CYCLE, strict=False))[1:]:
-        dashed = [point.improvement_factor_at_theorem8_gamma for point in row]
+    at_theorem8 = zip(rows("improvement_factor_at_theorem8_gamma"), style.CYCLE, strict=False)
+    for dashed, colour in list(at_theorem8)[1:]:
         right.plot(alphas, dashed, color=colour, linewidth=1.2, linestyle=(0, (4, 2)))
     for axes in (left, right):
         axes.set_xlim(0, alphas[-1])

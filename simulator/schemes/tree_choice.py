@@ -22,7 +22,7 @@ from simulator.cost.curves import pass_points, pass_seconds
 from simulator.cost.forecast import Forecast
 from simulator.numerics.arguments import integer
 from simulator.schemes.best_trees import BestTrees, best_trees
-from simulator.schemes.trees import Shapes, TreeAcceptance, chain, draft_passes, nodes_of
+from simulator.schemes.trees import Shapes, TreeAcceptance, chain, depths_and_ranks, draft_passes
 
 # A deeper tree is considered if it yields at least this many more tokens; less is rounding.
 _MORE_TOKENS = 1e-9
@@ -68,12 +68,12 @@ class TreePlan:
     @property
     def depth(self) -> int:
         """Tokens on the longest path."""
-        return max((node.depth for node in nodes_of(self.parents)), default=0)
+        return max(depths_and_ranks(self.parents)[0], default=0)
 
     @property
     def widest(self) -> int:
         """The most children that a node has."""
-        return max((node.rank + 1 for node in nodes_of(self.parents)), default=0)
+        return 1 + max(depths_and_ranks(self.parents)[1], default=-1)
 
 
 @dataclass(frozen=True, slots=True)

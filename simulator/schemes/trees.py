@@ -24,29 +24,23 @@ Shapes = Mapping[int, tuple[int, ...]]
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A node of a tree.
+def depths_and_ranks(parents: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Returns each node's depth and rank; raises ValueError if a parent is no earlier node or -1.
 
-    depth: number of drafted tokens on its path, itself included.
-    rank: position among its parent's choices; 0 is the most likely.
+    Returns:
+      depths: number of drafted tokens on a node's path, itself included.
+      ranks: position among its parent's choices; 0 is the most likely.
     """
-
-    depth: int
-    rank: int
-
-
-def nodes_of(parents: Sequence[int]) -> list[Node]:
-    """Returns the nodes of a tree; raises ValueError if a parent is not -1 or an earlier node."""
-    nodes: list[Node] = []
+    depths: list[int] = []
+    ranks: list[int] = []
     children: dict[int, int] = {}
     for place, parent in enumerate(integers("parents", parents, at_least=-1).tolist()):
         if parent >= place:
             raise ValueError(f"parents must be earlier nodes or -1, got {parent} for node {place}")
-        depth = 1 if parent < 0 else nodes[parent].depth + 1
-        nodes.append(Node(depth, children.get(parent, 0)))
-        children[parent] = nodes[-1].rank + 1
-    return nodes
+        depths.append(1 if parent < 0 else depths[parent] + 1)
+        ranks.append(children.get(parent, 0))
+        children[parent] = ranks[-1] + 1
+    return depths, ranks
 
 
 def chain(gamma: int) -> tuple[int, ...]:
@@ -64,9 +58,9 @@ def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
     rates = checked_rates(acceptance)
     total = 1.0
     accepted: list[float] = []
-    for node, parent in zip(nodes_of(parents), parents, strict=True):
+    for rank, parent in zip(depths_and_ranks(parents)[1], parents, strict=True):
         before = 1.0 if parent < 0 else accepted[parent]
-        accepted.append(before * (rates[node.rank] if node.rank < len(rates) else 0.0))
+        accepted.append(before * (rates[rank] if rank < len(rates) else 0.0))
         total += accepted[-1]
     return float(total)
 
@@ -77,10 +71,10 @@ def draft_passes(parents: Sequence[int]) -> list[int]:
     The first pass reads the text's last token. Each further pass reads the nodes of one level that
     have children, and the nodes above them again, because the cache holds only one path.
     """
-    nodes = nodes_of(parents)
+    depths, _ = depths_and_ranks(parents)
     going_on = {parent for parent in parents if parent >= 0}
-    passes = [1] if nodes else []
-    while read := {node for node in going_on if nodes[node].depth == len(passes)}:
+    passes = [1] if depths else []
+    while read := {node for node in going_on if depths[node] == len(passes)}:
         waiting = list(read)
         while waiting:
             above = parents[waiting.pop()]

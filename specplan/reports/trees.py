@@ -156,7 +156,7 @@ def _columns(rows: Sequence[TreeRow]) -> list[Column[TreeRow]]:
 
 
 def _advice(row: TreeRow) -> str:
-    from simulator.schemes.trees import nodes_of
+    from simulator.schemes.trees import depths_and_ranks
 
     choice, wall = row.choice, row.price.wall
     best, chain = choice.best, choice.chain
@@ -169,7 +169,7 @@ def _advice(row: TreeRow) -> str:
             f"a tree gains less than {100 * _WORTH:.0f} % over the chain of {len(chain.parents)} "
             f"({chain.speedup:.2f})."
         )
-    levels = Counter(node.depth for node in nodes_of(best.parents))
+    levels = Counter(depths_and_ranks(best.parents)[0])
     width = " + ".join(str(levels[depth]) for depth in sorted(levels))
     beside = f"the chain of {len(chain.parents)}" if chain.parents else "no draft"
     return (

@@ -10,7 +10,6 @@ from pairs import PROMPTS, tiny_subject
 from estimator.costs.operations import c_hat, operations_per_token
 from estimator.profiles.measure import measure
 from estimator.profiles.measurement import (
-    Measurements,
     make_profile,
     measure_costs,
     measured_gammas,
@@ -40,7 +39,7 @@ MAX_GAMMA = 3
 
 
 def traced() -> Tracing:
-    return Tracing(tiny_subject(), PROMPTS, max_gamma=DEFAULT_MAX_GAMMA, seed=0)
+    return Tracing(tiny_subject(), PROMPTS, max_gamma=DEFAULT_MAX_GAMMA, seed=0, ahead=MAX_GAMMA)
 
 
 def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
@@ -48,11 +47,7 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
     pairs = measure_traces(tracing)
     traces = [both.sampled for both in pairs]
     runs = measure_costs(tracing.subject, PROMPTS, Timing(), max_gamma=MAX_GAMMA)
-    profile = make_profile(
-        Measurements(tracing, MAX_GAMMA, pairs, runs),
-        c_hat=1.0,
-        setup=Setup(target="t", draft="d"),
-    )
+    profile = make_profile(tracing, pairs, runs, c_hat=1.0, setup=Setup(target="t", draft="d"))
     assert profile.alpha.value == alpha(traces)
     assert profile.alpha.low is not None
     assert profile.alpha.high is not None
@@ -98,11 +93,7 @@ def test_prices_that_shrink_with_gamma_leave_a_profile_in_doubt() -> None:
     runs = measure_costs(tracing.subject, PROMPTS, timing, max_gamma=MAX_GAMMA)
     assert {len(repeats) for rows in runs.values() for repeats in rows} == {1}
     runs = {arm: [[shrinking(text) for text in texts] for texts in runs[arm]] for arm in runs}
-    profile = make_profile(
-        Measurements(tracing, MAX_GAMMA, pairs, runs),
-        c_hat=1.0,
-        setup=Setup(target="t", draft="d"),
-    )
+    profile = make_profile(tracing, pairs, runs, c_hat=1.0, setup=Setup(target="t", draft="d"))
     [doubt] = profile.clock.doubts
     assert doubt == "a step takes 1000.00 ms at gamma 2 and 2000.00 at gamma 1"
     assert profile.clock.quiet is False

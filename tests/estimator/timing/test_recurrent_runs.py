@@ -7,8 +7,8 @@ import torch
 from decoding import alone, speculate
 from recurrent_models import FAMILIES, PROMPT, VOCABULARY, model, near
 
+from estimator.profiles.under_load import require_load
 from estimator.timing.batched import decode_batch
-from estimator.timing.under_load import require_load
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed

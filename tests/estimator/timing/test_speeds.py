@@ -31,7 +31,7 @@ def text(arm: str, speeds: np.ndarray) -> InTurns:
         Block(len(drafted), drafted, (1,), 0, 0.2 * s, 0.7 * s, 0.1 * s, None)
         for s in SECONDS[arm] * speeds
     )
-    return InTurns(Generation((0,), blocks, 0.0), tuple(range(len(speeds))))
+    return Generation((0,), blocks, 0.0), tuple(range(len(speeds)))
 
 
 def test_speeds_of_rounds_leave_no_trace() -> None:
@@ -55,11 +55,11 @@ def test_at_one_speed_all_along_nothing_changes() -> None:
     for (_, before), after in zip(runs, at_one_speed(runs), strict=True):
         # A round's speed is a median of four kinds at 2 %: 1.1 %; the mean of 40 is within 4 errors
         # of (2 % + 1.1 %) / sqrt(40).
-        assert after.decode_seconds == pytest.approx(before.text.decode_seconds, rel=0.02)
+        assert after.decode_seconds == pytest.approx(before[0].decode_seconds, rel=0.02)
     constant = [(arm, text(arm, np.ones(9))) for arm in SECONDS]
     for (_, before), after in zip(constant, at_one_speed(constant), strict=True):
         assert [b.seconds for b in after.blocks] == pytest.approx(
-            [b.seconds for b in before.text.blocks], rel=1e-12
+            [b.seconds for b in before[0].blocks], rel=1e-12
         )
 
 
@@ -67,7 +67,7 @@ def test_at_one_speed_all_along_nothing_changes() -> None:
 def test_where_little_is_known_nothing_is_corrected(arms: int, rounds: int) -> None:
     speeds = np.random.default_rng(2).uniform(1, 2, rounds)
     runs = [(arm, text(arm, speeds)) for arm in list(SECONDS)[:arms]]
-    assert at_one_speed(runs) == [run.text for _, run in runs]
+    assert at_one_speed(runs) == [text for _, (text, _) in runs]
 
 
 class Machine:

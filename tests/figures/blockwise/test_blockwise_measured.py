@@ -71,7 +71,7 @@ def test_the_shares_of_each_heads_entropies_add_up() -> None:
 
 
 def test_every_text_is_a_point_of_figure_three() -> None:
-    assert len(entropy.by_text().rows) == analysis().texts
+    assert len(entropy.by_text().x) == analysis().texts
     found = analysis().h_max_correlation
     assert found.low is not None
     assert found.value is not None

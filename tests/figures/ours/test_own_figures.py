@@ -29,9 +29,8 @@ from specplan.main import main
 
 
 def test_the_map_speculates_exactly_where_alpha_exceeds_c() -> None:
-    rows = speedup_map.compute().rows
-    points = [(row.alpha, row.c, row.optimal_gamma, row.improvement_factor) for row in rows]
-    alphas, costs, gamma, speedup = np.array(points).T.reshape(4, 81, 96)
+    data = speedup_map.compute()
+    alphas, costs, gamma, speedup = np.reshape([data.x, *data.lines.values()], (4, 81, 96))
     assert ((gamma > 0) == (alphas > costs)).all()
     assert gamma.max() < speedup_map.MAX_GAMMA
     assert (speedup[gamma == 0] == 1).all()
@@ -53,10 +52,10 @@ def test_block_verification_gains_beyond_one_drafted_token_and_more_in_longer_dr
 
 
 def test_the_best_tree_is_never_below_another_shape_and_goes_on_gaining() -> None:
-    sizes = tree_size.compute().rows
-    for size in sizes:
-        assert size.best >= max(size.sequences, size.binary, size.single) - 1e-12
-    best, single = [size.best for size in sizes], [size.single for size in sizes]
+    lines = tree_size.compute().lines
+    for best, *others in zip(*lines.values(), strict=True):
+        assert best >= max(others) - 1e-12
+    best, single = lines["best"], lines["single"]
     assert all(later > earlier + 0.02 for earlier, later in pairwise(best))
     # A chain's tokens end at 1 / (1 - a_1), however long it is.
     assert single[-1] == pytest.approx(1 / (1 - tree_size.RATES[0]))
@@ -64,20 +63,15 @@ def test_the_best_tree_is_never_below_another_shape_and_goes_on_gaining() -> Non
 
 
 def test_a_hierarchy_gains_the_more_the_better_its_cheap_drafter() -> None:
-    points = draft_hierarchy.compute().rows
-    rates = (0.0, *draft_hierarchy.INNER_ALPHAS)
-    lines = [[point.speedup for point in points if point.inner_alpha == rate] for rate in rates]
+    lines = np.reshape(draft_hierarchy.compute().lines["speedup"], (4, -1))
     assert (np.diff(lines, axis=0) > 0).all()
     assert (np.diff(lines, axis=1) < 0).all()  # falls with c
 
 
 def test_dearer_verification_asks_for_shorter_drafts_than_theorem_8() -> None:
-    points = [
-        (p.optimal_gamma, p.improvement_factor, p.improvement_factor_at_theorem8_gamma)
-        for p in verification_cost.compute().rows
-    ]
     slopes = verification_cost.SLOPES
-    gamma, best, naive = np.array(points).T.reshape(3, len(slopes), -1)
+    _, *columns = verification_cost.compute().lines.values()
+    gamma, best, naive = np.reshape(columns, (3, len(slopes), -1))
     assert (np.diff(gamma, axis=0) <= 0).all()
     assert gamma.max() < verification_cost.MAX_GAMMA
     assert slopes[0] == 0
@@ -93,13 +87,11 @@ def load() -> batch_size.BatchSize:
 
 
 def test_best_gamma_shrinks_with_the_batch(load: batch_size.BatchSize) -> None:
-    points = load.rows
-    assert points[0].best_gamma > points[-1].best_gamma
-    assert all(a.best_gamma >= b.best_gamma for a, b in pairwise(points))
-    assert all(
-        point.best_speedup >= max(point.speedup_gamma_2, point.speedup_gamma_4, 1.0) - 1e-12
-        for point in points
-    )
+    gammas, best, two, four, _ = load.lines.values()
+    assert gammas[0] > gammas[-1]
+    assert list(gammas) == sorted(gammas, reverse=True)
+    for fastest, *fixed in zip(best, two, four, strict=True):
+        assert fastest >= max(*fixed, 1.0) - 1e-12
 
 
 def test_longer_fixed_drafts_lose_at_smaller_batches(load: batch_size.BatchSize) -> None:
@@ -107,8 +99,8 @@ def test_longer_fixed_drafts_lose_at_smaller_batches(load: batch_size.BatchSize)
     assert last == sorted(last, reverse=True)
     assert last[0] == load.largest > last[1] > last[2] == 0
     for gamma, batch in zip(batch_size.FIXED_GAMMAS, last, strict=True):
-        for point in load.rows:
-            assert (getattr(point, f"speedup_gamma_{gamma}") > 1) == (point.batch <= batch)
+        for drawn, factor in zip(load.x, load.lines[f"speedup_gamma_{gamma}"], strict=True):
+            assert (factor > 1) == (drawn <= batch)
 
 
 def test_the_next_batch_size_after_the_last_gaining_one_loses(load: batch_size.BatchSize) -> None:
@@ -124,9 +116,8 @@ def test_the_next_batch_size_after_the_last_gaining_one_loses(load: batch_size.B
 def test_the_slow_down_under_load_stays_below_the_wasted_operations(
     load: batch_size.BatchSize,
 ) -> None:
-    last = load.rows[-1]
     for gamma in (4, 8):
-        slowdown = 1 / getattr(last, f"speedup_gamma_{gamma}")
+        slowdown = 1 / load.lines[f"speedup_gamma_{gamma}"][-1]
         wasted = float(operations_factor(ALPHA, gamma, 0.25))
         assert 1.05 < slowdown < wasted
 
@@ -156,11 +147,11 @@ def test_the_figure_gives_the_answer_of_the_plan(load: batch_size.BatchSize) -> 
         *("--draft-config", str(configs / "llama-3.2-1b.json")),
     ]
     rows = json.loads(CliRunner().invoke(main, asked).stdout)["rows"]
-    drawn = {point.batch: point for point in load.rows}
     for row in rows:
-        point = drawn[row["batch"]]
-        assert point.best_gamma == row["optimal_gamma"]
-        assert point.best_speedup == pytest.approx(row["improvement_factor"], rel=1e-3)
+        at = load.x.index(row["batch"])
+        assert load.lines["best_gamma"][at] == row["optimal_gamma"]
+        speed_up = pytest.approx(row["improvement_factor"], rel=1e-3)
+        assert load.lines["best_speedup"][at] == speed_up
 
 
 def test_a_title_says_where_each_draft_length_ends(load: batch_size.BatchSize) -> None:
@@ -182,7 +173,7 @@ def test_batch_sizes_that_do_not_fit_are_left_out() -> None:
     )
     load = load_of(small, context=2048, alpha=0.8)
     data = batch_size.compute(load)
-    last = data.rows[-1].batch
+    last = int(data.x[-1])
     assert data.largest == last < batch_size.MAX_BATCH
     assert fits(small, context=2048, batch=last)
     assert not fits(small, context=2048, batch=last + 1)

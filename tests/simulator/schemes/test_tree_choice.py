@@ -13,7 +13,7 @@ from simulator.choice.gain import speed_up
 from simulator.cost.curves import CostModel
 from simulator.cost.ratio import Ratio
 from simulator.schemes.tree_choice import Passes, choose_tree, fastest_trees
-from simulator.schemes.trees import TreeAcceptance, chain, nodes_of
+from simulator.schemes.trees import TreeAcceptance, chain, depths_and_ranks
 
 RATES = [0.6, 0.15, 0.07, 0.04, 0.02]
 FREE = Passes(Ratio(0.0), {1: 0.0})
@@ -88,7 +88,7 @@ def test_every_size_has_its_fastest_tree_and_chains_reach_both_bounds() -> None:
         for nodes, found in choice.by_nodes.items():
             assert len(found.parents) == nodes
             assert found.depth <= max_depth
-            assert found.widest == max(node.rank + 1 for node in nodes_of(found.parents))
+            assert found.widest == 1 + max(depths_and_ranks(found.parents)[1])
     # With a single choice, no tree has more nodes than levels.
     assert list(choose_tree([0.9], free, max_nodes=5, max_depth=3).by_nodes) == [1, 2, 3]
     assert max(choose_tree(RATES, free).by_nodes) == 64

@@ -18,7 +18,13 @@ from reference.policies.policy import Fixed
 from simulator.acceptance.tokens import expected_tokens
 from simulator.cost.ratio import Ratio
 from simulator.schemes.best_trees import best_trees
-from simulator.schemes.trees import TreeAcceptance, chain, draft_passes, nodes_of, tree_tokens
+from simulator.schemes.trees import (
+    TreeAcceptance,
+    chain,
+    depths_and_ranks,
+    draft_passes,
+    tree_tokens,
+)
 
 RATES = [0.6, 0.15, 0.07, 0.04, 0.02]
 
@@ -65,8 +71,8 @@ def test_the_best_tree_of_each_size_and_depth_is_that_of_brute_force(seed: int) 
         possible = [
             longhand(parents, rates)
             for parents in trees(nodes)
-            if max(node.depth for node in nodes_of(parents)) <= depth
-            and max(node.rank for node in nodes_of(parents)) < len(rates)
+            if max(depths_and_ranks(parents)[0]) <= depth
+            and max(depths_and_ranks(parents)[1]) < len(rates)
         ]
         if not possible:
             assert found.tokens[depth, nodes] == -np.inf

@@ -7,7 +7,6 @@ another, as in a real run. The γ take turns, and the speeds of turns are divide
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
+from estimator.profiles.profile import LoadCosts, milliseconds
 from estimator.timing.levels import polish
 from estimator.timing.turns import processor_clock
 from reference.models.cached_model import CachedModel
@@ -24,22 +24,6 @@ from reference.models.recurrent_model import RecurrentModel
 
 # Blocks of each γ per turn. The first is not counted, because the last γ's data fill the caches.
 BLOCKS_A_TURN = 4
-
-
-@dataclass(frozen=True, slots=True)
-class LoadTimes:
-    """Seconds of passes over a batch, at the median speed of the turns (`timing.levels`).
-
-    target: t_p(n) by n, for n tokens in each sequence.
-    drafting: t_d(γ) by γ.
-    spread: largest relative interquartile range of a pass's times, after dividing out speeds.
-    """
-
-    batch: int
-    context: int
-    target: dict[int, float]
-    drafting: dict[int, float]
-    spread: float
 
 
 class Batch:
@@ -87,8 +71,8 @@ def load_times(
     gammas: Sequence[int],
     repeats: int,
     progress: Callable[[], object],
-) -> LoadTimes:
-    """Returns the times of passes over a batch.
+) -> LoadCosts:
+    """Returns the times of passes over a batch, at the median speed of the turns.
 
     Args:
       target, draft: decoder-only models.
@@ -114,12 +98,15 @@ def load_times(
     times = np.concatenate([counted[0], counted[1, 1:]])
     found, speeds = polish(np.median(times, axis=-1))
     low, middle, high = np.quantile(times / speeds[:, None], (0.25, 0.5, 0.75), axis=(1, 2))
-    return LoadTimes(
-        batch,
-        context,
-        {n + 1: float(each) for n, each in zip(lengths, found, strict=False)},
-        {n: float(each) for n, each in zip(gammas, found[len(lengths) :], strict=True)},
-        float(((high - low) / 2 / middle).max()),
+    drafting = dict(zip(gammas, found[len(lengths) :].tolist(), strict=True))
+    verifying = {n + 1: float(each) for n, each in zip(lengths, found, strict=False)}
+    return LoadCosts(
+        batch=batch,
+        context=context,
+        target_ms=milliseconds(verifying),
+        draft_ms=1e3 * drafting[max(drafting)] / max(drafting),
+        drafting_ms=milliseconds(drafting),
+        spread_percent=100 * float(((high - low) / 2 / middle).max()),
     )
 
 

@@ -3,7 +3,7 @@
 import pytest
 from pairs import tiny_llama
 
-from estimator.timing.under_load import BLOCKS_A_TURN, Batch, load_times, require_load
+from estimator.profiles.under_load import BLOCKS_A_TURN, Batch, load_times, require_load
 
 
 def test_every_pass_is_timed_and_caches_stay_as_long_as_they_were() -> None:
@@ -14,10 +14,10 @@ def test_every_pass_is_timed_and_caches_stay_as_long_as_they_were() -> None:
         progress=lambda: turns.append(1),
     )  # fmt: skip
     assert (times.batch, times.context, len(turns)) == (3, 5, 2)
-    assert set(times.target) == {1, 2, 5}
-    assert set(times.drafting) == {1, 4}
-    assert min(*times.target.values(), *times.drafting.values()) > 0
-    assert times.spread >= 0
+    assert set(times.target_ms) == {1, 2, 5}
+    assert set(times.drafting_ms) == {1, 4}
+    assert min(*times.target_ms.values(), *times.drafting_ms.values()) > 0
+    assert times.spread_percent >= 0
 
 
 def test_a_pass_is_over_the_whole_batch_and_its_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,6 +71,6 @@ def test_the_speed_of_a_turn_is_divided_out(monkeypatch: pytest.MonkeyPatch) -> 
         tiny_llama(seed=0), tiny_llama(seed=1), batch=2, context=6, gammas=(1, 3), repeats=5,
         progress=lambda: turns.append(1),
     )  # fmt: skip
-    assert times.target == pytest.approx({1: 2.0, 2: 4.0, 4: 8.0})
-    assert times.drafting == pytest.approx({1: 2.0, 3: 6.0})
-    assert times.spread == pytest.approx(0)
+    assert times.target_ms == pytest.approx({1: 2e3, 2: 4e3, 4: 8e3})
+    assert times.drafting_ms == pytest.approx({1: 2e3, 3: 6e3})
+    assert times.spread_percent == pytest.approx(0)
