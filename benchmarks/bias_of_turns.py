@@ -70,7 +70,7 @@ def main() -> None:
         seconds = {}
         for each in order.permutation([given.tokens, whole]).tolist():
             texts = decode_in_turns(starts, tokens=each, order=order, clock=clock)
-            seconds[each] = np.array([run.text.decode_seconds for run in texts])
+            seconds[each] = np.array([text.decode_seconds for text, _ in texts])
         logarithms.append(np.log(seconds[given.tokens] / seconds[whole]))
     arms = np.array(logarithms)
     gained = arms[:, :1] - arms[:, 1:]

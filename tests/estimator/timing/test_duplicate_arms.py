@@ -98,9 +98,9 @@ def assert_alike_in_turns(pair: Pair) -> None:
     for seed in range(2):
         starts = [partial(begin, *own) for own in zip(pairs, GAMMAS, strict=True)]
         together = decode_in_turns(starts, tokens=2, order=np.random.default_rng(seed))
-        for own, turned in zip(alone, together, strict=True):
-            assert turned.text.text == own.text
-            assert [(b.drafted, b.tokens, b.accepted) for b in turned.text.blocks] == [
+        for own, (turned, _) in zip(alone, together, strict=True):
+            assert turned.text == own.text
+            assert [(b.drafted, b.tokens, b.accepted) for b in turned.blocks] == [
                 (b.drafted, b.tokens, b.accepted) for b in own.blocks
             ]
 

@@ -112,7 +112,7 @@ def ran(column: int, source: np.random.Generator) -> Timed:
             first_round=rounds,
         )
         texts += list(zip(ARMS, turned, strict=True))
-        rounds = 1 + max(text.rounds[-1] for text in turned)
+        rounds = 1 + max(numbers[-1] for _, numbers in turned)
     even = at_one_speed(texts)
     return {
         arm: [text for (of, _), text in zip(texts, even, strict=True) if of == arm] for arm in ARMS

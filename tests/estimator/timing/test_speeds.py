@@ -150,7 +150,7 @@ def test_next_to_nothing_is_corrected_on_a_steady_machine(monkeypatch: pytest.Mo
     """Blocks of one kind may differ (a draft reads one token or two), and rounds with them."""
     corrected = ran(monkeypatch, steady)
     monkeypatch.setattr(
-        "estimator.timing.arms.at_one_speed", lambda runs: [r.text for _, r in runs]
+        "estimator.timing.arms.at_one_speed", lambda runs: [text for _, (text, _) in runs]
     )
     plain = ran(monkeypatch, steady)
     for arm in plain:
