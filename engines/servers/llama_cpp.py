@@ -99,7 +99,9 @@ class LlamaCppServer:
 
     model = None
 
-    def __init__(self, url: str, process: int | None = None, *, gamma: int | None = None) -> None:
+    def __init__(
+        self, url: str, process: int | None = None, *, gamma: int | None = None, p_min: float = 0.0
+    ) -> None:
         """Connects to a server.
 
         Args:
@@ -110,7 +112,7 @@ class LlamaCppServer:
         self._drafting = (
             {}
             if gamma is None
-            else {"speculative.n_max": gamma, "speculative.n_min": 0, "speculative.p_min": 0.0}
+            else {"speculative.n_max": gamma, "speculative.n_min": 0, "speculative.p_min": p_min}
         )
         self._answered, self._has_metrics = NOTHING, True
 

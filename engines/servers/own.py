@@ -28,7 +28,7 @@ class OwnDecoder:
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[OwnServer]:
         """Serves the pair; see `engines.engine.Engine`."""
-        yield OwnServer(self._subject, setting.gamma)
+        yield OwnServer(self._subject, setting)
 
 
 class OwnServer:
@@ -37,8 +37,9 @@ class OwnServer:
     model = None
     version = f"specplan {version('specplan')}"
 
-    def __init__(self, subject: Subject, gamma: int) -> None:
-        self._subject, self._gamma, self._counts = subject, gamma, NOTHING
+    def __init__(self, subject: Subject, setting: Setting) -> None:
+        self._subject, self._counts = subject, NOTHING
+        self._gamma, self._p_min = setting.gamma, setting.p_min
 
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
@@ -47,7 +48,9 @@ class OwnServer:
 
         The first block counts as the pass over the prompt.
         """
-        blocks, times = text_times(self._subject, prompt, gamma=self._gamma, seed=seed)
+        blocks, times = text_times(
+            self._subject, prompt, gamma=self._gamma, seed=seed, p_min=self._p_min
+        )
         for block in blocks:
             if block.drafted:
                 accepted = (1,) * block.accepted + (0,) * (self._gamma - block.accepted)

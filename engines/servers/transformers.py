@@ -50,7 +50,7 @@ class Transformers:
         target, draft = (self._loaded[source] for source in (self.target, self.draft))
         model = target if setting.model == "target" else draft
         with computing("cpu", self.threads):
-            yield TransformersServer(model, draft if setting.gamma > 0 else None, setting.gamma)
+            yield TransformersServer(model, draft if setting.gamma > 0 else None, setting)
 
 
 class TransformersServer:
@@ -58,11 +58,12 @@ class TransformersServer:
 
     model = None
 
-    def __init__(self, model: Any, assistant: Any | None, gamma: int) -> None:
+    def __init__(self, model: Any, assistant: Any | None, setting: Setting) -> None:
         import transformers
 
         self.version = str(transformers.__version__)
-        self._model, self._assistant, self._gamma = model, assistant, gamma
+        self._model, self._assistant = model, assistant
+        self._gamma, self._p_min = setting.gamma, setting.p_min
         self._counts = NOTHING
         for module in (model, assistant):
             if module is not None:
@@ -85,7 +86,7 @@ class TransformersServer:
             settings = self._assistant.generation_config
             settings.num_assistant_tokens = self._gamma
             settings.num_assistant_tokens_schedule = "constant"
-            settings.assistant_confidence_threshold = 0.0
+            settings.assistant_confidence_threshold = self._p_min
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             ids = self._model.generate(

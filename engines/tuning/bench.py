@@ -10,13 +10,17 @@ import numpy as np
 
 from engines.counting import NOTHING
 from engines.engine import Engine, EngineServer, Setting
-from engines.kind import EngineKind
+from engines.kind import Drafted, EngineKind
 from engines.trials.runs import EngineRun, Prompts, run
 from engines.tuning.request import Tuning
-from engines.tuning.tuned import TunedRun
+from engines.tuning.tuned import Advised, TunedRun
 from estimator.progress import SILENT, Progress
+from simulator.choice.schedule import schedule
 
 WARM_UP_PROMPTS = 1
+NO_DRAFT = "# gamma is 0: run the target without a draft"
+# A γ, and the threshold below which its drafts end (0: none).
+Knobs = tuple[int, float]
 # Called once, with the seconds that the first server took to start, and a text.
 Paced = Callable[[float, float], object]
 # From the runs so far, after each pass over all prompts, to whether they are exact enough.
@@ -36,7 +40,7 @@ class Bench:
         self.progress: Progress = SILENT
         self.paced: Paced | None = None
         self._order = np.random.default_rng(how.seed)
-        self._stack, self._up = ExitStack(), dict[int, EngineServer]()
+        self._stack, self._up = ExitStack(), dict[Knobs, EngineServer]()
 
     def __enter__(self) -> Bench:
         return self
@@ -50,18 +54,20 @@ class Bench:
         concurrencies: Sequence[int],
         first_turn: int,
         enough: Enough = lambda _: False,
+        p_mins: Sequence[float] = (),
     ) -> list[TunedRun]:
-        """Returns a run of each γ at each concurrency.
+        """Returns a run of each γ at each concurrency; p_mins: a threshold for each γ, or none.
 
         If servers can run together, the γ take turns; else each server runs once for all
         concurrencies. A run repeats all prompts until it is exact enough, at most `repeats` times.
         """
-        shares = [tuple(gammas)] if self.how.together else [(gamma,) for gamma in gammas]
+        knobs = list(zip(gammas, p_mins or [0.0] * len(gammas), strict=True))
+        shares = [knobs] if self.how.together else [[each] for each in knobs]
         found: list[TunedRun] = []
         for share in shares:
             with ExitStack() as own:
-                for gamma in share:
-                    self._start(gamma, self._stack if self.how.together else own)
+                for each in share:
+                    self._start(each, self._stack if self.how.together else own)
                 for concurrency in concurrencies:
                     found += self._measured(share, concurrency, first_turn, enough)
                     first_turn += self.how.timing.repeats * len(self.prompts)
@@ -69,13 +75,35 @@ class Bench:
                 self._up.clear()
         return found
 
-    def _start(self, gamma: int, stack: ExitStack) -> None:
+    def flags(self, advised: Sequence[Advised], draft: str) -> str:
+        """Returns the server's flags that set γ by concurrency; empty if they are not known."""
+        exports, drafted = self.kind.exports, Drafted(draft)
+        gammas = {each.concurrency: each.gamma for each in advised}
+        different = len({(each.gamma, each.p_min) for each in advised})
+        if exports is None or not advised:
+            return ""
+        if exports.schedule is not None and different > 1:
+            return exports.schedule(schedule(gammas), drafted)
+        sampling = self.how.draft_sampling
+        lines = {
+            each.concurrency: exports.fixed(each.gamma, drafted, sampling, None, each.p_min)
+            if each.gamma
+            else NO_DRAFT
+            for each in advised
+        }
+        if different == 1:
+            return lines[advised[0].concurrency]
+        return "\n".join(f"# {at} at once:\n{line}" for at, line in lines.items())
+
+    def _start(self, knobs: Knobs, stack: ExitStack) -> None:
         """Starts the server of a γ, if it is not running, and lets it generate a few texts."""
-        if gamma in self._up:
+        if knobs in self._up:
             return
-        how = self.how
+        how, (gamma, p_min) = self.how, knobs
         rates = how.synthetic[:gamma] if how.synthetic and gamma > 0 else None
-        own = Setting(gamma, how.draft_sampling, max(how.concurrencies), synthetic=rates)
+        own = Setting(
+            gamma, how.draft_sampling, max(how.concurrencies), synthetic=rates, p_min=p_min
+        )
         began = time.monotonic()
         try:
             server = stack.enter_context(self.engine.serve(own))
@@ -86,46 +114,52 @@ class Bench:
         up = time.monotonic()
         warm = self.prompts[:WARM_UP_PROMPTS]
         self.progress.expect(len(warm))
-        require_obeyed(self._run(server, gamma, warm, 1, 0), gamma, self.kind)
-        self._up[gamma] = server
+        warmed = self._run(server, gamma, warm, 1, 0)
+        if p_min == 0:
+            require_obeyed(warmed, gamma, self.kind)
+        self._up[knobs] = server
         if self.paced is not None:
             self.paced(up - began, (time.monotonic() - up) / len(warm))
             self.paced = None
 
     def _measured(
-        self, gammas: Sequence[int], concurrency: int, turn: int, enough: Enough
+        self, share: Sequence[Knobs], concurrency: int, turn: int, enough: Enough
     ) -> list[TunedRun]:
         began, rows = time.time(), list[TunedRun]()
         size = 1 if concurrency == 1 else len(self.prompts)
-        runs: dict[int, list[tuple[int, EngineRun]]] = {gamma: [] for gamma in gammas}
+        runs: dict[Knobs, list[tuple[int, EngineRun]]] = {each: [] for each in share}
         for repeat in range(1, self.how.timing.repeats + 1):
-            self.progress.expect(len(self.prompts) * len(gammas))
+            self.progress.expect(len(self.prompts) * len(share))
             for start in range(0, len(self.prompts), size):
                 turn += 1
                 prompts = self.prompts[start : start + size]
-                for gamma in self._order.permutation(gammas).tolist():
-                    own = self._run(self._up[gamma], gamma, prompts, concurrency, turn)
-                    runs[gamma].append((turn - 1, own))
-            rows = [
-                self._tuned(gamma, concurrency, began, of, repeat) for gamma, of in runs.items()
-            ]
+                for index in self._order.permutation(len(share)).tolist():
+                    each = share[index]
+                    own = self._run(self._up[each], each[0], prompts, concurrency, turn)
+                    runs[each].append((turn - 1, own))
+            rows = [self._tuned(each, concurrency, began, of, repeat) for each, of in runs.items()]
             if enough(rows):
                 break
         return rows
 
     def _tuned(
         self,
-        gamma: int,
+        knobs: Knobs,
         concurrency: int,
         began: float,
         runs: Sequence[tuple[int, EngineRun]],
         repeats: int,
     ) -> TunedRun:
+        gamma, p_min = knobs
         total = sum((own.total for _, own in runs), NOTHING)
+        ignored = p_min > 0 and self.kind.acceptance == "counts" and _fixed(runs, gamma, self.kind)
         steps = [own.steps(drafts_past_end=self.kind.drafts_past_end) for _, own in runs]
         return TunedRun(
             concurrency=concurrency,
             gamma=gamma,
+            p_min=p_min,
+            measured=not ignored,
+            note=f"p_min was ignored: every draft has {gamma} tokens" if ignored else "",
             began=began,
             turns=tuple(
                 (gamma, turn, own.seconds, passes, own.decoded)
@@ -133,7 +167,7 @@ class Bench:
                 if passes > 0
             ),
             rates=tuple(hits / total.drafts for hits in total.up_to(gamma))
-            if total.by_position
+            if total.by_position and p_min == 0
             else (),
             # Greedy decoding repeats itself.
             drafts=total.drafts // (repeats if self.how.temperature == 0 else 1),
@@ -153,6 +187,16 @@ class Bench:
             seed=self.how.seed + seed * len(self.prompts),
             progress=self.progress.step,
         )
+
+
+def _fixed(runs: Sequence[tuple[int, EngineRun]], gamma: int, kind: EngineKind) -> bool:
+    """Returns whether every block of the runs drafted γ tokens."""
+    try:
+        for _, own in runs:
+            require_obeyed(own, gamma, kind)
+    except NotObeyedError:
+        return False
+    return True
 
 
 def require_obeyed(found: EngineRun, gamma: int, kind: EngineKind) -> None:

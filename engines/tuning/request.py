@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from engines.kind import listed, names_of
 from engines.trials.request import OnEngine
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimingSettings
 from estimator.traces.traces import DraftSampling
@@ -20,6 +21,7 @@ class Tuning:
     max_runs: most runs at a concurrency, without the baseline.
     output: file of runs, which a later call continues.
     together, draft_sampling: properties of the engine: whether servers run at once; how it drafts.
+    p_mins: thresholds below which an unsure draft may end, tried once γ is settled.
     synthetic: acceptance rates by position that the engine simulates; None: real verification.
     """
 
@@ -31,6 +33,7 @@ class Tuning:
     max_gamma: int = 16
     worth: float = 0.2
     max_runs: int = 6
+    p_mins: tuple[float, ...] = ()
     dry_run: bool = False
     output: Path | None = None
     together: bool = True
@@ -42,6 +45,10 @@ class Tuning:
             raise ValueError(f"concurrency must be at least 1, got {min(self.concurrencies)}")
         if not self.worth > 0:
             raise ValueError(f"worth must be above 0 %, got {self.worth:g}")
+        if not all(0 < each <= 1 for each in self.p_mins):
+            raise ValueError(f"p-min must lie in (0, 1], got {', '.join(map(str, self.p_mins))}")
+        if self.p_mins and not self.together:
+            raise ValueError("p-min needs servers that run together, got --servers in-turn")
         if self.text.max_new_tokens < 2:
             raise ValueError(
                 "max-new-tokens must be at least 2, the first token being the prompt's, got "
@@ -59,7 +66,8 @@ class Tuning:
 
         def needed(runs: int, passes: float) -> tuple[int, float]:
             # In turns, each run is one of a new γ and of the fastest one.
-            return runs + 2, (2 * runs if self.together else runs + 2) * passes * per_pass
+            arms = (2 * runs if self.together else runs + 2) + 3 * len(self.p_mins)
+            return runs + 2, arms * passes * per_pass
 
         usual = needed(min(USUAL_RUNS, self.max_runs), (1 + self.timing.repeats) / 2)
         most = needed(self.max_runs, self.timing.repeats)
@@ -87,6 +95,12 @@ class TuneEngine(OnEngine):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require_taken("synthetic", self.how.synthetic)
+        exports = self.kind.exports
+        if self.how.p_mins and (exports is None or not exports.stopping):
+            able = names_of(lambda kind: kind.exports is not None and kind.exports.stopping)
+            raise ValueError(
+                f"p-min must be {listed(able)}'s or the own decoder's, got {self.kind.name}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

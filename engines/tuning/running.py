@@ -18,7 +18,7 @@ from engines.trials.runs import EngineRun, Prompts, run
 from engines.tuning.bench import Bench, NotObeyedError, require_obeyed
 from engines.tuning.outlook import Costs
 from engines.tuning.request import TuneServer, Tuning
-from engines.tuning.search import Search, Shown, flags_of
+from engines.tuning.search import Search, Shown
 from engines.tuning.tuned import Tuned
 from estimator.progress import Progress
 from estimator.prompts.prompts import prompt_ids
@@ -44,7 +44,7 @@ class Reached:
     def serve(self, setting: Setting) -> Iterator[EngineServer]:
         """Yields the server; see `engines.engine.Engine`."""
         if self._by_request and isinstance(self._server, LlamaCppServer):
-            yield LlamaCppServer(self._server.url, gamma=setting.gamma)
+            yield LlamaCppServer(self._server.url, gamma=setting.gamma, p_min=setting.p_min)
         else:
             yield self._server
 
@@ -70,6 +70,8 @@ def tune_running(
 
     prompts = tuple(tuple(ids) for ids in prompt_ids(how.text, tokenizer, "the server"))
     gamma, by_request = _drafting(kind, server, prompts[:1], how)
+    if how.p_mins and not by_request:
+        raise ValueError("p-min needs a server that takes its settings by request, got another one")
     how = replace(how, together=by_request)
     setup = {"engine": kind.name, "model": server.model or ""}
     with Bench(Reached(server, by_request=by_request), kind, prompts, how) as bench:
@@ -80,13 +82,15 @@ def tune_running(
         if by_request:
             return search.run()
         sentence = f"The server drafts {gamma} tokens a block, and is measured as it runs."
-        shown(search.outlook(how.concurrencies[0]), sentence)
+        now = search.outlook(how.concurrencies[0])
+        shown(now, sentence)
         for row in bench.measure([gamma], how.concurrencies, search.next_turn):
             search.add(row)
         tuned = search.tuned
         if tuned.next_gamma is None:
             return tuned
-        flags = flags_of(kind, {how.concurrencies[0]: tuned.next_gamma}, DRAFT, how)
+        wanted = now.advised(tuned.next_gamma, None)
+        flags = bench.flags([wanted], DRAFT)
         note = f"Restart the server with gamma {tuned.next_gamma} and call this again:\n{flags}"
         return msgspec.structs.replace(tuned, notes=(note,), flags="")
 

@@ -6,14 +6,12 @@ from math import hypot, log
 
 from msgspec.structs import replace
 
-from engines.kind import Drafted, EngineKind
 from engines.tuning.bench import Bench, NotObeyedError
 from engines.tuning.outlook import Costs, Outlook, costs_of_runs
-from engines.tuning.request import Tuning
-from engines.tuning.tuned import Tuned, TunedRun, read_tuned
+from engines.tuning.thresholds import with_threshold, with_thresholds
+from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
 from estimator.prompts.prompts import prompts_hash
 from estimator.writing import write_json
-from simulator.choice.schedule import schedule
 from simulator.cost.machine import LoadPoint
 
 # Called with what is expected, and the run that has ended; None: nothing has run. A sentence: how
@@ -22,7 +20,6 @@ Shown = Callable[[Outlook, TunedRun | str | None], object]
 # Runs end once their times are this exact (the advice tolerates as much), or the new γ is slower
 # than the fastest one by this many standard errors.
 EXACT, CLEARLY = 0.01, 4.0
-NO_DRAFT = "# gamma is 0: run the target without a draft"
 
 
 class Search:
@@ -159,6 +156,8 @@ class Search:
             notes = [note for note in map(self.tuned.drift, concurrencies) if note]
             self.tuned = replace(self.tuned, notes=(*self.tuned.notes, *notes))
         self._advise()
+        for concurrency in concurrencies if self.how.p_mins else ():
+            self._try_thresholds(concurrency)
 
     def _wanted(self, concurrency: int) -> int | None:
         """Returns the γ to run next; None if the search at this concurrency is finished."""
@@ -214,33 +213,26 @@ class Search:
                     )
                 )
 
+    def _try_thresholds(self, concurrency: int) -> None:
+        """Runs thresholds with the γ that is advised now."""
+        now, before = self.outlook(concurrency), len(self.tuned.rows)
+        advised = now.advised(now.advice.gamma, None)
+        self.tuned = with_thresholds(self.bench, self.tuned, advised, self.next_turn)
+        self._advise()
+        for row in self.tuned.rows[before:]:
+            self._shown(now, row)
+
     def _advise(self) -> None:
         """Updates the advice and writes the file."""
-        advised, following = [], None
+        advised, following = list[Advised](), None
         for concurrency in self.how.concurrencies:
             now = self.outlook(concurrency)
             following = now.next_gamma if following is None else following
             times = {row.gamma: row.ms_per_token for row in self.tuned.at(concurrency)}
             if max(times, default=0) > 0:
-                advised.append(now.advised(now.advice.gamma, times.get(now.advice.gamma)))
-        gammas = {each.concurrency: each.gamma for each in advised}
-        flags = flags_of(self.bench.kind, gammas, self._draft, self.how)
+                own = now.advised(now.advice.gamma, times.get(now.advice.gamma))
+                advised.append(with_threshold(self.tuned, own))
+        flags = self.bench.flags(advised, self._draft)
         self.tuned = replace(self.tuned, advised=tuple(advised), next_gamma=following, flags=flags)
         if self.how.output is not None:
             write_json(self.tuned, self.how.output)
-
-
-def flags_of(kind: EngineKind, gammas: Mapping[int, int], draft: str, how: Tuning) -> str:
-    """Returns the server's flags that set γ by concurrency; empty if they are not known."""
-    exports, drafted, different = kind.exports, Drafted(draft), len(set(gammas.values()))
-    if exports is None or not gammas:
-        return ""
-    if exports.schedule is not None and different > 1:
-        return exports.schedule(schedule(gammas), drafted)
-    lines = {
-        at: exports.fixed(gamma, drafted, how.draft_sampling, None, 0.0) if gamma else NO_DRAFT
-        for at, gamma in gammas.items()
-    }
-    if different == 1:
-        return lines[next(iter(lines))]
-    return "\n".join(f"# {at} at once:\n{line}" for at, line in lines.items())

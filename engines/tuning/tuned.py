@@ -33,6 +33,7 @@ DRIFT = 0.02
 class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run of one γ at one concurrency.
 
+    p_min: confidence below which a draft ends; 0: drafts have γ tokens.
     ms_per_token: milliseconds per token of a request at the machine's median speed; None: no valid
       run.
     error_percent: standard error of ms_per_token relative to the baseline's.
@@ -47,6 +48,7 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
 
     concurrency: int
     gamma: int
+    p_min: float = 0.0
     ms_per_token: float | None = None
     error_percent: float | None = None
     block_efficiency: float | None = None
@@ -72,6 +74,7 @@ class Advised(msgspec.Struct, frozen=True, kw_only=True):
     improvement_factor_high: float
     gain_probability: float | None
     ms_per_token: float | None
+    p_min: float = 0.0
 
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,12 +100,12 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     confidence: Level = CONFIDENCE
 
     def at(self, concurrency: int) -> tuple[TunedRun, ...]:
-        """Returns the runs at a concurrency."""
-        return tuple(row for row in self.rows if row.concurrency == concurrency)
+        """Returns the runs at a concurrency whose drafts do not end early."""
+        return tuple(row for row in self.rows if row.concurrency == concurrency and row.p_min == 0)
 
     def adding(self, row: TunedRun) -> Tuned:
         """Returns the tuning with one more run, and with the times recomputed from all runs."""
-        rows = [*self.at(row.concurrency), row]
+        rows = [*(each for each in self.rows if each.concurrency == row.concurrency), row]
         others = [each for each in self.rows if each.concurrency != row.concurrency]
         drawn = float(self.setup["temperature"]) > 0
         timed = (_in_turns if self.together else _one_by_one)(rows, drawn)
@@ -135,7 +138,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
                 row.drafts or None,
             )
             for row in self.rows
-            if row.measured and row.ms_per_token is not None
+            if row.measured and row.ms_per_token is not None and row.p_min == 0
         )
 
 
@@ -158,16 +161,16 @@ def read_tuned(path: Path) -> Tuned:
 
 def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
     """Returns runs of γ that shared turns, with their times at the turns' median speed."""
-    texts: dict[int, dict[int, Any]] = defaultdict(dict)
+    texts: dict[tuple[int, float], dict[int, Any]] = defaultdict(dict)
     for row in rows:
         for gamma, turn, *work in row.turns:
-            texts[gamma][turn] = np.array(work)
+            texts[gamma, row.p_min][turn] = np.array(work)
     if not texts:
         return list(rows)
-    gammas, turns = sorted(texts), sorted({turn for own in texts.values() for turn in own})
-    seconds = np.full((len(gammas), len(turns)), np.nan)
-    for index, gamma in enumerate(gammas):
-        for turn, (spent, passes, _) in texts[gamma].items():
+    knobs, turns = sorted(texts), sorted({turn for own in texts.values() for turn in own})
+    seconds = np.full((len(knobs), len(turns)), np.nan)
+    for index, each in enumerate(knobs):
+        for turn, (spent, passes, _) in texts[each].items():
             seconds[index, turns.index(turn)] = spent / passes
     steps, _ = polish(seconds)
     left = np.log(seconds) - np.log(steps)[:, None]
@@ -176,10 +179,10 @@ def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
     with np.errstate(invalid="ignore", divide="ignore"):
         off = left - (totals - left) / (known - 1)
     found = {}
-    for index, gamma in enumerate(gammas):
-        done, own = np.array(list(texts[gamma].values())), off[index]
-        found[gamma] = (float(steps[index]), _error(own[np.isfinite(own)]), done[:, 1:], drawn)
-    return [_timed(row, *found[row.gamma]) if row.turns else row for row in rows]
+    for index, each in enumerate(knobs):
+        done, own = np.array(list(texts[each].values())), off[index]
+        found[each] = (float(steps[index]), _error(own[np.isfinite(own)]), done[:, 1:], drawn)
+    return [_timed(row, *found[row.gamma, row.p_min]) if row.turns else row for row in rows]
 
 
 def _one_by_one(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:

@@ -18,7 +18,7 @@ from estimator.timing.turns import InTurns, decode_in_turns, processor_clock, tu
 from reference.drafters.hierarchical import draft_model
 from reference.laws.sampling import seeded
 from reference.models.model import positions_of, text_limit
-from reference.policies.policy import Fixed, Policy
+from reference.policies.policy import Confidence, Fixed, Policy
 from reference.records import Block
 from reference.speculative import Session, opening_text, plain_session, speculative_session, start
 from reference.speculative import Subject as Subject
@@ -164,10 +164,14 @@ class Speculative:
 
 
 def text_times(
-    subject: Subject, prompt: Sequence[int], *, gamma: int, seed: int
+    subject: Subject, prompt: Sequence[int], *, gamma: int, seed: int, p_min: float = 0.0
 ) -> tuple[list[Block], list[float]]:
-    """Returns a text's blocks of at most gamma drafted tokens, and the time at each one's end."""
-    decoder = Speculative(Fixed(gamma)) if gamma > 0 else without_draft
+    """Returns a text's blocks of at most gamma drafted tokens, and the time at each one's end.
+
+    p_min: a draft ends after a token of less probability.
+    """
+    policy: Policy = Fixed(gamma) if p_min == 0 else Confidence(p_min, gamma)
+    decoder = Speculative(policy) if gamma > 0 else without_draft
     clock = processor_clock(subject.target.device) or time.perf_counter
     blocks, times = [], []
     for block in decoder(subject, prompt, seeded(subject.target.device, seed)).blocks:

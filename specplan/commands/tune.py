@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from engines.tuning.tuned import TunedRun
 
 
+def _p_mins(ctx: click.Context, param: click.Parameter, value: str) -> tuple[float, ...] | None:
+    if value != "auto":
+        return numbers(ctx, param, value)
+    from engines.tuning.thresholds import AUTO
+
+    return AUTO
+
+
 class TuneSearchOptions:
     """How the search runs and ends."""
 
@@ -33,6 +41,13 @@ class TuneSearchOptions:
     )
     max_runs = option(
         type=COUNT, default=6, help="Most runs at each concurrency, the baseline not counted."
+    )
+    p_mins: str | None = option(
+        "--p-min",
+        callback=_p_mins,
+        metavar="auto|LIST",
+        help="Then try ending a draft below these confidences, such as 0.3,0.5 (auto), at the best "
+        "gamma and twice that.",
     )
     time_limit: float | None = option(
         metavar="SECONDS",

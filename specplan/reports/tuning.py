@@ -8,7 +8,7 @@ from estimator.writing import builtins
 from simulator.numerics.intervals import percent
 from specplan.reports.table import GAMMA, MS, Column, ranged, shown, table
 
-_LINE = "{:>7}  {:>9}  {:>8}  {:>6}  {:>21}  {}"
+_LINE = "{:>7}  {:>11}  {:>8}  {:>6}  {:>21}  {}"
 _HEAD = _LINE.format("at once", GAMMA, MS, "length", f"expected [{percent()}]", "best so far")
 
 
@@ -29,7 +29,11 @@ def progress_text(now: Outlook, row: TunedRun | str | None) -> str:
         return f"{row}\n{_HEAD}"
     time, length = shown(row.ms_per_token), shown(row.block_efficiency)
     best = row.note or _best(now)
-    return _LINE.format(row.concurrency, row.gamma, time, length, _expected(row), best)
+    return _LINE.format(row.concurrency, _setting(row), time, length, _expected(row), best)
+
+
+def _setting(row: TunedRun | Advised) -> str:
+    return f"{row.gamma} p_min {row.p_min:g}" if row.p_min else str(row.gamma)
 
 
 def _expected(row: TunedRun) -> str:
@@ -49,7 +53,7 @@ def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
         return "\n\n".join((_planned(tuned), *tuned.notes, "Nothing ran."))
     columns: list[Column[TunedRun]] = [
         Column("at once", lambda run: str(run.concurrency)),
-        Column(GAMMA, lambda run: str(run.gamma)),
+        Column(GAMMA, _setting),
         Column(f"expected [{percent()}]", _expected),
         Column(MS, lambda run: shown(run.ms_per_token)),
         Column("above expected", _off),
@@ -58,6 +62,8 @@ def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
     ]
     parts = [table(tuned.rows, columns, note=lambda run: run.note)]
     parts.append("\n".join(map(_advised, tuned.advised)))
+    if any(run.p_min for run in tuned.rows) and not any(each.p_min for each in tuned.advised):
+        parts.append("No p_min gains more than its error: drafts have a fixed length.")
     if tuned.advised and tuned.next_gamma is not None and not tuned.notes:
         parts.append(f"Not decided: gamma {tuned.next_gamma} is worth a run.")
     return "\n\n".join(part for part in (*parts, *tuned.notes, tuned.flags) if part)
@@ -95,9 +101,8 @@ def _advised(each: Advised) -> str:
         each.improvement_factor, each.improvement_factor_low, each.improvement_factor_high
     )
     time = "" if each.ms_per_token is None else f", {each.ms_per_token:.2f} ms a token"
-    return (
-        f"{each.concurrency} at once: gamma {each.gamma}, {factor} times the baseline{time}{odds}."
-    )
+    gains = f"{factor} times the baseline{time}{odds}."
+    return f"{each.concurrency} at once: gamma {_setting(each)}, {gains}"
 
 
 def tuned_data(tuned: Tuned) -> dict[str, Any]:

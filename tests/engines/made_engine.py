@@ -16,7 +16,8 @@ from engines.tuning.search import Search
 from engines.tuning.tuned import Tuned
 from estimator.settings import PromptSettings, TimingSettings
 
-KIND = EngineKind(name="made", title="made")
+# Its own counts say whether it obeyed.
+KIND = EngineKind(name="made", title="made", acceptance="counts")
 PROMPTS = tuple((n, n + 1) for n in range(4))
 
 
@@ -27,6 +28,7 @@ class MadeEngine:
     accepted: chance that a drafted token is.
     longest: tokens a block that it drafts at most, at any setting.
     refused: the least gamma that it does not start with.
+    stops: whether it obeys a p_min.
     speed: from the number of texts so far.
     """
 
@@ -36,6 +38,7 @@ class MadeEngine:
     accepted: float = 0.8
     longest: int = 99
     refused: int = 99
+    stops: bool = True
     speed: Callable[[int], float] = lambda texts: 1.0
     up: int = 0
     texts: int = 0
@@ -49,7 +52,7 @@ class MadeEngine:
         self.served.append(setting.gamma)
         self.up += 1
         try:
-            yield MadeServer(self, min(setting.gamma, self.longest))
+            yield MadeServer(self, min(setting.gamma, self.longest), setting.p_min)
         finally:
             self.up -= 1
 
@@ -67,12 +70,16 @@ class MadeEngine:
 
 
 class MadeServer:
-    """A server of one gamma; a text's blocks are drawn by its seed."""
+    """A server of one gamma; a text's blocks are drawn by its seed.
+
+    p_min: above 0, a draft ends after its first wrong token, at a cost of p_min seconds a block.
+    """
 
     version, model = "1", None
 
-    def __init__(self, engine: MadeEngine, gamma: int) -> None:
+    def __init__(self, engine: MadeEngine, gamma: int, p_min: float) -> None:
         self.engine, self.gamma, self.counted = engine, gamma, NOTHING
+        self.p_min = p_min if engine.stops else 0.0
         # Texts that are decoded at once are counted by several threads.
         self._counting = Lock()
 
@@ -80,21 +87,26 @@ class MadeServer:
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
         engine, room, steps, counted = self.engine, max_new_tokens - 1, 0, NOTHING
+        tokens = 0
         draws = np.random.default_rng((seed if temperature > 0 else 0, *prompt))
         while room > 0:
             drafted = min(self.gamma, room - 1)
             stood = 0
             while stood < drafted and draws.random() < engine.accepted:
                 stood += 1
+            if self.p_min > 0:
+                drafted = min(drafted, stood + 1)
+            tokens += drafted if self.p_min > 0 else self.gamma
             if drafted:
                 hits = (1,) * stood + (0,) * (self.gamma - stood)
                 counted += Counts.of(1, drafted, hits)
             room -= stood + 1
             steps += 1
-        step = engine.plain + (engine.block + self.gamma * engine.draft if self.gamma else 0.0)
+        step = engine.plain + (engine.block if self.gamma else 0.0) + self.p_min
         with self._counting:
             self.counted += counted
-            seconds = 1e-3 * steps * step * engine.speed(engine.texts)
+            took = steps * step + tokens * engine.draft
+            seconds = 1e-3 * took * engine.speed(engine.texts)
             engine.texts += 1
         return Completion((0,) * max_new_tokens, 1, seconds)
 

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from engines.kind import engine_kinds
 from engines.tuning.bench import Bench
 from engines.tuning.outlook import Outlook
-from engines.tuning.search import Search, flags_of
-from engines.tuning.tuned import Tuned, TunedRun, read_tuned
+from engines.tuning.search import Search
+from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
 from simulator.cost.machine import Drafting, LoadPoint
 from simulator.cost.runs import Run
 
@@ -56,7 +56,7 @@ def test_a_higher_worth_ends_the_search_earlier() -> None:
     ("speeds", "following"),
     [
         ((1.0, 1.3, 1.45, 1.55), 6),
-        ((1.0, 1.5, 1.4, 1.3), None),
+        ((1.0, 1.31, 1.39, 1.37), None),
         ((1.0, 0.7, 0.8), None),
     ],
 )
@@ -216,14 +216,69 @@ def test_expectations_are_made_before_the_run_that_they_are_of() -> None:
     assert others.rows[0].measured
 
 
+def test_a_threshold_that_saves_drafts_is_advised_with_its_gamma(tmp_path: Path) -> None:
+    engine = MadeEngine(draft=0.2, block=0.1, accepted=0.8)
+    how = made_tuning(p_mins=(0.01, 0.2), output=tmp_path / "tuned.json")
+    found, plain = searched(engine, how), searched(engine, made_tuning())
+    [advised], [before] = found.advised, plain.advised
+    # A longer draft costs nothing more where it ends in time.
+    assert (advised.gamma, advised.p_min) == (2 * before.gamma, 0.01)
+    assert advised.ms_per_token < before.ms_per_token
+    assert advised.improvement_factor > before.improvement_factor_high
+    stopped = [row for row in found.rows if row.p_min > 0]
+    assert [(row.gamma, row.p_min) for row in stopped] == [
+        (gamma, p_min) for gamma in (before.gamma, 2 * before.gamma) for p_min in (0.01, 0.2)
+    ]
+    assert all(row.measured and row.error_percent < 1.5 for row in stopped)
+    # No forecast, and no count of fixed drafts, comes from them.
+    assert [run.gamma for run in found.runs()] == [run.gamma for run in plain.runs()]
+    texts = engine.texts
+    assert searched(engine, how) == read_tuned(tmp_path / "tuned.json") == found
+    assert engine.texts == texts
+
+
+def test_a_threshold_that_costs_more_than_it_saves_is_not_advised() -> None:
+    engine = MadeEngine(draft=0.02, block=0.05, accepted=0.9)
+    [advised] = searched(engine, made_tuning(p_mins=(0.5,))).advised
+    assert (advised.p_min, advised.gamma > 0) == (0.0, True)
+
+
+def test_a_threshold_that_is_ignored_is_named_and_not_advised() -> None:
+    found = searched(MadeEngine(stops=False), made_tuning(p_mins=(0.3,)))
+    stopped = [row for row in found.rows if row.p_min > 0]
+    assert stopped
+    assert all("p_min was ignored: every draft has" in row.note for row in stopped)
+    assert not any(row.measured for row in stopped)
+    assert found.advised[0].p_min == 0
+
+
+def test_where_no_gamma_gains_no_threshold_is_tried() -> None:
+    found = searched(ENGINES["a loss"], made_tuning(p_mins=(0.3,)))
+    assert not any(row.p_min for row in found.rows)
+
+
+def at_loads(gammas: dict[int, int], p_min: float) -> list[Advised]:
+    return [
+        Advised(
+            concurrency=at, gamma=gamma, p_min=p_min, improvement_factor=1.0,
+            improvement_factor_low=1.0, improvement_factor_high=1.0, gain_probability=None,
+            ms_per_token=None,
+        )
+        for at, gamma in gammas.items()
+    ]  # fmt: skip
+
+
 def test_flags_say_which_gamma_is_for_which_load() -> None:
-    kinds, how = engine_kinds(), made_tuning(draft_sampling="argmax")
-    assert flags_of(kinds["llama.cpp"], {1: 4}, "D", how).endswith(
-        "--spec-draft-n-max 4 --spec-draft-p-min 0"
-    )
-    assert flags_of(kinds["llama.cpp"], {1: 4, 8: 0}, "D", how).splitlines()[-2:] == [
+    def flags(name: str, gammas: dict[int, int], p_min: float = 0.0) -> str:
+        kind = KIND if name == "made" else engine_kinds()[name]
+        how = made_tuning(draft_sampling="argmax")
+        return Bench(MadeEngine(), kind, PROMPTS, how).flags(at_loads(gammas, p_min), "D")
+
+    assert flags("llama.cpp", {1: 4}).endswith("--spec-draft-n-max 4 --spec-draft-p-min 0")
+    assert flags("llama.cpp", {1: 4}, 0.3).endswith("--spec-draft-n-max 4 --spec-draft-p-min 0.3")
+    assert flags("llama.cpp", {1: 4, 8: 0}).splitlines()[-2:] == [
         "# 8 at once:",
         "# gamma is 0: run the target without a draft",
     ]
-    assert "[[1, 1, 4], [2, 8, 1]]" in flags_of(kinds["vllm"], {1: 4, 8: 1}, "D", how)
-    assert flags_of(KIND, {1: 4}, "D", how) == ""
+    assert "[[1, 1, 4], [2, 8, 1]]" in flags("vllm", {1: 4, 8: 1})
+    assert flags("made", {1: 4}) == ""

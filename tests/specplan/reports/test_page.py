@@ -126,7 +126,11 @@ def test_a_tuning_is_shown_with_its_advice_and_each_run_expected_and_measured(
     told = run(str(tuned), str(profile), "-o", str(page_file), "--json")
     assert told.exit_code == 0, told.output
     assert json.loads(told.stdout)["tunings"] == [
-        {"file": "t.json", "confidence": 0.9, "advised": found["advised"]}
+        {
+            "file": "t.json",
+            "confidence": 0.9,
+            "advised": [{**each, "p_min": 0.0} for each in found["advised"]],
+        }
     ]
     page = page_file.read_text(encoding="utf-8")
     table = page[page.index("Tuned on this machine") :]
