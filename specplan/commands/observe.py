@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
+from specplan.options.choice import Longest
 from specplan.options.declared import takes
 from specplan.options.draft_kind import COPIES, DRAFT_KINDS, law_of
 from specplan.options.kinds import cost_kinds
@@ -23,7 +24,6 @@ from specplan.options.observing import (
     asked,
     require_planned,
 )
-from specplan.options.planning import Longest
 from specplan.options.requests import Command
 from specplan.options.runs import Runs, counts_of
 from specplan.reports.advice import warn_of_sizes

@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
+from specplan.door.plan_request import asked
 from specplan.options.answers import answer
+from specplan.options.choice import Answer, Choice
 from specplan.options.declared import takes
 from specplan.options.graphs import Graphs
 from specplan.options.kinds import acceptance_kinds, cost_kinds
-from specplan.options.planning import Answer, Choice, asked
 from specplan.options.requests import Command
 from specplan.options.stopping import StoppingOptions
 

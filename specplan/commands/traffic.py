@@ -2,13 +2,13 @@
 
 import click
 
+from specplan.door.traffic_request import asked
 from specplan.options.answers import answer as give
 from specplan.options.declared import takes
 from specplan.options.graphs import Graphs
 from specplan.options.kinds import acceptance_kinds, cost_kinds
 from specplan.options.requests import Command
 from specplan.options.traffic_options import Arrivals, Batching, Simulation, TrafficAnswer
-from specplan.options.traffic_request import asked
 from specplan.reports.simulated import burst_json, burst_text
 from specplan.reports.traffic import traffic_json, traffic_text
 

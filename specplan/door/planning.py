@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from engines.observing.observation import Observation
 from simulator.numerics.intervals import percent
 from specplan.door.pairing import both, profiled, usage_as_value_error
+from specplan.door.plan_request import requested
 from specplan.door.stated import require_ranges
+from specplan.options.choice import Answer, Choice
 from specplan.options.costs.runs import OfRuns
 from specplan.options.graphs import Graphs
 from specplan.options.kinds import AcceptanceKind, CostKind
-from specplan.options.planning import Answer, Choice, requested
 from specplan.options.stopping import StoppingOptions
 
 if TYPE_CHECKING:

@@ -178,9 +178,9 @@ def traffic(
       OSError, ValueError: if a file or a number cannot be used.
     """
     from simulator.traffic.answer import answer
+    from specplan.door.traffic_request import requested
     from specplan.options import traffic_options as options
     from specplan.options.graphs import Graphs
-    from specplan.options.traffic_request import requested
 
     with usage_as_value_error():
         accepted, costs = both(acceptance, cost)

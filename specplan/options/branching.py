@@ -13,7 +13,6 @@ from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option, rare
 from specplan.options.graphs import Graphs, walled
 from specplan.options.kinds import Background, chosen_cost, prices
-from specplan.options.planning import read
 from specplan.options.ranges import numbers, shares
 from specplan.options.requests import fill
 from specplan.reports.trees import OURS
@@ -72,7 +71,7 @@ def asked(
             "--profile cannot be combined with both --acceptance-by-rank and another cost: nothing "
             "of it is left to read"
         )
-    profile = read(file.profile_path)
+    profile = file.read()
     rates = trees.by_rank
     if rates is None:
         if profile is None:

@@ -98,7 +98,7 @@ class AcceptanceKind(Kind, ABC):
 class CostKind(Kind, ABC):
     """A way to state the cost of blocks.
 
-    Example: `ratio.Ratios` has `needs = ("c",)`, a field `c = option("--c", ...)`, and `price` that
+    Example: `ratio.Ratios` has `needs = ("c",)`, a field `c = option(...)`, and `price` that
       returns `tuple(Pricing(Ratio(c)) for c in self.c)`.
     """
 

@@ -11,11 +11,11 @@ import click
 
 from engines.kind import names_of
 from specplan.options.answers import Printed
+from specplan.options.choice import Longest
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import COUNT, option, rare
 from specplan.options.draft_kind import DraftNamed
 from specplan.options.kinds import Background, CostKind, any_stated, chosen_cost, cost_kinds, prices
-from specplan.options.planning import Longest, read
 from specplan.options.requests import fill, is_stated
 from specplan.options.runs import Runs
 from specplan.reports.output import writable
@@ -161,7 +161,7 @@ def asked(ctx: click.Context) -> ObserveArguments:
     reading, longest, file, *costs = fill(ctx, records, way="--follow" if follows else "")
     if not follows:
         _require_fit(reading)
-    background = Background(read(file.profile_path), max_gamma=longest.max_gamma)
+    background = Background(file.read(), max_gamma=longest.max_gamma)
     asking = ObserveArguments(reading, longest.max_gamma, background, *costs)
     asking.price()  # Refuses options before anything is read.
     return asking

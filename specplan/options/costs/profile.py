@@ -1,14 +1,19 @@
 """The costs of one sequence in a profile."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from simulator.cost.pricing import Pricing
 from specplan.options.declared import option
 from specplan.options.kinds import Background, CostKind
+
+if TYPE_CHECKING:
+    from estimator.profiles.profile import Profile
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,15 @@ class Profiled:
         metavar="FILE",
         help="Acceptance and costs by specplan measure. Other costs go before its own.",
     )
+
+    def read(self) -> Profile | None:
+        """Returns the profile; None without one."""
+        found: Profile | Path | None = self.profile_path
+        if not isinstance(found, Path):
+            return found
+        from estimator.profiles.profile_file import read_profile
+
+        return read_profile(found)
 
 
 class OfProfile(Profiled, CostKind):

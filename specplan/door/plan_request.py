@@ -1,18 +1,16 @@
-"""Arguments of `specplan plan`: acceptances, costs, the choice of γ, and the answer's form."""
+"""Builds the request of `specplan plan` and of `specplan.plan` from its options."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from engines.kind import engine_kinds, names_of
-from specplan.options.answers import Written
+from engines.kind import engine_kinds
+from specplan.options.choice import Answer, Choice
 from specplan.options.costs.profile import OfProfile, Profiled
-from specplan.options.declared import option, rare
-from specplan.options.draft_kind import COPIES, DRAFT_KINDS, DraftNamed, law_of
+from specplan.options.draft_kind import COPIES, DRAFT_KINDS, law_of
 from specplan.options.graphs import Graphs, walled
 from specplan.options.kinds import (
     AcceptanceKind,
@@ -26,7 +24,6 @@ from specplan.options.stopping import StoppingOptions, ranked
 
 if TYPE_CHECKING:
     from estimator.profiles.p_min import Thresholds
-    from estimator.profiles.profile import Profile
     from simulator.acceptance.stopping.batch import RankedTexts
     from simulator.choice.grid import PlanRequest
     from simulator.choice.plan import Plan
@@ -35,44 +32,6 @@ if TYPE_CHECKING:
 
 
 COARSE = "Not all batch sizes are shown: between two that advise one K, all advise this K."
-
-
-@dataclass(frozen=True)
-class Longest:
-    """The largest γ to plan; see the option's help."""
-
-    max_gamma: int = rare(default=32, metavar="G", help="The largest gamma to consider.")
-
-
-@dataclass(frozen=True)
-class Choice(DraftNamed, Longest):
-    """Candidates and criteria of the choice of γ; see each option's help."""
-
-    c_hat: float | None = rare(
-        help="Operations of a draft step over operations of a target step.  [default: c]"
-    )
-    gamma: int | None = option(metavar="G", help="Evaluate this gamma.  [default: the best]")
-    near: float = rare(
-        type=click.FloatRange(0, 100, max_open=True),
-        default=1.0,
-        metavar="PERCENT",
-        help="Advise the smallest gamma that is no more than this slower than the best.",
-    )
-    reads_again: bool = option(
-        default=False,
-        help="The target reads accepted tokens again. After a rejection, as recurrent layers do.",
-    )
-
-
-@dataclass(frozen=True)
-class Answer(Written):
-    """The file and the form of an answer, and the server to print flags for."""
-
-    server: str | None = option(
-        "--export",
-        type=click.Choice(names_of(lambda kind: kind.exports)),
-        help="Print only the flags of the advised gamma. --gamma states another.",
-    )
 
 
 @dataclass(frozen=True)
@@ -122,7 +81,7 @@ def requested(
     from_profile = isinstance(costs, OfProfile)
     if choice.reads_again and from_profile:
         raise click.UsageError("--reads-again cannot be given with --profile: its times hold it")
-    profile = read(file.profile_path)
+    profile = file.read()
     server = None if answer.server is None else engine_kinds()[answer.server]
     drafting = server if stopping.server is None else engine_kinds()[stopping.server]
     background = Background(profile, server or drafting, choice.max_gamma)
@@ -193,12 +152,3 @@ def requested(
         other,
         ranked=ranked(file.profile_path, profile, stated) if by_rank else None,
     )
-
-
-def read(path: Path | Profile | None) -> Profile | None:
-    """Returns the profile of a file, or a profile as it is; None without one."""
-    if not isinstance(path, Path):
-        return path
-    from estimator.profiles.profile_file import read_profile
-
-    return read_profile(path)

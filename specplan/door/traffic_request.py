@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specplan.door.traffic_pair import pair_of
 from specplan.options.costs.measured_loads import MeasuredLoads
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.costs.roofline import Roofline
@@ -20,10 +21,8 @@ from specplan.options.kinds import (
     filled,
     prices,
 )
-from specplan.options.planning import read
 from specplan.options.stopping import ranked
 from specplan.options.traffic_options import Arrivals, Batching, Simulation, TrafficAnswer
-from specplan.options.traffic_pair import pair_of
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
@@ -73,7 +72,7 @@ def requested(
     from simulator.traffic.demand import read_trace
     from simulator.traffic.doubt import doubt_of
 
-    known = read(file.profile_path)
+    known = file.read()
     if batching.alpha_spread is None and known is not None:
         batching = replace(batching, alpha_spread=_spread(known))
     trace = None
