@@ -27,7 +27,7 @@ _SAME = 0.05
 def advice_lines(plan: Plan) -> list[str]:
     """Returns the advice: draft length, probability of a gain, break-even, and the next run."""
     lines = [*decision_lines(plan), *_limits(plan)]
-    if plan.gamma != plan.optimal_gamma and plan.gamma > 0:
+    if plan.gamma not in (0, plan.optimal_gamma, plan.advice.named):
         lines.append(f"K = {plan.gamma} gives {_gain(plan, plan.gamma)}.")
     lines += _next(plan)
     lines += _speed(plan)
