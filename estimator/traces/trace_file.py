@@ -155,26 +155,23 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
         "limits": np.array([pair.sampled.limit for pair in pairs]),
         "leniences": np.array(leniences, dtype=np.float64),
     }
-    drafted = [pair.sampled.drafted for pair in pairs if pair.sampled.drafted is not None]
-    if drafted:
-        arrays["drafted"] = np.concatenate(drafted)
+    columns: dict[str, list[Any]] = {"drafted": [pair.sampled.drafted for pair in pairs]}
     for way in DRAFT_SAMPLINGS:
         of_way = [pair.under(way) for pair in pairs]
-        arrays[f"{way}_beta"] = np.concatenate([trace.beta for trace in of_way])
-        arrays[f"{way}_ratio"] = np.concatenate([trace.ratio for trace in of_way])
-        ranks = [trace.rank for trace in of_way if trace.rank is not None]
-        if len(ranks) == len(of_way):
-            arrays[f"{way}_rank"] = np.concatenate(ranks)
-        sure = [trace.confidence for trace in of_way if trace.confidence is not None]
-        if len(sure) == len(of_way):
-            arrays[f"{way}_confidence"] = np.concatenate([each.along for each in sure])
-            arrays[f"{way}_starts"] = np.concatenate([each.starts for each in sure])
-            arrays[f"{way}_paths"] = np.array([len(each.starts) for each in sure])
-            arrays[f"{way}_own"] = np.concatenate([each.own for each in sure])
-        arrays[f"{way}_lenient_alpha"] = np.array(
-            [[trace.alpha_by_lenience[lenience] for lenience in leniences] for trace in of_way]
-        )
-    return arrays
+        sure = [trace.confidence for trace in of_way]
+        lenient = [[trace.alpha_by_lenience[each] for each in leniences] for trace in of_way]
+        arrays[f"{way}_lenient_alpha"] = np.array(lenient)
+        columns |= {
+            f"{way}_beta": [trace.beta for trace in of_way],
+            f"{way}_ratio": [trace.ratio for trace in of_way],
+            f"{way}_rank": [trace.rank for trace in of_way],
+            f"{way}_confidence": [each and each.along for each in sure],
+            f"{way}_starts": [each and each.starts for each in sure],
+            f"{way}_paths": [each and [len(each.starts)] for each in sure],
+            f"{way}_own": [each and each.own for each in sure],
+        }
+    known = {name: parts for name, parts in columns.items() if all(x is not None for x in parts)}
+    return arrays | {name: np.concatenate(parts) for name, parts in known.items()}
 
 
 def unpack(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, dict[int, TracePair]]:
@@ -191,24 +188,22 @@ def _of_way(
     arrays: Mapping[str, NDArray[Any]], way: DraftSampling, ends: Sequence[int]
 ) -> list[Trace]:
     leniences = arrays["leniences"].tolist()
-    sure = _confidences(arrays, way, ends)
-    traces = []
-    for text, (first, last) in enumerate(zip([0, *ends], ends, strict=False)):
-        here = slice(first, last)
-        traces.append(
-            Trace(
-                beta=arrays[f"{way}_beta"][here],
-                ratio=arrays[f"{way}_ratio"][here],
-                drafted=arrays["drafted"][here] if "drafted" in arrays else None,
-                limit=int(arrays["limits"][text]),
-                alpha_by_lenience=dict(
-                    zip(leniences, arrays[f"{way}_lenient_alpha"][text].tolist(), strict=True)
-                ),
-                rank=arrays[f"{way}_rank"][here] if f"{way}_rank" in arrays else None,
-                confidence=sure[text],
-            )
+    by_text = arrays[f"{way}_lenient_alpha"].tolist()
+
+    def column(name: str) -> Sequence[NDArray[Any] | None]:
+        return np.split(arrays[name], ends[:-1]) if name in arrays else [None] * len(ends)
+
+    return [
+        Trace(beta, ratio, drafted, int(limit), dict(zip(leniences, alphas, strict=True)), *rest)
+        for beta, ratio, drafted, limit, alphas, *rest in zip(
+            *(column(name) for name in (f"{way}_beta", f"{way}_ratio", "drafted")),
+            arrays["limits"],
+            by_text,
+            column(f"{way}_rank"),
+            _confidences(arrays, way, ends),
+            strict=True,
         )
-    return traces
+    ]
 
 
 def _confidences(
