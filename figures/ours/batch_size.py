@@ -1,4 +1,4 @@
-"""Ours: the best γ and the speed-up against batch size, by the roofline cost model."""
+"""Ours: the best γ and the speed-up against batch size, by the best cost model of a deployment."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from estimator.deployed_cost import DeployedCost
 from estimator.model_shapes.drafts import draft_of
 from estimator.model_shapes.kept_counts import count_once
 from estimator.model_shapes.shape import shape_of
 from figures.drawing import style
 from figures.drawing.table import Curves
 from simulator.acceptance.iid import Iid
-from simulator.choice.gain import best_gamma, speed_up
+from simulator.acceptance.tokens import expected_tokens
+from simulator.choice.gain import first_best, speed_up
 from simulator.cost.catalogue import find_hardware
+from simulator.cost.machine import Drafting, LoadPoint
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from simulator.cost.roofline import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS, Conditions
 from simulator.cost.roofline_cost import Deployment, fits, roofline_cost
@@ -48,16 +54,35 @@ class FigureLoad:
     """Models on hardware, the tokens in each sequence's cache, and the acceptance rate.
 
     caption: the deployment in words.
+    cost: its cost by measured kernels or public measurements; None: by the roofline.
     """
 
     deployment: Deployment
     caption: str
     context: int = DEFAULT_CONTEXT
     alpha: float = ALPHA
+    cost: DeployedCost | None = None
+
+    def speed_ups(self, batch: int, gammas: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Returns the speed-up of each γ at one batch size, as `specplan plan` shows it."""
+        if self.cost is None:
+            largest = int(gammas.max())
+            cost = roofline_cost(
+                self.deployment, context=self.context, batch=batch, max_gamma=largest
+            )
+            return speed_up(Iid(self.alpha), cost, gammas)
+        draftings = [Drafting(gamma) for gamma in gammas.tolist()]
+        lengths = expected_tokens(self.alpha, gammas).tolist()
+        load = LoadPoint(self.context, batch)
+        return self.cost.posterior.speed_ups(load, draftings, lengths).quantile(0.5)
 
 
 def load_of(
-    deployment: Deployment, *, context: int = DEFAULT_CONTEXT, alpha: float = ALPHA
+    deployment: Deployment,
+    *,
+    context: int = DEFAULT_CONTEXT,
+    alpha: float = ALPHA,
+    cost: DeployedCost | None = None,
 ) -> FigureLoad:
     """Returns the load of a deployment, with a caption that names sizes."""
     target, draft, gpus = deployment.target, deployment.draft, deployment.conditions.tp
@@ -67,7 +92,7 @@ def load_of(
         f"{target.name} ({target.parameters / 1e9:.1f}B) drafted by {drafter}{held / 1e9:.2f}B, "
         f"on {gpus} × {deployment.hardware.name}"
     )
-    return FigureLoad(deployment, caption, context, alpha)
+    return FigureLoad(deployment, caption, context, alpha, cost)
 
 
 def default_load() -> FigureLoad:
@@ -112,21 +137,18 @@ def compute(load: FigureLoad | None = None) -> BatchSize:
         raise ValueError(f"the draft must reach gamma {FIXED_GAMMAS[-1]}, got {longest} at most")
     cap = MAX_GAMMA if longest is None else min(MAX_GAMMA, longest)
     largest = _largest(given)
-    costs = {
-        batch: roofline_cost(given.deployment, context=given.context, batch=batch, max_gamma=cap)
-        for batch in range(1, largest + 1)
-    }
-    acceptance = Iid(given.alpha)
+    gammas = np.arange(1, cap + 1)
+    gains = {batch: given.speed_ups(batch, gammas) for batch in range(1, largest + 1)}
     points = []
     for batch in sorted(batch for batch in {*BATCHES, largest} if batch <= largest):
-        best = best_gamma(acceptance, costs[batch], max_gamma=cap)
-        factors = speed_up(acceptance, costs[batch], (best, *FIXED_GAMMAS))
-        points.append((batch, best, *factors.tolist()))
+        factors = gains[batch]
+        fixed = [float(factors[gamma - 1]) for gamma in FIXED_GAMMAS]
+        best = first_best(gammas, factors)
+        points.append((batch, best, max(float(factors.max()), 1.0), *fixed))
     batches, *lines = zip(*points, strict=True)
-    gains = {batch: speed_up(acceptance, cost, FIXED_GAMMAS) for batch, cost in costs.items()}
     gaining = {
-        gamma: [batch for batch, factors in gains.items() if factors[place] > 1]
-        for place, gamma in enumerate(FIXED_GAMMAS)
+        gamma: [batch for batch, factors in gains.items() if factors[gamma - 1] > 1]
+        for gamma in FIXED_GAMMAS
     }
     return BatchSize(
         load=given,
@@ -178,10 +200,11 @@ def _gains(data: BatchSize, gamma: int) -> str:
 
 def draw(data: BatchSize) -> style.Figure:
     """Returns the drawing: speed-up on top, the best γ below, against the batch size."""
+    cost = data.load.cost
     figure, (top, bottom) = style.canvas(
         title(data),
-        source=f"Ours: roofline of {data.load.caption}, "
-        f"{data.load.context} tokens of context, α = {data.load.alpha:g}",
+        source=f"Ours: {data.load.caption}, {data.load.context} tokens of context, "
+        f"α = {data.load.alpha:g}, by {'the roofline' if cost is None else cost.source}",
         rows=2,
         height=6.2,
         sharex=True,

@@ -12,10 +12,10 @@ from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.answers import Printed
 from specplan.options.costs.roofline import Roofline
 from specplan.options.declared import option, takes
-from specplan.options.deployment import Deployed, deployment_of
+from specplan.options.deployment import DATA_SHEET, Deployed, best_cost, deployment_of
 from specplan.options.kinds import require
 from specplan.options.requests import Command, fill, is_stated
-from specplan.reports.output import print_json
+from specplan.reports.output import print_json, warn
 
 if TYPE_CHECKING:
     from figures.ours.batch_size import FigureLoad
@@ -75,7 +75,8 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
       specplan figures batch-size --target-config T --draft-config D \\
         --gpu h100 --alpha 0.8
 
-    With --target-config, --draft-config and --gpu, batch-size shows that deployment.
+    With --target-config, --draft-config and --gpu, batch-size shows that deployment, by the cost
+    model that `specplan plan` takes for it.
     """
     if ctx.params["list_only"]:
         _list(*fill(ctx, [Listed], way="--list"))
@@ -121,12 +122,17 @@ def _load(options: DeploymentOptions, ctx: click.Context) -> FigureLoad | None:
         return None
     require(Roofline, ctx, first=given[0])
     from figures.ours.batch_size import ALPHA, load_of
+    from simulator.cost.machine import LoadPoint
 
-    return load_of(
-        deployment_of(options),
-        context=DEFAULT_CONTEXT if options.context is None else options.context,
-        alpha=ALPHA if options.alpha is None else options.alpha,
-    )
+    deployment = deployment_of(options)
+    context = DEFAULT_CONTEXT if options.context is None else options.context
+    cost = None
+    if options.cost_model != DATA_SHEET:
+        cost = best_cost(options, deployment, [LoadPoint(context, 1)])
+        for note in cost.notes:
+            warn(note)
+    alpha = ALPHA if options.alpha is None else options.alpha
+    return load_of(deployment, context=context, alpha=alpha, cost=cost)
 
 
 def _list(options: Listed) -> None:

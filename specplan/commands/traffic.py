@@ -9,6 +9,7 @@ from specplan.options.graphs import Graphs
 from specplan.options.kinds import acceptance_kinds, cost_kinds
 from specplan.options.requests import Command
 from specplan.options.traffic_options import Arrivals, Batching, Simulation, TrafficAnswer
+from specplan.reports.deployment import cost_json, cost_notes
 from specplan.reports.simulated import burst_json, burst_text
 from specplan.reports.traffic import traffic_json, traffic_text
 
@@ -51,14 +52,15 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
     from simulator.traffic.simulated import burst_simulations
 
     asking = asked(ctx)
-    request, notes = asking.request, asking.notes
-    pair = request.pair
+    request, pair = asking.request, asking.request.pair
+    cost, notes = cost_json(asking.load), (*cost_notes([asking.load]), *asking.notes)
     if request.burst is not None:
         burst = burst_simulations(pair, request.burst, drawn=request.drawn, seed=request.seed)
-        give(burst_json(burst), lambda: burst_text(pair, burst, notes), form=asking.answer)
+        data = {**burst_json(burst), "cost": cost}
+        give(data, lambda: burst_text(pair, burst, notes), form=asking.answer)
         return
     found = answer(request)
-    data = traffic_json(request, found)
+    data = {**traffic_json(request, found), "cost": cost}
     give(data, lambda: traffic_text(request, found, notes), form=asking.answer)
     if asking.answer.figure is not None:
         from figures.ours.traffic import compute, draw

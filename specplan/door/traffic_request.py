@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from simulator.acceptance.acceptance import Acceptance
     from simulator.acceptance.stopping.batch import RankedTexts
-    from simulator.cost.pricing import Pricing
+    from simulator.cost.pricing import Load, Pricing
     from simulator.traffic.answer import TrafficRequest
     from simulator.traffic.demand import Demand, Requests
     from simulator.traffic.simulation_result import LatencyTargets
@@ -43,11 +43,15 @@ _WIDEST = 0.9
 
 @dataclass(frozen=True)
 class TrafficArguments:
-    """A request of `specplan traffic`, the form of its answer, and notes for its readers."""
+    """A request of `specplan traffic`, the form of its answer, and notes for its readers.
+
+    load: the load of the first prices, which says where they come from; None: not known.
+    """
 
     request: TrafficRequest
     answer: TrafficAnswer
     notes: tuple[str, ...]
+    load: Load | None
 
 
 def asked(ctx: click.Context) -> TrafficArguments:
@@ -117,6 +121,7 @@ def requested(
         ),
         answer,
         (*stated.notes, *([_GRAPHS] if unknown else [])),
+        priced[0].load,
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from engines.kind import engine_kinds
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.declared import option, rare
 from specplan.options.help import listing
@@ -15,12 +17,17 @@ from specplan.options.ranges import duration, integer_ranges
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:
+    from estimator.deployed_cost import DeployedCost
     from simulator.cost.hardware import Hardware
+    from simulator.cost.machine import LoadPoint
     from simulator.cost.roofline_cost import Deployment
+    from simulator.cost.runs import Run
 
 _FORMATS = (
     "bfloat16", "float16", "float32", "fp8", "int8", "int4", "mxfp4", "nvfp4", "q8_0", "q4_0",
 )  # fmt: skip
+# The cost model of the GPU's data sheet, which no server corrects.
+DATA_SHEET = "roofline"
 # Fields of `Deployed` that must be stated, and fields that replace one of them.
 NEEDS = ("target_config", "draft_config", "gpu")
 INSTEAD = {"gpu": ("gpu_flops", "gpu_bandwidth", "gpu_memory")}
@@ -45,6 +52,18 @@ class OwnGpu:
 class Deployed(OwnGpu):
     """Both models and their machine; see each option's help."""
 
+    engine_family: str | None = option(
+        "--engine",
+        type=click.Choice(tuple(engine_kinds())),
+        help="The server, with --target-config. Its times outside the models are taken from "
+        "public measurements.  [default: any]",
+    )
+    cost_model: str | None = rare(
+        type=click.Choice(("kernels", "public", DATA_SHEET)),
+        help="With --target-config: kernels (latencies that NVIDIA measured, extra kernels), "
+        "public (the roofline), both corrected by public measurements of servers, or roofline "
+        "(the GPU's data sheet, no server).  [default: the first that covers the GPU]",
+    )
     target_config: Path | None = option(help="The target's config.json. For costs on a --gpu.")
     draft_config: Path | None = option(
         help="The draft's config.json. A model's, or a head's: EAGLE, Medusa, DFlash and kin, the "
@@ -124,6 +143,8 @@ def deployment_of(options: Deployed) -> Deployment:
         )
     if draft.is_model and draft.step.active_parameters > target.active_parameters:
         warn("the draft is larger than the target: are --target-config and --draft-config swapped?")
+    if options.cost_model == DATA_SHEET and options.engine_family is not None:
+        raise click.UsageError("--engine cannot be combined with --cost-model roofline")
     overhead_us = options.layer_overhead_us
     conditions = Conditions(
         tp=options.tp,
@@ -132,6 +153,37 @@ def deployment_of(options: Deployed) -> Deployment:
         layer_overhead_seconds=DEFAULT_LAYER_SECONDS if overhead_us is None else overhead_us / 1e6,
     )
     return Deployment(target, draft, _hardware(options), conditions, draft_tp=options.draft_tp)
+
+
+def best_cost(
+    options: Deployed,
+    deployment: Deployment,
+    loads: Sequence[LoadPoint],
+    runs: Sequence[Run] = (),
+) -> DeployedCost:
+    """Returns the cost of a deployment by the stated cost model, else by the best that covers it.
+
+    Args:
+      options: the server, the cost model and the formats; a stated efficiency holds.
+      loads: loads to price, at least one.
+      runs: measurements of the deployment.
+    """
+    from estimator.deployed_cost import deployed_cost
+
+    overhead_us, efficiency = options.layer_overhead_us, options.efficiency
+    known = {
+        **({} if efficiency is None else {"roof": 1 / efficiency}),
+        **({} if overhead_us is None else {"layer": overhead_us / 1e6}),
+    }
+    return deployed_cost(
+        deployment,
+        loads,
+        model=options.cost_model,  # type: ignore[arg-type]
+        engine=options.engine_family,
+        dtype=options.dtype,
+        runs=runs,
+        known=known,
+    )
 
 
 def _hardware(options: Deployed) -> Hardware:

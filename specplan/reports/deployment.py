@@ -46,6 +46,19 @@ def load_notes(row: Plan) -> list[str]:
     return [*notes, *load.notes, *_overhead_notes(load)]
 
 
+def cost_notes(loads: Sequence[Load | None]) -> list[str]:
+    """Returns the source of modelled costs and what a reader should know of it, each once."""
+    modelled = [load for load in loads if load is not None and load.modelled]
+    return list(
+        dict.fromkeys(line for load in modelled for line in (f"Costs {load.origin}.", *load.notes))
+    )
+
+
+def cost_json(load: Load | None) -> dict[str, Any] | None:
+    """Returns the model of the costs and its source, as JSON; None without a known load."""
+    return None if load is None else {"model": load.cost_model, "source": load.origin}
+
+
 def rows_notes(rows: Sequence[Plan]) -> list[str]:
     """Returns notes on the loads of a table's rows, from the first row of each GPU."""
     notes = []

@@ -15,7 +15,7 @@ from simulator.choice.gain import speed_up
 from simulator.choice.walltime import improvement_factor, lower_bound, oracle_improvement_factor
 from simulator.numerics.intervals import CONFIDENCE
 from specplan.reports.advice import break_evens
-from specplan.reports.deployment import load_json, of_loads, schedules_json
+from specplan.reports.deployment import cost_json, load_json, of_loads, schedules_json
 from specplan.reports.possible import blocks_take_a_step, possible
 from specplan.reports.samplings import samplings_json
 
@@ -184,7 +184,7 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
         "cost": {
             "kind": "runs" if load is None else "roofline",
             "evidence": len(posterior.runs),
-            "model": None if load is None else load.cost_model,
+            **(cost_json(load) or {"model": None, "source": None}),
         },
         "baseline_ms_per_token": 1e3 * float(baseline_seconds(plan.price).quantile(0.5)[0]),
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engines.kind import exports_of
-from specplan.reports.deployment import graphs_line
+from specplan.reports.deployment import cost_json, cost_notes, graphs_line
 from specplan.reports.output import folded
 from specplan.reports.possible import blocks_take_a_step, possible
 from specplan.reports.table import MS, TOKENS, Column, bounds, shown, table
@@ -44,7 +44,8 @@ class TreeRow:
 
 def tree_json(rates: Sequence[float], rows: Sequence[TreeRow]) -> dict[str, Any]:
     """Returns the choices as the JSON object of `specplan tree`, one row per batch size."""
-    return {"acceptance_by_rank": rates, "rows": [_row_json(row) for row in rows]}
+    cost = cost_json(rows[0].price.load)
+    return {"acceptance_by_rank": rates, "cost": cost, "rows": [_row_json(row) for row in rows]}
 
 
 def _row_json(row: TreeRow) -> dict[str, Any]:
@@ -96,8 +97,7 @@ def tree_text(rates: Sequence[float], rows: Sequence[TreeRow]) -> str:
             between = "" if speeds is None else f" {bounds(*speeds, '.0f')}"
             lines.append(f"{row.tokens_per_second:.0f} tokens/s in all{between}.")
     lines += _captured(rows)
-    if any(row.price.load is not None and row.price.load.modelled for row in rows):
-        lines.append("Costs by a roofline: trust ratios more than speed-ups (docs/roofline.md).")
+    lines += cost_notes([row.price.load for row in rows])
     return "\n".join([*opening, *map(folded, lines)])
 
 

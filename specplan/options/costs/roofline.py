@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engines.kind import engine_kinds
 from simulator.cost.pricing import DEFAULT_CONTEXT, Load, Pricing
-from specplan.options.declared import option, rare
-from specplan.options.deployment import INSTEAD, NEEDS, Deployed, Loads, deployment_of
+from specplan.options.deployment import (
+    DATA_SHEET,
+    INSTEAD,
+    NEEDS,
+    Deployed,
+    Loads,
+    best_cost,
+    deployment_of,
+)
 from specplan.options.kinds import Background, CostKind
 from specplan.options.runs import Runs
 
@@ -23,7 +29,6 @@ if TYPE_CHECKING:
     from simulator.cost.runs import Run
 
 MOST_CELLS = 10_000
-DATA_SHEET = "roofline"
 # A fitted time further than this from a run's, in logarithms, is shown.
 _MISFIT = 0.05
 NAME_THE_ENGINE = (
@@ -39,19 +44,6 @@ class Roofline(Deployed, Loads, Runs, CostKind):
     order = 4
     needs = NEEDS
     instead = INSTEAD
-
-    engine_family: str | None = option(
-        "--engine",
-        type=click.Choice(tuple(engine_kinds())),
-        help="The server, with --target-config. Its times outside the models are taken from "
-        "public measurements.  [default: any]",
-    )
-    cost_model: str | None = rare(
-        type=click.Choice(("kernels", "public", DATA_SHEET)),
-        help="With --target-config: kernels (latencies that NVIDIA measured, extra kernels), "
-        "public (the roofline), both corrected by public measurements of servers, or roofline "
-        "(the GPU's data sheet, no server).  [default: the first that covers the GPU]",
-    )
 
     def price(self, background: Background) -> tuple[Pricing, ...]:
         batches = (1,) if self.batch is None else self.batch
@@ -78,33 +70,19 @@ class Roofline(Deployed, Loads, Runs, CostKind):
         )
         if self.cost_model != DATA_SHEET:
             return self._in_doubt(deployment, found)
-        for name, value in (("--engine", self.engine_family), ("--run", self.runs)):
-            if value is not None:
-                raise click.UsageError(f"{name} cannot be combined with --cost-model roofline")
+        if self.runs is not None:
+            raise click.UsageError("--run cannot be combined with --cost-model roofline")
         return found
 
     def _in_doubt(self, deployment: Deployment, priced: tuple[Pricing, ...]) -> tuple[Pricing, ...]:
         """Returns the pricings corrected by kernels, public measurements and runs."""
-        from estimator.deployed_cost import deployed_cost
         from simulator.cost.machine import LoadPoint
 
-        stated = {
-            "roof": None if self.efficiency is None else 1 / self.efficiency,
-            "layer": None if self.layer_overhead_us is None else self.layer_overhead_us / 1e6,
-        }
         loads = [each.load for each in priced if each.load is not None]
         points = [
             LoadPoint(load.context, each.batch) for load, each in zip(loads, priced, strict=True)
         ]
-        cost = deployed_cost(
-            deployment,
-            points,
-            model=self.cost_model,  # type: ignore[arg-type]
-            engine=self.engine_family,
-            dtype=self.dtype,
-            runs=self.runs or (),
-            known={name: value for name, value in stated.items() if value is not None},
-        )
+        cost = best_cost(self, deployment, points, self.runs or ())
         runs = len(self.runs or ())
         known = "public measurements" + (f" and {runs} run{'s' * (runs > 1)}" if runs else "")
         unnamed = () if self.engine_family is not None or runs else (NAME_THE_ENGINE,)

@@ -196,7 +196,10 @@ def test_each_context_has_its_schedule_in_an_export(sheet: str) -> None:
 
 def test_an_engine_gives_every_gamma_its_interval(gpu: str, sheet: str) -> None:
     plan, alone = run_json(f"{gpu} --engine vllm"), run_json(sheet)
-    assert plan["cost"] == {"kind": "roofline", "evidence": 0, "model": "public"}
+    source = "by the roofline of h100-sxm, public measurements"
+    assert plan["cost"] == {
+        "kind": "roofline", "evidence": 0, "model": "public", "source": source,
+    }  # fmt: skip
     for point, passes in zip(plan["curve"][:8], alone["curve"][:8], strict=True):
         low, high = point["improvement_factor_low"], point["improvement_factor_high"]
         assert low < point["improvement_factor"] < high
@@ -256,7 +259,10 @@ def test_runs_of_one_load_narrow_the_plan_of_another(gpu: str) -> None:
     runs = "--run gamma=0,tpot=7.5 --run gamma=3,tpot=5.2,length=2.6"
     before = run_json(f"{gpu} --engine vllm --batch 8")
     after = run_json(f"{gpu} --engine vllm --batch 8 {runs}")
-    assert after["cost"] == {"kind": "roofline", "evidence": 2, "model": "public"}
+    source = "by the roofline of h100-sxm, public measurements and 2 runs"
+    assert after["cost"] == {
+        "kind": "roofline", "evidence": 2, "model": "public", "source": source,
+    }  # fmt: skip
 
     def width(plan: dict[str, Any]) -> float:
         return float(plan["curve"][4]["improvement_factor_high"]) / float(
