@@ -48,11 +48,14 @@ class Completion:
 
 
 class EngineServer(Protocol):
-    """A running server of a pair."""
+    """A running server of a pair.
+
+    Example: `engines.servers.own.OwnServer`.
+    """
 
     @property
     def version(self) -> str:
-        """The engine's version."""
+        """Version of the engine."""
 
     @property
     def model(self) -> str | None:
@@ -76,11 +79,14 @@ class ScoringServer(EngineServer, Protocol):
 
 
 class Engine(Protocol):
-    """An engine and the pair that it serves."""
+    """An engine and the pair that it serves.
+
+    Example: `engines.servers.own.OwnDecoder`.
+    """
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Its command-line flags or settings, for reports."""
+        """The engine's flags or settings, to be stored with the results."""
 
     def serve(self, setting: Setting) -> AbstractContextManager[EngineServer]:
-        """Serves the pair until the context exits, normally or by an exception."""
+        """Serves the pair with a setting until the context exits; yields the server."""

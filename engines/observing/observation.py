@@ -88,14 +88,12 @@ class Observation(Counts):
             )
 
     def since(self, earlier: Observation) -> Observation:
-        """Returns the counts after `earlier`; refuses counters that a restart has reset."""
         self._require_alike(earlier)
         if self.began != earlier.began:
             raise restarted(earlier, self)
         return replace(super().since(earlier), timed=subtracted(self.timed, earlier.timed))
 
     def __add__(self, other: Observation) -> Observation:
-        """Returns the sum of two servers' counts, by position if both have positions."""
         self._require_alike(other)
         listed = all(each.requests or each.drafted == 0 for each in (self, other))
         return replace(

@@ -53,12 +53,10 @@ class LlamaCpp:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The engine's settings, to be stored with the results."""
         return (f"threads={self.threads}", f"context={self.positions}", "p_min=0")
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[LlamaCppServer]:
-        """Serves the pair on a free port of this machine; see `engines.engine.Engine`."""
         port = free_port()
         url = f"http://127.0.0.1:{port}"
         wanted = {

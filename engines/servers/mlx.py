@@ -35,14 +35,12 @@ class Mlx:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The engine's settings, to be stored with the results."""
         import mlx.core as mx
 
         return (f"device={mx.default_device().type.name}",)
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[MlxServer]:
-        """Serves the pair in this process; see `engines.engine.Engine`."""
         if setting.concurrency != 1:
             raise ValueError(
                 "concurrency must be 1 with mlx, which decodes one text at a time with a draft, "
@@ -90,7 +88,6 @@ class MlxServer:
         return Completion(tuple(tokens), lengths[0], times[-1] - times[0])
 
     def counts(self) -> Counts:
-        """Returns the counters; see `EngineServer`."""
         if self._draft is None:
             raise ValueError("counters must be of a pair that speculates, got no draft")
         return self._counts

@@ -53,12 +53,10 @@ class Sglang:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The command that starts the server, to be stored with the results."""
         return self.command
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[SglangServer]:
-        """Serves the pair on a free port of this machine; see `engines.engine.Engine`."""
         port = free_port()
         url = f"http://127.0.0.1:{port}"
         model = self.target if setting.model == "target" else self.draft
@@ -94,7 +92,7 @@ class SglangServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of ids; see `engines.engine.Server`. The seed is not sent."""
+        """Returns a text of ids. The seed is not sent."""
         sampling = {
             "max_new_tokens": max_new_tokens, "temperature": temperature, "ignore_eos": True,
             "top_p": 1.0, "top_k": -1,
@@ -122,7 +120,6 @@ class SglangServer:
         return Completion(tuple(tokens), first, ended - began)
 
     def counts(self) -> Counts:
-        """Returns the counts of all answers; see `engines.engine.Server`."""
         return self._counts
 
 

@@ -29,7 +29,6 @@ class Transformers:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The engine's settings as flags, to be stored with the results."""
         return (
             f"threads={self.threads}",
             "num_assistant_tokens_schedule=constant",
@@ -38,7 +37,6 @@ class Transformers:
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[TransformersServer]:
-        """Serves the pair in this process; see `engines.engine.Engine`."""
         if setting.concurrency != 1:
             raise ValueError(
                 "concurrency must be 1 with transformers, whose assisted generation decodes one "
@@ -102,7 +100,6 @@ class TransformersServer:
         return Completion(tokens, blocks.lengths[0], blocks.times[-1] - blocks.times[0])
 
     def counts(self) -> Counts:
-        """Returns the counters; see `EngineServer`."""
         if self._assistant is None:
             raise ValueError("counters must be of a pair that speculates, got no draft")
         return self._counts

@@ -49,12 +49,10 @@ class Vllm:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The command that starts the server, to be stored with the results."""
         return self.command
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[VllmServer]:
-        """Serves the pair on a free port of this machine; see `engines.engine.Engine`."""
         port = free_port()
         url = f"http://127.0.0.1:{port}"
         model = self.target if setting.model == "target" else self.draft
@@ -149,7 +147,6 @@ class VllmServer:
         return Completion(tuple(tokens), first, ended - began)
 
     def counts(self) -> Counts:
-        """Returns the counters, summed over all engines; see `EngineServer`."""
         return counters(get_text(f"{self.url}/metrics"), prefix="vllm", turns_on=TURNS_ON)
 
     def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:

@@ -42,7 +42,6 @@ class Reached:
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[EngineServer]:
-        """Yields the server; see `engines.engine.Engine`."""
         if self._by_request and isinstance(self._server, LlamaCppServer):
             yield LlamaCppServer(self._server.url, gamma=setting.gamma, p_min=setting.p_min)
         else:

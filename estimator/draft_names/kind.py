@@ -71,6 +71,13 @@ class DrafterKind(ABC):
     unmeasured: why its acceptance cannot be measured; None: it can.
 
     CONTRIBUTING.md shows a complete example, `Repeat`.
+
+    Example of a kind's name:
+      >>> class Silence(DrafterKind):
+      ...     prefix, names = "silence", ("silence",)
+      ...     def load(self, context): raise ValueError("this target cannot be silent")
+      >>> Silence.parse("silence").names
+      ('silence',)
     """
 
     prefix: ClassVar[str] = ""

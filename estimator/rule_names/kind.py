@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class RuleKind(ABC):
-    """A way to judge drafts, in a file of its own.
+    """A way to verify drafts, in a file of its own.
 
     name: its name as a value of `--verification`.
-    judges: the way it judges drafts, for help texts.
+    judges: the way it verifies drafts, for help texts.
     lenient: whether it accepts a lenience other than 1.
 
     CONTRIBUTING.md shows a complete example, `AcceptNothing`.

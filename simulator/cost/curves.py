@@ -59,17 +59,14 @@ class CostModel(Cost):
 
     @property
     def verification_free(self) -> bool:
-        """Whether n = 1 is the only point: a pass over several tokens then costs t_p(1)."""
         return len(self.target_seconds) == 1
 
     @property
     def baseline_seconds(self) -> float:
-        """Seconds per baseline token (without speculation): t_p(1) + t_b."""
         return self.target_seconds[1] + self.baseline_overhead_seconds
 
     @property
     def step_seconds(self) -> float:
-        """Seconds of a target pass over one token, t_p(1)."""
         return self.target_seconds[1]
 
     @property
@@ -78,7 +75,6 @@ class CostModel(Cost):
 
     @property
     def theorem8(self) -> bool:
-        """Whether verification is free and there is no overhead."""
         overheads = (self.overhead_seconds, self.baseline_overhead_seconds)
         return self.verification_free and overheads == (0, 0)
 
@@ -87,14 +83,12 @@ class CostModel(Cost):
         return pass_seconds(self.target_seconds, n)
 
     def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        """Returns t_d(γ), the time to draft γ tokens; gamma at least 0, shape (...)."""
         length = integers("gamma", gamma)
         curve = {0: 0.0, **self.draft_curve}
         beyond = np.maximum(length - max(curve), 0) * self.draft_seconds
         return np.asarray(np.interp(length, list(curve), list(curve.values())) + beyond)[()]
 
     def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        """Returns verification and overhead, t_p(γ+1) + t_o; gamma at least 0, shape (...)."""
         verify = self.verify_seconds(integers("gamma", gamma) + 1)
         return np.asarray(verify + self.overhead_seconds)[()]
 

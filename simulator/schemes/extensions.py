@@ -55,7 +55,6 @@ class BeamCost(Cost):
 
     @property
     def c(self) -> float:
-        """Time of a drafted step over the time of a target step, t_q(u) / t_p(w)."""
         return float(pass_seconds(self.draft_seconds, self.draft_width)) / self.step_seconds
 
     def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:

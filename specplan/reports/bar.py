@@ -49,12 +49,10 @@ class Bar(Progress):
         self._bar.close()
 
     def expect(self, steps: int) -> None:
-        """Adds to the number of expected steps."""
         self._bar.total += steps
         self._bar.refresh()
 
     def step(self, count: int = 1) -> None:
-        """Adds to the number of finished steps."""
         self._bar.update(count)
         self._done += count
         now = time.monotonic()
@@ -67,7 +65,6 @@ class Bar(Progress):
             )
 
     def note(self, text: str) -> None:
-        """Shows a short text next to the bar."""
         self._bar.set_postfix_str(text)
 
     def print(self, text: str, *, err: bool = False) -> None:
