@@ -27,7 +27,6 @@ class OwnDecoder:
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[OwnServer]:
-        """Serves the pair; see `engines.engine.Engine`."""
         yield OwnServer(self._subject, setting)
 
 
@@ -59,5 +58,4 @@ class OwnServer:
         return Completion(tokens, len(blocks[0].tokens), times[-1] - times[0])
 
     def counts(self) -> Counts:
-        """Returns the counters; see `EngineServer`."""
         return self._counts
