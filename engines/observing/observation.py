@@ -185,7 +185,7 @@ class Observation(Counts):
 
     @property
     def iid_consistent(self) -> bool | None:
-        """Whether positions differ no more than by chance; None if it is not known."""
+        """Whether positions' acceptance rates differ only by chance; None if it is not known."""
         p_value = self.iid_p_value
         return None if p_value is None else p_value >= IID_FALSE_ALARM
 

@@ -56,7 +56,7 @@ class Ngram(DrafterKind):
             require_tokenizer(path, needs.tokenizer, name=needs.target)
 
     def rows(self, context: LoadContext) -> Rows:
-        """Returns the model's rows, as wide as the target's."""
+        """Returns the model's rows, with the width of the target's vocabulary."""
         from ngram.formats.cache import embedded_model, load_model
         from ngram.rows.rows import Rows
         from ngram.rows.words import vocabulary_of

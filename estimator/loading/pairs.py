@@ -86,7 +86,7 @@ def load(
     compiling: str = "off",
     gammas: Sequence[int] = (),
 ) -> LoadedPair:
-    """Returns everything that settings name.
+    """Returns the models, drafters and prompts that settings name.
 
     Checks that need no model come before a model is read, in this order: names, prompts, device,
     tokenizers.

@@ -75,7 +75,7 @@ class Head:
         return default
 
     def require_width(self, name: str, width: Any) -> int:
-        """Refuses a width that differs from the target's."""
+        """Returns the target's width; refuses a draft's width that differs."""
         if width != self.target.hidden:
             raise ValueError(
                 f"{name} of the draft must be {self.target.name}'s, {self.target.hidden}, "

@@ -205,7 +205,7 @@ class Profile:
         return None if self.times is None else self.cost_of(self.times)
 
     def cost_of(self, passes: TimesMs | LoadCosts) -> CostModel:
-        """Returns the costs of a batch; time outside the passes is taken from batch 1."""
+        """Returns the cost model of some passes' times; overhead is taken from `times`."""
         own = self.times
         return CostModel(
             target_seconds={n: ms / 1e3 for n, ms in passes.target_ms.items()},

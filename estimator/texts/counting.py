@@ -117,10 +117,11 @@ def totals(texts: Texts, copied: Copied, max_gamma: int) -> Totals:
 
 
 def _begun(steps: NDArray[np.int32], first: Integers, ends: Integers) -> NDArray[np.bool_]:
-    """Returns the positions where blocks begin, for all rows and all texts together.
+    """Returns the positions where blocks begin, as a mask of shape (rows, tokens).
 
     Args:
       steps: distance from a block's beginning to the next one, shape (rows, tokens).
+      first, ends: first position and end of each text.
     """
     begun = np.zeros(steps.size, dtype=np.bool_)
     of_row = np.arange(len(steps))[:, None] * steps.shape[1]

@@ -39,7 +39,7 @@ def duplicates(pair: Pair, count: int, *, longer: float) -> list[Pair]:
 
 
 def free_bytes(device: torch.device) -> float:
-    """Returns the free memory of a device, including what the system would release."""
+    """Returns the free memory of a device, including memory that the system can release."""
     if device.type == "cuda":
         return float(torch.cuda.mem_get_info(device)[0])
     return float(psutil.virtual_memory().available)

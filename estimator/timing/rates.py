@@ -140,7 +140,7 @@ def _seconds(texts: Timed, arm: str) -> tuple[Seconds, Seconds]:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The baseline's speed measured twice; the work is equal, so the difference is the clock's.
+    """The baseline's speed measured twice. Its work is equal, so the difference is a timing error.
 
     logarithm: logarithm of the first speed over the second.
     error: its standard deviation, from the differences of single prompts.

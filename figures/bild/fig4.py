@@ -14,7 +14,7 @@ from figures.published import published
 
 @dataclass(frozen=True, slots=True)
 class LatencyPoint:
-    """One decoder; latency is seconds per token over the large model's."""
+    """One decoder; latency is its seconds per token divided by the large model's."""
 
     whose: str
     dataset: str

@@ -99,7 +99,7 @@ def weights() -> list[Cell]:
 
 
 def own(cells: Sequence[Cell], column: str) -> float:
-    """Returns our number of a column."""
+    """Returns our own number in a column."""
     return next(
         cell.value
         for cell in cells

@@ -16,7 +16,7 @@ class Contexts:
     """The places whose last n tokens occur more than once.
 
     places: places grouped by context, ascending in each group, shape (M,).
-    first: for each of them, where its group begins in `places`, shape (M,).
+    first: index in `places` at which each place's group begins, shape (M,).
     index: for each place of the texts, its index in `places`, or -1, shape (N,).
     """
 

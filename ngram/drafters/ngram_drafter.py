@@ -16,7 +16,7 @@ from reference.policies.policy import Policy
 
 
 class NgramDrafter:
-    """Drafts from the rows of an n-gram model, which are as wide as the target's.
+    """Drafts from the rows of an n-gram model, which have the width of the target's vocabulary.
 
     An encoder-decoder model's text begins with special tokens (T5's padding; BART's end of text and
     language). They are left out: the words after them begin a sentence, as after `<s>`.

@@ -134,7 +134,7 @@ def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
 
 
 def _level(grams: Grams, sorting: Keys) -> Level:
-    """Returns sorted n-grams, still without their continuations."""
+    """Returns one order's n-grams, sorted, with `first` (their continuations) still empty."""
     backoff = np.empty(0) if grams.log10_backoff is None else grams.log10_backoff[sorting]
     return Level(
         words=grams.words[sorting, -1],

@@ -117,7 +117,7 @@ def require_finite(witness: Sequence[float], name: str, first_position: int) -> 
     """Raises FloatingPointError if a model's logits gave no distribution.
 
     Args:
-      witness: the `peaks` of consecutive positions, or other numbers finite at the same places.
+      witness: one number per position, such as `peaks`: not finite if the position's logits fail.
       first_position: index in the text of the token that the first row predicts.
     """
     for offset, number in enumerate(witness):

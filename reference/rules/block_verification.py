@@ -60,7 +60,7 @@ class BlockVerification:
 
 
 def shares(p: Dense, q: Laws, tokens: Tensor) -> Tensor:
-    """Returns the share of the target after each drafted token: s_0, ..., s_gamma, in [0, 1]."""
+    """Returns s_0, …, s_gamma of Sun et al. 2024: the target's share left after each token."""
     ratio = p.of(tokens) / q.of(tokens)
     share = [ratio.new_ones(())]
     for each in ratio:

@@ -49,7 +49,7 @@ class FromCounts(ByPosition):
     covariance: covariance of the rates' logits and of `change`, shape (LONGEST + 1, LONGEST + 1).
     observed, most: the largest γ that was counted, and the largest γ that may be advised.
     positions: number of counted positions; 0 if only lengths were counted.
-    lengths: pairs of a γ and its counted mean tokens per block; replaces what the rates give there.
+    lengths: pairs of a γ and its counted mean tokens per block, which have priority over the rates.
     change: change of the logits per unit of the logarithm of the context.
     origin: mean logarithm of the counted contexts; None if fewer than two contexts were counted.
     away: logarithm of this context, minus `origin`.

@@ -73,7 +73,7 @@ class Plan:
 
     @property
     def operations_factor(self) -> float:
-        """Arithmetic operations at `gamma` over the baseline's."""
+        """Arithmetic operations at `gamma` over operations of the baseline."""
         return 1.0 if self.at is None else float(self.at.operations_factor[0])
 
     @property

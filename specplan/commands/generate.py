@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class GenerateOptions:
-    """The text, the decoder, and what is printed."""
+    """Options of the text, the decoder and the printed form."""
 
     compiling = compile_option
     prompt = option(help="Text to continue.  [default: the first of the prompts]")

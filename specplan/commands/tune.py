@@ -106,7 +106,7 @@ def _require_gpu(deployed: Deployed) -> None:
 def _costs(
     deployed: Deployed, target: str | None, drafts: tuple[str, ...], engine: str | None
 ) -> Costs | None:
-    """Returns costs whose prior is a deployment's; the models' own folders have its configs."""
+    """Returns a cost function with the deployment's prior; None if no GPU is stated."""
     if deployed.gpu is None and deployed.gpu_flops is None:
         return None
     from estimator.deployed_cost import costs_of

@@ -74,7 +74,7 @@ def requested(
     stopping: StoppingOptions,
     graphs: Graphs,
 ) -> PlanArguments:
-    """Returns what the filled records of options ask, for the command and for Python."""
+    """Returns the arguments that filled records of options state (commands and Python)."""
     from simulator.choice.grid import DENSE, MOST_ROWS, PlanRequest, coarse
     from specplan.reports.plan_json import Basis
 

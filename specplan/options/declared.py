@@ -18,11 +18,7 @@ _TYPES: Mapping[str, Mapping[str, Any]] = {
 
 
 class Option(click.Option):
-    """An option that says where help shows it; its callback gets only what is stated.
-
-    advanced: whether only --help-all shows it.
-    heading: heading of its part of the help; None: not set yet.
-    """
+    """An option with its place in the help; its callback only gets values that the user states."""
 
     def __init__(
         self,

@@ -111,7 +111,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Observation]:
-    """Returns a run's time and setting by its file and its keys, and what the file counts."""
+    """Returns a run's keys completed by its file, and the file's counts."""
     from engines.sources import observe
 
     file, beside = stated["file"], {key: stated[key] for key in stated if key != "file"}

@@ -47,7 +47,7 @@ def load_notes(row: Plan) -> list[str]:
 
 
 def cost_notes(loads: Sequence[Load | None]) -> list[str]:
-    """Returns the source of modelled costs and what a reader should know of it, each once."""
+    """Returns the source of modelled costs, and notes on its accuracy, without repetition."""
     modelled = [load for load in loads if load is not None and load.modelled]
     return list(
         dict.fromkeys(line for load in modelled for line in (f"Costs {load.origin}.", *load.notes))

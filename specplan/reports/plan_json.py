@@ -197,7 +197,7 @@ def _reason(following: NextRun) -> str:
 
 
 def _doubt_points(plan: Plan) -> dict[str, NDArray[Any]]:
-    """Returns what the curve has where it is in doubt, by gamma for each key."""
+    """Returns the uncertain values of the curve: for each key an array over gamma."""
     points = {"improvement_factor_low": plan.curve.low, "improvement_factor_high": plan.curve.high}
     if plan.price.posterior is None:
         return points

@@ -104,7 +104,7 @@ def simulated_columns(request: TrafficRequest) -> list[Column[Simulated]]:
 
 
 def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:
-    """Says which γ serve fewer requests together because of captured graphs."""
+    """Returns a line on the γ that serve fewer requests together because of captured graphs."""
     wall, most = pair.wall, pair.baseline.max_batch(pair.demand)
     if wall is None:
         return []

@@ -102,7 +102,7 @@ def tree_text(rates: Sequence[float], rows: Sequence[TreeRow]) -> str:
 
 
 def _captured(rows: Sequence[TreeRow]) -> list[str]:
-    """Says which sizes are not chosen because of captured graphs."""
+    """Returns a line on the tree sizes that are not chosen because of captured graphs."""
     wall, limits, beyond = rows[0].price.wall, [], False
     for row in rows:
         batch, largest = row.price.batch, max(row.choice.by_nodes)

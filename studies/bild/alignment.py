@@ -64,7 +64,7 @@ def unfinished_files(output: Path) -> tuple[Path, Path]:
 
 
 def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] | None:
-    """Trains the small model, writes it, and returns what changed; None in all but one process."""
+    """Trains and writes the small model; returns measures before and after in the first process."""
     Fallback(request.fallback)
     Rollback(request.rollback)
     schedule = Schedule(request.steps, request.rate, warmup=max(request.steps // 10, 1))

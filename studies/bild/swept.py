@@ -60,7 +60,7 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
 
     @property
     def latency(self) -> float:
-        """Seconds per token over the large model's."""
+        """Seconds per token, divided by the large model's seconds per token."""
         return 1 / self.measured
 
     @property

@@ -36,7 +36,7 @@ class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Weighted(msgspec.Struct, frozen=True):
-    """Measured block efficiency with a rescorer at one weight."""
+    """Measured block efficiency with a rescorer that has this weight."""
 
     weight: float
     block_efficiency: float
