@@ -39,7 +39,10 @@ def alpha_from_accepted_fraction(fraction: ArrayLike, gamma: ArrayLike) -> NDArr
         "accepted_fraction": probability("accepted_fraction", fraction),
         "gamma": integers("gamma", gamma, at_least=1),
     }
-    return _alpha_of_fraction(*floats(arguments))[()]
+    rate, length = floats(arguments)
+    # The mean of α, …, α^γ is at most α and, i ↦ α^i being convex, at least α^((γ+1)/2).
+    most = rate ** (2 / (length + 1))
+    return bisect(lambda alpha: accepted_fraction(alpha, length) - rate, rate, most)[()]
 
 
 def alpha_from_block_efficiency(
@@ -80,17 +83,6 @@ def conditional_acceptance(position_acceptance: ArrayLike) -> NDArray[np.float64
         )
     with np.errstate(invalid="ignore"):
         return np.asarray(rates / before)
-
-
-def _alpha_of_fraction(
-    fraction: NDArray[np.float64], gamma: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    # The mean of α, …, α^γ is at most α and, i ↦ α^i being convex, at least α^((γ+1)/2).
-    return bisect(
-        lambda alpha: accepted_fraction(alpha, gamma) - fraction,
-        fraction,
-        fraction ** (2 / (gamma + 1)),
-    )
 
 
 def interpolated_alpha(alpha_by_lenience: Mapping[float, float], *, lenience: float) -> float:

@@ -23,34 +23,32 @@ def requests_json(
     requests: Sequence[RequestCounts], lengths: RequestLengths | None
 ) -> dict[str, Any]:
     """Returns the JSON of requests; lengths: None where nothing is planned."""
-    best: list[dict[str, int]] = [{}] * len(requests)
-    if lengths is not None:
-        best = [{"best_gamma": gamma} for gamma in lengths.best]
-    rows = [
-        {**each._asdict(), "alpha_iid": each.accepted / each.trials, **own}
-        for each, own in zip(requests, best, strict=True)
-    ]
+    rows = [{**each._asdict(), "alpha_iid": each.accepted / each.trials} for each in requests]
     data = {"requests": rows, "alpha_spread": alpha_spread(requests)}
     if lengths is None:
         return data
-    return data | {
-        "by_request": {
-            "one_gamma": lengths.one_gamma,
-            "shares": {str(gamma): share for gamma, share in lengths.shares.items()},
-            "gain": lengths.gain,
-            "categories": [
-                {
-                    "category": name,
-                    "requests": len(same),
-                    "alpha_iid": _alpha(same),
-                    "best_gamma": gamma,
-                }
-                for name, gamma in lengths.categories.items()
-                for same in [[each for each in requests if each.category == name]]
-            ],
-            "category_gain": lengths.category_gain,
-        }
+    for one, gamma in zip(rows, lengths.best, strict=True):
+        one["best_gamma"] = gamma
+    names = ("category", "requests", "alpha_iid", "best_gamma")
+    found = {
+        "one_gamma": lengths.one_gamma,
+        "shares": lengths.shares,
+        "gain": lengths.gain,
+        "categories": [dict(zip(names, own, strict=True)) for own in _own(requests, lengths)],
+        "category_gain": lengths.category_gain,
     }
+    return data | {"by_request": found}
+
+
+def _own(
+    requests: Sequence[RequestCounts], lengths: RequestLengths
+) -> list[tuple[str | None, int, float, int]]:
+    """Returns each category with its number of requests, alpha_iid and best draft length."""
+    return [
+        (name, len(same), sum(e.accepted for e in same) / sum(e.trials for e in same), gamma)
+        for name, gamma in lengths.categories.items()
+        for same in [[each for each in requests if each.category == name]]
+    ]
 
 
 def spread_text(requests: Sequence[RequestCounts]) -> list[str]:
@@ -75,26 +73,18 @@ def lengths_text(requests: Sequence[RequestCounts], lengths: RequestLengths) -> 
         f"{lengths.one_gamma} for all."
     ]
     if lengths.category_gain is not None:
-        same = {
-            name: [each for each in requests if each.category == name]
-            for name in lengths.categories
-        }
         columns = [
-            Column[str | None]("category", lambda name: name or _NO_CATEGORY),
-            Column[str | None]("requests", lambda name: str(len(same[name]))),
-            Column[str | None]("alpha_iid", lambda name: f"{_alpha(same[name]):.3f}"),
-            Column[str | None](f"best {GAMMA}", lambda name: str(lengths.categories[name])),
+            Column[Any]("category", lambda own: own[0] or _NO_CATEGORY),
+            Column[Any]("requests", lambda own: str(own[1])),
+            Column[Any]("alpha_iid", lambda own: f"{own[2]:.3f}"),
+            Column[Any](f"best {GAMMA}", lambda own: str(own[3])),
         ]
-        lines += ["", table(lengths.categories, columns), ""]
+        lines += ["", table(_own(requests, lengths), columns), ""]
         lines += [
             f"A K for each category gains {_gain(lengths.category_gain)} over one K for all, each "
             "request with a K chosen on the others."
         ]
     return folded("\n".join(lines))
-
-
-def _alpha(requests: Sequence[RequestCounts]) -> float:
-    return sum(each.accepted for each in requests) / sum(each.trials for each in requests)
 
 
 def _gain(found: Estimate) -> str:
