@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 
 from estimator.costs.operations import c_hat
@@ -40,16 +40,8 @@ from reference.speculative import Subject
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 
 Refusing = Callable[[Processes], AbstractContextManager[object]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """Inputs of a measurement; draft_under_load: the draft to time over batches, if any."""
-
-    loaded: LoadedPair
-    draft: str
-    tracing: Tracing
-    draft_under_load: CachedModel | None
+_Ready = tuple[LoadedPair, Tracing, CachedModel | None]
+"""What is loaded, and the draft whose passes over batches are timed, if any are."""
 
 
 def measure(
@@ -119,7 +111,7 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
     )
     batches = tuple(dict.fromkeys(request.batches))
     if not batches:
-        return _Ready(loaded, name, tracing, None)
+        return loaded, tracing, None
     under_load = require_load(
         loaded.target,
         draft_model(subject.drafter),
@@ -128,7 +120,7 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
         max_gamma=request.max_gamma,
         draft_name=name,
     )
-    return _Ready(loaded, name, tracing, under_load)
+    return loaded, tracing, under_load
 
 
 def _require_agreement(
@@ -136,8 +128,8 @@ def _require_agreement(
 ) -> None:
     if processes.count == 1:
         return
-    own = described(ready.tracing)
-    hashes = ", ".join(own_hashes(parse_drafter(ready.draft)))
+    own = described(ready[1])
+    hashes = ", ".join(own_hashes(parse_drafter(one_draft(request.models))))
     told = processes.gathered(own | {"files of the draft": hashes})
     with refusing(processes):
         require_agreement(told)
@@ -150,8 +142,9 @@ def _measured(
     progress: Progress,
     traced: Progress,
 ) -> Profile | None:
-    loaded, subject, prompts = ready.loaded, ready.tracing.subject, ready.loaded.prompts
-    trace = partial(measure_traces, ready.tracing, processes=processes)
+    loaded, tracing, under_load = ready
+    prompts, subject = loaded.prompts, tracing.subject
+    trace = partial(measure_traces, tracing, processes=processes)
     if not processes.first:
         # Nothing is left for it to do, and the first is to time undisturbed.
         trace()
@@ -170,10 +163,10 @@ def _measured(
     [runs] = [
         measure_costs(subject, prompts, timing, max_gamma=request.max_gamma) for timing in every
     ]
-    under_load = [
+    load = [
         load_times(
             loaded.target,
-            ready.draft_under_load,
+            under_load,
             batch=batch,
             context=request.tokens_in_cache,
             gammas=measured_gammas(request.max_gamma),
@@ -181,21 +174,21 @@ def _measured(
             progress=progress.step,
         )
         for batch in dict.fromkeys(request.batches)
-        if ready.draft_under_load is not None
+        if under_load is not None
     ]
     return make_profile(
-        ready.tracing,
+        tracing,
         traces,
         runs,
         categories=loaded.categories,
-        load=under_load,
+        load=load,
         c_hat=c_hat(loaded.target.module, subject.drafter),
-        setup=_setup(request, ready),
+        setup=_setup(request, loaded, subject),
     )
 
 
-def _setup(request: Measure, ready: _Ready) -> Setup:
-    target, subject = ready.loaded.target, ready.tracing.subject
+def _setup(request: Measure, loaded: LoadedPair, subject: Subject) -> Setup:
+    target = loaded.target
     modules = {
         "target": target.module,
         "draft": transformers_module(draft_model(subject.drafter)),
@@ -203,7 +196,7 @@ def _setup(request: Measure, ready: _Ready) -> Setup:
     own = subject.drafter.sampling
     return Setup(
         target=target.name,
-        draft=ready.draft,
+        draft=one_draft(request.models),
         # The commit of a hub repository; a folder has none.
         revision={
             role: None if module is None else getattr(module.config, "_commit_hash", None)

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from figures.blockwise.measured import PAPER, analysis, said
 from figures.drawing import style
-from figures.drawing.table import Curves, Drawing, FigureRows
+from figures.drawing.table import Curves, Drawing
 
 PUBLISHED_R = 0.77  # over data sets, section 6.2
 
 
-@dataclass(frozen=True, slots=True)
-class EntropyShare:
-    """Share of positions at which a head's entropy is in [entropy, entropy + bin) nats."""
+def histograms() -> Curves:
+    """Returns, by head, the share of positions whose entropy is in each bin from `entropy` nats on.
 
-    head: int
-    entropy: float
-    share: float
-
-
-def histograms() -> FigureRows[EntropyShare]:
-    """Returns the entropy histograms of our heads; the paper prints no numbers."""
+    They are our heads'; the paper prints no numbers.
+    """
     result = analysis()
-    return FigureRows(
-        tuple(
-            EntropyShare(head.head, place * result.entropy_bin, share)
-            for head in result.entropy
-            for place, share in enumerate(head.shares)
-        )
-    )
+    bars = [
+        (head.head, place * result.entropy_bin, share)
+        for head in result.entropy
+        for place, share in enumerate(head.shares)
+    ]
+    heads, entropies, shares = zip(*bars, strict=True)
+    return Curves("head", heads, {"entropy": entropies, "share": shares})
 
 
-def draw_histograms(data: FigureRows[EntropyShare]) -> style.Figure:
+def draw_histograms(data: Curves) -> style.Figure:
     """Returns Figure 2, with a panel for each head."""
     means = [head.mean for head in analysis().entropy]
     heads = len(means)
@@ -47,10 +40,10 @@ def draw_histograms(data: FigureRows[EntropyShare]) -> style.Figure:
         width=8.4,
         height=6.2,
     )
-    top = 1.1 * max(row.share for row in data.rows if row.head > 1)
+    bars = list(zip(data.x, *data.lines.values(), strict=True))
+    top = 1.1 * max(share for head, _, share in bars if head > 1)
     for head, axes in enumerate(panels[:heads], start=1):
-        rows = [row for row in data.rows if row.head == head]
-        entropies, shares = [row.entropy for row in rows], [row.share for row in rows]
+        entropies, shares = zip(*(bar for of, *bar in bars if of == head), strict=True)
         width = analysis().entropy_bin
         axes.bar(entropies, shares, width=width, align="edge", color=style.BLUE)
         axes.axvline(means[head - 1], color=style.VERMILION, linewidth=1.5)

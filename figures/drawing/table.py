@@ -41,7 +41,7 @@ class FigureRows(Generic[Record]):
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """The numbers of a figure: lines over one axis, each a column of its CSV file.
+    """The numbers of a figure as columns of its CSV file, often lines over one axis.
 
     x_name: name of the first column.
     x: shape (points,).
@@ -49,7 +49,7 @@ class Curves:
     """
 
     x_name: str
-    x: tuple[float, ...]
+    x: tuple[Any, ...]
     lines: Mapping[str, tuple[float, ...]]
 
     def csv(self) -> str:

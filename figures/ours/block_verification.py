@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import softmax
 
 from figures.drawing import style
-from figures.drawing.table import FigureRows
+from figures.drawing.table import Curves
 from figures.ours.simulated_blocks import simulate_block_verification
 from simulator.acceptance.divergence import alpha_of_laws
 from simulator.acceptance.tokens import expected_tokens
@@ -21,28 +20,10 @@ PAIRS, VOCABULARY, BLOCKS, SEED = 400, 20, 20_000, 0
 PUBLISHED_PERCENT = (5.0, 8.0)
 
 
-@dataclass(frozen=True, slots=True)
-class BlockPoint:
-    """Tokens per call at one α and γ, judged token by token and by block.
+def compute() -> Curves:
+    """Returns tokens per call of random pairs (p, q), i.i.d. over positions, for each α and γ.
 
-    error: standard error of by_block.
-    """
-
-    alpha: float
-    gamma: int
-    by_token: float
-    by_block: float
-    error: float
-
-    @property
-    def gain_percent(self) -> float:
-        """Additional tokens per call by block verification, per cent."""
-        return 100 * (self.by_block / self.by_token - 1)
-
-
-def compute() -> FigureRows[BlockPoint]:
-    """Returns the gains for random pairs (p, q), i.i.d. over positions, for each α and γ.
-
+    by_token, by_block: judged token by token, and as a whole, with its standard `error`.
     Judging token by token depends only on α (Leviathan et al. 2023, Eq. 1); blocks are simulated.
     """
     generator = np.random.default_rng(SEED)
@@ -55,11 +36,23 @@ def compute() -> FigureRows[BlockPoint]:
         for gamma in GAMMAS:
             drawn = simulate_block_verification(p, q, gamma, blocks=BLOCKS, generator=generator)
             tokens = (drawn.mean_tokens, drawn.mean_tokens_error)
-            points.append(BlockPoint(alpha, gamma, float(expected_tokens(alpha, gamma)), *tokens))
-    return FigureRows(tuple(points))
+            points.append((alpha, gamma, float(expected_tokens(alpha, gamma)), *tokens))
+    alphas, *lines = zip(*points, strict=True)
+    names = ("gamma", "by_token", "by_block", "error")
+    return Curves("alpha", alphas, dict(zip(names, lines, strict=True)))
 
 
-def draw(data: FigureRows[BlockPoint]) -> style.Figure:
+def gains(data: Curves) -> dict[float, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Returns, by α, what judging blocks gains in per cent of tokens, and the standard error."""
+    tokens, blocks, error = (
+        np.reshape(data.lines[name], (-1, len(GAMMAS)))
+        for name in ("by_token", "by_block", "error")
+    )
+    rows = zip(100 * (blocks / tokens - 1), 100 * error / tokens, strict=True)
+    return dict(zip(dict.fromkeys(data.x), rows, strict=True))
+
+
+def draw(data: Curves) -> style.Figure:
     """Returns the drawing: a line per α with two standard errors, and the paper's range."""
     figure, (axes,) = style.canvas(
         "Judged as a whole, more of a draft is accepted, above all of a long one",
@@ -75,16 +68,13 @@ def draw(data: FigureRows[BlockPoint]) -> style.Figure:
         size=style.TEXT_SIZE - 1,
     )  # fmt: skip
     labels = []
-    alphas = dict.fromkeys(point.alpha for point in data.rows)
-    for alpha, colour in zip(alphas, style.CYCLE, strict=False):
-        line = [point for point in data.rows if point.alpha == alpha]
-        gains = [point.gain_percent for point in line]
-        errors = [200 * point.error / point.by_token for point in line]
+    lines = gains(data).items()
+    for (alpha, (gained, error)), colour in zip(lines, style.CYCLE, strict=False):
         axes.errorbar(
-            GAMMAS, gains, yerr=errors, color=colour, linewidth=2, elinewidth=1, marker="o",
+            GAMMAS, gained, yerr=2 * error, color=colour, linewidth=2, elinewidth=1, marker="o",
             markersize=4,
         )  # fmt: skip
-        labels.append((gains[-1], f"α = {alpha:.2f}", colour))
+        labels.append((float(gained[-1]), f"α = {alpha:.2f}", colour))
     axes.axhline(0, color=style.INK, linewidth=1)
     style.name_axes(axes, x="drafted tokens per block, γ", y="more tokens per call, %")
     style.label_right(axes, labels)

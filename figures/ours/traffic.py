@@ -9,7 +9,7 @@ import numpy as np
 
 from estimator.model_shapes.head_kind import prior_of
 from figures.drawing import style
-from figures.drawing.table import FigureRows
+from figures.drawing.table import Curves
 from figures.ours.batch_size import MAX_BATCH, default_load
 from simulator.acceptance.iid import Iid
 from simulator.cost.machine import CachedMachine, LoadPoint
@@ -27,29 +27,21 @@ DEMAND = Demand(512, 256)
 GAMMA = 4
 CHUNK = 2048
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, MAX_BATCH)
+_LINES = ("gamma", "tpot_ms", "tpot_ms_without", "ttft_ms", "ttft_ms_without")
 # Rates drawn, as shares of each way's capacity.
 _SHARES = np.concatenate([np.linspace(0.01, 0.9, 90), np.linspace(0.905, 0.995, 19)])
 
 
-@dataclass(frozen=True, slots=True)
-class TrafficPoint:
-    """One rate: milliseconds per token and to the first token, infinite above the capacity."""
-
-    rate: float
-    gamma: int
-    tpot_ms: float
-    tpot_ms_without: float
-    ttft_ms: float
-    ttft_ms_without: float
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrafficCurve(FigureRows[TrafficPoint]):
-    """The rates drawn, and the server's capacities.
+class TrafficCurve(Curves):
+    """Milliseconds per token and to the first token by rate, and the server's capacities.
+
+    Times are infinite above the capacity.
 
     break_even: the rate above which requests take longer with speculation; None: never.
     """
 
+    caption: str | None
     demand: Demand
     max_rate: float
     max_rate_without: float
@@ -95,10 +87,12 @@ def compute(pair: Pair | None = None, *, caption: str | None = None) -> TrafficC
         times = (state.token_seconds, alone.token_seconds[place:])
         firsts = (state.first_seconds, alone.first_seconds[place:])
         values = [1e3 * float(each[0]) for each in (*times, *firsts)]
-        points.append(TrafficPoint(rate, gamma, *values))
+        points.append((gamma, *values))
     crossing = float(pair.break_even())
     return TrafficCurve(
-        rows=tuple(points),
+        x_name="rate",
+        x=tuple(rates.tolist()),
+        lines=dict(zip(_LINES, zip(*points, strict=True), strict=True)),
         caption=caption,
         demand=pair.demand,
         max_rate=most,
@@ -140,13 +134,13 @@ def draw(data: TrafficCurve) -> style.Figure:
 def _panel(axes: style.Axes, data: TrafficCurve, name: str) -> None:
     from matplotlib.ticker import LogFormatter
 
-    rates = np.array([point.rate for point in data.rows])
+    rates = np.array(data.x)
     axes.set_yscale("log")
     for field, colour, label, most in (
         (name, style.BLUE, "with speculation", data.max_rate),
         (f"{name}_without", style.VERMILION, "without", data.max_rate_without),
     ):
-        values = np.array([getattr(point, field) for point in data.rows])
+        values = np.array(data.lines[field])
         borne = np.isfinite(values)
         axes.plot(rates[borne], values[borne], color=colour, linewidth=2, label=label)
         axes.axvline(most, color=colour, linewidth=1, linestyle=":")

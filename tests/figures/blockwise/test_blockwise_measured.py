@@ -66,7 +66,7 @@ def test_more_arcs_and_more_drafts_never_stand_less_far() -> None:
 def test_the_shares_of_each_heads_entropies_add_up() -> None:
     data = entropy.histograms()
     for head in range(1, analysis().heads + 1):
-        shares = [row.share for row in data.rows if row.head == head]
+        shares = [s for h, s in zip(data.x, data.lines["share"], strict=True) if h == head]
         assert sum(shares) == pytest.approx(1)
 
 

@@ -40,15 +40,12 @@ def test_the_map_speculates_exactly_where_alpha_exceeds_c() -> None:
 
 
 def test_block_verification_gains_beyond_one_drafted_token_and_more_in_longer_drafts() -> None:
-    points = block_verification.compute().rows
-    for point in points:
-        margin = 500 * point.error / point.by_token  # odds of a false alarm: 3e-7 a side
-        assert point.gain_percent > -margin
-        if point.gamma == 1:
-            assert abs(point.gain_percent) < margin
-    for alpha in {point.alpha for point in points}:
-        line = {point.gamma: point for point in points if point.alpha == alpha}
-        assert line[16].gain_percent > line[2].gain_percent > 0
+    for gained, error in block_verification.gains(block_verification.compute()).values():
+        margin = 5 * error  # odds of a false alarm: 3e-7 a side
+        assert (gained > -margin).all()
+        assert abs(gained[0]) < margin[0]
+        line = dict(zip(block_verification.GAMMAS, gained, strict=True))
+        assert line[16] > line[2] > 0
 
 
 def test_the_best_tree_is_never_below_another_shape_and_goes_on_gaining() -> None:
