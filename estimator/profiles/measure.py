@@ -41,7 +41,7 @@ from simulator.choice.plan import DEFAULT_MAX_GAMMA
 
 Refusing = Callable[[Processes], AbstractContextManager[object]]
 _Ready = tuple[LoadedPair, Tracing, CachedModel | None]
-"""What is loaded, and the draft whose passes over batches are timed, if any are."""
+"""Loaded objects, settings of traces, and the draft whose passes over batches are timed."""
 
 
 def measure(
