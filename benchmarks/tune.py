@@ -105,13 +105,17 @@ def swept(asked: Any, gammas: tuple[int, ...], wanted: set[int]) -> dict[str, An
     return {"seconds": seconds[0], "gammas": gammas, "passes": msgspec.to_builtins(passes)}
 
 
-def measured(asked: Any, gammas: tuple[int, ...]) -> dict[int, Any]:
-    """Returns a tuning and its sweep, by load."""
+def measured(
+    asked: Any, gammas: tuple[int, ...], sweep: dict[str, Any] | None = None
+) -> dict[int, Any]:
+    """Returns a tuning and its sweep, by load; sweep: an earlier one, used if it has the gammas."""
     began = time.monotonic()
     found = tuning.tune(asked)
     print(tuned_text(found, dry_run=False), flush=True)
     seconds = time.monotonic() - began
-    sweep = swept(asked, gammas, {each.gamma for each in found.advised})
+    wanted = {each.gamma for each in found.advised}
+    if sweep is None or not wanted <= {row["gamma"] for row in sweep["passes"][0]}:
+        sweep = swept(asked, gammas, wanted)
     return {
         each.concurrency: {
             "gamma": each.gamma,
@@ -128,7 +132,10 @@ def measured(asked: Any, gammas: tuple[int, ...]) -> dict[int, Any]:
 def run(path: Path, command: str | None) -> None:
     """Measures every setting that the file does not have yet; with a command: vLLM's settings."""
     results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    cases: list[tuple[tuple[int, ...], float, str, str]] = [((1, 4), 0.0, "embedded", "vllm")]
+    # Servers one after the other, as by default, and together; both are judged by one sweep.
+    ways = ("vllm", "vllm together")
+    cases: list[tuple[tuple[int, ...], float, str, str]]
+    cases = [((1, 4), 0.0, "embedded", way) for way in ways]
     if command is None:
         cases = [
             (load, *case)
@@ -144,11 +151,15 @@ def run(path: Path, command: str | None) -> None:
             if f"{key}{loads[0]}" in results:
                 continue
             asked = request(
-                engine, "embedded" if pair == "embedded" else layers, temperature, loads
+                engine.split()[0], "embedded" if pair == "embedded" else layers, temperature, loads
             )
+            sweep = None
             if command is not None:
-                asked = replace(asked, engine=replace(asked.engine, engine_command=command))
-            found = measured(asked, SWEEP if command is None else VLLM_SWEEP)
+                servers = "together" if engine == ways[1] else "in-turn"
+                own = replace(asked.engine, engine_command=command, servers=servers)
+                asked = replace(asked, engine=own)
+                sweep = next((each["sweep"] for each in results.values()), None)
+            found = measured(asked, SWEEP if command is None else VLLM_SWEEP, sweep)
             for load, each in found.items():
                 results[f"{key}{load}"] = each
                 print(f"{key}{load}", each["tried"], each["gamma"], flush=True)

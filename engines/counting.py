@@ -55,6 +55,21 @@ class Counts:
         """Returns counts; accepted tokens are the sum over positions."""
         return Counts(drafts, drafted, sum(by_position), tuple(by_position))
 
+    @classmethod
+    def of_blocks(cls, lengths: Sequence[int], gamma: int, room: int) -> Counts:
+        """Returns the counts of a text of `room` tokens, from the number of tokens of each block.
+
+        A block with space for only one token drafts nothing.
+        """
+        found = NOTHING
+        for length in lengths:
+            drafted = min(gamma, room - 1)
+            if drafted > 0:
+                accepted = (1,) * (length - 1) + (0,) * (gamma - length + 1)
+                found += cls.of(1, drafted, accepted)
+            room -= length
+        return found
+
     def up_to(self, gamma: int) -> tuple[int, ...]:
         """Returns `by_position` for positions 1 to γ; 0 for positions that it lacks."""
         return (*self.by_position, *(0,) * gamma)[:gamma]

@@ -84,7 +84,8 @@ class MlxServer:
                 lengths.append(length)
                 times.append(self._clock())
                 length = 0
-        self._count(lengths, max_new_tokens)
+        # If MLX drafted a text's last token, it counts as the target's.
+        self._counts += Counts.of_blocks(lengths, self._gamma, max_new_tokens)
         return Completion(tuple(tokens), lengths[0], times[-1] - times[0])
 
     def counts(self) -> Counts:
@@ -111,15 +112,6 @@ class MlxServer:
             sampler=sampler,
         ):
             yield int(token), bool(drafted)
-
-    def _count(self, lengths: Sequence[int], room: int) -> None:
-        """Adds a text's blocks. If MLX drafted a text's last token, it counts as the target's."""
-        for length in lengths if self._draft is not None else ():
-            drafted = min(self._gamma, room - 1)
-            if drafted > 0:
-                accepted = (1,) * (length - 1) + (0,) * (self._gamma - length + 1)
-                self._counts += Counts.of(1, drafted, accepted)
-            room -= length
 
 
 def _load(source: str) -> Any:

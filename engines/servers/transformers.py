@@ -95,7 +95,7 @@ class TransformersServer:
                 streamer=blocks,
                 **({"do_sample": False} if temperature == 0 else sampled),
             )
-        self._count(blocks.lengths, max_new_tokens)
+        self._counts += Counts.of_blocks(blocks.lengths, self._gamma, max_new_tokens)
         tokens = tuple(ids[0, len(prompt) :].tolist())
         return Completion(tokens, blocks.lengths[0], blocks.times[-1] - blocks.times[0])
 
@@ -103,15 +103,6 @@ class TransformersServer:
         if self._assistant is None:
             raise ValueError("counters must be of a pair that speculates, got no draft")
         return self._counts
-
-    def _count(self, lengths: Sequence[int], room: int) -> None:
-        """Adds a text's blocks; a block with space for only one token drafts nothing."""
-        for length in lengths:
-            drafted = min(self._gamma, room - 1)
-            if drafted > 0:
-                accepted = (1,) * (length - 1) + (0,) * (self._gamma - length + 1)
-                self._counts += Counts.of(1, drafted, accepted)
-            room -= length
 
 
 class _Blocks:

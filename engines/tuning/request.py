@@ -60,9 +60,14 @@ class Tuning:
                 f"(--max-gamma), got {len(self.synthetic)}"
             )
 
-    def duration(self, prompts: int, start_seconds: float, text_seconds: float | None) -> str:
-        """Returns how long a search takes, in words; text_seconds None: the speed is unknown."""
-        per_pass = sum(prompts / each for each in self.concurrencies)
+    def duration(self, per_pass: float, start_seconds: float, text_seconds: float | None) -> str:
+        """Returns how long a search takes, in words.
+
+        Args:
+          per_pass: texts of all loads that one request after the other would take.
+          start_seconds: time to start a server.
+          text_seconds: time of a text; None: unknown.
+        """
 
         def needed(runs: int, passes: float) -> tuple[int, float]:
             # In turns, each run is one of a new γ and of the fastest one.

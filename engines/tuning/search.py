@@ -74,6 +74,10 @@ class Search:
     def run(self) -> Tuned:
         """Returns the tuning once no run is worth its time; its file is complete after each run."""
         every = self.how.concurrencies
+        left = [each for each in every if self._wanted(each) is not None]
+        if left:
+            now, texts = self.outlook(left[0]), self._texts(left)
+            self.bench.paced = lambda *each: self._shown(now, self.how.duration(texts, *each))
         for group in [(each,) for each in every] if self.how.together else [every]:
             self._search(group)
         return self.tuned
@@ -105,8 +109,11 @@ class Search:
             advised.append(now.advised(now.advice.named, None))
             if text_seconds is None and self._priced(concurrency):
                 text_seconds = now.milliseconds(0)[0] / 1e3 * self.how.text.max_new_tokens
-        notes = (self.how.duration(len(self.bench.prompts), 0.0, text_seconds),)
+        notes = (self.how.duration(self._texts(self.how.concurrencies), 0.0, text_seconds),)
         return replace(self.tuned, rows=tuple(rows), advised=tuple(advised), notes=notes)
+
+    def _texts(self, concurrencies: Sequence[int]) -> float:
+        return sum(len(self.bench.prompts) / each for each in concurrencies)
 
     def _priced(self, concurrency: int) -> bool:
         """Returns whether times are known, by runs or a deployment."""
@@ -137,8 +144,6 @@ class Search:
     def _search(self, concurrencies: tuple[int, ...]) -> None:
         """Searches at concurrencies that share the starts of servers."""
         ran = False
-        now, count = self.outlook(concurrencies[0]), len(self.bench.prompts)
-        self.bench.paced = lambda *each: self._shown(now, self.how.duration(count, *each))
         for concurrency in concurrencies:
             if not any(row.gamma for row in self.tuned.at(concurrency)):
                 self._shown(self.outlook(concurrency), None)

@@ -31,6 +31,9 @@ def _p_mins(ctx: click.Context, param: click.Parameter, value: str) -> tuple[flo
     return AUTO
 
 
+OWN = "own"
+
+
 class TuneSearchOptions:
     """How the search runs and ends."""
 
@@ -79,7 +82,6 @@ class TuneOptions:
 @reads("engines.tuning.request:TuneEngine", Deployed, Printed)
 def tune_engine(request: TuneEngine, deployed: Deployed, form: Printed) -> None:
     """Tunes an engine that it starts itself."""
-    _require_gpu(deployed)
     _tune(request, _costs(deployed, request.target, request.drafts, request.engine.engine), form)
 
 
@@ -87,20 +89,13 @@ def tune_engine(request: TuneEngine, deployed: Deployed, form: Printed) -> None:
 def tune_own(request: TuneOwn, deployed: Deployed, form: Printed) -> None:
     """Tunes specplan's own decoder."""
     # The decoder itself reads --dtype.
-    _require_gpu(replace(deployed, dtype=None))
-    _tune(request, _costs(deployed, request.models.target, request.models.drafts, None), form)
+    _tune(request, _costs(deployed, request.models.target, request.models.drafts, OWN), form)
 
 
 @reads("engines.tuning.request:TuneServer", Deployed, Printed)
 def tune_server(request: TuneServer, deployed: Deployed, form: Printed) -> None:
     """Tunes a server that is already running."""
-    _require_gpu(deployed)
     _tune(request, _costs(deployed, None, (), request.engine), form)
-
-
-def _require_gpu(deployed: Deployed) -> None:
-    if deployed.gpu is None and deployed.gpu_flops is None and deployed != Deployed():
-        raise click.UsageError("--gpu must be given with --target-config, --dtype and their like")
 
 
 def _costs(
@@ -108,6 +103,8 @@ def _costs(
 ) -> Costs | None:
     """Returns a cost function with the deployment's prior; None if no GPU is stated."""
     if deployed.gpu is None and deployed.gpu_flops is None:
+        if replace(deployed, dtype=None if engine == OWN else deployed.dtype) != Deployed():
+            raise click.UsageError("--gpu must be given with --target-config, --dtype and so on")
         return None
     from estimator.deployed_cost import costs_of
 
@@ -119,7 +116,7 @@ def _costs(
         ),
         dtype=None if deployed.dtype == "auto" else deployed.dtype,
     )
-    return costs_of(deployment_of(deployed), engine, deployed.dtype)
+    return costs_of(deployment_of(deployed), None if engine == OWN else engine, deployed.dtype)
 
 
 def _config(stated: Path | None, folder: str | None, model: str) -> Path:
