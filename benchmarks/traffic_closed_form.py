@@ -6,7 +6,7 @@ Every cell is a server (Llama-3.1-8B with EAGLE-3 on an H100, by the roofline), 
 a chunk, a cache and a γ. Compared are the time of a token and the time to the first token at 30, 60
 and 85 % of the capacity, and the capacity itself, which the simulator shows when all requests
 arrive at once. The whole grid takes about half an hour on one core; cells that the file already has
-are skipped.
+are skipped. `--near` compares two deployments near their capacity in longer simulations instead.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from tqdm import tqdm
 from estimator.model_shapes.drafts import read_pair
 from simulator.acceptance.iid import Iid
 from simulator.cost.catalogue import find_hardware
+from simulator.cost.roofline import Conditions
 from simulator.cost.roofline_cost import Deployment, prompt_seconds, roofline_cost
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand, Requests
@@ -34,7 +35,10 @@ from simulator.traffic.steady import max_rate, steady
 
 PROMPTS, OUTPUTS = (200, 1000, 4000, 20_000), (2, 20, 200, 2000)
 CHUNKS, CACHES, GAMMAS = (256, 512, 2048, 8192), (None, 40, 10), (0, 3)
-SHARES = (0.3, 0.6, 0.85)
+SHARES, NEAR_SHARES = (0.3, 0.6, 0.85), (0.5, 0.8, 0.9, 0.95)
+# Deployments near their capacity: name of the pair, GPUs, prompt and output, chunks of 2048.
+NEAR = (("llama-3.1-8b", 1, 1000, 300), ("llama-3.3-70b", 4, 2000, 300))
+NEAR_REQUESTS = 50_000
 SLOTS, BATCHES = 256, (1, 2, 4, 8, 16, 32, 64, 128, 256)
 # Standard error of a simulated mean at which the simulations of a cell end, and the most of them.
 PRECISION, MOST_SEEDS = 0.005, 12
@@ -58,10 +62,13 @@ def server_of(deployment: Deployment, demand: Demand, chunk: int, cache: int | N
     return Server(by_batch(BATCHES, times, SLOTS), blocks, Prompts(reading, chunk), held)
 
 
-def simulated(server: Server, demand: Demand, gamma: int, rate: float) -> dict[str, float]:
+def simulated(
+    server: Server, demand: Demand, gamma: int, rate: float, *, count: int | None = None
+) -> dict[str, float]:
     """Returns means of repeated simulations, in seconds, and their relative standard error."""
     found: list[tuple[float, float]] = []
-    count = int(np.clip(60 * server.max_batch(demand), 2000, 12_000))
+    if count is None:
+        count = int(np.clip(60 * server.max_batch(demand), 2000, 12_000))
     while True:
         seed = len(found)
         requests = demand.arrivals(rate, count, seed=seed)
@@ -110,13 +117,45 @@ def compared(deployment: Deployment, cell: tuple[int, int, int, int | None, int]
     row["max_rate_simulated"] = saturated(server, demand, gamma)
     for share in SHARES:
         rate = share * row["max_rate_simulated"]
-        state = steady(server, demand, gamma, rate)
-        row[f"{share:g}"] = {
-            "token_closed": float(state.token_seconds[0]),
-            "first_closed": float(state.first_seconds[0]),
-            **simulated(server, demand, gamma, rate),
-        }
+        row[f"{share:g}"] = at_rate(server, demand, gamma, rate)
     return row
+
+
+def at_rate(
+    server: Server, demand: Demand, gamma: int, rate: float, *, count: int | None = None
+) -> dict[str, float]:
+    """Returns mean times of a rate by the closed form and by simulations."""
+    state = steady(server, demand, gamma, rate)
+    return {
+        "token_closed": float(state.token_seconds[0]),
+        "first_closed": float(state.first_seconds[0]),
+        **simulated(server, demand, gamma, rate, count=count),
+    }
+
+
+def near() -> Iterator[dict[str, Any]]:
+    """Yields a row for each deployment, γ and share of the capacity."""
+    for name, gpus, prompt, output in NEAR:
+        target, draft = read_pair(CONFIGS / f"{name}.json", CONFIGS / f"{name}-eagle3.json")
+        deployment = Deployment(target, draft, find_hardware("h100"), Conditions(tp=gpus))
+        demand = Demand(prompt, output)
+        server = server_of(deployment, demand, 2048, None)
+        for gamma in GAMMAS:
+            most = saturated(server, demand, gamma)
+            for share in NEAR_SHARES:
+                found = at_rate(server, demand, gamma, share * most, count=NEAR_REQUESTS)
+                yield {"pair": name, "gamma": gamma, "share": share, **found}
+
+
+def print_near(rows: list[dict[str, Any]]) -> None:
+    """Prints the errors of the closed form, with standard errors of the simulation, in per cent."""
+    print("| pair | γ | share of capacity | time per token | TTFT |\n|---|---|---|---|---|")
+    for row in rows:
+        cells = []
+        for what in ("token", "first"):
+            error = 100 * (row[f"{what}_closed"] / row[what] - 1)
+            cells.append(f"{error:+.1f} ± {100 * row[f'{what}_error']:.1f}")
+        print(f"| {row['pair']} | {row['gamma']} | {row['share']:.0%} | {' | '.join(cells)} |")
 
 
 def errors(rows: list[dict[str, Any]], what: str) -> list[tuple[float, str, list[Any]]]:
@@ -136,7 +175,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--cells", type=int, help="cells drawn at random in place of all")
+    parser.add_argument("--near", action="store_true", help="two deployments near their capacity")
     options = parser.parse_args()
+    if options.near:
+        close = list(tqdm(near(), total=16, disable=None))
+        write_result(options.output, setup("numpy") | {"rows": close})
+        print_near(close)
+        return
     chosen = list(cells())
     if options.cells is not None:
         chosen = Random(0).sample(chosen, options.cells)

@@ -18,6 +18,9 @@ from simulator.traffic.simulation_result import LatencyTargets
 from simulator.traffic.steady import Steady
 
 Interval = tuple[float, float]
+# Share of the capacity up to which the closed form's times are exact to a few per cent
+# (`benchmarks/traffic_closed_form.py --near`).
+TRUSTED = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,11 @@ class TrafficRow:
     def stable(self) -> bool:
         """Whether the server sustains the rate."""
         return bool(self.state.stable[0])
+
+    @property
+    def near_capacity(self) -> bool:
+        """Whether the rate is so near the capacity that the closed form's times are too short."""
+        return self.stable and self.rate > TRUSTED * float(self.state.max_rate)
 
 
 @dataclass(frozen=True, slots=True)

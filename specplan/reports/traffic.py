@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
     from simulator.traffic.pair import Pair
 
+_NEAR = (
+    "~ Above 80 % of the capacity these times may be too short: in simulations up to 12 % per "
+    "token, and 40 % to the first token. --simulate shows them."
+)
+
 
 def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
     """Returns the JSON object of `specplan traffic`."""
@@ -72,6 +77,8 @@ def traffic_text(request: TrafficRequest, found: Traffic, notes: Sequence[str] =
         else "Advised gamma by batch"
     )
     lines.append(f"{what}: {', '.join(ranges)}.")
+    if any(row.near_capacity for row in found.rows) and not found.simulated:
+        lines.append(_NEAR)
     lines += graphs_lines(request.pair, {row.gamma for row in found.rows} - {0})
     simulated = ["", table(found.simulated, simulated_columns(request))]
     more = simulated if found.simulated else []
@@ -102,6 +109,7 @@ def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
         "request_ms": 1e3 * (first + (output_tokens - 1) * token if several else first),
         "tokens_per_second": row.tokens_per_second,
         "stable": row.stable,
+        "near_capacity": row.near_capacity,
         "most_sequences": pair.server(row.gamma).max_batch(pair.demand),
         "beyond_graphs": _beyond_graphs(pair, row),
         "on_target": row.on_target,
@@ -139,6 +147,7 @@ def _risk(row: TrafficRow) -> str:
 
 def _note(pair: Pair, row: TrafficRow) -> str:
     notes = ["!"] if _beyond_graphs(pair, row) else []
+    notes += ["~"] if row.near_capacity else []
     notes += ["misses the targets"] if row.on_target is False and row.stable else []
     if row.advice is not None and row.advice.gamma == 0:
         notes.append("undecided: run it first" if row.advice.undecided else "not advised")
@@ -182,12 +191,15 @@ def _crossing(found: Traffic) -> str:
             return f"{opening}at none is that sure."
         where = f"{'above' if short else 'up to'} {edge:.3g} requests/s"
         return f"{opening}{where} it may {other} them."
-    ends = ""
-    if found.break_even_interval is not None:
-        least = "at any rate" if low == 0 else f"above {low:.3g}"
-        most = "at none" if np.isinf(high) else f"above {high:.3g}"
-        ends = f" ({percent()}: between {least} and {most})"
-    return f"Above {crossing:.3g} requests/s speculation lengthens requests{ends}."
+    opening = f"Above {crossing:.3g} requests/s speculation"
+    if found.break_even_interval is None:
+        return f"{opening} lengthens requests."
+    if low > 0 and np.isfinite(high):
+        return f"{opening} lengthens requests ({percent()}: above {low:.3g} to {high:.3g})."
+    sure = f"up to {low:.3g} it surely does not" if low > 0 else "at no rate is that sure"
+    if np.isfinite(high):
+        sure = f"above {high:.3g} that is sure"
+    return f"{opening} most probably lengthens requests; {sure}."
 
 
 def _bounds(low: float, high: float, form: str, infinite: str) -> str:

@@ -25,6 +25,16 @@ def ranked(profiles: Sequence[Named]) -> list[Named]:
     return sorted(drafts, key=lambda each: each.gain.replay if each.gain else 0.0, reverse=True)
 
 
+_DRAFT = (
+    "What now? Start the server with the flags below, and compare the time per token with and "
+    "without them."
+)
+_LEAVE = (
+    "What now? Leave the server without a draft. A smaller draft, a head, or fewer requests at "
+    "once may change that."
+)
+
+
 def answer(drafts: Sequence[Named]) -> dict[str, Any]:
     """Returns the page's first words on ranked drafts, as in its JSON object.
 
@@ -51,7 +61,8 @@ def answer(drafts: Sequence[Named]) -> dict[str, Any]:
             "speculation."
         )
     flags = _flags(first.profile, best.plan.advised_gamma)
-    return {"headline": headline, "sure": _sure(drafts, best, counted), "flags": flags}
+    now = _DRAFT if best.gamma > 0 and best.plan.advised_gamma > 0 else _LEAVE
+    return {"headline": headline, "sure": [*_sure(drafts, best, counted), now], "flags": flags}
 
 
 def _sure(drafts: Sequence[Named], best: BestGamma, counted: str) -> list[str]:
