@@ -26,11 +26,11 @@ def ranked(profiles: Sequence[Named]) -> list[Named]:
 
 
 _DRAFT = (
-    "What now? Start the server with the flags below, and compare the time per token with and "
+    "Next: start the server with the flags below, and compare the time per token with and "
     "without them."
 )
 _LEAVE = (
-    "What now? Leave the server without a draft. A smaller draft, a head, or fewer requests at "
+    "Next: leave the server without a draft. A smaller draft, a head, or fewer requests at "
     "once may change that."
 )
 
