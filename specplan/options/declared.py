@@ -97,7 +97,7 @@ def declared(record: type[Any]) -> Mapping[str, Field[Any]]:
             names, own = own.get("__annotations__", ()), own["__dataclass_fields__"]
         for name in names:
             if "names" in getattr(own.get(name), "metadata", {}):
-                own[name].type = vars(part).get("__annotations__", {}).get(name)
+                own[name].type = vars(part).get("__annotations__", {}).get(name, own[name].type)
                 known.setdefault(name, own[name])
     return known
 

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from specplan.options.declared import Option, option, rare, takes
+from specplan.options.declared import Option, declared, option, rare, takes
 
 
 class Shared:
@@ -82,3 +82,14 @@ def test_a_callback_gets_only_what_is_stated(words: list[str], value: str) -> No
         click.echo(near if near is not None else "None")
 
     assert CliRunner().invoke(command, words).output == f"{value}\n"
+
+
+def test_an_option_of_another_class_keeps_its_type() -> None:
+    found = params(takes(Base))
+
+    class Again:
+        """The same option once more."""
+
+        near = declared(Base)["near"]
+
+    assert params(takes(Again))["near"].type is found["near"].type is click.FLOAT
