@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
-from specplan.options.choice import Longest
 from specplan.options.declared import takes
 from specplan.options.draft_kind import COPIES, DRAFT_KINDS, law_of
 from specplan.options.kinds import cost_kinds
@@ -53,7 +52,7 @@ FOLLOWED_SECONDS = 10.0
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, callback=addresses)
 @takes(Followed, heading="Sources")
 @takes(*cost_kinds(), heading="Cost")
-@takes(Longest, Observed, heading="Answer")
+@takes(Observed, heading="Answer")
 @click.pass_context
 def observe_command(ctx: click.Context, /, **_: object) -> None:
     """Report what a running deployment accepts, and the gamma it should run with.
@@ -134,7 +133,7 @@ def _planned(
     kind = law_of(asking.reading.draft_kind, (price,))
     acceptance = observation.acceptance(kind, counts_of(asking.runs))
     request = PlanRequest(
-        (acceptance,), (price,), gamma=observation.gamma, max_gamma=asking.max_gamma
+        (acceptance,), (price,), gamma=observation.gamma, max_gamma=asking.reading.max_gamma
     )
     return plans(request)[0]
 

@@ -150,7 +150,12 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form:
 @takes(ModelOptions, heading=MODELS, without=("draft_temperature", "repetition_penalty"))
 @takes(EngineRunOptions, heading=ON_ENGINE)
 @takes(TuneSearchOptions, heading="Search")
-@takes(Deployed, heading="First guess", rare=("target_config", "draft_config", "tp"))
+@takes(
+    Deployed,
+    heading="First guess",
+    without=("engine_family", "cost_model"),
+    rare=("target_config", "draft_config", "tp"),
+)
 @takes(TuneOptions)
 def tune_command(**_: object) -> None:
     """Find the best gamma on this machine, in few runs.

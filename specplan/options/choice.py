@@ -11,14 +11,7 @@ from specplan.options.draft_kind import DraftNamed
 
 
 @dataclass(frozen=True)
-class Longest:
-    """The largest γ to plan; see the option's help."""
-
-    max_gamma: int = rare(default=32, metavar="G", help="The largest gamma to consider.")
-
-
-@dataclass(frozen=True)
-class Choice(DraftNamed, Longest):
+class Choice(DraftNamed):
     """Candidates and criteria of the choice of γ; see each option's help."""
 
     c_hat: float | None = rare(

@@ -32,7 +32,7 @@ COPIES = MappingProxyType({"suffix": "suffix", "ngram": "lookup"})
 
 @dataclass(frozen=True)
 class DraftNamed:
-    """Names and kind; see each option's help."""
+    """Names, kind and largest γ; see each option's help."""
 
     target: str | None = rare(
         "--target",
@@ -49,6 +49,7 @@ class DraftNamed:
         help="Kind of draft, without --draft-config. It says how acceptance goes on beyond the "
         "counted positions, and what --export names.",
     )
+    max_gamma: int = rare(default=32, metavar="G", help="The largest gamma to consider.")
 
     def sized(
         self, price: Pricing, runs: Sequence[Run], served: str | None, share: float | None = None

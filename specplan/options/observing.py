@@ -11,7 +11,6 @@ import click
 
 from engines.kind import names_of
 from specplan.options.answers import Printed
-from specplan.options.choice import Longest
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import COUNT, option, rare
 from specplan.options.draft_kind import DraftNamed
@@ -103,13 +102,11 @@ class ObserveArguments:
     """A request to `specplan observe`.
 
     reading: the sources; an Observed if there is one answer.
-    max_gamma: the largest γ to plan.
     background: inputs that costs share.
     costs: cost of blocks; None: from the sources' times, if they have any.
     """
 
     reading: Followed | Observed
-    max_gamma: int
     background: Background
     costs: CostKind | None = None
 
@@ -150,7 +147,7 @@ class ObserveArguments:
 def asked(ctx: click.Context) -> ObserveArguments:
     """Returns the request that the command's options state."""
     follows = ctx.params["follow"]
-    records: list[type] = [Followed if follows else Observed, Longest, Profiled]
+    records: list[type] = [Followed if follows else Observed, Profiled]
     costing = None
     if not any_stated(cost_kinds(), ctx):
         if follows:
@@ -158,11 +155,11 @@ def asked(ctx: click.Context) -> ObserveArguments:
     else:
         costing = chosen_cost(ctx)
         records.append(costing)
-    reading, longest, file, *costs = fill(ctx, records, way="--follow" if follows else "")
+    reading, file, *costs = fill(ctx, records, way="--follow" if follows else "")
     if not follows:
         _require_fit(reading)
-    background = Background(file.read(), max_gamma=longest.max_gamma)
-    asking = ObserveArguments(reading, longest.max_gamma, background, *costs)
+    background = Background(file.read(), max_gamma=reading.max_gamma)
+    asking = ObserveArguments(reading, background, *costs)
     asking.price()  # Refuses options before anything is read.
     return asking
 

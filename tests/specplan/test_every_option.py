@@ -120,6 +120,14 @@ def test_every_option_is_read_or_refused_by_name(
             assert_refused(result, option_name(option))
 
 
+@pytest.mark.parametrize(("words", "command"), COMMANDS)
+def test_no_two_options_of_a_command_have_one_name(
+    words: tuple[str, ...], command: click.Command
+) -> None:
+    names = [name for each in command.params for name in (*each.opts, *each.secondary_opts)]
+    assert len(names) == len(set(names))
+
+
 @pytest.mark.parametrize(("words", "command", "way"), WAYS)
 def test_every_setting_of_a_request_is_read_where_it_runs(
     words: tuple[str, ...], command: Command, way: str
