@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,29 +26,22 @@ class LogLine(msgspec.Struct):
     output: str | list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Some lines of a log.
-
-    number: number of the first line, from 1.
-    lines: JSON lines (some may be blank), or rows of a table.
-    """
-
-    number: int
-    lines: Sequence[bytes] | Sequence[dict[str, Any]]
+LogPart = tuple[int, Sequence[bytes] | Sequence[dict[str, Any]]]
+"""Number of a log's line, from 1, and the lines from there on: JSON (some may be blank) or rows."""
 
 
 _DECODER = msgspec.json.Decoder(LogLine)
 
 
-def parts(path: Path) -> Iterator[Part]:
+def parts(path: Path) -> Iterator[LogPart]:
     """Yields the parts of a log in order, of about PART_BYTES or PART_ROWS each."""
     yield from _of_table(path) if path.suffix == PARQUET else _of_lines(path)
 
 
-def read(part: Part) -> Iterator[tuple[int, LogLine | str]]:
+def read(part: LogPart) -> Iterator[tuple[int, LogLine | str]]:
     """Yields the number of each line that is not blank, and the line, or why it cannot be used."""
-    for number, line in enumerate(part.lines, start=part.number):
+    first, lines = part
+    for number, line in enumerate(lines, start=first):
         if isinstance(line, bytes) and not line.strip():
             continue
         try:
@@ -69,7 +61,7 @@ def read(part: Part) -> Iterator[tuple[int, LogLine | str]]:
             yield number, "output must not be empty, got none" if empty else found
 
 
-def _of_lines(path: Path) -> Iterator[Part]:
+def _of_lines(path: Path) -> Iterator[LogPart]:
     number = 1
     with path.open("rb") as file:
         while block := file.read(PART_BYTES):
@@ -78,11 +70,11 @@ def _of_lines(path: Path) -> Iterator[Part]:
             lines = block.split(b"\n")
             if not lines[-1]:
                 lines.pop()
-            yield Part(number, lines)
+            yield number, lines
             number += len(lines)
 
 
-def _of_table(path: Path) -> Iterator[Part]:
+def _of_table(path: Path) -> Iterator[LogPart]:
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
@@ -91,7 +83,7 @@ def _of_table(path: Path) -> Iterator[Part]:
         with ParquetFile(path) as table:
             names = [name for name in ("prompt", "output") if name in table.schema_arrow.names]
             for batch in table.iter_batches(batch_size=PART_ROWS, columns=names):
-                yield Part(number, batch.to_pylist())
+                yield number, batch.to_pylist()
                 number += batch.num_rows
     except ArrowException as error:
         raise ValueError(f"texts must be a Parquet file, got {path}: {error}") from None
@@ -100,7 +92,7 @@ def _of_table(path: Path) -> Iterator[Part]:
 Pair = tuple[Sequence[int], Sequence[int]]
 
 
-def encoded(part: Part, tokenizer: Any) -> tuple[list[Pair], list[tuple[int, str]]]:
+def encoded(part: LogPart, tokenizer: Any) -> tuple[list[Pair], list[tuple[int, str]]]:
     """Returns the ids of the prompts and outputs of a part; number and reason of its bad lines.
 
     Without a tokenizer the log must have ids, which are not checked.

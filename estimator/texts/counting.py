@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimator.draft_names.kind import Needs, parse_drafter
-from estimator.prompts.logs import Pair, Part, encoded
+from estimator.prompts.logs import LogPart, Pair, encoded
 from estimator.settings import MAX_GAMMA, ModelSettings
 from ngram.copies.texts import Copied, Integers, Texts
 
@@ -174,7 +174,7 @@ class Counter:
             )
         return cls(request, tokenizer, copies)
 
-    def count(self, part: Part) -> Totals:
+    def count(self, part: LogPart) -> Totals:
         """Returns the counts of a part.
 
         Raises:

@@ -21,7 +21,7 @@ from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.setup import Setup, TextSettings
 from estimator.progress import SILENT, Progress
-from estimator.prompts.logs import Part, parts
+from estimator.prompts.logs import LogPart, parts
 from estimator.texts.counting import Counter, MeasureTexts, Totals, nothing
 from estimator.writing import write_whole
 from reference.atomic import held, uninterrupted
@@ -109,7 +109,7 @@ def _counted(request: MeasureTexts, journal: Journal | None) -> Iterator[Totals]
         yield counts
 
 
-def _new(request: MeasureTexts, rest: Iterator[Part]) -> Iterator[Totals]:
+def _new(request: MeasureTexts, rest: Iterator[LogPart]) -> Iterator[Totals]:
     first = list(islice(rest, 2))
     processes = (os.cpu_count() or 1) if request.processes is None else request.processes
     _begin(request)
@@ -137,7 +137,7 @@ def _begin(request: MeasureTexts) -> None:
         _counters[:] = [Counter.of(request)]
 
 
-def _count(part: Part) -> Totals:
+def _count(part: LogPart) -> Totals:
     return _counters[0].count(part)
 
 

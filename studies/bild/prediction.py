@@ -13,8 +13,7 @@ from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling, seeded
 from reference.models.model import Model
 from reference.score_text import text_laws
-from simulator.cost.cost import Cost
-from studies.bild.cost import BildCalls, count_calls, relative_latency
+from studies.bild.cost import BildCalls, count_calls
 from studies.bild.thresholds import Fallback, Rollback
 
 NEVER = sys.maxsize
@@ -88,21 +87,6 @@ def bild_trace(
     return BildTrace(certainty, ends, np.asarray(distance.double().cpu().numpy()), np.array(same))
 
 
-@dataclass(frozen=True, slots=True)
-class BildPrediction:
-    """Predicted speed and calls of BiLD.
-
-    speedup: seconds per token of the large model over BiLD's.
-    seconds: BiLD's seconds per token.
-    large_calls, small_calls: calls per emitted token.
-    """
-
-    speedup: float
-    seconds: float
-    large_calls: float
-    small_calls: float
-
-
 def spliced(large: BildTrace, small: BildTrace, *, fallback: float, rollback: float) -> BildTrace:
     """Returns the trace along BiLD's own text at these thresholds.
 
@@ -126,9 +110,8 @@ def predict(
     rollback: float,
     most: int,
     max_new_tokens: int,
-    cost: Cost,
-) -> BildPrediction:
-    """Returns BiLD's predicted speed at any thresholds.
+) -> BildCalls:
+    """Returns BiLD's predicted calls at any thresholds.
 
     Args:
       large_traces, small_traces: traces along each model's own texts, after the same prompts.
@@ -145,14 +128,6 @@ def predict(
         for large, small in zip(large_traces, small_traces, strict=True)
         for trace in [spliced(large, small, fallback=fallback, rollback=rollback)]
     ]
-    total = BildCalls(
+    return BildCalls(
         *(np.sum([getattr(calls, one.name) for calls in counted], 0) for one in fields(BildCalls))
-    )
-    tokens = float(total.tokens)
-    latency = float(relative_latency(total, cost))
-    return BildPrediction(
-        speedup=1 / latency,
-        seconds=latency * cost.baseline_seconds,
-        large_calls=float(total.large_calls) / tokens,
-        small_calls=float(total.small_calls) / tokens,
     )

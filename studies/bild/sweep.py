@@ -28,10 +28,11 @@ from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.speculative import Subject
 from simulator.cost.cost import Cost
+from studies.bild.cost import BildCalls, relative_latency
 from studies.bild.grid import Arm, Grid
 from studies.bild.loop import read_part
 from studies.bild.metrics import own_metrics, reference_metrics, require_equal_number
-from studies.bild.prediction import BildPrediction, bild_trace, predict
+from studies.bild.prediction import bild_trace, predict
 from studies.bild.swept import BILD, LARGE, SMALL, WINDOW, BildRow, Sweep
 from studies.bild.thresholds import Fallback, Rollback
 
@@ -70,7 +71,7 @@ def sweep(
     )
     texts = timed(runs)
     cost = fit_costs(texts[AGAIN], [read_part(text) for text in probes(texts)])
-    predictions = _predictions(subject, drafter, prompts, texts, arms, cost)
+    predictions = _predictions(subject, drafter, prompts, texts, arms)
 
     own = texts[BASELINE] if subject.sampling.greedy else _greedy_texts(subject, prompts)
 
@@ -81,9 +82,9 @@ def sweep(
         written = [text_of(text.tokens) for text in texts[arm]]
         return reference_metrics(written, references) | metrics
 
-    rows = [_row(subject, texts, BASELINE, None, quality(BASELINE), None)]
+    rows = [_row(subject, texts, BASELINE, None, quality(BASELINE))]
     rows += [
-        _row(subject, texts, name, arm, quality(name), predictions.get(name))
+        _predicted(_row(subject, texts, name, arm, quality(name)), predictions.get(name), cost)
         for name, arm in arms.items()
     ]
     metric = "agreement" if references is None else "bleu"
@@ -124,8 +125,7 @@ def _predictions(
     prompts: Sequence[Sequence[int]],
     best: Timed,
     arms: Mapping[str, Arm],
-    cost: Cost,
-) -> dict[str, BildPrediction]:
+) -> dict[str, BildCalls]:
     """Returns predictions for BiLD by arm, from traces along both models' own texts."""
     bild = {name: arm for name, arm in arms.items() if arm.decoder in (BILD, WINDOW)}
     longest = max(bild.values(), key=lambda arm: arm.most)
@@ -150,7 +150,6 @@ def _predictions(
             rollback=np.inf if arm.rollback is None else arm.rollback,
             most=arm.most,
             max_new_tokens=subject.stopping.max_new_tokens,
-            cost=cost,
         )
         for name, arm in bild.items()
         if arm.fallback is not None
@@ -163,7 +162,6 @@ def _row(
     name: str,
     arm: Arm | None,
     quality: Mapping[str, float],
-    predicted: BildPrediction | None,
 ) -> BildRow:
     """Returns the row of an arm. Arm None is the large model without a draft."""
     own = texts[name]
@@ -187,12 +185,8 @@ def _row(
         measured=seconds[0] / seconds[1],
         measured_low=low,
         measured_high=high,
-        predicted=None if predicted is None else predicted.speedup,
         ms_per_token=1e3 * seconds[1] / total,
         tokens_per_second=total / seconds[1],
-        predicted_seconds=None if predicted is None else predicted.seconds,
-        predicted_large_calls=None if predicted is None else predicted.large_calls * total,
-        predicted_small_calls=None if predicted is None else predicted.small_calls * total,
         large_calls=sum(text.target_calls for text in own),
         small_calls=sum(text.draft_calls for text in own),
         rollbacks=sum(text.rollbacks for text in own),
@@ -201,4 +195,19 @@ def _row(
         draft_seconds=sum(text.draft_seconds for text in own),
         verify_seconds=sum(text.verify_seconds for text in own),
         other_seconds=sum(text.other_seconds for text in own),
+    )
+
+
+def _predicted(row: BildRow, calls: BildCalls | None, cost: Cost) -> BildRow:
+    """Returns the row with the speed and the calls that are predicted, if they are."""
+    if calls is None:
+        return row
+    latency = float(relative_latency(calls, cost))
+    per_token = row.tokens / float(calls.tokens)
+    return structs.replace(
+        row,
+        predicted=1 / latency,
+        predicted_seconds=latency * cost.baseline_seconds,
+        predicted_large_calls=float(calls.large_calls) * per_token,
+        predicted_small_calls=float(calls.small_calls) * per_token,
     )

@@ -174,8 +174,8 @@ def _only_once(request: MeasureTexts) -> Callable[[MeasureTexts], None]:
     from estimator.texts.counting import Counter
 
     class Counting(Counter):
-        def count(self, part: log.Part) -> Totals:
-            assert part.number > 1  # what was kept is not counted again
+        def count(self, part: log.LogPart) -> Totals:
+            assert part[0] > 1  # what was kept is not counted again
             return super().count(part)
 
     def begin(_: MeasureTexts) -> None:
