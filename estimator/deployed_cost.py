@@ -19,6 +19,8 @@ from simulator.cost.served import RooflineMachine
 # `--dtype` by the names that priors have; other formats are plain.
 _FORMATS = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "int4": "int4",
             "q8_0": "gguf", "q4_0": "gguf"}  # fmt: skip
+# Formats of weights that no table holds.
+_NOT_MEASURED = ("float32", "q8_0", "q4_0")
 Model = Literal["kernels", "public"]
 # Smaller relative differences between the models are not reported.
 _DIFFERENT = 0.15
@@ -72,6 +74,8 @@ def deployed_cost(
     if model == found.model:
         return found
     why = "a stated efficiency is of the roofline" if known else missing(gpu, engine)
+    if why is None and dtype in _NOT_MEASURED:
+        why = f"no kernels were measured for weights in {dtype}"
     kernels: Machine | None = None
     if why is None:
         tables = MeasuredKernels(gpu, engine)

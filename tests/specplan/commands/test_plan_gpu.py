@@ -242,6 +242,31 @@ def test_of_a_head_an_engine_can_be_in_more_doubt_than_none() -> None:
     assert all(named > unnamed for named, unnamed in wider)
 
 
+@pytest.mark.parametrize(
+    ("release", "more", "why"),
+    [
+        (None, "", "measured kernels need pip install 'specplan[kernels]'"),
+        ("0.13.0", "", "measured kernels need aiconfigurator-core 0.12, got 0.13.0"),
+        ("0.12.0", "rtx-4090", "no kernels were measured on rtx-4090 (only on a100-80gb"),
+        ("0.12.0", "--engine llama.cpp", "no kernels were measured for llama.cpp (only for vllm"),
+        ("0.12.0", "--dtype q4_0", "no kernels were measured for weights in q4_0"),
+        ("0.12.0", "l40s --tp 4", "kernels do not cover several GPUs over PCIe"),
+        ("0.12.0", "--efficiency 0.8", "a stated efficiency is of the roofline"),
+    ],
+)
+def test_kernels_that_do_not_cover_the_case_are_refused_in_one_line(
+    gpu: str, release: str | None, more: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if release is not None:
+        monkeypatch.setattr("estimator.kernel_tables.version", lambda _: release)
+    asked = f"{gpu} {more}" if more.startswith("--") else gpu.replace("h100", more or "h100")
+    refused = run(f"{asked} --cost-model kernels")
+    assert refused.exit_code == 2
+    [line] = refused.stderr.splitlines()
+    assert line.startswith(f"Error: {why}")
+    assert "--cost-model public takes the roofline of" in line
+
+
 @pytest.mark.parametrize("more", ["--engine vllm", "--run gamma=0,tpot=7.5"])
 def test_the_data_sheet_knows_no_server_and_no_runs(sheet: str, more: str) -> None:
     refused = run(f"{sheet} {more}")
