@@ -132,8 +132,7 @@ def samples(page: str, prefix: str) -> Iterator[Sample]:
 def counters(page: str, *, prefix: str, turns_on: str) -> Counts:
     """Returns the counts on a metrics page of vLLM or llama.cpp, summed over its engines.
 
-    Args:
-      turns_on: the flag that turns speculation on, for the message if its metrics are missing.
+    turns_on: the flag that turns speculation on, for the message if its metrics are missing.
     """
     totals: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for sample in samples(page, prefix):

@@ -24,14 +24,13 @@ CATEGORIES = ("category", "task")
 
 
 def is_live(source: str) -> bool:
-    """Returns whether a source is a URL."""
     return source.startswith(("http://", "https://"))
 
 
 def observe(
     sources: Sequence[str], *, gamma: int | None, timeout_seconds: float = SCRAPE_SECONDS
 ) -> Observation:
-    """Returns the total of all sources.
+    """Returns the counts and times of all sources, summed.
 
     Args:
       sources: URLs and files ("-": stdin) of one kind of engine at one γ, at least one.
@@ -49,7 +48,6 @@ def readings(
 
 
 def total(observations: Sequence[Observation]) -> Observation:
-    """Returns the sum of observations."""
     return reduce(add, observations)
 
 
@@ -60,8 +58,7 @@ def between(
 
     Sources are subtracted one by one, because a sum may rise although one server restarted.
 
-    Raises:
-      ValueError: if a server restarted, or if sources have different engines or γ.
+    Raises ValueError if a server restarted, or if sources have different engines or γ.
     """
     differences = []
     for source, before, after in zip(sources, earlier, later, strict=True):

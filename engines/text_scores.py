@@ -79,8 +79,7 @@ def text_gap(
     Student's t compares the mean log-probability of a token under the target, prompt by prompt,
     at a false-alarm rate of FALSE_ALARM.
 
-    Args:
-      own, baseline: the target's scores of the engine's and of its own texts, by repeat and prompt.
+    own, baseline: the target's scores of the engine's and of its own texts, by repeat and prompt.
     """
     from scipy.stats import t
 

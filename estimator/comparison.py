@@ -54,7 +54,7 @@ def paired(name: str, a: Number, b: Number) -> Difference:
 
 
 def read_measured(path: Path) -> Profile | Validated:
-    """Returns the output file of `specplan measure`, or of `specplan validate --json`."""
+    """Returns the profile or validation in an output file of `specplan measure` or `validate`."""
     document = read_json(path, msgspec.json.decode)
     if isinstance(document, dict) and document.get("schema") == SCHEMA:
         return read_profile(path)
@@ -98,9 +98,8 @@ class Comparison:
 def compare_files(a: Path, b: Path) -> Comparison:
     """Returns the differences between two profiles, or two validations, with equal prompts.
 
-    Raises:
-      ValueError: if a file is neither, if kinds or prompts differ, if a file lacks the numbers
-        without each prompt, or if the files have no setting in common.
+    Raises ValueError if a file is neither, if kinds or prompts differ, if a file lacks the numbers
+    without each prompt, or if the files have no setting in common.
     """
     measured = [read_measured(path) for path in (a, b)]
     first, second = measured

@@ -48,8 +48,7 @@ def difference(value: float, error: float, reach: float) -> tuple[float, float]:
 def student(degrees: float) -> float:
     """Returns the number of standard errors from the middle to the end of an interval.
 
-    Args:
-      degrees: degrees of freedom of the standard error, above 0.
+    degrees: degrees of freedom of the standard error, above 0.
     """
     from scipy.special import stdtrit
 
@@ -61,8 +60,7 @@ def degrees_of_freedom(sizes: ArrayLike) -> float:
 
         (Σ n_i)² / Σ n_i² - 1, at least 1      (Kish 1965, the effective sample size)
 
-    Args:
-      sizes: each prompt's part in a sum (tokens, seconds), at least 0, shape (prompts,).
+    sizes: each prompt's part in a sum (tokens, seconds), at least 0, shape (prompts,).
     """
     shares = np.asarray(sizes, dtype=np.float64)
     squares = float((shares**2).sum())
@@ -94,8 +92,7 @@ def ratio_interval(
 ) -> Interval:
     """Returns the interval of sum(numerators) / sum(denominators).
 
-    Args:
-      numerators, denominators: one per prompt, shape (prompts,).
+    numerators, denominators: one per prompt, shape (prompts,).
     """
     above, below = np.array(numerators, dtype=float), np.array(denominators, dtype=float)
     value = float(above.sum() / below.sum())
@@ -106,8 +103,7 @@ def ratio_interval(
 def left_out(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns the sums over all prompts but one, for each prompt; for one prompt, its value.
 
-    Args:
-      values: shape (prompts, ...).
+    values: shape (prompts, ...).
     """
     return values if len(values) < 2 else values.sum(axis=0) - values
 

@@ -58,8 +58,7 @@ def missing(gpu: str, engine: str | None) -> str | None:
 class MeasuredKernels(KernelTables):
     """Kernels of one GPU and server, read from the library once and then from the cache folder.
 
-    Raises:
-      ValueError: if there are no such tables.
+    Raises ValueError if there are no such tables.
     """
 
     def __init__(self, gpu: str, engine: str | None) -> None:

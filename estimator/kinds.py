@@ -13,8 +13,7 @@ Kind = TypeVar("Kind")
 def kinds_in(folders: Iterable[str], of: type[Kind]) -> list[type[Kind]]:
     """Returns the kinds that the modules of some packages define, in the modules' order.
 
-    Args:
-      of: common base class of the kinds; abstract classes are not returned.
+    of: common base class of the kinds; abstract classes are not returned.
     """
     found: dict[type[Kind], None] = {}
     for folder in folders:

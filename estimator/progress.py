@@ -27,7 +27,6 @@ class CountedProgress:
         self._progress = progress
 
     def step(self) -> None:
-        """Counts one step."""
         self.steps += 1
         self._progress.step()
 

@@ -132,7 +132,6 @@ class SamplingSettings:
     repetition_penalty: float = 1.0
 
     def at(self, temperature: float) -> Sampling:
-        """Returns the sampling at a temperature."""
         from reference.laws.sampling import Sampling
 
         return Sampling(

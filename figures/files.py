@@ -53,8 +53,7 @@ def write_figure(
 def save_image(figure: Figure, path: Path, *, dots_per_inch: int = 150) -> None:
     """Writes a drawing to one file, PNG or SVG by its suffix.
 
-    Raises:
-      ValueError: if the file is neither.
+    Raises ValueError if the file is neither.
     """
     if path.suffix.lower() not in IMAGE_SUFFIXES:
         raise ValueError(f"figure file must end in {' or '.join(IMAGE_SUFFIXES)}, got {path.name}")

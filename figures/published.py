@@ -47,7 +47,7 @@ class LeviathanTable4:
 
 @dataclass(frozen=True, slots=True)
 class LeviathanTable5:
-    """α under lenience; improvement: T5-small's in the text of §A.5, else None."""
+    """α under lenience; improvement: T5-small's speed-up, from the text of §A.5; None elsewhere."""
 
     sampling: str
     draft: str

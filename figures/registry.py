@@ -120,8 +120,7 @@ FIGURES: Mapping[str, Entry] = MappingProxyType(
 def find_figure(name: str) -> Entry:
     """Returns the figure with that name.
 
-    Raises:
-      ValueError: if there is none; the message suggests the nearest name.
+    Raises ValueError if there is none; the message suggests the nearest name.
     """
     if name in FIGURES:
         return FIGURES[name]

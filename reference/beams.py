@@ -73,8 +73,7 @@ class Beams:
 def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: BeamSettings) -> Beams:
     """Returns the beams after one more token.
 
-    Args:
-      log_probs: by running beam, log-probabilities of the next token, float32, (vocabulary,).
+    log_probs: by running beam, log-probabilities of the next token, float32, (vocabulary,).
     """
     rows = torch.stack([log_probs[beam.tokens] for beam in beams.running])
     sums = torch.tensor([beam.score for beam in beams.running], device=rows.device)

@@ -140,8 +140,7 @@ def draft_tokens(
 
     The policy sees each distribution before the draw and each token after it.
 
-    Args:
-      law_after: returns the next distribution, given the tokens drafted so far, of shape (1,) each.
+    law_after: returns the next distribution, given the tokens drafted so far, of shape (1,) each.
     """
     tokens: list[Tensor] = []
     laws: list[Laws] = []

@@ -28,8 +28,7 @@ def score_text(
 
     Each model reads the text once, in as few parallel passes as ROW_NUMBERS allows.
 
-    Args:
-      tokens: the ids after the prompt, at least 1; the target sampled them under `sampling`.
+    tokens: the ids after the prompt, at least 1; the target sampled them under `sampling`.
     """
     text = target.start(prompt)
     require_scorable(target, text_limit(target, len(text)), len(text) + len(tokens) - 1)

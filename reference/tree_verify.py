@@ -104,8 +104,7 @@ def judge_children(
 def merge_drafts(drafts: Sequence[Sequence[int]], device: torch.device) -> Draft:
     """Returns several drafts as one branching draft, which holds each shared prefix once.
 
-    Args:
-      drafts: ids, at least one token each; the likeliest draft first.
+    drafts: ids, at least one token each; the likeliest draft first.
     """
     tokens: list[int] = []
     parents: list[int] = []

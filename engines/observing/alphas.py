@@ -66,8 +66,7 @@ def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
     From the likelihood ratio of one conditional rate for all positions against one for each, which
     is χ² for large counts (Wilks 1938).
 
-    Args:
-      hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
+    hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
     """
     from scipy.special import chdtrc, xlogy
 

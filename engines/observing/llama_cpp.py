@@ -34,8 +34,7 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     Every target pass except the prompt's emits the accepted tokens of its draft and one more. The
     last pass of a text may draft nothing, but it counts as a draft.
 
-    Args:
-      gamma: drafted tokens per block as the user states it; 0: no drafts; None: not stated.
+    gamma: drafted tokens per block as the user states it; 0: no drafts; None: not stated.
     """
     timings = answer.get("timings", answer)
     if not isinstance(timings, dict):
@@ -113,8 +112,7 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
     position are exact to one in two thousand drafts. A draft that was never verified, for example
     at a text's end, counts as drafted and not as accepted. Refuses a log without counts of drafts.
 
-    Args:
-      blocks: the log in blocks of whole lines.
+    blocks: the log in blocks of whole lines.
     """
     last: dict[str, re.Match[str]] = {}
     timed: Timed | None = None

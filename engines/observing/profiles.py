@@ -25,8 +25,7 @@ def counted_drafting(
 
     Without counts by position, rates follow from i.i.d. acceptance and have no intervals.
 
-    Args:
-      tokens, prompts: numbers of tokens and prompts behind α; None if not known.
+    tokens, prompts: numbers of tokens and prompts behind α; None if not known.
     """
     alpha = observation.alpha_iid
     if observation.hits:
@@ -80,8 +79,7 @@ def observed_profile(
 def observed_run(observation: Observation, *, context: int) -> Run | None:
     """Returns the observed run; None if nothing was timed.
 
-    Args:
-      context: tokens in each sequence's cache, which no source reports.
+    context: tokens in each sequence's cache, which no source reports.
     """
     timed = observation.timed
     if timed is None:

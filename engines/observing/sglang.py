@@ -20,8 +20,7 @@ def read_page(page: str, gamma: int | None) -> Observation:
 
     The first token of each request belongs to its prompt. Refuses pages without a metric or γ.
 
-    Args:
-      gamma: drafted tokens per block, if the page does not have it; 0: no drafts.
+    gamma: drafted tokens per block, if the page does not have it; 0: no drafts.
     """
     totals: dict[str, float] = defaultdict(float)
     gauges: dict[str, float] = {}
@@ -67,8 +66,7 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     Counts follow from the number of tokens and the server's mean accepted length; a line without
     this length is refused.
 
-    Args:
-      gamma: drafted tokens per block, if the result does not have it; 0: no drafts.
+    gamma: drafted tokens per block, if the result does not have it; 0: no drafts.
     """
     timed, length = timed_bench(result), number(result, "accept_length")
     if gamma == 0 and length == 0:

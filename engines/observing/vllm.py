@@ -60,8 +60,7 @@ def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
     hundred), and numbers of drafts, if some blocks were short, to a share of 0.0005 γ (0.005 γ)
     over the sum of the rates.
 
-    Args:
-      blocks: the log in blocks of whole lines.
+    blocks: the log in blocks of whole lines.
     """
     version: re.Match[str] | None = None
     pair: re.Match[str] | None = None
@@ -103,8 +102,7 @@ def _counted(lines: Sequence[tuple[str, str, str]]) -> NDArray[np.int64]:
 
     A line's number of drafts is its accepted tokens over the sum of its rates.
 
-    Args:
-      lines: accepted tokens, drafted tokens and rates of each line, as they are printed.
+    lines: accepted tokens, drafted tokens and rates of each line, as they are printed.
     """
     positions = [printed.count(",") + 1 for *_, printed in lines]
     gamma = positions[0]
@@ -147,8 +145,7 @@ def _unread(block: str, before: int) -> ValueError:
 def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns the counts and times of `vllm bench serve --save-result`; refuses missing counts.
 
-    Args:
-      gamma: 0 if the user states that nothing was drafted; else the result has it.
+    gamma: 0 if the user states that nothing was drafted; else the result has it.
     """
     model = result.get("model_id")
     told: dict[str, Any] = {

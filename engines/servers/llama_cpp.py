@@ -102,8 +102,7 @@ class LlamaCppServer:
     ) -> None:
         """Connects to a server.
 
-        Args:
-          gamma: sent with each request; builds since May 2026 ignore it. None: the server's own.
+        gamma: sent with each request; builds since May 2026 ignore it. None: the server's own.
         """
         self.url = url.rstrip("/").removesuffix("/v1")
         self._process = process
@@ -171,7 +170,6 @@ class LlamaCppServer:
         return self._answered
 
     def tokens_of(self, text: str) -> list[int]:
-        """Returns the ids of a text."""
         return list(post_json(f"{self.url}/tokenize", {"content": text})["tokens"])
 
 

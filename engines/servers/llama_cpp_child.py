@@ -15,10 +15,9 @@ from typing import Any
 def parameters(wanted: dict[str, Any]) -> Any:
     """Returns the parameters of a llama.cpp server.
 
-    Args:
-      wanted: `model`, `port`, `parallel`, `context` (positions of all requests together), `unified`
-        (one cache for all requests), `threads`, and for speculation `draft`, `gamma`,
-        `probabilistic` and `synthetic` (acceptance rates to simulate, by position).
+    wanted: `model`, `port`, `parallel`, `context` (positions of all requests together), `unified`
+      (one cache for all requests), `threads`, and for speculation `draft`, `gamma`, `probabilistic`
+      and `synthetic` (acceptance rates to simulate, by position).
     """
     import xllamacpp
 

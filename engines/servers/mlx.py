@@ -30,7 +30,6 @@ class Mlx:
 
     @classmethod
     def of_models(cls, models: Models, settings: EngineSettings) -> Mlx:
-        """Returns MLX with a pair."""
         return cls(models.target, models.draft)
 
     @property

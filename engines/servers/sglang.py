@@ -84,7 +84,6 @@ class SglangServer:
     model = None
 
     def __init__(self, url: str, *, speculates: bool) -> None:
-        """Connects to a server."""
         self.url, self._speculates = url, speculates
         self.version = str(json.loads(get_text(f"{url}/get_server_info")).get("version", "unknown"))
         self._counts, self._counting = NOTHING, Lock()
@@ -128,8 +127,7 @@ def counts_of(meta: Mapping[str, Any]) -> Counts:
 
     The histogram is the number of blocks that accepted 0, 1, … drafted tokens.
 
-    Raises:
-      ValueError: if the answer has no counts, because speculation is off.
+    Raises ValueError if the answer has no counts, because speculation is off.
     """
     for accepted, drafted in KEYS:
         if accepted in meta:

@@ -24,7 +24,6 @@ class Transformers:
 
     @classmethod
     def of_models(cls, models: Models, settings: EngineSettings) -> Transformers:
-        """Returns transformers with a pair."""
         return cls(models.target, models.draft, chosen_threads(settings.threads))
 
     @property

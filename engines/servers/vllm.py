@@ -84,8 +84,7 @@ class Vllm:
 def words(command: str) -> tuple[str, ...]:
     """Returns the words of a shell command.
 
-    Raises:
-      ValueError: if it has no words, or a quotation is not closed.
+    Raises ValueError if it has no words, or a quotation is not closed.
     """
     try:
         split = tuple(shlex.split(command))
@@ -100,7 +99,6 @@ class VllmServer:
     """A running vLLM server, started here or elsewhere."""
 
     def __init__(self, url: str) -> None:
-        """Connects to a server."""
         self.url = url.rstrip("/").removesuffix("/v1")
         self.version = str(json.loads(get_text(f"{self.url}/version"))["version"])
         self.model = str(json.loads(get_text(f"{self.url}/v1/models"))["data"][0]["id"])
@@ -167,7 +165,6 @@ class VllmServer:
         )
 
     def tokens_of(self, text: str) -> list[int]:
-        """Returns the ids of a text."""
         return list(
             post_json(f"{self.url}/tokenize", {"model": self.model, "prompt": text})["tokens"]
         )

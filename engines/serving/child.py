@@ -47,9 +47,8 @@ def serving(
       start_seconds: time limit for the start.
       environment: variables added to this program's own.
 
-    Raises:
-      ValueError: if the program does not exist, ends, or is not healthy in time; with its last
-        lines of output.
+    Raises ValueError if the program does not exist, ends, or is not healthy in time; with its last
+    lines of output.
     """
     with tempfile.TemporaryFile("w+b") as log, _terminating():
         process = _start(command, log, name, environment)

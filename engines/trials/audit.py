@@ -101,8 +101,7 @@ def predict(
 def simulated(rates: Sequence[float], *, drafts: int) -> Predicted:
     """Returns the prediction for a server that simulates these unconditional rates.
 
-    Args:
-      drafts: number of blocks that the server counts.
+    drafts: number of blocks that the server counts.
     """
     from scipy.stats import binom
 
@@ -155,8 +154,7 @@ def _chains(
 def audit(predicted: Predicted, counts: Counts, *, text_gap: str | None = None) -> Audit:
     """Returns the comparison of an engine's counts with the prediction.
 
-    Args:
-      text_gap: how the engine's texts differ from the target's; None: they do not.
+    text_gap: how the engine's texts differ from the target's; None: they do not.
     """
     gamma = len(predicted.rates)
     counted = tuple(rate_interval(hits, counts.drafts) for hits in counts.up_to(gamma))

@@ -56,8 +56,7 @@ class OnEngine:
     def kind(self) -> EngineKind:
         """The kind of engine.
 
-        Raises:
-          ValueError: if specplan does not run an engine of this name.
+        Raises ValueError if specplan does not run an engine of this name.
         """
         runs = names_of(lambda each: each.start)
         if self.engine.engine not in runs:
@@ -115,7 +114,6 @@ class ValidateEngine(OnEngine):
 
     @property
     def longest(self) -> int:
-        """The largest γ."""
         return max(self.gammas)
 
     @property
@@ -159,12 +157,10 @@ class MeasureEngine(OnEngine):
 
     @property
     def temperatures(self) -> tuple[float, ...]:
-        """The one temperature."""
         return (self.temperature,)
 
     @property
     def longest(self) -> int:
-        """The largest γ."""
         return self.max_gamma
 
     @property
@@ -179,8 +175,7 @@ class MeasureEngine(OnEngine):
 def priced_gammas(gammas: Sequence[int]) -> tuple[int, ...]:
     """Returns the γ to time: the smallest, the largest, and the middle one to check their line.
 
-    Args:
-      gammas: at least one.
+    gammas: at least one.
     """
     ordered = sorted(set(gammas))
     return tuple(sorted({ordered[0], ordered[len(ordered) // 2], ordered[-1]}))

@@ -25,7 +25,6 @@ class EngineRun:
 
     @property
     def total(self) -> Counts:
-        """The counts of all prompts."""
         return sum(self.counts, NOTHING)
 
     def steps(self, *, drafts_past_end: bool) -> int:

@@ -95,8 +95,7 @@ def timed_steps(trial: Trial, measured: Measured, case: Case) -> PassTimes:
 
     Servers that ran together share the speeds of turns; otherwise each γ has speeds of its own.
 
-    Raises:
-      ValueError: if no text has a step after the pass over its prompt.
+    Raises ValueError if no text has a step after the pass over its prompt.
     """
     table = _table(trial, measured, case)
     for (_, gamma), row in table.items():

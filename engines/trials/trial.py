@@ -85,7 +85,6 @@ class Trial:
 
     @property
     def temperatures(self) -> tuple[float, ...]:
-        """The distinct temperatures."""
         return tuple(dict.fromkeys(self.request.temperatures))
 
     def setting(self, gamma: int) -> Setting:
@@ -116,7 +115,6 @@ class Trial:
         ]
 
     def prompts_of(self, use: Use) -> Prompts:
-        """Returns the prompts of a use."""
         return self.prompts if use == "rows" else self.other_prompts
 
     @property

@@ -95,7 +95,6 @@ def tune_running(
 
 
 def _kind(url: str, name: str | None) -> EngineKind:
-    """Returns the kind of a running server."""
     reached = names_of(lambda kind: kind.connect)
     if name is not None and name not in reached:
         raise ValueError(f"a running server must be {listed(reached)}, got {name}")

@@ -41,9 +41,8 @@ class Search:
           costs: function from the runs at a load to the cost there, prior included; None: the
             prior of any draft.
 
-        Raises:
-          ValueError: if there are fewer prompts than simultaneous requests, or the file has another
-            setup.
+        Raises ValueError if there are fewer prompts than simultaneous requests, or the file has
+        another setup.
         """
         self.bench, self.how = bench, bench.how
         self._draft, self._shown = draft, shown
@@ -116,7 +115,7 @@ class Search:
         return sum(len(self.bench.prompts) / each for each in concurrencies)
 
     def _priced(self, concurrency: int) -> bool:
-        """Returns whether times are known, by runs or a deployment."""
+        """Returns whether forecasts of times exist, from runs or from a deployment's prior."""
         measured = any(each.measured for each in self.tuned.at(concurrency))
         return measured or self._costs is not costs_of_runs
 
@@ -138,7 +137,6 @@ class Search:
 
     @property
     def next_turn(self) -> int:
-        """The number of the next turn."""
         return 1 + max((turn[1] for row in self.tuned.rows for turn in row.turns), default=-1)
 
     def _search(self, concurrencies: tuple[int, ...]) -> None:

@@ -145,8 +145,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
 def read_tuned(path: Path) -> Tuned:
     """Returns the tuning in a file.
 
-    Raises:
-      OSError, ValueError: if the file cannot be read, or holds no tuning.
+    Raises OSError, ValueError if the file cannot be read, or holds no tuning.
     """
     try:
         found = msgspec.convert(read_json(path), Tuned)

@@ -19,8 +19,7 @@ def read_benches(paths: Sequence[Path]) -> dict[int, float]:
     sequences that each decode one token. Such a step reads the weights once, like a block of n
     tokens, and n caches.
 
-    Raises:
-      ValueError: if a file has another format, lacks the sizes needed, or is for another model.
+    Raises ValueError if a file has another format, lacks the sizes needed, or is for another model.
     """
     if not paths:
         raise ValueError("costs must have at least one file, got none")

@@ -63,9 +63,8 @@ def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> Co
         t_d(g): drafting and all other time in a block of g drafted tokens, without t_o
         t_q: growth of t_d per token, without the first token
 
-    Args:
-      probe: texts decoded speculatively. If all drafts have one length, t_q is the additional time
-        over blocks without drafts; without such blocks it is only the drafter's passes.
+    probe: texts decoded speculatively. If all drafts have one length, t_q is the additional time
+      over blocks without drafts; without such blocks it is only the drafter's passes.
     """
     _, _, [[step, _, baseline_overhead]] = block_means(baseline)
     lengths, counts, seconds = block_means(probe)

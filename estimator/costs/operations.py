@@ -71,8 +71,7 @@ def c_hat(target_module: Any, drafter: Drafter) -> float:
     For a head on the target's states each weight counts once per drafted token, although some
     weights are used only once per token of the target.
 
-    Raises:
-      ValueError: if the draft is a model of unknown weights.
+    Raises ValueError if the draft is a model of unknown weights.
     """
     if isinstance(drafter, StateHeadDrafter):
         met = _weights(drafter.head, target_module.config, idle=set())

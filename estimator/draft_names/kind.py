@@ -96,8 +96,7 @@ class DrafterKind(ABC):
 
         By default a kind has no values, and its prefix is its only name.
 
-        Raises:
-          ValueError: if a value is missing, superfluous or out of range.
+        Raises ValueError if a value is missing, superfluous or out of range.
         """
         if text.partition(":")[0] != cls.prefix:
             return None
@@ -109,8 +108,7 @@ class DrafterKind(ABC):
     def load(self, context: LoadContext) -> DrafterOf:
         """Returns a function that makes the drafter for given sampling settings.
 
-        Raises:
-          ValueError: if this target cannot have such a drafter.
+        Raises ValueError if this target cannot have such a drafter.
         """
 
     @property
@@ -229,8 +227,7 @@ def drafter_kinds() -> tuple[type[DrafterKind], ...]:
 def parse_drafter(text: str) -> DrafterKind:
     """Returns the drafter that a user named; other names are Hugging Face names or folders.
 
-    Raises:
-      ValueError: if the name is empty, or if its value is invalid.
+    Raises ValueError if the name is empty, or if its value is invalid.
     """
     if not text.strip():
         raise ValueError("draft must name a drafter, got an empty name")

@@ -203,11 +203,9 @@ def with_passes(
 ) -> CachedModel:
     """Returns a model with compiled passes, if the user wants them.
 
-    Args:
-      compiling: "off"; "on"; or "try", which keeps the plain passes if compiling fails.
+    compiling: "off"; "on"; or "try", which keeps the plain passes if compiling fails.
 
-    Raises:
-      ValueError: if compiling is "on" and fails, or if the model cannot be compiled.
+    Raises ValueError if compiling is "on" and fails, or if the model cannot be compiled.
     """
     if compiling == "off":
         return model

@@ -16,11 +16,9 @@ def parse_policies(
 ) -> dict[str, Policy | None]:
     """Returns the policies by name; None for the adaptive one, which has to wait for costs.
 
-    Args:
-      names: as the user gave them; `fixed` means one policy for each gamma.
+    names: as the user gave them; `fixed` means one policy for each gamma.
 
-    Raises:
-      ValueError: if a name is unknown or lacks its value, or a value is out of range.
+    Raises ValueError if a name is unknown or lacks its value, or a value is out of range.
     """
     policies: dict[str, Policy | None] = {}
     for name in names:

@@ -31,7 +31,6 @@ def count_caches(cache: Any, config: PreTrainedConfig) -> tuple[CacheLayers, ...
 
 
 def layer_caches(cache: Any, config: PreTrainedConfig) -> list[tuple[CacheLayers, ...]]:
-    """Returns the caches of each layer, in order."""
     each_layer: list[tuple[CacheLayers, ...]] = []
     kinds = getattr(config, "layer_types", None)
     latest: dict[str, CacheLayers] = {}

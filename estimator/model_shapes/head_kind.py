@@ -41,8 +41,7 @@ class Head:
     def integer(self, name: str, *, within: str | None = None) -> int:
         """Returns a size that this kind must have, a positive integer.
 
-        Args:
-          within: object that has it if the configuration itself does not.
+        within: object that has it if the configuration itself does not.
         """
         value = self.get(name, within=within)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:

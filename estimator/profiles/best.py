@@ -72,8 +72,7 @@ def best_of(profile: Profile) -> BestGamma | None:
 def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = None) -> Plan:
     """Returns the plan of a profile with a cost, as `specplan plan --profile` makes it.
 
-    Args:
-      sampling: the way to sample drafts; None: the one whose speed-ups the profile measured.
+    sampling: the way to sample drafts; None: the one whose speed-ups the profile measured.
     """
     acceptance = profile.drafting(sampling).under(profile.verification)
     price = Pricing(cost, timed=tuple(profile.improvement_factor))

@@ -81,7 +81,6 @@ class Thresholds:
 
     @property
     def acceptances(self) -> tuple[Stopped, ...]:
-        """The acceptance at each threshold."""
         tokens = self._tokens.sum()
         verified, paid = (each.sum(axis=0) / tokens for each in (self._verified, self._paid))
         errors = np.sqrt((self._errors**2).sum(axis=0))[:, -1] / tokens

@@ -123,7 +123,6 @@ class TimesMs:
 
     @classmethod
     def of(cls, cost: CostModel, c: Estimate | None = None) -> TimesMs:
-        """Returns the times of a cost."""
         return cls(
             target_ms=milliseconds(cost.target_seconds),
             draft_ms=1e3 * cost.draft_seconds,

@@ -41,8 +41,7 @@ def read_prompts(source: str) -> tuple[list[Prompt], list[Path]]:
     A .txt file has one prompt per line. A line of a .jsonl or .ndjson file, or an item of a .json
     file's list, is read by `prompt_of`. Blank lines, and hidden files of a folder, are ignored.
 
-    Raises:
-      ValueError: if source does not exist, cannot be read, has no prompts or an empty one.
+    Raises ValueError if source does not exist, cannot be read, has no prompts or an empty one.
     """
     path = Path(source)
     if path.is_file():
@@ -139,8 +138,7 @@ def prompt_of(record: Any, where: str) -> Prompt:
     (MT-bench, Spec-Bench), with its reference; of a chat, the user's first message. A field with
     null counts as missing.
 
-    Raises:
-      ValueError: if it has no prompt or an empty one, or if a field is not text.
+    Raises ValueError if it has no prompt or an empty one, or if a field is not text.
     """
     notes: dict[str, str | None] = dict.fromkeys(NOTES)
     if isinstance(record, str):

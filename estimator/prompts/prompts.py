@@ -62,7 +62,6 @@ def encoded_prompts(
 
 
 def prompt_ids(settings: PromptSource, tokenizer: Any, target_name: str) -> list[list[int]]:
-    """Returns the ids of the prompts that settings name."""
     return encoded_prompts(wanted_prompts(settings), tokenizer, settings, target_name)
 
 

@@ -87,7 +87,6 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 def nothing(max_gamma: int) -> Totals:
-    """Returns counts of zero."""
     return Totals(0, [], [], [[0] * (gamma + 1) for gamma in range(1, max_gamma + 1)])
 
 
@@ -153,7 +152,6 @@ class Counter:
 
     @classmethod
     def of(cls, request: MeasureTexts) -> Counter:
-        """Returns the counter of a request."""
         kind = parse_drafter(request.draft)
         name, tokenizer = request.tokenizer, None
         if name is not None:
@@ -177,8 +175,7 @@ class Counter:
     def count(self, part: LogPart) -> Totals:
         """Returns the counts of a part.
 
-        Raises:
-          BadLineError: at the first bad line, unless bad lines are skipped.
+        Raises BadLineError at the first bad line, unless bad lines are skipped.
         """
         texts, bad = encoded(part, self.tokenizer)
         skipped = [f"{self.request.texts} line {number}: {reason}" for number, reason in bad]

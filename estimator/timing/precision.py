@@ -21,8 +21,7 @@ from reference.records import Generation
 def precision_percent(texts: Timed) -> float | None:
     """Returns the error of speed-ups due to the clock: half their interval, in per cent.
 
-    Args:
-      texts: the baseline's and other arms' texts; probes are ignored.
+    texts: the baseline's and other arms' texts; probes are ignored.
 
     Returns:
       the largest over all arms; None for a single prompt.

@@ -36,9 +36,8 @@ def median(repeats: Sequence[Generation]) -> Generation:
     are accidental, and a median ignores them. A minimum would select the luckiest moment, and short
     blocks have more such moments.
 
-    Args:
-      repeats: runs of one text, at least 1. A repeat with other ids (a device may round differently
-        from run to run and break a tie) is left out, because its blocks differ.
+    repeats: runs of one text, at least 1. A repeat with other ids (a device may round differently
+      from run to run and break a tie) is left out, because its blocks differ.
     """
     first = repeats[0]
     alike = [run for run in repeats if _way(run) == _way(first)]

@@ -31,7 +31,6 @@ class Threads:
 
     @property
     def sentence(self) -> str:
-        """The sentence for reports."""
         threads = "1 thread" if self.count == 1 else f"{self.count} threads"
         if self.free is None:
             return f"{threads}, as requested."

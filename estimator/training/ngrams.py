@@ -47,7 +47,6 @@ class TrainNgram:
 
     @property
     def counts(self) -> list[int]:
-        """The counts in `prune`."""
         try:
             return [int(part) for part in self.prune.split(",")]
         except ValueError as error:

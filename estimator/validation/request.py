@@ -37,8 +37,7 @@ class Validate(TimedPair):
     max_gamma: longest draft of other policies; None: 16.
     verification, lenience: how drafts are verified; None: without loss.
 
-    Raises:
-      ValueError: if a draft length is given that no policy reads.
+    Raises ValueError if a draft length is given that no policy reads.
     """
 
     draft_temperature: float | None = None

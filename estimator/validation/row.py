@@ -140,8 +140,7 @@ def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tup
     A step emits at most γ + 1 tokens and takes at least as long as the target's pass over one, so
     no speed-up exceeds the tokens per step. If one does, the clock was disturbed.
 
-    Args:
-      tokens_a_call: mean tokens per target call; None if steps are not target calls.
+    tokens_a_call: mean tokens per target call; None if steps are not target calls.
     """
     found = []
     low, high = row.measured_low, row.measured_high

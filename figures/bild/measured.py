@@ -44,7 +44,6 @@ class MeasuredSweep(Sweep):
 
 @cache
 def measured() -> tuple[MeasuredSweep, ...]:
-    """Returns the sweeps of FILES."""
     folder = files("figures") / "results" / "bild"
     return tuple(_sweep(name, (folder / f"{name}.json").read_bytes()) for name in FILES)
 

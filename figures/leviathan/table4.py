@@ -26,7 +26,6 @@ class SpeedUpRow:
 
 
 def compute() -> FigureRows[SpeedUpRow]:
-    """Returns the twelve rows."""
     return FigureRows(
         tuple(
             SpeedUpRow(

@@ -125,11 +125,9 @@ class BatchSize(Curves):
 def compute(load: FigureLoad | None = None) -> BatchSize:
     """Returns the best γ for each batch size that fits into memory, up to MAX_BATCH.
 
-    Args:
-      load: None: `default_load`.
+    load: None: `default_load`.
 
-    Raises:
-      ValueError: if not even one sequence fits, or if the draft is limited to fewer tokens.
+    Raises ValueError if not even one sequence fits, or if the draft is limited to fewer tokens.
     """
     given = default_load() if load is None else load
     longest = given.deployment.draft.longest

@@ -37,8 +37,7 @@ class ValidationPoint:
 def compute(results: Validated | None = None) -> FigureRows[ValidationPoint]:
     """Returns the predicted rows of a validation; without results, the paper's Table 4.
 
-    Raises:
-      ValueError: if no row of the results has a prediction.
+    Raises ValueError if no row of the results has a prediction.
     """
     if results is None:
         printed = tuple(

@@ -22,7 +22,6 @@ class BlockCounts:
 
     @property
     def blocks(self) -> int:
-        """Simulated blocks."""
         return int(self.counts.sum())
 
     @property
@@ -61,8 +60,7 @@ def simulate_block_verification(
       blocks: how many to simulate, at least 1.
       generator: source of randomness; it is advanced.
 
-    Raises:
-      ValueError: if a row is not a law, shapes differ, or a number is out of range.
+    Raises ValueError if a row is not a law, shapes differ, or a number is out of range.
     """
     target, draft = checked_laws(p, q)
     if target.ndim != 2 or target.shape != draft.shape:

@@ -44,7 +44,7 @@ class _Reader:
         return ValueError(f"{self.path}:{self.line if line is None else line}: {reason}")
 
     def read_line(self, wanted: str) -> bytes:
-        """Returns the next line, stripped; an error if the file ends."""
+        """Returns the next line, stripped; raises an error if the file ends."""
         line = limited(self.file.readline, f"a line of {self.path}")
         self.line += 1
         if not line:

@@ -100,7 +100,6 @@ def _integers(words: NDArray[np.uint8]) -> NDArray[np.int32] | None:
 
 
 def _floats(numbers: NDArray[np.uint8]) -> NDArray[np.float64] | None:
-    """Returns the numbers of all lines; None if one is not a number."""
     text = numbers.tobytes()
     if text.translate(None, b"0123456789.+-eE \t\n"):
         return None

@@ -65,7 +65,6 @@ FOLDER = Path(__file__).parents[1] / "weights"
 
 
 def embedded_model() -> BackoffModel:
-    """Returns the embedded trigram."""
     with np.load(FOLDER / "trigram.npz", allow_pickle=False) as arrays:
         return unpack(arrays)
 

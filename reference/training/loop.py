@@ -80,8 +80,7 @@ def train(
       batch: returns the batch of a step, counted from 0; one row for each example.
       loss: returns the loss (a scalar) of a batch, or of a process's share of it, at a step.
 
-    Raises:
-      FloatingPointError: if the loss is NaN or infinite; the last checkpoint is kept.
+    Raises FloatingPointError if the loss is NaN or infinite; the last checkpoint is kept.
     """
     # Imported here because it is slow, and most importers never train.
     from accelerate.utils import reduce

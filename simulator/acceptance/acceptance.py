@@ -101,8 +101,7 @@ class Acceptance(ABC):
 
         Lengths are exact here. A subclass with uncertain rates overrides this.
 
-        Args:
-          gamma: drafted tokens per block, at least 1, shape (n,).
+        gamma: drafted tokens per block, at least 1, shape (n,).
 
         Returns:
           means of shape (n,), and a covariance of shape (n, n), zero if the lengths are exact.
@@ -119,8 +118,7 @@ class Acceptance(ABC):
 
         Position i is accepted with probability E[τ(i)] - E[τ(i - 1)].
 
-        Args:
-          gamma: drafted tokens, at least 1.
+        gamma: drafted tokens, at least 1.
 
         Returns shape (gamma,), entry a for a = 0, …, γ - 1.
         """

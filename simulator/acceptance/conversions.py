@@ -69,8 +69,7 @@ def alpha_from_block_efficiency(
 def conditional_acceptance(position_acceptance: ArrayLike) -> NDArray[np.float64]:
     """Returns each position's acceptance rate given that all earlier positions were accepted.
 
-    Args:
-      position_acceptance: unconditional rates of positions 1, 2, …, shape (..., gamma), not rising.
+    position_acceptance: unconditional rates of positions 1, 2, …, shape (..., gamma), not rising.
 
     Returns shape (..., gamma); NaN after a position that was never accepted.
     """

@@ -11,8 +11,7 @@ def beta_of_laws(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
 
         β = Σ_x min(p(x), q(x))               (Leviathan et al. 2023, Theorem 5)
 
-    Args:
-      p, q: distributions over the vocabulary, shape (..., vocabulary); they broadcast.
+    p, q: distributions over the vocabulary, shape (..., vocabulary); they broadcast.
     """
     target, draft = checked_laws(p, q)
     return np.asarray(np.minimum(target, draft).sum(axis=-1))[()]
@@ -30,7 +29,6 @@ def alpha_of_laws(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
 
 
 def checked_laws(p: ArrayLike, q: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the distributions p and q as checked arrays."""
     target, draft = law("p", p), law("q", q)
     same_shape({"p": target, "q": draft})
     return target, draft

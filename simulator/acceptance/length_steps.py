@@ -20,8 +20,7 @@ def rising(lengths: Mapping[int, float]) -> tuple[str, ...]:
     Position k adds P(positions 1 to k are accepted) tokens per block, which falls with k, if all
     lengths were counted on the same requests.
 
-    Args:
-      lengths: tokens per target call by γ, the target's own token included.
+    lengths: tokens per target call by γ, the target's own token included.
     """
     points = [(0, 1.0), *sorted(lengths.items())]
     found = []

@@ -124,8 +124,7 @@ def advise(
         runs are impossible.
       measured: log gain and its standard deviation for each γ with runs of its own.
 
-    Raises:
-      ValueError: if the shapes do not agree.
+    Raises ValueError if the shapes do not agree.
     """
     count = len(gammas)
     if law.mean.shape != (count,) or law.covariance.shape != (count, count):

@@ -44,8 +44,7 @@ def draftable(gamma: ArrayLike, multiple: int) -> NDArray[np.bool_]:
 def best_gamma(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> int:
     """Returns the smallest γ that maximises the speed-up; 0: do not speculate.
 
-    Args:
-      max_gamma: the largest γ considered, at least 1.
+    max_gamma: the largest γ considered, at least 1.
     """
     gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
     return first_best(gammas, speed_up(acceptance, cost, gammas))

@@ -51,8 +51,7 @@ def plans(request: PlanRequest) -> tuple[Plan, ...]:
 
     If finer batch sizes are possible, those around each change of the advised γ are planned.
 
-    Raises:
-      ValueError: if a number is out of range, or there are too many plans.
+    Raises ValueError if a number is out of range, or there are too many plans.
     """
     rows = len(request.acceptances) * len(request.prices)
     if rows > MOST_ROWS:
@@ -106,8 +105,7 @@ def schedules(rows: Sequence[Plan], only: int | None = None) -> dict[int, tuple[
 
     For drafts of an undecided kind, the γ to measure is used.
 
-    Args:
-      only: the only γ that may be drafted; None allows every γ.
+    only: the only γ that may be drafted; None allows every γ.
     """
     fitting: dict[int, dict[int, Plan]] = {}
     for row in rows:

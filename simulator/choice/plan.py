@@ -141,8 +141,7 @@ def plan(
       doubt: covariance of measured speed-ups; None derives it from acceptance and cost.
       worth: smallest expected gain of speed, as a share, for which a further run is proposed.
 
-    Raises:
-      ValueError: if a number is out of range, or the draft cannot draft `gamma` tokens.
+    Raises ValueError if a number is out of range, or the draft cannot draft `gamma` tokens.
     """
     cap = integer("max_gamma", max_gamma, at_least=1)
     share = float(non_negative("near", near))

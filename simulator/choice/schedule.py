@@ -34,8 +34,7 @@ def schedule(
       gammas: γ by batch size, each batch size at least 1.
       near: by batch size, each γ whose loss against the best is negligible.
 
-    Raises:
-      ValueError: if there is no batch size, or a number is out of range.
+    Raises ValueError if there is no batch size, or a number is out of range.
     """
     if not gammas:
         raise ValueError("gammas must have at least one batch size, got none")

@@ -36,8 +36,7 @@ def prices_of_runs(
       runs: all at one context, at least one.
       batches: the batches wanted; None: the complete ones. A single batch need not be complete.
 
-    Raises:
-      ValueError: if runs have several contexts, or no batch is complete.
+    Raises ValueError if runs have several contexts, or no batch is complete.
     """
     by_batch = defaultdict(list)
     for run in runs:

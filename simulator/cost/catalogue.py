@@ -51,8 +51,7 @@ ALIASES: Mapping[str, str] = MappingProxyType(
 def find_hardware(name: str) -> Hardware:
     """Returns the catalogue's entry with that name; case, spaces and underscores are ignored.
 
-    Raises:
-      ValueError: if the catalogue has no such entry; the message lists its names.
+    Raises ValueError if the catalogue has no such entry; the message lists its names.
     """
     key = name.strip().lower().replace(" ", "-").replace("_", "-").removeprefix("apple-")
     key = ALIASES.get(key, key)

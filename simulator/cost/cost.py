@@ -73,9 +73,8 @@ class Cost(ABC):
     def block_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
         """Returns the time of one block.
 
-        Args:
-          gamma: drafted tokens, at least 0, shape (...). A block that drafts no token still has the
-            overhead; decoding without speculation costs baseline_seconds instead.
+        gamma: drafted tokens, at least 0, shape (...). A block that drafts no token still has the
+          overhead; decoding without speculation costs baseline_seconds instead.
         """
         return np.asarray(self.drafting_seconds(gamma) + self.checking_seconds(gamma))[()]
 

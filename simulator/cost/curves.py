@@ -96,8 +96,7 @@ class CostModel(Cost):
 def pass_points(name: str, points: Mapping[int, float]) -> dict[int, float]:
     """Returns the times of passes over n new tokens by n, ascending.
 
-    Raises:
-      ValueError: if point 1 is missing, an n is out of range, or a time is not a number >= 0.
+    Raises ValueError if point 1 is missing, an n is out of range, or a time is not a number >= 0.
     """
     found = {
         integer(f"n in {name}", n, at_least=1): float(non_negative(f"{name}[{n}]", seconds))

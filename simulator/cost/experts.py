@@ -23,8 +23,7 @@ def distinct_experts(
       active: k, experts per token, 1 to E.
       reuse: r in [0, 1]; broadcasts with tokens.
 
-    Raises:
-      ValueError: if an argument is out of range or not a number.
+    Raises ValueError if an argument is out of range or not a number.
     """
     count = integers("tokens", tokens).astype(np.float64)
     total = integer("experts", experts, at_least=1)

@@ -57,8 +57,7 @@ class Forecast:
     def exceeds(self, level: float) -> NDArray[np.float64]:
         """Returns each quantity's probability of being above a level (not a logarithm), shape (n,).
 
-        Args:
-          level: above 0; 1 gives the probability that a speed-up is a gain.
+        level: above 0; 1 gives the probability that a speed-up is a gain.
         """
         below, above = self._bounds()
         at = _shares((np.log(level) - self.mean) / self._scale)

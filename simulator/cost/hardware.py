@@ -41,8 +41,7 @@ class Hardware:
     def flops(self, computed_in: str) -> float:
         """Returns the peak rate of products in a number format, or in the format it is unpacked to.
 
-        Raises:
-          ValueError: if this hardware has no such format, and the format cannot be unpacked.
+        Raises ValueError if this hardware has no such format, and the format cannot be unpacked.
         """
         for name in (computed_in, *_UNPACKED.get(computed_in, ())):
             if name in self.peak_flops:
@@ -61,8 +60,7 @@ def own_hardware(*, flops: float, bandwidth: float, memory_bytes: float) -> Hard
       bandwidth: memory bandwidth in bytes per second.
       memory_bytes: memory size in bytes.
 
-    Raises:
-      ValueError: if a number is not above 0.
+    Raises ValueError if a number is not above 0.
     """
     for name, value in (("flops", flops), ("bandwidth", bandwidth), ("memory", memory_bytes)):
         if float(non_negative(f"gpu {name}", value)) == 0:

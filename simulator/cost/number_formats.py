@@ -40,7 +40,6 @@ class NumberFormat:
         return self.bits / 8 + self.scale_bytes / self.group
 
     def product_format(self, activations: str) -> str:
-        """Returns the format of products with activations of a format."""
         return min(self.computed_in, activations, key=COMPUTED.index)
 
 
@@ -80,8 +79,7 @@ FORMATS: Mapping[str, NumberFormat] = MappingProxyType(
 def find_format(name: str) -> NumberFormat:
     """Returns the number format with that name.
 
-    Raises:
-      ValueError: if there is no such format; the message lists all formats.
+    Raises ValueError if there is no such format; the message lists all formats.
     """
     if name not in FORMATS:
         raise ValueError(f"dtype must be one of {', '.join(FORMATS)}, got {name}")

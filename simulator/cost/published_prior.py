@@ -86,8 +86,7 @@ def published_prior(
       effects: the result of a fit; None: the fit in the package.
       over: times of passes that the parameters correct: roofline or measured kernels.
 
-    Raises:
-      ValueError: if the kind of draft is unknown.
+    Raises ValueError if the kind of draft is unknown.
     """
     if traits.draft not in DRAFTS:
         raise ValueError(f"draft must be one of {', '.join(DRAFTS)}, got {traits.draft}")
@@ -137,8 +136,7 @@ def _mixture(priors: Sequence[Prior]) -> Prior:
 def vague_prior(step_seconds: Sequence[float]) -> Prior:
     """Returns the prior of a `simulator.cost.machine.FittedMachine`, known only by its runs.
 
-    Args:
-      step_seconds: step times of the runs; the shortest sets the scale.
+    step_seconds: step times of the runs; the shortest sets the scale.
     """
     least = min(step_seconds)
     logs = np.zeros(len(PARAMETERS))

@@ -122,8 +122,7 @@ def draft_pass_seconds(
       batch: sequences decoded together.
       widest: the largest n, at least 1.
 
-    Raises:
-      ValueError: if a size is out of range, or the draft drafts in parallel.
+    Raises ValueError if a size is out of range, or the draft drafts in parallel.
     """
     if deployment.draft.parallel:
         raise ValueError(

@@ -21,8 +21,7 @@ def all_reduce_seconds(hardware: Hardware, *, values: ArrayLike, gpus: int) -> N
       values: number of 16-bit values of the vector, shape (...).
       gpus: N, at least 1; at 1 the time is 0.
 
-    Raises:
-      ValueError: if there are several GPUs and the hardware has no link between them.
+    Raises ValueError if there are several GPUs and the hardware has no link between them.
     """
     count = integer("gpus", gpus, at_least=1)
     size = non_negative("values", values) * _BYTES_PER_VALUE

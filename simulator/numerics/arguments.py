@@ -29,8 +29,7 @@ def non_negative(name: str, value: ArrayLike) -> NDArray[np.float64]:
 def integers(name: str, value: ArrayLike, *, at_least: int = 0) -> NDArray[np.int64]:
     """Returns the value as an array of integers; whole floats count as integers.
 
-    Raises:
-      ValueError: if an element is not whole, or below `at_least`.
+    Raises ValueError if an element is not whole, or below `at_least`.
     """
     if type(value) is int and at_least <= value <= _LARGEST_INTEGER:
         return np.array(value)  # The usual case, thousands of times.
@@ -48,8 +47,7 @@ def integers(name: str, value: ArrayLike, *, at_least: int = 0) -> NDArray[np.in
 def integer(name: str, value: ArrayLike, *, at_least: int = 0) -> int:
     """Returns the value as one integer.
 
-    Raises:
-      ValueError: if it is an array, not whole, or below `at_least`.
+    Raises ValueError if it is an array, not whole, or below `at_least`.
     """
     if type(value) is int and at_least <= value <= _LARGEST_INTEGER:
         return value  # Without an array.
@@ -62,8 +60,7 @@ def integer(name: str, value: ArrayLike, *, at_least: int = 0) -> int:
 def law(name: str, value: ArrayLike) -> NDArray[np.float64]:
     """Returns the value as an array whose last axis is a probability distribution.
 
-    Raises:
-      ValueError: if a probability is out of range, or a row does not sum to 1 (by how much).
+    Raises ValueError if a probability is out of range, or a row does not sum to 1 (by how much).
     """
     rows = probability(name, value)
     if rows.ndim == 0:
@@ -82,8 +79,7 @@ def law(name: str, value: ArrayLike) -> NDArray[np.float64]:
 def same_shape(arrays: Mapping[str, NDArray[Any]]) -> tuple[int, ...]:
     """Returns the shape that the named arrays broadcast to.
 
-    Raises:
-      ValueError: if they do not broadcast.
+    Raises ValueError if they do not broadcast.
     """
     shapes = [array.shape for array in arrays.values()]
     try:

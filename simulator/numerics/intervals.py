@@ -22,8 +22,7 @@ def deviations(confidence: float = CONFIDENCE) -> float:
 def percent(*levels: float) -> str:
     """Returns levels as text: `90 %`, or `90 and 95 %` if files of two levels are shown.
 
-    Args:
-      levels: probabilities, repeated ones included; none: CONFIDENCE.
+    levels: probabilities, repeated ones included; none: CONFIDENCE.
     """
     found = [f"{100 * level:g}" for level in sorted(set(levels or (CONFIDENCE,)))]
     return f"{' and '.join(found)} %"

@@ -122,9 +122,8 @@ class Traffic:
 def answer(request: TrafficRequest) -> Traffic:
     """Returns the steady states at each rate, and the rates that the server sustains.
 
-    Raises:
-      ValueError: if a rate is not positive, the server sustains no rate, its cache is too small for
-        one request, or even an idle server misses the targets.
+    Raises ValueError if a rate is not positive, the server sustains no rate, its cache is too small
+    for one request, or even an idle server misses the targets.
     """
     pair, rates, targets = request.pair, np.array(request.rates), request.targets
     most, without = float(pair.max_rate), float(pair.max_rate_without)

@@ -55,8 +55,7 @@ class Requests:
     def rate(self) -> float:
         """Requests per second.
 
-        Raises:
-          ValueError: if all requests arrived at once.
+        Raises ValueError if all requests arrived at once.
         """
         span = float(self.seconds[-1] - self.seconds[0])
         if span <= 0:
@@ -128,9 +127,8 @@ def read_trace(lines: Iterable[str], *, name: str) -> Requests:
       lines: the file's lines, the header first.
       name: the file's name, for messages.
 
-    Raises:
-      ValueError: if a column is missing, a value is not a number, a request is impossible, or there
-        are more than MOST_REQUESTS.
+    Raises ValueError if a column is missing, a value is not a number, a request is impossible, or
+    there are more than MOST_REQUESTS.
     """
     rows = _rows(lines, name)
     header = [each.strip().lower() for each in next(rows, [])]

@@ -37,8 +37,7 @@ def serve(server: Server, requests: Requests, policy: GammaTable, *, seed: int) 
       policy: γ by batch and kind of request.
       seed: seed of the requests' kinds and of the tokens of blocks.
 
-    Raises:
-      ValueError: if one of the requests does not fit in the cache.
+    Raises ValueError if one of the requests does not fit in the cache.
     """
     longest = int((requests.prompt_tokens + requests.output_tokens).max())
     if server.cache_tokens is not None and longest > server.cache_tokens:

@@ -201,8 +201,7 @@ class Pair:
     def rates_within(self, targets: LatencyTargets) -> tuple[float, float]:
         """Returns the largest rates with mean times within targets, with and without speculation.
 
-        Raises:
-          ValueError: if even an idle server misses the targets.
+        Raises ValueError if even an idle server misses the targets.
         """
         idle = 1e-6 * float(min(self.max_rate, self.max_rate_without))
         ways = (partial(self.under, self.gammas), partial(self.under, [0]))

@@ -103,8 +103,7 @@ class Server:
     def max_batch(self, demand: Demand) -> int:
         """Returns the most sequences decoded together, limited by slots and cache.
 
-        Raises:
-          ValueError: if not even one request fits.
+        Raises ValueError if not even one request fits.
         """
         if self.cache_tokens is None:
             return self.slots

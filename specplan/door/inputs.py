@@ -46,8 +46,7 @@ def require_known(stated: Mapping[str, object], settings: type) -> None:
 def engine_of(stated: EngineOptions) -> EngineSettings | None:
     """Returns the settings of an engine; None if none is named.
 
-    Raises:
-      ValueError: if settings of an engine are given without its name.
+    Raises ValueError if settings of an engine are given without its name.
     """
     from engines.kind import EngineSettings
 

@@ -23,8 +23,7 @@ def both(
 ) -> tuple[AcceptanceKind, CostKind]:
     """Returns acceptance and cost; a source that holds both, such as Runs, fills the missing one.
 
-    Raises:
-      ValueError: if either is missing.
+    Raises ValueError if either is missing.
     """
     if isinstance(acceptance, Profile):
         acceptance = ProfileAcceptance(profile_path=acceptance)

@@ -51,7 +51,7 @@ class PlanArguments:
     ranked: RankedTexts | None = None
 
     def planned(self) -> tuple[tuple[Plan, ...], Basis]:
-        """Returns the plans, and their basis with the profile's other way of drafting."""
+        """Returns the plans, and their origin with the plan of the other way to sample drafts."""
         from simulator.choice.grid import plans
 
         rows = plans(self.request)

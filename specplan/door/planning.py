@@ -72,8 +72,7 @@ class PlanResult:
     def flags(self) -> str:
         """Returns the flags that set the advised γ in the server that `plan` was given.
 
-        Raises:
-          ValueError: if no server was given, or it cannot run such a draft.
+        Raises ValueError if no server was given, or it cannot run such a draft.
         """
         from specplan.reports.flags import flags_of_plans
 

@@ -51,8 +51,7 @@ def measure(
     Returns:
       the profile; None in all but the first of several processes.
 
-    Raises:
-      OSError, ValueError: if a file or a setting cannot be used.
+    Raises OSError, ValueError if a file or a setting cannot be used.
     """
     from simulator.numerics.arguments import integer
 
@@ -106,8 +105,7 @@ def validate(
       one validation for each temperature, or a single one on an engine, whose `rows` hold
       predictions and measurements.
 
-    Raises:
-      OSError, ValueError: if a file or a setting cannot be used.
+    Raises OSError, ValueError if a file or a setting cannot be used.
     """
     from estimator.validation.request import Validate, validations
 
@@ -143,8 +141,7 @@ def observe(*sources: str, gamma: int | None = None) -> Observation:
       sources: URLs of running servers, or files of their logs, metrics and benches.
       gamma: drafted tokens per block; None: as the source states it.
 
-    Raises:
-      OSError, ValueError: if a source cannot be read.
+    Raises OSError, ValueError if a source cannot be read.
     """
     from engines.sources import observe
 
@@ -174,8 +171,7 @@ def traffic(
       targets: latency targets in milliseconds, by name: ttft, tpot.
       simulate: whether arrivals are simulated, too.
 
-    Raises:
-      OSError, ValueError: if a file or a number cannot be used.
+    Raises OSError, ValueError if a file or a number cannot be used.
     """
     from simulator.traffic.answer import answer
     from specplan.door.traffic_request import requested

@@ -125,8 +125,7 @@ def Run(
       context: tokens in each sequence's cache; None: 1024.
       error: standard deviation of tpot in per cent; None: 2.
 
-    Raises:
-      ValueError: if a number is out of range, or length and rates are both given.
+    Raises ValueError if a number is out of range, or length and rates are both given.
     """
     stated = {
         "gamma": gamma,
@@ -147,8 +146,7 @@ def Runs(runs: Sequence[_Run], *, batch: int | None = None) -> OfRuns:
       runs: runs with and without speculation.
       batch: the batch to plan for, if runs have several; None: the runs' batches.
 
-    Raises:
-      ValueError: if runs contradict each other beyond their noise.
+    Raises ValueError if runs contradict each other beyond their noise.
     """
     from simulator.cost.runs import require_consistent
 
@@ -178,8 +176,7 @@ def Times(
       verify_ms: times of target passes by number of tokens; None: always target_ms.
       overhead_ms: remaining time of a block.
 
-    Raises:
-      ValueError: if a number of tokens or a time is out of range.
+    Raises ValueError if a number of tokens or a time is out of range.
     """
     points = tuple(f"{tokens}={ms}" for tokens, ms in (verify_ms or {}).items())
     try:

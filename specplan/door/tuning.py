@@ -66,8 +66,7 @@ def tune(
     Returns:
       the runs in `rows`, the advice in `advised`, one for each concurrency, and the server's flags.
 
-    Raises:
-      OSError, ValueError: if a file, a server or a setting cannot be used.
+    Raises OSError, ValueError if a file, a server or a setting cannot be used.
     """
     from engines.sources import is_live
     from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning

@@ -57,8 +57,7 @@ def walled(
 ) -> tuple[CostKind, Wall | None]:
     """Returns the costs without the runs beyond captured graphs, and the limit of these.
 
-    Args:
-      server: the engine where the costs name none.
+    server: the engine where the costs name none.
     """
     named = getattr(costs, "engine_family", None) or ""
     wall = graphs.wall(engine_kinds().get(named, server))

@@ -118,8 +118,7 @@ class ObserveArguments:
     def price(self, run: Run | None = None) -> Pricing | None:
         """Returns the cost of blocks; None if it is not known.
 
-        Args:
-          run: the observation as a run, which joins the runs that a user states.
+        run: the observation as a run, which joins the runs that a user states.
         """
         if self.costs is None:
             if run is None:

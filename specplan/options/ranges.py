@@ -89,7 +89,6 @@ def _in_unit_interval(value: float) -> float:
 
 @callback
 def integers(text: str) -> tuple[int, ...]:
-    """Returns the integers of a list."""
     for part in _listed(text).split(","):
         if not part.strip().removeprefix("-").isdecimal():
             raise ValueError(f"{part.strip()!r} is not an integer")

@@ -25,7 +25,6 @@ _ESCAPED_LEVEL = percent().replace(" %", r"\,\%")
 
 
 def compare_json(comparison: Comparison) -> dict[str, Any]:
-    """Returns the comparison as one JSON object."""
     return {
         **asdict(comparison),
         "confidence": CONFIDENCE,

@@ -84,7 +84,7 @@ def plan_text(plan: Plan, basis: Basis) -> str:
 
 
 def _otherwise(plan: Plan, basis: Basis) -> list[str]:
-    """Returns the plan with a profile's other way of drafting; one line if K does not change."""
+    """Returns the text of the plan with the other way to sample drafts; one line if K is equal."""
     if basis.other is None or basis.draft_sampling is None:
         return []
     way = other_way(basis.draft_sampling)

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 def samplings_json(plan: Plan, other: Plan, sampling: DraftSampling) -> dict[str, Any]:
     """Returns the advised γ and its speed-up for each way of drafting.
 
-    Args:
-      sampling: the way of drafting in `plan`; `other` has the other way.
+    sampling: the way of drafting in `plan`; `other` has the other way.
     """
     return {
         way: {"advised_gamma": each.advised_gamma, "improvement_factor": advised_gain(each)}
@@ -24,7 +23,6 @@ def samplings_json(plan: Plan, other: Plan, sampling: DraftSampling) -> dict[str
 
 
 def other_way(way: DraftSampling) -> DraftSampling:
-    """Returns the other way of drafting."""
     return "argmax" if way == "sampled" else "sampled"
 
 

@@ -40,7 +40,6 @@ def burst_json(found: Sequence[Simulated]) -> dict[str, Any]:
 
 
 def burst_text(pair: Pair, found: Sequence[Simulated], notes: Sequence[str] = ()) -> str:
-    """Returns the answer to a burst as text."""
     none = found[0].result.seconds
     columns: list[Column[Simulated]] = [
         Column("gamma", lambda each: str(each.gamma or _POLICIES[each.policy])),

@@ -30,8 +30,7 @@ def large_texts(
       path: file with the finished texts; resumed if it has the same prompts and settings.
       progress: called for each prompt, even if it was finished earlier.
 
-    Raises:
-      ValueError: if there is no prompt, or path holds texts of other prompts or settings.
+    Raises ValueError if there is no prompt, or path holds texts of other prompts or settings.
     """
     if not prompts:
         raise ValueError("a calibration set must have at least one text, got none")

@@ -140,8 +140,7 @@ def relative_latency(calls: BildCalls, cost: Cost) -> NDArray[np.float64]:
     where r counts the small model's unconfident calls, which draft nothing. The inverse is the
     speed-up of Kim et al. 2023, Figure 8.
 
-    Args:
-      cost: its draft step is the small model's step, its target the large model.
+    cost: its draft step is the small model's step, its target the large model.
     """
     read = np.arange(calls.draft_lengths.shape[-1])
     unread = np.arange(calls.unread_lengths.shape[-1])
@@ -161,8 +160,7 @@ def relative_operations(calls: BildCalls, *, c_hat: ArrayLike) -> NDArray[np.flo
     where `read` counts the drafted tokens that the large model reads, rolled-back ones included
     (Kim et al. 2023, section 7.5.1).
 
-    Args:
-      c_hat: operations per token of the small model over the large one's.
+    c_hat: operations per token of the small model over the large one's.
     """
     ratio = non_negative("c_hat", c_hat)
     same_shape({"calls": calls.tokens, "c_hat": ratio})
@@ -175,8 +173,7 @@ def relative_memory_traffic(calls: BildCalls, *, bytes_ratio: ArrayLike) -> NDAr
 
         (small_calls·m + large_calls) / tokens        (Kim et al. 2023, section 7.5.1)
 
-    Args:
-      bytes_ratio: m, bytes that one call of the small model reads over one of the large model.
+    bytes_ratio: m, bytes that one call of the small model reads over one of the large model.
     """
     ratio = non_negative("bytes_ratio", bytes_ratio)
     same_shape({"calls": calls.tokens, "bytes_ratio": ratio})

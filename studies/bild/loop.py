@@ -70,9 +70,8 @@ def bild_blocks(
 ) -> Iterator[BildBlock]:
     """Yields a text's blocks as they are decoded.
 
-    Args:
-      subject: the pair, started on this text (`reference.speculative.start`); its rule is what the
-        large model rolls back.
+    subject: the pair, started on this text (`reference.speculative.start`); its rule is what the
+      large model rolls back.
     """
     large, drafter, stopping = subject.target, subject.drafter, subject.stopping
     prefix = len(text)

@@ -113,8 +113,7 @@ def predict(
 ) -> BildCalls:
     """Returns BiLD's predicted calls at any thresholds.
 
-    Args:
-      large_traces, small_traces: traces along each model's own texts, after the same prompts.
+    large_traces, small_traces: traces along each model's own texts, after the same prompts.
     """
     counted = [
         count_calls(

@@ -54,8 +54,7 @@ def sweep(
       references: a reference text per prompt; None: quality is measured without references.
       text_of: returns the text of ids, which is compared with the reference.
 
-    Raises:
-      ValueError: if prompts and references differ in number, or if the drafter is not a model.
+    Raises ValueError if prompts and references differ in number, or if the drafter is not a model.
     """
     if references is not None:
         require_equal_number(prompts, references)

@@ -113,8 +113,7 @@ def save_heads(folder: Path, heads: Heads, module: Any, note: Mapping[str, objec
 def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
     """Returns the heads in a folder, on their model's device and in its precision.
 
-    Raises:
-      ValueError: if there are none, if they are damaged, or if they belong to another model.
+    Raises ValueError if there are none, if they are damaged, or if they belong to another model.
     """
     description = _description(folder)
     embedding = module.get_output_embeddings()

@@ -40,8 +40,7 @@ def oracle(tokens: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Count
 def target_calls(accepted_lengths: Counts) -> int:
     """Returns the number of target calls that decode a text; each emits accepted tokens plus one.
 
-    Args:
-      accepted_lengths: one length for the block that begins at each position, shape (tokens,).
+    accepted_lengths: one length for the block that begins at each position, shape (tokens,).
     """
     at = calls = 0
     while at < len(accepted_lengths):
@@ -75,8 +74,7 @@ def longest_runs(repeated: NDArray[np.bool_]) -> Counts:
 def increasing_heads(mean_entropy: NDArray[np.float64]) -> int:
     """Returns h_max: the head up to which mean entropy increases (Kim et al. 2024, 6.2).
 
-    Args:
-      mean_entropy: by head, the model's own first, shape (h,).
+    mean_entropy: by head, the model's own first, shape (h,).
     """
     falls = np.flatnonzero(np.diff(mean_entropy) < 0)
     return int(falls[0]) + 1 if len(falls) else len(mean_entropy)
@@ -118,8 +116,7 @@ def wins(
 ) -> Wins:
     """Returns the columns of Table 5: how many blocks gain or lose accepted tokens.
 
-    Args:
-      gain: additional accepted tokens over the heads' own drafts, for the blocks of all texts.
+    gain: additional accepted tokens over the heads' own drafts, for the blocks of all texts.
     """
     own = [_own(text) for text in texts]
     before = np.concatenate([repeats(*pair).any(axis=1) for pair in zip(base, own, strict=True)])

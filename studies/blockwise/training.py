@@ -31,8 +31,7 @@ def windows_of(stream: Tensor, length: int, *, heads: int) -> Tensor:
       length: tokens in a window; a shorter text is one window.
       heads: h; each window must be long enough for the last head to predict a token.
 
-    Raises:
-      ValueError: if text or windows are too short for h heads.
+    Raises ValueError if text or windows are too short for h heads.
     """
     if len(stream) <= heads:
         raise ValueError(
@@ -48,8 +47,7 @@ def windows_of(stream: Tensor, length: int, *, heads: int) -> Tensor:
 def states_and_logits(module: Any, ids: Tensor) -> tuple[Tensor, Tensor]:
     """Returns the inputs and outputs of a decoder-only model's output embedding.
 
-    Args:
-      ids: shape (texts, length).
+    ids: shape (texts, length).
 
     Returns:
       states, shape (texts, length, width), and logits, shape (texts, length, vocabulary).
@@ -76,8 +74,7 @@ def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -
     Returns:
       shape (windows, length, width), float16, on the CPU.
 
-    Raises:
-      ValueError: if a file belongs to other windows.
+    Raises ValueError if a file belongs to other windows.
     """
     folder.mkdir(parents=True, exist_ok=True)
     parts: list[Tensor] = []

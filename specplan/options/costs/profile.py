@@ -28,7 +28,6 @@ class Profiled:
     )
 
     def read(self) -> Profile | None:
-        """Returns the profile; None without one."""
         found: Profile | Path | None = self.profile_path
         if not isinstance(found, Path):
             return found

@@ -153,12 +153,11 @@ class HeadsName(DrafterKind):
 
 
 def lattice_k(stated: int | None) -> int:
-    """Returns the number of tokens of each head in a lattice."""
+    """Returns the stated number of tokens per head in a lattice, or the default."""
     return LATTICE_K if stated is None else stated
 
 
 def _rescorer(named: str, text: str) -> DrafterKind:
-    """Returns the rescorer in a drafter's name."""
     rescorer = parse_drafter(named)
     if not rescorer.rescores or named.partition(":")[0] != rescorer.prefix:
         words = ", ".join(kind.prefix for kind in drafter_kinds() if kind.rescores)

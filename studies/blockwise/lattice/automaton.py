@@ -61,8 +61,7 @@ class Automaton:
     def __init__(self, rows: Rows) -> None:
         """Prepares a model's tables, with 8 bytes for each n-gram above the unigrams.
 
-        Args:
-          rows: the model, connected with a tokenizer's vocabulary.
+        rows: the model, connected with a tokenizer's vocabulary.
         """
         model = rows.model
         self.model: BackoffModel = model
@@ -98,8 +97,7 @@ class Automaton:
     def start(self, text: Sequence[int]) -> LatticeStates:
         """Returns the states after a text and after its suffixes; the text's own in the last row.
 
-        Args:
-          text: token ids; only the last n - 1 are used.
+        text: token ids; only the last n - 1 are used.
         """
         words = self._rows.context(text)
         nodes, shorter = [], []
@@ -129,8 +127,7 @@ class Automaton:
     def read(self, states: LatticeStates, tokens: Index) -> Arcs:
         """Returns the scores of a step's words after each state, and the next states.
 
-        Args:
-          tokens: ids, shape (words,).
+        tokens: ids, shape (words,).
         """
         words = len(tokens)
         number, breaks = self._number[tokens], self._breaks[tokens]
