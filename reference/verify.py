@@ -41,7 +41,8 @@ def verify(
     all are accepted, it is drawn from the target's distribution after the draft. Both results have
     shape (1,), int64; computing them does not wait for the device.
 
-    p: the target's distributions at the gamma drafted positions and at the next one.
+    Args:
+      p: the target's distributions at the gamma drafted positions and at the next one.
     """
     gamma = len(draft.tokens)
     if gamma == 0:

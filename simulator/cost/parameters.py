@@ -49,7 +49,8 @@ class Work:
 def work(*, fixed: float = 0.0, **amounts: float) -> Work:
     """Returns a work from amounts by parameter name; other amounts are 0.
 
-    Raises ValueError if a name is not in PARAMETERS.
+    Raises:
+      ValueError: if a name is not in PARAMETERS.
     """
     vector = np.zeros(COUNT)
     for name, amount in amounts.items():
