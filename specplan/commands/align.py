@@ -63,26 +63,15 @@ class AlignOptions:
     as_json = json_option
 
 
-@reads("studies.bild.alignment:Align", Printed)
-def align(request: Align, form: Printed) -> None:
-    """Trains a small model, and prints its acceptance before and after."""
-    from specplan.reports.training import aligned
-    from studies.bild.alignment import align_draft
-
-    with Bar("align", "text") as bar:
-        found = align_draft(request, bar)
-    if found is not None:
-        answer(found, lambda: aligned(found), form=form)
-
-
-@click.command("align", cls=Command, ways={"": align})
+@click.command("align", cls=Command)
 @takes(
     ModelOptions,
     heading=MODELS,
     without=("draft_temperature", "device_map", "lattice_k", "rescoring_weight"),
 )
 @takes(AlignOptions)
-def align_command(**_: object) -> None:
+@reads("studies.bild.alignment:Align", Printed)
+def align_command(request: Align, form: Printed) -> None:
     """Teach a small model to say what the large one would (Kim et al. 2023, section 3.5.1).
 
     The large model writes after each of --num-prompts prompts; the draft is trained on all but
@@ -99,3 +88,10 @@ def align_command(**_: object) -> None:
       specplan validate --decoder bild --target T --draft aligned \\
         --prompts other.jsonl
     """
+    from specplan.reports.training import aligned
+    from studies.bild.alignment import align_draft
+
+    with Bar("align", "text") as bar:
+        found = align_draft(request, bar)
+    if found is not None:
+        answer(found, lambda: aligned(found), form=form)

@@ -136,28 +136,17 @@ class AnalyseOptions:
     as_json = json_option
 
 
-@reads("studies.blockwise.analysed_heads:AnalyseHeads", Printed)
-def analyse(request: AnalyseHeads, form: Printed) -> None:
-    """Analyses the drafts of blockwise heads, and prints the tables."""
-    from specplan.reports.training import report
-    from studies.blockwise.analysed_heads import analyse_heads
-
-    with Bar("analyse", "step") as bar:
-        found = analyse_heads(request, bar)
-    answer(found, lambda: report(found), form=form)
-
-
 @heads_command.command(
     "analyse",
     cls=Command,
-    ways={"": analyse},
     short_help="Analyse drafts of heads before and after rescoring.",
 )
 @takes(
     ModelOptions, heading=MODELS, without=("draft_temperature", "device_map", "rescoring_weight")
 )
 @takes(AnalyseOptions)
-def analyse_command(**_: object) -> None:
+@reads("studies.blockwise.analysed_heads:AnalyseHeads", Printed)
+def analyse_command(request: AnalyseHeads, form: Printed) -> None:
     """Analyse blockwise drafts as Kim et al. 2024 do, on greedy texts of the target.
 
     Repetition, entropy by head, block efficiency of the heads' own drafts, of rescored and
@@ -168,3 +157,9 @@ def analyse_command(**_: object) -> None:
       specplan heads analyse
       specplan heads analyse --target T --draft heads:heads/ --ngram 4gram.arpa --prompts my.jsonl
     """
+    from specplan.reports.training import report
+    from studies.blockwise.analysed_heads import analyse_heads
+
+    with Bar("analyse", "step") as bar:
+        found = analyse_heads(request, bar)
+    answer(found, lambda: report(found), form=form)

@@ -60,9 +60,20 @@ class TrainNgramOptions:
     as_json = json_option
 
 
+@ngram_command.command(
+    "train",
+    cls=Command,
+    short_help="Train an n-gram model on your own text.",
+)
+@takes(TrainNgramOptions)
 @reads("estimator.training.ngrams:TrainNgram", Printed)
-def train(request: TrainNgram, form: Printed) -> None:
-    """Trains an n-gram model, and prints its size."""
+def train_command(request: TrainNgram, form: Printed) -> None:
+    """Train an n-gram model on your own text, for any target's tokenizer.
+
+    \b
+    Example:
+      specplan ngram train --order 3 --corpus src/ --tokenizer gpt2 -o model.arpa
+    """
     from estimator.training.ngrams import train_ngram
     from specplan.reports.bar import Bar
 
@@ -78,31 +89,9 @@ def train(request: TrainNgram, form: Printed) -> None:
     answer(data, lambda: text, form=form)
 
 
-@ngram_command.command(
-    "train",
-    cls=Command,
-    ways={"": train},
-    short_help="Train an n-gram model on your own text.",
-)
-@takes(TrainNgramOptions)
-def train_command(**_: object) -> None:
-    """Train an n-gram model on your own text, for any target's tokenizer.
-
-    \b
-    Example:
-      specplan ngram train --order 3 --corpus src/ --tokenizer gpt2 -o model.arpa
-    """
-
-
-class InfoOptions:
-    """The form of the answer."""
-
-    as_json = json_option
-
-
 @ngram_command.command("info", cls=Command, short_help="Say what an n-gram model is.")
 @click.argument("model", type=existing_file)
-@takes(InfoOptions)
+@takes(Printed)
 def info_command(model: Path, as_json: bool) -> None:
     """Say what an n-gram model is: its n-grams, its tokenizer, how it was trained.
 
@@ -159,9 +148,24 @@ class ScoreNgramOptions:
     as_json = json_option
 
 
+@ngram_command.command(
+    "score",
+    cls=Command,
+    short_help="Measure perplexity on a text.",
+)
+@click.argument("model", type=existing_file)
+@takes(ScoreNgramOptions)
 @reads("estimator.training.ngrams:ScoreNgram", Printed)
-def score(request: ScoreNgram, form: Printed) -> None:
-    """Prints the perplexity of a text under an n-gram model."""
+def score_command(request: ScoreNgram, form: Printed) -> None:
+    """Perplexity of a text, by our rows and by KenLM.
+
+    KenLM gives the whole probability of <unk> to each token that the model lacks, our rows an
+    equal share of it: compare over the tokens that it has. KenLM refuses models of order 1.
+
+    \b
+    Example:
+      specplan ngram score model.arpa --corpus held-out.txt
+    """
     from estimator.training.ngrams import score_ngram
     from specplan.reports.bar import Bar
 
@@ -183,26 +187,6 @@ def score(request: ScoreNgram, form: Printed) -> None:
     ]
     counted = f"{ours.words:,} tokens and ends of text, {ours.unknown:,} unknown to the model"
     answer(data, lambda: f"{counted}\n{table(scores, columns)}", form=form)
-
-
-@ngram_command.command(
-    "score",
-    cls=Command,
-    ways={"": score},
-    short_help="Measure perplexity on a text.",
-)
-@click.argument("model", type=existing_file)
-@takes(ScoreNgramOptions)
-def score_command(**_: object) -> None:
-    """Perplexity of a text, by our rows and by KenLM.
-
-    KenLM gives the whole probability of <unk> to each token that the model lacks, our rows an
-    equal share of it: compare over the tokens that it has. KenLM refuses models of order 1.
-
-    \b
-    Example:
-      specplan ngram score model.arpa --corpus held-out.txt
-    """
 
 
 def ngram_table(ngrams: tuple[int, ...]) -> str:

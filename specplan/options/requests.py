@@ -25,12 +25,13 @@ class Command(click.Command):
 
     ways: the function of each way to run it, by the option that selects it ("--engine",
       "--decoder bild"; "" for the default). The first match runs, in place of the command's own
-      function, whose docstring is the help.
+      function, whose docstring is the help. None: the command's function, if it has records.
     """
 
     def __init__(self, *arguments: Any, ways: Mapping[str, Way] | None = None, **given: Any):
         super().__init__(*arguments, **given)
-        self.ways: Mapping[str, Way] = {} if ways is None else ways
+        own: Any = {"": self.callback} if hasattr(self.callback, "records") else {}
+        self.ways: Mapping[str, Way] = own if ways is None else ways
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, order = self.make_parser(ctx).parse_args(list(args))
