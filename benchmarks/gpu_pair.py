@@ -192,10 +192,10 @@ def main(argv: list[str] | None = None) -> None:
                     {
                         "batch": batch,
                         "context": context,
-                        "target_ms": {n: 1e3 * s for n, s in sorted(times.target.items())},
-                        "drafting_ms": {gamma: 1e3 * s for gamma, s in times.drafting.items()},
-                        "c": times.drafting[longest] / longest / times.target[1],
-                        "spread_percent": 100 * times.spread,
+                        "target_ms": times.target_ms,
+                        "drafting_ms": times.drafting_ms,
+                        "c": times.draft_ms / times.target_ms[1],
+                        "spread_percent": times.spread_percent,
                         "prefill_ms": {
                             model.name: prefill_ms(model, batch=batch, context=context)
                             for model in (target, draft)
@@ -209,7 +209,7 @@ def main(argv: list[str] | None = None) -> None:
                             for model in (target, draft)
                         },
                         "roofline_target_ms": {
-                            n: 1e3 * float(roofline.verify_seconds(n)) for n in times.target
+                            n: 1e3 * float(roofline.verify_seconds(n)) for n in times.target_ms
                         },
                         "roofline_c": roofline.c,
                     }

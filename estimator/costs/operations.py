@@ -28,7 +28,10 @@ def operations_per_token(module: Any) -> int:
     mixture of experts a token uses the experts that it is sent to; in an encoder-decoder only the
     decoder counts. Attention over the cache is left out, because it is small at short lengths.
     """
-    return 2 * round(_weights(module, module.config, idle=_encoder_weights(module)))
+    idle = set()
+    if module.config.is_encoder_decoder:  # only the pass over the prompt uses the encoder
+        idle = {id(parameter) for parameter in module.get_encoder().parameters()}
+    return 2 * round(_weights(module, module.config, idle=idle))
 
 
 def _weights(module: Any, config: Any, *, idle: set[int]) -> float:
@@ -42,13 +45,6 @@ def _weights(module: Any, config: Any, *, idle: set[int]) -> float:
         if id(parameter) in met and ONCE_A_TEXT.search(name) is None:
             weights += parameter.numel() * _share_of_tokens(module, config, name, parameter)
     return weights
-
-
-def _encoder_weights(module: Any) -> set[int]:
-    """Returns the ids of the weights that only the encoder's pass over the prompt uses."""
-    if not module.config.is_encoder_decoder:
-        return set()
-    return {id(parameter) for parameter in module.get_encoder().parameters()}
 
 
 def _share_of_tokens(module: Any, config: Any, name: str, parameter: Any) -> float:

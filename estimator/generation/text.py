@@ -76,12 +76,6 @@ class Started:
     rule: Rule
 
 
-def require_strings(stop_strings: Sequence[str]) -> None:
-    """Refuses an empty stop string."""
-    if "" in stop_strings:
-        raise ValueError("a stop string must have at least one character, got ''")
-
-
 def stopping_at(loaded: LoadedPair, stop_strings: tuple[str, ...]) -> Stopping:
     """Returns the stopping rule of a pair's text, with the given stop strings."""
     if not stop_strings:
@@ -110,7 +104,8 @@ class GenerateAlone(OneText):
     def loaded(self, gammas: Sequence[int] = ()) -> LoadedPair:
         """Returns the loaded models; passes for drafts of these lengths are compiled, too."""
         require_one_process("generate")
-        require_strings(self.stop_strings)
+        if "" in self.stop_strings:
+            raise ValueError("a stop string must have at least one character, got ''")
         return load(
             self.models,
             self.text,

@@ -66,7 +66,10 @@ def run_arms(
     # Arms with equal decoders need one warm-up.
     ways = {decoder: arm for arm, decoder in decoders.items()}
     baseline, *_ = [begin(brief, arm, longest).finished() for arm in ways.values()]
-    subjects = _duplicated(subject, len(arms), decoded=len(prompts[longest]) + len(baseline.tokens))
+    decoded = len(prompts[longest]) + len(baseline.tokens)
+    longer = (decoded + subject.stopping.max_new_tokens) / decoded
+    pairs = duplicates((subject.target, subject.drafter), len(arms), longer=longer)
+    subjects = [replace(subject, target=target, drafter=drafter) for target, drafter in pairs]
     # With a single set of caches a turn is a whole text, and a round is a text of each arm.
     single = len(subjects) == 1
     tokens = subject.stopping.max_new_tokens if single else turn_tokens(baseline)
@@ -96,13 +99,6 @@ def run_arms(
         if until is not None and whole and until.precise(_at_one_speed(arms, ran)):
             break
     return _at_one_speed(arms, ran)
-
-
-def _duplicated(subject: Subject, count: int, *, decoded: int) -> list[Subject]:
-    """Returns subjects with separate caches, after a text of so many tokens."""
-    longer = (decoded + subject.stopping.max_new_tokens) / decoded
-    pairs = duplicates((subject.target, subject.drafter), count, longer=longer)
-    return [replace(subject, target=target, drafter=drafter) for target, drafter in pairs]
 
 
 def _at_one_speed(arms: Sequence[str], ran: Sequence[tuple[str, int, InTurns]]) -> Runs:

@@ -32,8 +32,9 @@ def duplicates(pair: Pair, count: int, *, longer: float) -> list[Pair]:
     each = longer * sum(held.nbytes for held in _parts(pair) if isinstance(held, Tensor))
     available = SHARE_OF_FREE * free_bytes(pair[0].device)
     fitting = int(min(count - 1, available / max(each, 1.0)))
+    shared = [part for part in _parts(pair) if isinstance(part, nn.Module)]
     try:
-        return [pair, *(_duplicate(pair) for _ in range(fitting))]
+        return [pair, *(copy.deepcopy(pair, {id(p): p for p in shared}) for _ in range(fitting))]
     except OneCacheError:
         return [pair]
 
@@ -43,11 +44,6 @@ def free_bytes(device: torch.device) -> float:
     if device.type == "cuda":
         return float(torch.cuda.mem_get_info(device)[0])
     return float(psutil.virtual_memory().available)
-
-
-def _duplicate(pair: Pair) -> Pair:
-    shared = [part for part in _parts(pair) if isinstance(part, nn.Module)]
-    return copy.deepcopy(pair, {id(part): part for part in shared})
 
 
 def _parts(whole: object) -> Iterator[object]:

@@ -26,20 +26,14 @@ def precision_percent(texts: Timed) -> float | None:
     Returns:
       the largest over all arms; None for a single prompt.
     """
-    reaches = {
-        arm: _reach(rows)
-        for arm, rows in texts.items()
-        if arm != AGAIN and (not arm.startswith(PROBE) or _only_probes(texts))
-    }
+    arms = [arm for arm in texts if arm != AGAIN]
+    only_probes = all(arm == BASELINE or arm.startswith(PROBE) for arm in arms)
+    reaches = {arm: _reach(texts[arm]) for arm in arms if only_probes or not arm.startswith(PROBE)}
     baseline = reaches.pop(BASELINE)
     if baseline is None:
         return None
     known = [reach for reach in reaches.values() if reach is not None]
     return 100 * expm1(max((hypot(baseline, reach) for reach in known), default=baseline))
-
-
-def _only_probes(texts: Timed) -> bool:
-    return all(arm in (BASELINE, AGAIN) or arm.startswith(PROBE) for arm in texts)
 
 
 def _reach(texts: Sequence[Generation]) -> float | None:

@@ -2,50 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from figures.bild.measured import SOURCE, aligned, measured
 from figures.bild.tables import PAPER, TableLine
 from figures.bild.trade_off import aims, draw_rows, prepare
 from figures.drawing import style
-from figures.drawing.table import FigureRows
+from figures.drawing.table import Curves, columns_of
 from figures.published import published
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyPoint:
-    """One decoder; latency is its seconds per token divided by the large model's."""
+def compute() -> Curves:
+    """Returns the points that the paper prints (Table 1), and our sweeps at temperature 0.
 
-    whose: str
-    dataset: str
-    method: str
-    latency: float
-    low: float | None
-    high: float | None
-    quality: float
-
-
-def compute() -> FigureRows[LatencyPoint]:
-    """Returns the points that the paper prints (Table 1), and our sweeps at temperature 0."""
-    points = [
-        LatencyPoint(PAPER, line.dataset, line.method, 1 / line.speedup, None, None, line.quality)
+    latency: seconds per token over the large model's, with its interval.
+    """
+    points: list[tuple[Any, ...]] = [
+        (PAPER, line.dataset, line.method, 1 / line.speedup, None, None, line.quality)
         for line in published("bild-table1", TableLine)
         if line.speedup is not None and line.quality is not None
     ]
     for sweep in measured():
         if sweep.sampling == "greedy":
             points += [
-                LatencyPoint(
+                (
                     "ours", f"{sweep.task}, {sweep.draft}", row.decoder, row.latency,
                     None if row.measured_high is None else 1 / row.measured_high,
                     None if row.measured_low is None else 1 / row.measured_low, sweep.score(row),
                 )
                 for row in sweep.rows
             ]  # fmt: skip
-    return FigureRows(tuple(points))
+    return columns_of("whose dataset method latency low high quality", points)
 
 
-def draw(data: FigureRows[LatencyPoint]) -> style.Figure:
+def draw(data: Curves) -> style.Figure:
     """Returns the drawing: the paper's IWSLT, then a panel for each of our tasks."""
     drawn = [(sweep, aligned(sweep.task)) for sweep in measured() if sweep.is_plain]
     columns = 1 + len(drawn)
@@ -58,14 +48,18 @@ def draw(data: FigureRows[LatencyPoint]) -> style.Figure:
         width=3.7 * columns + 1.4,
     )
     paper = panels[0]
-    printed = {row.method: row for row in data.rows if (row.whose, row.dataset) == (PAPER, "IWSLT")}
-    quality = printed["vanilla"].quality
+    rows = zip(data.x, *data.lines.values(), strict=True)
+    printed = {
+        method: (latency, quality)
+        for whose, dataset, method, latency, _, _, quality in rows
+        if (whose, dataset) == (PAPER, "IWSLT")
+    }
+    _, quality = printed["vanilla"]
     aims(paper, quality)
     paper.plot(1, quality, "X", color=style.INK, markersize=9)
     for draft, colour, mark in (("unaligned", style.GREEN, "o"), ("aligned", style.BLUE, "s")):
-        first, second = (printed[f"{draft}, {loss}"] for loss in ("no loss", "1 point"))
-        latencies = [first.latency, second.latency]
-        paper.plot(latencies, [first.quality, second.quality], f"{mark}-", color=colour)
+        points = (printed[f"{draft}, {loss}"] for loss in ("no loss", "1 point"))
+        paper.plot(*zip(*points, strict=True), f"{mark}-", color=colour)
     style.name_axes(paper, x="latency over the large model's", y="BLEU", panel="IWSLT, the paper")
     looks = (
         ("strict", "speculative", style.VERMILION, "D"), ("lenient", "lenient", style.PURPLE, "^"),

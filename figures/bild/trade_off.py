@@ -3,49 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from figures.bild.measured import SOURCE, MeasuredSweep, aligned, measured
 from figures.drawing import style
-from figures.drawing.table import Drawing, FigureRows
+from figures.drawing.table import Curves, Drawing, columns_of
 from studies.bild.swept import BildRow
 
 METRICS = {"bleu": "BLEU", "agreement": "agreement with the large model, %", "rouge_l": "ROUGE-L"}
 SMALLEST, LARGEST = 3.0, 9.0  # marks of Figure 10, in points
 
 
-@dataclass(frozen=True, slots=True)
-class TradeOffPoint:
-    """One run of BiLD.
+def _points(sweeps: Sequence[MeasuredSweep], *decoders: str) -> Curves:
+    """Returns the sweeps' runs with these decoders.
 
     decoder: "bild", or "window": drafts of `most` tokens without a fallback.
-    rollback: BiLD's threshold; None without one.
     latency: seconds per token over the large model's.
     """
-
-    task: str
-    draft: str
-    decoder: str
-    fallback: float | None
-    rollback: float | None
-    most: int | None
-    latency: float
-    quality: float
-
-
-def _points(sweeps: Sequence[MeasuredSweep], *decoders: str) -> FigureRows[TradeOffPoint]:
-    """Returns the sweeps' runs with these decoders."""
-    return FigureRows(
-        tuple(
-            TradeOffPoint(
-                sweep.task, sweep.draft, row.decoder, row.fallback, row.rollback, row.most,
-                row.latency, sweep.score(row),
-            )
-            for sweep in sweeps
-            for decoder in decoders
-            for row in sweep.of(decoder)
+    rows = [
+        (
+            sweep.task, sweep.draft, row.decoder, row.fallback, row.rollback, row.most,
+            row.latency, sweep.score(row),
         )
-    )  # fmt: skip
+        for sweep in sweeps
+        for decoder in decoders
+        for row in sweep.of(decoder)
+    ]  # fmt: skip
+    return columns_of("task draft decoder fallback rollback most latency quality", rows)
 
 
 def ablation(decoder: str, rollback: float | None) -> str:
@@ -71,7 +54,7 @@ def _by_threshold() -> list[MeasuredSweep]:
     return [aligned(sweep.task) or sweep for sweep in measured() if sweep.is_plain]
 
 
-def draw_ablation(_: FigureRows[TradeOffPoint]) -> style.Figure:
+def draw_ablation(_: Curves) -> style.Figure:
     """Returns Figure 5, with a panel for each task."""
     figure, prepared = _panels(
         _ablated(),
@@ -95,7 +78,7 @@ def draw_ablation(_: FigureRows[TradeOffPoint]) -> style.Figure:
     return figure
 
 
-def draw_thresholds(data: FigureRows[TradeOffPoint]) -> style.Figure:
+def draw_thresholds(data: Curves) -> style.Figure:
     """Returns Figure 10: a curve per rollback threshold, larger marks for larger fallbacks."""
     figure, prepared = _panels(
         _by_threshold(),
@@ -103,8 +86,8 @@ def draw_thresholds(data: FigureRows[TradeOffPoint]) -> style.Figure:
         source="As Kim et al. 2023 (BiLD), Figure 10, which prints no numbers; larger marks: "
         "larger fallback thresholds",
     )
-    thresholds = list(dict.fromkeys(point.rollback for point in data.rows))
-    fallbacks = sorted({point.fallback for point in data.rows if point.fallback is not None})
+    thresholds = list(dict.fromkeys(data.lines["rollback"]))
+    fallbacks = sorted(set(data.lines["fallback"]) - {None})
     step = (LARGEST - SMALLEST) / max(len(fallbacks) - 1, 1)
     for axes, sweep in prepared:
         for threshold, colour in zip(thresholds, style.CYCLE, strict=False):

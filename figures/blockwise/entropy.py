@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from figures.blockwise.measured import PAPER, analysis, said
 from figures.drawing import style
-from figures.drawing.table import Curves, Drawing
+from figures.drawing.table import Curves, Drawing, columns_of
 
 PUBLISHED_R = 0.77  # over data sets, section 6.2
 
@@ -22,8 +22,7 @@ def histograms() -> Curves:
         for head in result.entropy
         for place, share in enumerate(head.shares)
     ]
-    heads, entropies, shares = zip(*bars, strict=True)
-    return Curves("head", heads, {"entropy": entropies, "share": shares})
+    return columns_of("head entropy share", bars)
 
 
 def draw_histograms(data: Curves) -> style.Figure:

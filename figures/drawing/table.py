@@ -50,11 +50,18 @@ class Curves:
 
     x_name: str
     x: tuple[Any, ...]
-    lines: Mapping[str, tuple[float, ...]]
+    lines: Mapping[str, tuple[Any, ...]]
 
     def csv(self) -> str:
         rows = zip(self.x, *self.lines.values(), strict=True)
         return csv_of((self.x_name, *self.lines), rows)
+
+
+def columns_of(names: str, rows: Iterable[Sequence[Any]]) -> Curves:
+    """Returns the columns of some rows, one or more, by their names, separated by spaces."""
+    first, *others = names.split()
+    x, *lines = zip(*rows, strict=True)
+    return Curves(first, x, dict(zip(others, lines, strict=True)))
 
 
 def curves(x_name: str, x: Any, lines: Mapping[str, Any]) -> Curves:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from figures.drawing import style
-from figures.drawing.table import Curves
+from figures.drawing.table import Curves, columns_of
 from figures.ours.simulated_blocks import simulate_block_verification
 from simulator.acceptance.divergence import alpha_of_laws
 from simulator.acceptance.tokens import expected_tokens
@@ -37,9 +37,7 @@ def compute() -> Curves:
             drawn = simulate_block_verification(p, q, gamma, blocks=BLOCKS, generator=generator)
             tokens = (drawn.mean_tokens, drawn.mean_tokens_error)
             points.append((alpha, gamma, float(expected_tokens(alpha, gamma)), *tokens))
-    alphas, *lines = zip(*points, strict=True)
-    names = ("gamma", "by_token", "by_block", "error")
-    return Curves("alpha", alphas, dict(zip(names, lines, strict=True)))
+    return columns_of("alpha gamma by_token by_block error", points)
 
 
 def gains(data: Curves) -> dict[float, tuple[NDArray[np.float64], NDArray[np.float64]]]:

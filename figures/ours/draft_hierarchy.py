@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from figures.drawing import style
-from figures.drawing.table import Curves
+from figures.drawing.table import Curves, columns_of
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.cost import Cost
@@ -33,8 +33,7 @@ def compute() -> Curves:
             _point(c, hierarchical_cost(Ratio(c), inner=cheap, alpha=rate, gamma=inner), rate)
             for c in ratios
         ]
-    rates, costs, gammas, factors = zip(*points, strict=True)
-    return Curves("inner_alpha", rates, {"c": costs, "gamma": gammas, "speedup": factors})
+    return columns_of("inner_alpha c gamma speedup", points)
 
 
 def _point(c: float, cost: Cost, inner_alpha: float) -> tuple[float, float, int, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from figures.drawing import style
-from figures.drawing.table import Curves, curves
+from figures.drawing.table import Curves, columns_of
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.curves import CostModel
@@ -31,17 +31,8 @@ def compute() -> Curves:
             gamma = best_gamma(law, cost, max_gamma=MAX_GAMMA)
             factors = speed_up(law, cost, (gamma, of_theorem8)).tolist()
             points.append((law.alpha, slope, gamma, *factors))
-    alphas, slopes, gammas, factors, of_free = np.array(points, dtype=object).T
-    return curves(
-        "alpha",
-        alphas,
-        {
-            "verification_slope": slopes,
-            "optimal_gamma": gammas,
-            "improvement_factor": factors,
-            "improvement_factor_at_theorem8_gamma": of_free,
-        },
-    )
+    names = "verification_slope optimal_gamma improvement_factor"
+    return columns_of(f"alpha {names} improvement_factor_at_theorem8_gamma", points)
 
 
 def draw(data: Curves) -> style.Figure:
