@@ -45,31 +45,13 @@ class Deployment:
             return self.conditions
         return replace(self.conditions, tp=integer("draft_tp", self.draft_tp, at_least=1))
 
-    def target_seconds(
-        self, new_tokens: ArrayLike, *, context: int, batch: int
-    ) -> NDArray[np.float64]:
-        """Returns the time of a target pass; arguments and errors as in forward_seconds."""
-        return forward_seconds(
-            self.target,
-            self.hardware,
-            new_tokens=new_tokens,
-            context=context,
-            batch=batch,
-            conditions=self.conditions,
-        )
-
-    def draft_seconds(
+    def seconds(
         self, part: ModelShape, new_tokens: ArrayLike, *, context: int, batch: int
     ) -> NDArray[np.float64]:
-        """Returns the time of a pass of one part of the draft: its opening, step or turn."""
-        return forward_seconds(
-            part,
-            self.hardware,
-            new_tokens=new_tokens,
-            context=context,
-            batch=batch,
-            conditions=self.draft_conditions,
-        )
+        """Returns the time of a pass of the target, or of the draft's opening, step or turn."""
+        sizes = {"new_tokens": new_tokens, "context": context, "batch": batch}
+        given = self.conditions if part is self.target else self.draft_conditions
+        return forward_seconds(part, self.hardware, conditions=given, **sizes)
 
 
 def over_pcie(deployment: Deployment) -> bool:
@@ -96,13 +78,13 @@ def roofline_cost(
     gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 2)
     draft = deployment.draft
     served = {"context": context, "batch": batch}
-    verify = deployment.target_seconds(np.concatenate(([1], gammas + 1)), **served)
+    verify = deployment.seconds(deployment.target, np.concatenate(([1], gammas + 1)), **served)
     widths = gammas if draft.parallel else gammas[:1]
     opening, step = (
-        deployment.draft_seconds(part, widths, **served) for part in (draft.opening, draft.step)
+        deployment.seconds(part, widths, **served) for part in (draft.opening, draft.step)
     )
     if draft.in_turn:
-        turn = deployment.draft_seconds(draft.turn, 1, **served)
+        turn = deployment.seconds(draft.turn, 1, **served)
         opening, step = opening + widths * turn, step + widths * turn
     return CostModel(
         target_seconds=dict(enumerate(verify.tolist(), start=1)),
@@ -116,13 +98,7 @@ def draft_pass_seconds(
 ) -> dict[int, float]:
     """Returns t_q(n), the time of a pass of the draft over n tokens of each sequence, by n.
 
-    Args:
-      deployment: the models and their hardware; the draft drafts token by token.
-      context: tokens in each sequence's cache.
-      batch: sequences decoded together.
-      widest: the largest n, at least 1.
-
-    Raises ValueError if a size is out of range, or the draft drafts in parallel.
+    Raises ValueError if `widest`, the largest n, is below 1, or the draft drafts in parallel.
     """
     if deployment.draft.parallel:
         raise ValueError(
@@ -130,7 +106,7 @@ def draft_pass_seconds(
         )
     widths = np.arange(1, integer("widest", widest, at_least=1) + 1)
     step = deployment.draft.step
-    seconds = deployment.draft_seconds(step, widths, context=context, batch=batch)
+    seconds = deployment.seconds(step, widths, context=context, batch=batch)
     return dict(zip(widths.tolist(), seconds.tolist(), strict=True))
 
 
@@ -172,26 +148,14 @@ def operations_ratio(deployment: Deployment, *, context: int, batch: int = 1) ->
 
 
 def draft_overhead_share(deployment: Deployment, *, context: int, batch: int) -> float:
-    """Returns the share of a draft step that its layers take for any amount of work, in [0, 1].
-
-    Args:
-      deployment: the models and their hardware.
-      context: tokens in each sequence's cache.
-      batch: sequences.
-    """
+    """Returns the share of a draft step that its layers take for any amount of work, in [0, 1]."""
     step = deployment.draft.step
-    seconds = float(deployment.draft_seconds(step, 1, context=context, batch=batch))
+    seconds = float(deployment.seconds(step, 1, context=context, batch=batch))
     return step.layers * deployment.draft_conditions.layer_overhead_seconds / seconds
 
 
 def needed_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
-    """Returns the bytes of both models' weights and caches on each GPU.
-
-    Args:
-      deployment: the models and their hardware.
-      context: tokens in each sequence's cache.
-      batch: sequences.
-    """
+    """Returns the bytes of both models' weights and caches on each GPU."""
     tp, shared = deployment.conditions.tp, deployment.draft_conditions.tp
     step = deployment.draft.step
     of_target = float(memory_bytes(deployment.target, context=context, batch=batch, tp=tp))
@@ -201,7 +165,7 @@ def needed_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
 
 
 def fits(deployment: Deployment, *, context: int, batch: int) -> bool:
-    """Returns whether both models fit into each GPU's memory; arguments as in needed_bytes."""
+    """Returns whether both models fit into each GPU's memory."""
     needed = needed_bytes(deployment, context=context, batch=batch)
     return needed <= deployment.hardware.memory_bytes
 

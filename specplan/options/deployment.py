@@ -161,13 +161,7 @@ def best_cost(
     loads: Sequence[LoadPoint],
     runs: Sequence[Run] = (),
 ) -> DeployedCost:
-    """Returns the cost of a deployment by the stated cost model, else by the best that covers it.
-
-    Args:
-      options: the server, the cost model and the formats; a stated efficiency holds.
-      loads: loads to price, at least one.
-      runs: measurements of the deployment.
-    """
+    """Returns the cost by the stated cost model, else by the best that covers the deployment."""
     from estimator.deployed_cost import deployed_cost
 
     overhead_us, efficiency = options.layer_overhead_us, options.efficiency
