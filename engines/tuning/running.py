@@ -99,7 +99,7 @@ def _kind(url: str, name: str | None) -> EngineKind:
     if name is not None and name not in reached:
         raise ValueError(f"a running server must be {listed(reached)}, got {name}")
     if not healthy(url):
-        raise ConnectionError(f"server must be up, got no answer of {url}/health")
+        raise ConnectionError(f"no server answers at {url}/health")
     for each, page, key in PAGES:
         if name in (None, each):
             try:

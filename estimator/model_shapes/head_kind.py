@@ -84,11 +84,8 @@ class Head:
 
     def target_width(self) -> int:
         """Returns the width of the target's states, after checking it against the configuration."""
-        name = (
-            "hidden_size"
-            if self.config.get("target_hidden_size") is None
-            else ("target_hidden_size")
-        )
+        stated = self.config.get("target_hidden_size") is not None
+        name = "target_hidden_size" if stated else "hidden_size"
         return self.require_width(name, self.config.get(name))
 
     def body(self, vocabulary: int) -> ModelShape:

@@ -159,7 +159,7 @@ def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tup
             f"a predicted speed-up of {row.predicted:.2f} is more than the {most} tokens of a step"
         )
     if low is not None and high is not None and not high <= MOST_SPREAD * low:
-        found.append(f"too noisy to use ({low:.2g} to {high:.2g} times)")
+        found.append(f"too noisy to use ({low:.2g} to {high:.2g} times): use more prompts")
     return tuple(found)
 
 

@@ -181,7 +181,8 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
         elif last < ranges[-1].last_batch:
             stops = f"Speculation stops paying beyond batch {last}."
             beyond = some[min(batch for batch in some if batch > last)]
-            lines.append(_surely(beyond, "a loss is likelier", stops))
+            # A row's odds belong to its own K, not to the K that the user names.
+            lines.append(_surely(beyond, "a loss is likelier", stops) if only is None else stops)
         else:
             fits = " that fits" if getattr(some[last].price.load, "needed_gb", None) else ""
             where = f"at batch {last}, the largest planned{fits}."

@@ -31,10 +31,8 @@ def gemma_assistant(head: Head) -> DraftShape:
 
     wide = head.require_width("backbone_hidden_size", head.integer("backbone_hidden_size"))
     text, model = _layers(head)
-    width, weights = (
-        text.hidden_size,
-        stored_weights(count_weights(model, text, head.stored.kept), head.stored),
-    )
+    width = text.hidden_size
+    weights = stored_weights(count_weights(model, text, head.stored.kept), head.stored)
     groups = head.integer("num_centroids") if head.get("use_ordered_embeddings") else 0
     step = ModelShape(
         name="Gemma assistant",

@@ -96,8 +96,8 @@ def test_a_deployment_gives_the_first_guess(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--server", "http://127.0.0.1:9"], "server must be up, got no answer of http://127.0.0"),
-        (["--server", "localhost:8080"], "server must be up, got no answer of localhost:8080"),
+        (["--server", "http://127.0.0.1:9"], "no server answers at http://127.0.0"),
+        (["--server", "localhost:8080"], "no server answers at localhost:8080"),
         (
             ["--engine", "llama.cpp", "--concurrency", "4"],
             "concurrency must be at most the number of prompts, 2 here, got",
