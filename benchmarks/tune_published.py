@@ -66,8 +66,8 @@ def main() -> None:
     print("| sweeps of | number | mean loss | largest | further runs |\n|---|---|---|---|---|")
     for name, each in found.items():
         losses = [one.loss for one in each]
-        print(f"| {name} | {len(each)} | {100 * np.mean(losses):.1f} % | {100 * max(losses):.1f} % "
-              f"| {np.mean([one.runs for one in each]):.1f} |")  # fmt: skip
+        print(f"| {name} | {len(each)} | {100 * np.mean(losses):.2f} % | {100 * max(losses):.1f} % "
+              f"| {np.mean([one.runs for one in each]):.2f} |")  # fmt: skip
 
 
 if __name__ == "__main__":
