@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,11 +95,7 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
     results = None if drawn.results_path is None else read_validation(drawn.results_path)
     if results is not None and not any(entry.takes_results for entry in chosen):
         raise ValueError(f"--results is of no use to {', '.join(entry.name for entry in chosen)}")
-    load = _load(loaded, ctx)
-    if load is not None and not any(entry.takes_load for entry in chosen):
-        raise ValueError(
-            f"--target-config is of no use to {', '.join(entry.name for entry in chosen)}"
-        )
+    load = _load(loaded, ctx, chosen)
     formats = tuple(name.strip() for name in drawn.formats.split(","))
     written: list[Path] = []
     for entry in tqdm(chosen, unit="figure", disable=None):
@@ -115,12 +112,18 @@ def _chosen(names: tuple[str, ...]) -> tuple[Entry, ...]:
     return tuple(find_figure(name) for name in dict.fromkeys(names)) or tuple(FIGURES.values())
 
 
-def _load(options: DeploymentOptions, ctx: click.Context) -> FigureLoad | None:
+def _load(
+    options: DeploymentOptions, ctx: click.Context, chosen: Sequence[Entry]
+) -> FigureLoad | None:
     """Returns the deployment to draw, or None if no option states one."""
     given = [each.name for each in fields(DeploymentOptions) if is_stated(ctx, each.name)]
     if not given:
         return None
     require(Roofline, ctx, first=given[0])
+    if not any(entry.takes_load for entry in chosen):
+        raise ValueError(
+            f"--target-config is of no use to {', '.join(entry.name for entry in chosen)}"
+        )
     from figures.ours.batch_size import ALPHA, load_of
     from simulator.cost.machine import LoadPoint
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import click
 
@@ -60,14 +59,15 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
     asking = asked(ctx)
     rows, basis = asking.planned()
     form, p_min, lost = asking.answer, 0.0, ""
-    data: Callable[[], dict[str, Any]] = partial(plans_json, rows, basis)
-    text: Callable[[], str] = partial(plans_text, rows, basis)
+    text: Callable[[], str]
     if asking.ranked is not None:
         by_rank = AdaptivePlans(rows, asking.ranked)
-        data, text = by_rank.json, by_rank.text
-    elif asking.thresholds is not None:
+        data, text = by_rank.json(), by_rank.text
+    elif asking.thresholds is None:
+        data, text = plans_json(rows, basis), partial(plans_text, rows, basis)
+    else:
         found = StoppedPlans(rows, asking.thresholds)
-        data, text = partial(found.json, basis), partial(found.text, basis)
+        data, text = found.json(basis), partial(found.text, basis)
         rows, p_min, lost = (found.exported[0],), found.exported[1], found.lost
     warn_of_plans(rows, basis, max_gamma=asking.request.max_gamma)
     if form.server is None:
@@ -76,4 +76,4 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
         from specplan.reports.flags import flags_of_plans
 
         flags = lost + flags_of_plans(rows, basis, server=form.server, p_min=p_min)
-        answer(lambda: {**data(), "export": flags}, lambda: flags, form=form)
+        answer({**data, "export": flags}, lambda: flags, form=form)

@@ -32,15 +32,9 @@ class Written(Printed):
 
 
 def answer(data: object, text: Callable[[], str], *, form: Printed) -> None:
-    """Prints a command's result in the requested form, then writes it; no failed write loses it.
-
-    data: the object that is written as JSON, or a function that returns it.
-    """
+    """Prints a command's result in the requested form, then writes it; no failed write loses it."""
     output = form.output if isinstance(form, Written) else None
-    printed = form.as_json or output == STDOUT
-    if callable(data) and (printed or output is not None):
-        data = data()
-    if printed:
+    if form.as_json or output == STDOUT:
         print_json(data)
     else:
         click.echo(text())
