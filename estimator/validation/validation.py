@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -118,45 +119,25 @@ def _priced(policies: Mapping[str, Policy | None], max_gamma: int) -> list[int]:
     return drafted or [_longest(policies, max_gamma)]
 
 
-@dataclass(frozen=True, slots=True)
-class ValidationSummary:
-    """Summary of all rows; the worst of several pairs.
+def summary(validations: Sequence[Validation]) -> dict[str, Any]:
+    """Returns the summary of all rows for JSON: mean and largest errors, noise, repeats, threads.
 
-    mean_abs_error_percent, max_abs_error_percent: errors of predicted speed-ups; None without
-      predictions.
-    noise_percent, noise_within_percent, quiet: the baseline compared with itself.
-    precision_percent: largest error of a speed-up due to the clock; None for one prompt.
-    repeats: smallest number of repeats of a run.
-    threads: number of computing threads.
-    free_cores: number of free cores before the run; None if the user chose the threads.
+    A number without predictions, or for one prompt, is None; so is free_cores if the user chose
+    the threads.
     """
-
-    mean_abs_error_percent: float | None
-    max_abs_error_percent: float | None
-    noise_percent: float
-    noise_within_percent: float
-    quiet: bool
-    precision_percent: float | None
-    repeats: int
-    threads: int | None
-    free_cores: float | None
-
-
-def summary(validations: Sequence[Validation]) -> ValidationSummary:
-    """Returns the summary of all rows of one or more validations."""
     errors = [row.error_percent for validation in validations for row in validation.rows]
     noises = [validation.noise for validation in validations]
     precisions = [validation.precision_percent for validation in validations]
     known = [percent for percent in precisions if percent is not None]
     threads = validations[0].threads
-    return ValidationSummary(
-        mean_abs_error_percent=mean_abs(errors),
-        max_abs_error_percent=max_abs(errors),
-        noise_percent=max(noise.percent for noise in noises),
-        noise_within_percent=max(noise.within_percent for noise in noises),
-        quiet=all(noise.quiet for noise in noises),
-        precision_percent=None if len(known) < len(validations) else max(known),
-        repeats=min(validation.repeats for validation in validations),
-        threads=None if threads is None else threads.count,
-        free_cores=None if threads is None else threads.free,
-    )
+    return {
+        "mean_abs_error_percent": mean_abs(errors),
+        "max_abs_error_percent": max_abs(errors),
+        "noise_percent": max(noise.percent for noise in noises),
+        "noise_within_percent": max(noise.within_percent for noise in noises),
+        "quiet": all(noise.quiet for noise in noises),
+        "precision_percent": None if len(known) < len(validations) else max(known),
+        "repeats": min(validation.repeats for validation in validations),
+        "threads": None if threads is None else threads.count,
+        "free_cores": None if threads is None else threads.free,
+    }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from simulator.numerics.intervals import percent
 from specplan.reports.output import folded
@@ -11,7 +11,7 @@ from specplan.reports.table import MS, TOKENS, Column, fastest, ranged, shown, t
 
 if TYPE_CHECKING:
     from estimator.validation.row import SpeculativeRow, ValidationRow
-    from estimator.validation.validation import Validation, ValidationSummary
+    from estimator.validation.validation import Validation
 
 LONGEST_NAME = 24
 TIMES_IN_DOUBT = "Do not use times in doubt: end other programs, or measure more prompts."
@@ -41,10 +41,10 @@ def rows_table(validation: Validation, *, wide: bool) -> str:
     )
 
 
-def summary_lines(summary: ValidationSummary, validations: Sequence[Validation]) -> str:
+def summary_lines(summary: Mapping[str, Any], validations: Sequence[Validation]) -> str:
     """Returns the setup of all rows, why Theorem 8 differs, and the accuracy of predictions."""
     rows = [row for validation in validations for row in validation.rows]
-    tokens, repeats = sum(row.tokens for row in rows), summary.repeats
+    tokens, repeats = sum(row.tokens for row in rows), summary["repeats"]
     threads = validations[0].threads
     timings = "timed once" if repeats == 1 else f"the median of each block's {repeats} timings"
     lines = [
@@ -56,14 +56,14 @@ def summary_lines(summary: ValidationSummary, validations: Sequence[Validation])
         "acceptances i.i.d. The costs here:",
         *(_costs(validation) for validation in validations),
     ]
-    if summary.mean_abs_error_percent is not None:
+    if summary["mean_abs_error_percent"] is not None:
         lines.append(
-            f"Predicted against measured: {summary.mean_abs_error_percent:.1f} % off on "
-            f"average, {summary.max_abs_error_percent:.1f} % at most; the baseline against "
-            f"itself: {summary.noise_percent:.1f} %, {percent()} of the time within "
-            f"{summary.noise_within_percent:.1f} %."
+            f"Predicted against measured: {summary['mean_abs_error_percent']:.1f} % off on "
+            f"average, {summary['max_abs_error_percent']:.1f} % at most; the baseline against "
+            f"itself: {summary['noise_percent']:.1f} %, {percent()} of the time within "
+            f"{summary['noise_within_percent']:.1f} %."
         )
-    lines += precision_lines(summary.precision_percent)
+    lines += precision_lines(summary["precision_percent"])
     doubtful = [row for row in rows if row.doubts]
     lines += [
         f"In doubt: {_short(row.draft)}, temperature {row.temperature:g}, {_policy(row)}: "
@@ -72,8 +72,8 @@ def summary_lines(summary: ValidationSummary, validations: Sequence[Validation])
     ]
     if doubtful:
         lines.append(TIMES_IN_DOUBT)
-    if not summary.quiet:
-        worst = max(summary.noise_percent, summary.noise_within_percent)
+    if not summary["quiet"]:
+        worst = max(summary["noise_percent"], summary["noise_within_percent"])
         lines.append(
             "This machine was not quiet: the baseline's speed differs from itself by up to "
             f"{worst:.0f} %. End other programs, compute by fewer --threads, or raise --repeats."

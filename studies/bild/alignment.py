@@ -82,7 +82,12 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
         small = _trainable(subject, name)
         if process.is_main_process:
             warn_of_size(loaded, subject)
-        prompts = _enough(loaded.prompts, request.held_out)
+        prompts = loaded.prompts
+        if len(prompts) <= request.held_out:
+            raise ValueError(
+                "a calibration set must have at least one text in addition to "
+                f"{request.held_out} held out, got {len(prompts)} prompts in all"
+            )
         progress.expect(len(prompts))
         with process.main_process_first():
             lessons = large_texts(
@@ -137,15 +142,6 @@ def _trainable(subject: Subject, name: str) -> CachedModel:
     if not isinstance(small, CachedModel):
         raise ValueError(f"draft must be a model to be trained, got {name}")
     return small
-
-
-def _enough(prompts: list[list[int]], judging: int) -> list[list[int]]:
-    if len(prompts) <= judging:
-        raise ValueError(
-            f"a calibration set must have at least one text in addition to {judging} held out, got "
-            f"{len(prompts)} prompts in all"
-        )
-    return prompts
 
 
 def _judge(
