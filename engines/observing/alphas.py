@@ -18,14 +18,13 @@ from simulator.numerics.intervals import deviations
 def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> RateInterval:
     """Returns the maximum-likelihood α: accepted / (accepted + rejected blocks).
 
+    Value and lower end if every block without γ accepted tokens was rejected, upper end if as few as
+    possible were; both ends from Wilson's interval.
+
     Args:
       hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
       drafts: number of blocks, at least 1.
       left_out: tokens that blocks drafted fewer than γ, summed.
-
-    Returns:
-      value and lower end if every block without γ accepted tokens was rejected, upper end if as few
-      as possible were rejected; both ends from Wilson's interval.
     """
     gamma, accepted = len(hits), sum(hits)
     most = fewest = drafts - hits[-1]
@@ -43,15 +42,13 @@ def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> 
         accepted = Σ_{i≤γ} d_i α^i            (Leviathan et al. 2023, §3.1)
 
     where d_i is the number of blocks that drafted position i; only the sum of the d_i is known.
+    Value and lower end if every block drafted γ tokens, upper end if as many as possible drafted
+    none.
 
     Args:
       accepted, drafted: numbers of tokens, 0 <= accepted <= drafted.
       drafts: number of blocks, at least 1.
       gamma: drafted tokens of a block that is not cut short, at least 1.
-
-    Returns:
-      value and lower end if every block drafted γ tokens, upper end if as many as possible drafted
-      no token.
     """
     fewest = drafted / gamma
     lower = _of_whole_blocks(accepted, max(float(drafts), fewest), gamma)

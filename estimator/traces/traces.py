@@ -138,11 +138,7 @@ def acceptance_by_rank(traces: Sequence[Trace], choices: int) -> tuple[float, ..
     """Returns how often the text's token is the draft's first, second, … choice, over all tokens.
 
     This is the acceptance vector of Sequoia (Chen et al. 2024), section 3.1, for trees of likeliest
-    tokens. Empty if a draft makes a single choice.
-
-    Args:
-      traces: at least one.
-      choices: number of choices that are counted separately.
+    tokens. Empty if a draft makes a single choice. choices: how many are counted separately.
     """
     known = [trace.rank for trace in traces if trace.rank is not None]
     if len(known) < len(traces):

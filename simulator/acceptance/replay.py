@@ -123,30 +123,23 @@ def _bands(rates: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np
     positions = len(rates)
     # No block reads beyond the text: the token after its draft is the target's own.
     lengths = np.minimum(lengths, np.arange(positions - 1, -1, -1))
-    if rates.ndim == 2:
-        rates = _read(rates, lengths)
-    width = min(int(lengths.max()) + 1, positions - 1)
-    bands = np.zeros((positions, width + 1))
-    reached = np.ones(positions)
-    for k in range(width):
-        count = positions - k - 1
-        rate = rates[:count, k] if rates.ndim == 2 else rates[k : k + count]
-        # After the last drafted token the block ends, as after a rejected one.
-        rate = np.where(lengths[:count] > k, rate, 0.0)
-        bands[k + 1 :, width - k - 1] = -reached[:count] * (1 - rate)
-        reached = reached[:count] * rate
-    return bands
-
-
-def _read(rates: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Returns the rates with one further column, and 0 at each position that no block drafts."""
     longest = int(lengths.max())
-    if rates.shape[1] < longest:
+    if rates.ndim == 2 and rates.shape[1] < longest:
         raise ValueError(
             f"acceptance must have as many offsets as a block drafts, {longest}, "
             f"got {rates.shape[1]}"
         )
-    read = np.zeros((len(rates), longest + 1))
-    read[:, :longest] = rates[:, :longest]
-    read[np.arange(longest + 1) >= lengths[:, np.newaxis]] = 0.0
-    return probability("acceptance", read)
+    width = min(longest + 1, positions - 1)
+    bands = np.zeros((positions, width + 1))
+    reached = np.ones(positions)
+    for k in range(width):
+        count = positions - k - 1
+        offset = min(k, rates.shape[-1] - 1)
+        rate = rates[:count, offset] if rates.ndim == 2 else rates[k : k + count]
+        # After the last drafted token the block ends, as after a rejected one.
+        rate = np.where(lengths[:count] > k, rate, 0.0)
+        if rates.ndim == 2:
+            probability("acceptance", rate)
+        bands[k + 1 :, width - k - 1] = -reached[:count] * (1 - rate)
+        reached = reached[:count] * rate
+    return bands
