@@ -18,8 +18,8 @@ from simulator.numerics.intervals import deviations
 def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> RateInterval:
     """Returns the maximum-likelihood α: accepted / (accepted + rejected blocks).
 
-    Value and lower end if every block without γ accepted tokens was rejected, upper end if as few as
-    possible were; both ends from Wilson's interval.
+    Value and lower end if every block without γ accepted tokens was rejected, upper end if as few
+    as possible were; both ends from Wilson's interval.
 
     Args:
       hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
