@@ -13,7 +13,7 @@ FORMATS = ("table", "json", "csv", "latex")
 
 
 class CompareOptions:
-    """The form of the answer, and its file."""
+    """Options of the answer's form and file."""
 
     form = option(
         "--format", type=click.Choice(FORMATS), default="table", help="Format of the output."

@@ -31,7 +31,7 @@ def heads_command() -> None:
 
 
 class TrainHeadsOptions:
-    """The heads, their training, and their folder."""
+    """Options of the heads, their training and their folder."""
 
     kind = option(
         type=click.Choice(["blockwise", "eagle3"]),
@@ -115,7 +115,7 @@ def train_command(**_: object) -> None:
 
 
 class AnalyseOptions:
-    """The rescorers, and how they are judged."""
+    """Options of the rescorers and of the analysis."""
 
     ngrams = option(
         "--ngram",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class MeasureOptions:
-    """The measurement, and where the profile goes."""
+    """Options of a measurement and of its profile's file."""
 
     compiling = compile_option
     verification = verification_option

@@ -114,7 +114,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
 
 
 def _lengths(observation: Observation, row: Plan) -> RequestLengths | None:
-    """Returns draft lengths of requests; None where they were not counted one by one."""
+    """Returns the best draft lengths of requests; None if requests were not counted separately."""
     from engines.observing.by_request import request_lengths
 
     return request_lengths(observation.requests, row, gamma=observation.gamma)

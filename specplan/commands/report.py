@@ -11,7 +11,7 @@ from specplan.reports.output import print_json
 
 
 class ReportOptions:
-    """The page."""
+    """Options of the page."""
 
     output = output_option("Where to write the page.", required=True)
     title = option(help="Title of the page.  [default: the target's name]")

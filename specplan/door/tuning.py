@@ -52,19 +52,19 @@ def tune(
     output: str | Path | None = None,
     **search: Unpack[SearchOptions],
 ) -> Tuned:
-    """Finds the best draft length on this machine, in few runs: what `specplan tune` does.
+    """Finds the best draft length on this machine in few runs, as `specplan tune` does.
 
     Args:
       target, draft, prompts, max_new_tokens: see `measure`.
-      server: an engine to start, as `--engine` names it, or the URL of a running server; None: the
-        own decoder.
-      concurrency: requests at once; each has a search of its own.
+      server: an engine to start, by its name for `--engine`, or the URL of a running server; None:
+        specplan's own decoder.
+      concurrency: numbers of simultaneous requests; each has its own search.
       max_gamma: the largest draft length to run.
       output: file of runs, which a later call continues; None: no file.
       search: worth, max_runs, temperature, seed, dry_run; see `specplan.door.tuning.SearchOptions`.
 
     Returns:
-      the runs in `rows`, the advice in `advised`, one for each concurrency, and the server's flags.
+      the runs in `rows`, the advice for each concurrency in `advised`, and the server's flags.
 
     Raises OSError, ValueError if a file, a server or a setting cannot be used.
     """

@@ -8,7 +8,7 @@ from studies.bild import CERTAINTY, DISTANCE, FALLBACKS, ONE_FALLBACK, ONE_ROLLB
 
 
 class BildMeasures:
-    """Measures of certainty and distance."""
+    """Options of BiLD's measures of certainty and distance."""
 
     certainty = rare(
         type=click.Choice(["probability", "entropy"]),
@@ -22,7 +22,7 @@ class BildMeasures:
 
 
 class SweptOptions(BildMeasures):
-    """Thresholds of a sweep."""
+    """Options of a sweep of thresholds."""
 
     fallback = rare(
         callback=numbers,
@@ -44,7 +44,7 @@ class SweptOptions(BildMeasures):
 
 
 class ThresholdOptions(BildMeasures):
-    """One pair of thresholds."""
+    """Options of one pair of thresholds."""
 
     fallback: float | None = rare(
         help="With --decoder bild: the small model hands over below this certainty.  "

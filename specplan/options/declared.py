@@ -83,7 +83,7 @@ def takes(
 
 
 def names_of(name: str, declaration: Field[Any]) -> tuple[str, ...]:
-    """Returns the names that users state an option by."""
+    """Returns an option's names on the command line."""
     return declaration.metadata["names"] or (f"--{name.replace('_', '-')}",)
 
 

@@ -54,7 +54,7 @@ class DraftNamed:
     def sized(
         self, price: Pricing, runs: Sequence[Run], served: str | None, share: float | None = None
     ) -> Pricing:
-        """Returns a pricing with the draft's share of the target's weights, where names have it.
+        """Returns a pricing with the draft's share of the target's weights, if names state it.
 
         Args:
           runs: measurements, which may have the share or the target's name.

@@ -22,7 +22,7 @@ ON_ENGINE = "On an engine"
 
 
 class EngineRunOptions:
-    """The engine, how it drafts, and its load."""
+    """Options of the engine, its drafts and its load."""
 
     engine = option(
         type=click.Choice(names_of(lambda kind: kind.start)),

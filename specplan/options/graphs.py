@@ -55,9 +55,9 @@ class Graphs:
 def walled(
     costs: CostKind, graphs: Graphs, server: EngineKind | None = None
 ) -> tuple[CostKind, Wall | None]:
-    """Returns the costs without the runs beyond captured graphs, and the limit of these.
+    """Returns the costs without runs beyond captured graphs, and the limit of captured graphs.
 
-    server: the engine where the costs name none.
+    server: the engine to use if the costs do not name one.
     """
     named = getattr(costs, "engine_family", None) or ""
     wall = graphs.wall(engine_kinds().get(named, server))
@@ -67,7 +67,7 @@ def walled(
 
 
 def _replayed(runs: Sequence[Run], wall: Wall) -> tuple[Run, ...]:
-    """Returns the runs whose steps are captured, or whose baseline's is not either.
+    """Returns the runs within the limit of captured graphs, and those whose baseline exceeds it.
 
     Prints a warning for each other run, which would spoil the fit.
     """

@@ -13,7 +13,7 @@ MODELS = "Models and prompts"
 
 
 class ModelOptions:
-    """Models, prompts and sampling."""
+    """Options of models, prompts and sampling."""
 
     target = option(
         metavar="NAME|FOLDER",
@@ -86,7 +86,7 @@ class ModelOptions:
 
 
 class TimingOptions:
-    """Repeats, precision and time limit of timed runs."""
+    """Options of timed runs: repeats, precision and time limit."""
 
     repeats = option(type=COUNT, default=3, help="Timings of each run, at most.")
     precision: float = option(

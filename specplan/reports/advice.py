@@ -35,7 +35,7 @@ def advice_lines(plan: Plan) -> list[str]:
 
 
 def warn_of_sizes(rows: Sequence[Plan]) -> None:
-    """Warns of a c that does not fit the sizes of both models."""
+    """Prints a warning if c does not fit the sizes of both models."""
     price = next((row.price for row in rows if row.price.questions_c), None)
     if price is not None and price.expected_c is not None:
         low, high = price.expected_c

@@ -99,7 +99,7 @@ def _overhead_notes(load: Load) -> list[str]:
 
 
 def graphs_line(wall: Wall) -> str:
-    """Returns what marks rows beyond the captured graphs, and what moves that limit."""
+    """Returns the explanation of rows beyond the captured graphs, and the limit's flag."""
     return (
         f"! more than {wall.most} {wall.unit} a step: no captured graph ({wall.flag}), "
         "and its time is not known"

@@ -22,7 +22,7 @@ _NO_CATEGORY = "(none)"
 def requests_json(
     requests: Sequence[RequestCounts], lengths: RequestLengths | None
 ) -> dict[str, Any]:
-    """Returns the JSON of requests; lengths: None where nothing is planned."""
+    """Returns the JSON of requests; lengths: None if nothing was planned."""
     rows = [{**each._asdict(), "alpha_iid": each.accepted / each.trials} for each in requests]
     data = {"requests": rows, "alpha_spread": alpha_spread(requests)}
     if lengths is None:
@@ -52,7 +52,7 @@ def _own(
 
 
 def spread_text(requests: Sequence[RequestCounts]) -> list[str]:
-    """Returns a line on how far requests differ; nothing for fewer than two requests."""
+    """Returns a line on how much α differs between requests; empty for fewer than two requests."""
     spread = alpha_spread(requests)
     if spread is None:
         return []

@@ -67,7 +67,7 @@ def simulated_json(request: TrafficRequest, each: Simulated) -> dict[str, Any]:
 
 
 def _percentiles(name: str, seconds: Any) -> dict[str, float | None]:
-    """Returns the mean and percentiles in milliseconds; null where no request has such a time."""
+    """Returns the mean and percentiles in milliseconds; null if no request has such a time."""
     names = [name, *(f"{name}_p{share}" for share in _PERCENTILES)]
     timed = seconds[~np.isnan(seconds)]
     if len(timed) == 0:

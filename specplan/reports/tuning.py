@@ -20,8 +20,7 @@ def _best(now: Outlook) -> str:
 def progress_text(now: Outlook, row: TunedRun | str | None) -> str:
     """Returns the line of a finished run.
 
-    row: a sentence is followed by the heading of the lines; None: nothing has run, which gives the
-      forecast.
+    row: a text is printed before the heading; None: nothing has run, and the forecast is returned.
     """
     if row is None:
         return f"Expected at {now.load.batch} at once: {_best(now)}."

@@ -37,7 +37,7 @@ def verify_points(values: tuple[str, ...]) -> dict[int, float]:
 
 @dataclass(frozen=True)
 class DraftTimes:
-    """Times of a block other than verification; see each option's help."""
+    """Times of a block except for verification; see each option's help."""
 
     draft_ms: float = option(callback=duration, help="Draft step, milliseconds.")
     overhead_ms: float = rare(
@@ -47,7 +47,7 @@ class DraftTimes:
 
 @dataclass(frozen=True)
 class Times(DraftTimes, CostKind):
-    """All times; see each option's help."""
+    """Times of target, draft and overhead; see each option's help."""
 
     order = 2
     needs = ("target_ms", "draft_ms")
