@@ -34,7 +34,7 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
 
 
 class AlignOptions:
-    """The loss, the training, and the folder for the model."""
+    """Options of the loss, the training and the output folder."""
 
     loss = option(
         type=click.Choice(["hard", "soft", "tv"]),
@@ -72,7 +72,7 @@ class AlignOptions:
 @takes(AlignOptions)
 @reads("studies.bild.alignment:Align", Printed)
 def align_command(request: Align, form: Printed) -> None:
-    """Teach a small model to say what the large one would (Kim et al. 2023, section 3.5.1).
+    """Train a small model to imitate a large one (Kim et al. 2023, section 3.5.1).
 
     The large model writes after each of --num-prompts prompts; the draft is trained on all but
     the held-out ones and written to a folder that --draft takes. With --draft exit:L it is the

@@ -29,7 +29,7 @@ def ngram_command() -> None:
 
 
 class TrainNgramOptions:
-    """The text, the model, and its file."""
+    """Options of the training text and of the model's file."""
 
     order: int = option(default=3, help="Words in the longest n-grams, 1 to 6.")
     sources = corpus_option
@@ -131,7 +131,7 @@ def info_command(model: Path, as_json: bool) -> None:
 
 
 class ScoreNgramOptions:
-    """The text, and how the model is read."""
+    """Options of the text and of the model's tokenizer."""
 
     sources = corpus_option
     pattern = glob_option
