@@ -74,9 +74,8 @@ def jackknife_interval(
 
         standard error² = (n-1)/n · Σ(θ_i - mean)²
 
-    Args:
-      without: the statistic with each prompt left out, θ_i, shape (n,); not read for one prompt.
-      sizes: sizes of the prompts, shape (n,), for `degrees_of_freedom`; None: equal sizes.
+    without: the statistic with each prompt left out, θ_i, shape (n,); not read for one prompt.
+    sizes: sizes of the prompts, shape (n,), for `degrees_of_freedom`; None: equal sizes.
     """
     left_out = np.asarray(without, dtype=np.float64)
     n = len(left_out)
@@ -113,9 +112,8 @@ def steps_out_of_order(
 ) -> dict[int, str]:
     """Returns a sentence for each γ whose step is significantly faster than a smaller γ's.
 
-    Args:
-      seconds: time of a step, by γ.
-      ratio: returns the interval of the second γ's step time over the first γ's.
+    seconds: time of a step, by γ.
+    ratio: returns the interval of the second γ's step time over the first γ's.
     """
     found: dict[int, str] = {}
     for shorter, longer in pairwise(sorted(seconds)):

@@ -172,10 +172,9 @@ def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampl
 def require_read_lengths(policy_names: tuple[str, ...], gamma: object, max_gamma: object) -> None:
     """Refuses a draft length that no policy reads.
 
-    Args:
-      policy_names: as a user gave them.
-      gamma: draft length of the policy fixed; None: not given.
-      max_gamma: longest draft of other policies; None: not given.
+    policy_names: as a user gave them.
+    gamma: draft length of the policy fixed; None: not given.
+    max_gamma: longest draft of other policies; None: not given.
     """
     listed = ", ".join(policy_names)
     if gamma is not None and FIXED not in policy_names:

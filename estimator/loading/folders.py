@@ -34,10 +34,9 @@ def folder_pair(
 ) -> FolderPair:
     """Returns a pair without loading its models, and twice the requested number of prompts.
 
-    Args:
-      target: embedded, a name or a folder; None: the embedded one.
-      drafts: one model; empty: the embedded one, if the target is embedded.
-      folder: folder for temporary files; it must exist as long as the pair is used.
+    target: embedded, a name or a folder; None: the embedded one.
+    drafts: one model; empty: the embedded one, if the target is embedded.
+    folder: folder for temporary files; it must exist as long as the pair is used.
     """
     target = EMBEDDED if target is None else target
     draft = _draft_name(target, drafts)

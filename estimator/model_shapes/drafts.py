@@ -28,10 +28,9 @@ def draft_of(
 ) -> DraftShape:
     """Returns the shape of the draft that a configuration describes.
 
-    Args:
-      config: the draft's parsed config.json; the target's own describes its MTP head.
-      target, target_shape: the target's parsed config.json, and its shape.
-      dtype, activations, count: see shape_of.
+    config: the draft's parsed config.json; the target's own describes its MTP head.
+    target, target_shape: the target's parsed config.json, and its shape.
+    dtype, activations, count: see shape_of.
     """
     kind = _head_kind(config, target)
     if kind is not None:
@@ -59,10 +58,9 @@ def read_pair(
 ) -> tuple[ModelShape, DraftShape]:
     """Returns the shapes of both models; refuses files that are no usable config.json.
 
-    Args:
-      dtype, activations: see shape_of.
-      draft_dtype: number format of the draft's weights; None: dtype.
-      uncached: whether to count both models without reading or writing the cache of counts.
+    dtype, activations: see shape_of.
+    draft_dtype: number format of the draft's weights; None: dtype.
+    uncached: whether to count both models without reading or writing the cache of counts.
     """
     from estimator.model_shapes.kept_counts import count_once
 

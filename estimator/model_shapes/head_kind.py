@@ -63,9 +63,8 @@ class Head:
     def taps(self, *places: tuple[str | None, str], default: int) -> int:
         """Returns the number of the target's layers that it reads.
 
-        Args:
-          places: objects (None: the configuration itself) and keys; the first that exists counts.
-          default: the number if none of them exists.
+        places: objects (None: the configuration itself) and keys; the first that exists counts.
+        default: the number if none of them exists.
         """
         for within, name in places:
             listed = self.get(name, within=within)
@@ -139,10 +138,9 @@ class Head:
     ) -> DraftShape:
         """Returns the draft of a body with further weights, using the target's embedding.
 
-        Args:
-          added: further weights used in every step.
-          once: further weights used once per block.
-          in_turn: further weights used for each token of a parallel draft, one after another.
+        added: further weights used in every step.
+        once: further weights used once per block.
+        in_turn: further weights used for each token of a parallel draft, one after another.
         """
         step = replace(body, name=f"{self.kind} head", weights=(*body.multiplied, *added))
         others = sum(each.stored_bytes for each in (*once, *in_turn) if each.held)

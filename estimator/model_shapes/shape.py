@@ -53,9 +53,8 @@ Count = Callable[[Mapping[str, Any], tuple[str, ...], Part], Counted]
 def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole") -> Counted:
     """Returns the counts of the model that transformers builds on torch's meta device.
 
-    Args:
-      kept: regular expressions for names of modules that quantisation leaves plain.
-      part: "whole", or only the weights and caches of the last decoder layer.
+    kept: regular expressions for names of modules that quantisation leaves plain.
+    part: "whole", or only the weights and caches of the last decoder layer.
     """
     # The storage format of weights changes no module.
     text, model, cache, uses = _built(json.dumps(without_storage(config), default=dict))

@@ -34,9 +34,8 @@ def storage(
 ) -> Storage:
     """Returns the storage formats of a model with this configuration.
 
-    Args:
-      dtype: a name in FORMATS for the weights, which overrides the configuration.
-      activations: format of activations; None: 16 bits, or the configuration's.
+    dtype: a name in FORMATS for the weights, which overrides the configuration.
+    activations: format of activations; None: 16 bits, or the configuration's.
     """
     if dtype in _PLAIN:
         plain = find_format(dtype)

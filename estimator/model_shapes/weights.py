@@ -57,10 +57,9 @@ def count_weights(
 
     A matrix that a pass uses several times is repeated for each further use, marked as not held.
 
-    Args:
-      kept: regular expressions for names of modules that quantisation leaves plain.
-      within: prefix of the names to count.
-      uses: uses of each matrix per pass, if not one (estimator.model_shapes.meta_pass).
+    kept: regular expressions for names of modules that quantisation leaves plain.
+    within: prefix of the names to count.
+    uses: uses of each matrix per pass, if not one (estimator.model_shapes.meta_pass).
     """
     totals: dict[tuple[WeightKind, bool, int, bool], int] = {}
     for kind, name, parameter, experts in _sorted(model):

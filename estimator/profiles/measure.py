@@ -53,9 +53,8 @@ def measure(
 ) -> Profile | None:
     """Returns the profile and writes it to the request's output; None except in the first process.
 
-    Args:
-      progress, traced: count runs, and prompts with saved traces.
-      refusing: context manager in which all processes raise an error if one rejects its input.
+    progress, traced: count runs, and prompts with saved traces.
+    refusing: context manager in which all processes raise an error if one rejects its input.
     """
     processes = these_processes()
     with ExitStack() as stack:

@@ -146,10 +146,9 @@ def workload(
 ) -> Workload:
     """Returns the results of a subset of the prompts, each with its interval over these prompts.
 
-    Args:
-      traces, texts: traces and timed runs of all prompts.
-      prompts: indices of the prompts to use, at least one.
-      gammas: at least 1 each, ascending.
+    traces, texts: traces and timed runs of all prompts.
+    prompts: indices of the prompts to use, at least one.
+    gammas: at least 1 each, ascending.
     """
     chosen = [traces[prompt] for prompt in prompts]
     gained = speed_ups(chosen, of_prompts(texts, prompts), gammas)

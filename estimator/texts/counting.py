@@ -96,9 +96,8 @@ def totals(texts: Texts, copied: Copied, max_gamma: int) -> Totals:
     A draft has the drafter's length, at most γ, and leaves room for the target's own token
     (`simulator.acceptance.replay` with probabilities 0 and 1).
 
-    Args:
-      texts: at least one.
-      copied: drafts along the outputs, at most max_gamma tokens each.
+    texts: at least one.
+    copied: drafts along the outputs, at most max_gamma tokens each.
     """
     lengths = texts.lengths
     ends = np.cumsum(lengths)
@@ -118,9 +117,8 @@ def totals(texts: Texts, copied: Copied, max_gamma: int) -> Totals:
 def _begun(steps: NDArray[np.int32], first: Integers, ends: Integers) -> NDArray[np.bool_]:
     """Returns the positions where blocks begin, as a mask of shape (rows, tokens).
 
-    Args:
-      steps: distance from a block's beginning to the next one, shape (rows, tokens).
-      first, ends: first position and end of each text.
+    steps: distance from a block's beginning to the next one, shape (rows, tokens).
+    first, ends: first position and end of each text.
     """
     begun = np.zeros(steps.size, dtype=np.bool_)
     of_row = np.arange(len(steps))[:, None] * steps.shape[1]

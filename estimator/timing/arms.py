@@ -48,10 +48,9 @@ def run_arms(
     text. An arm's text depends on seed, arm and prompt, not on the repeat: repeats differ only in
     time.
 
-    Args:
-      prompts: ids. Prompts that are not reached in time are left out.
-      speculative: decoders by name, not "baseline" or "again"; see `probing` and `Speculative`.
-      least: number of prompts that run in any case.
+    prompts: ids. Prompts that are not reached in time are left out.
+    speculative: decoders by name, not "baseline" or "again"; see `probing` and `Speculative`.
+    least: number of prompts that run in any case.
     """
     decoders = {BASELINE: without_draft, AGAIN: without_draft, **speculative}
     arms = list(decoders)

@@ -24,10 +24,9 @@ def duplicates(pair: Pair, count: int, *, longer: float) -> list[Pair]:
     A duplicate shares weights and tables, and has its own caches, counts and times. A compiled
     model cannot be duplicated, because its programs are bound to its one cache.
 
-    Args:
-      pair: has decoded a text, so that the size of its caches is known.
-      count: number of pairs wanted, at least 1.
-      longer: length of the longest text over the length of the decoded one.
+    pair: has decoded a text, so that the size of its caches is known.
+    count: number of pairs wanted, at least 1.
+    longer: length of the longest text over the length of the decoded one.
     """
     each = longer * sum(held.nbytes for held in _parts(pair) if isinstance(held, Tensor))
     available = SHARE_OF_FREE * free_bytes(pair[0].device)

@@ -48,9 +48,8 @@ def adaptive(
 ) -> Adaptive:
     """Returns the adaptive policy, after measuring costs on the first prompts.
 
-    Args:
-      prompts: ids, at least one prompt.
-      timing: its seed and progress are used; each run is timed once, without a time limit.
+    prompts: ids, at least one prompt.
+    timing: its seed and progress are used; each run is timed once, without a time limit.
     """
     runs = run_arms(
         subject,

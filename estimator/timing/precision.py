@@ -62,10 +62,9 @@ class Until:
     ) -> None:
         """Starts the clock.
 
-        Args:
-          percent: requested precision (`precision_percent`).
-          seconds: time limit.
-          report: called with each precision that has been reached.
+        percent: requested precision (`precision_percent`).
+        seconds: time limit.
+        report: called with each precision that has been reached.
         """
         self._percent = percent
         self._end = time.monotonic() + seconds

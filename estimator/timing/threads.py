@@ -57,9 +57,8 @@ def chosen_threads(requested: int | None) -> int:
 def computing(device: str, requested: int | None) -> Iterator[Threads]:
     """Sets PyTorch's number of threads inside the block.
 
-    Args:
-      device: auto, cpu or cuda; on a GPU the number hardly matters.
-      requested: number of threads, at least 1; None: the number of free cores, less one.
+    device: auto, cpu or cuda; on a GPU the number hardly matters.
+    requested: number of threads, at least 1; None: the number of free cores, less one.
     """
     import torch
 

@@ -67,11 +67,10 @@ def ahead_interval(
     The interval is Student's t with Welch's degrees of freedom, because the first and the last
     error are estimates. At temperature 0 a prompt has one text, so only the clock has an error.
 
-    Args:
-      texts: two independent texts of the target for each prompt; a single prompt gives (None,
-        None).
-      noise: error of the clock.
-      generator: draws acceptances.
+    texts: two independent texts of the target for each prompt; a single prompt gives (None,
+      None).
+    noise: error of the clock.
+    generator: draws acceptances.
     """
     if len(texts) < 2:
         return None, None

@@ -76,10 +76,9 @@ def measure_traces(
 ) -> list[TracePair]:
     """Returns the traces of a text sampled from the target for each prompt.
 
-    Args:
-      path: an .npz file that saves each finished prompt's traces; None saves nothing.
-      processes: processes that share the prompts; the traces do not depend on their number. The
-        first process saves the traces, and all processes return them.
+    path: an .npz file that saves each finished prompt's traces; None saves nothing.
+    processes: processes that share the prompts; the traces do not depend on their number. The
+      first process saves the traces, and all processes return them.
     """
     count, size = len(tracing.prompts), tracing.batch_size
     kept = None if path is None or not processes.first else KeptTraces(path, tracing.key)

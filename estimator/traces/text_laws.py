@@ -35,9 +35,8 @@ def overlaps(
 ) -> NDArray[np.float64]:
     """Returns beta = sum min(p, q) at each token of a continuation, shape (tokens,).
 
-    Args:
-      prompt, continuation: ids; the continuation has at least 1.
-      sampling: settings of both models.
+    prompt, continuation: ids; the continuation has at least 1.
+    sampling: settings of both models.
     """
     [p], [q] = (
         text_laws(model, model.start(prompt), continuation, [sampling]) for model in (large, small)

@@ -42,9 +42,8 @@ Method = tuple[str, BildRow | None]
 def lines_of(table: str, ours: Callable[[MeasuredSweep], Iterable[Method]]) -> list[TableLine]:
     """Returns the lines that the paper prints in a table, then our lines for every sweep.
 
-    Args:
-      table: name of the file with the paper's numbers.
-      ours: returns a sweep's methods; none for sweeps that do not belong in the table.
+    table: name of the file with the paper's numbers.
+    ours: returns a sweep's methods; none for sweeps that do not belong in the table.
     """
     own = (measured_line(sweep, *method) for sweep in measured() for method in ours(sweep))
     return [*published(table, TableLine), *own]
@@ -121,9 +120,8 @@ def by_nucleus(sweep: MeasuredSweep) -> list[Method]:
 def lay_lines(lines: Sequence[TableLine], *, percentages: bool = False) -> Layout:
     """Returns cells with a row for each data set and a column for each method.
 
-    Args:
-      lines: at least one.
-      percentages: whether cells include fallback and rollback percentages.
+    lines: at least one.
+    percentages: whether cells include fallback and rollback percentages.
     """
     datasets = dict.fromkeys((line.whose, line.dataset) for line in lines)
     methods = list(dict.fromkeys(line.method for line in lines))

@@ -33,9 +33,8 @@ class Cell:
 def grid(printed: Mapping[str, Mapping[str, float | None]], ours: Mapping[str, Ours]) -> list[Cell]:
     """Returns a table.
 
-    Args:
-      printed: the paper's numbers by data set and column.
-      ours: by column; a missing column is empty.
+    printed: the paper's numbers by data set and column.
+    ours: by column; a missing column is empty.
     """
     cells = [
         Cell(dataset, column, value)
@@ -110,10 +109,9 @@ def own(cells: Sequence[Cell], column: str) -> float:
 def lay_grid(cells: Sequence[Cell], *, form: str = ".2f", width: float = 9.6) -> Layout:
     """Returns the rows of the paper, then ours in bold with its interval below.
 
-    Args:
-      cells: the cells of one table.
-      form: format of the numbers.
-      width: width of the drawing in inches.
+    cells: the cells of one table.
+    form: format of the numbers.
+    width: width of the drawing in inches.
     """
     datasets = list(dict.fromkeys(cell.dataset for cell in cells))
     columns = tuple(dict.fromkeys(cell.column for cell in cells))

@@ -38,10 +38,9 @@ def bytes_per_token(
     As in the paper, a rescorer's weights and cache count once per call, although it runs for
     each head.
 
-    Args:
-      drafts: number of drafts verified in one call; 0 without drafting.
-      weights: bytes of all weights.
-      cache: bytes of one token in all caches.
+    drafts: number of drafts verified in one call; 0 without drafting.
+    weights: bytes of all weights.
+    cache: bytes of one token in all caches.
     """
     of_weights = parameter_bytes_per_token(weights, block_efficiency=block_efficiency)
     of_cache = cache_bytes_per_token(

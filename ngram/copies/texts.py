@@ -73,9 +73,8 @@ class Texts:
 def agreeing(texts: Texts, sources: Integers, places: Integers, room: Integers) -> Integers:
     """Returns, for each pair of a source and a place, how many tokens from there on are equal.
 
-    Args:
-      sources, places: shape (M,); each source comes before its place.
-      room: the most tokens to compare, shape (M,); they lie inside the texts.
+    sources, places: shape (M,); each source comes before its place.
+    room: the most tokens to compare, shape (M,); they lie inside the texts.
     """
     found = np.zeros(len(places), dtype=np.int64)
     rows = np.flatnonzero(room > 0)

@@ -63,9 +63,8 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
 
     where the k-th child's subtree has j nodes.
 
-    Args:
-      acceptance: a_1, a_2, …, by rank, each at least 0, with a sum of at most 1.
-      max_nodes, max_depth: largest size and depth, at least 1.
+    acceptance: a_1, a_2, …, by rank, each at least 0, with a sum of at most 1.
+    max_nodes, max_depth: largest size and depth, at least 1.
     """
     rates = checked_rates(acceptance)
     sizes = integer("max_nodes", max_nodes, at_least=1) + 1

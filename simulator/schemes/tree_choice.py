@@ -108,11 +108,10 @@ def choose_tree(
     Narrower trees with fewer tokens but also fewer draft passes are not tried: in one of 200 small
     random cases such a tree was faster, by at most 4 %.
 
-    Args:
-      acceptance: acceptance rates by rank.
-      max_nodes, max_depth: largest size and depth, at least 1.
-      captured: most nodes of a step that the server captures; larger trees are priced and never
-        chosen. None: no limit.
+    acceptance: acceptance rates by rank.
+    max_nodes, max_depth: largest size and depth, at least 1.
+    captured: most nodes of a step that the server captures; larger trees are priced and never
+      chosen. None: no limit.
     """
     deepest = integer("max_depth", max_depth, at_least=1)
     trees = fastest_trees(acceptance, passes, max_nodes=max_nodes, max_depth=deepest)

@@ -51,9 +51,8 @@ def chain(gamma: int) -> tuple[int, ...]:
 def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
     """Returns F(T), the expected tokens per call.
 
-    Args:
-      parents: parent of each node of a tree.
-      acceptance: a_1, a_2, …, each at least 0, with a sum of at most 1; later ranks have 0.
+    parents: parent of each node of a tree.
+    acceptance: a_1, a_2, …, each at least 0, with a sum of at most 1; later ranks have 0.
     """
     rates = checked_rates(acceptance)
     total = 1.0

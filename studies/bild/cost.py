@@ -53,10 +53,9 @@ def expected_calls(fallback: ArrayLike, *, rollback: ArrayLike, max_draft: int) 
     Leviathan et al. 2023 with α = s. The second line counts a pass for each drafted token and one
     for an unconfident token; after K tokens this pass is not needed.
 
-    Args:
-      fallback: probability that the small model is not confident at a position, shape (...).
-      rollback: probability that the large model rejects a drafted token; broadcasts with fallback.
-      max_draft: most tokens drafted before the large model is called, at least 1.
+    fallback: probability that the small model is not confident at a position, shape (...).
+    rollback: probability that the large model rejects a drafted token; broadcasts with fallback.
+    max_draft: most tokens drafted before the large model is called, at least 1.
     """
     falls = probability("fallback", fallback)
     rolls = probability("rollback", rollback)

@@ -61,9 +61,8 @@ def with_as_many_calls(
 
     Found by bisection of [0, 1], because a higher threshold leads to more large calls.
 
-    Args:
-      fallbacks: the share of large calls to reach.
-      judge: returns the measures at a threshold.
+    fallbacks: the share of large calls to reach.
+    judge: returns the measures at a threshold.
     """
     low, high = 0.0, 1.0
     tried: list[tuple[float, HeldOut]] = []
@@ -90,9 +89,8 @@ def held_out(
 ) -> HeldOut:
     """Returns the pair's measures on prompts that were not used in training.
 
-    Args:
-      small: the draft model, with rows as wide as the target's.
-      lessons: held-out prompts, each with the large model's text.
+    small: the draft model, with rows as wide as the target's.
+    lessons: held-out prompts, each with the large model's text.
     """
     subject = replace(subject, rule=Rollback(rollback))
     policy = Fallback(fallback, end_ids=subject.stopping.end_ids)

@@ -49,9 +49,8 @@ def unread_ending(
 ) -> tuple[int, ...]:
     """Returns the ids of a draft that ends the text without a large call; empty if it does not.
 
-    Args:
-      draft, text, drafter_name: see `reference.speculative.verify_draft`.
-      emitted: number of ids of the text after its prompt.
+    draft, text, drafter_name: see `reference.speculative.verify_draft`.
+    emitted: number of ids of the text after its prompt.
     """
     if len(draft.tokens) == 0:
         return ()

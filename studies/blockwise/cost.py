@@ -19,9 +19,8 @@ def parameter_bytes_per_token(
 
         parameter_bytes / B                   (Kim et al. 2024, Table 11, "Parameter I/O")
 
-    Args:
-      parameter_bytes: bytes of the target, and of a neural rescorer if one is used.
-      block_efficiency: B, emitted tokens per call, at least 1.
+    parameter_bytes: bytes of the target, and of a neural rescorer if one is used.
+    block_efficiency: B, emitted tokens per call, at least 1.
     """
     moved = non_negative("parameter_bytes", parameter_bytes)
     efficiency = _efficiency(block_efficiency)

@@ -49,9 +49,8 @@ class HeadsDrafter:
 
         None if there is no state to draft from: after a text of one token.
 
-        Args:
-          text: ids; the target's cache holds all but the last.
-          limit: most positions to return, at least 0.
+        text: ids; the target's cache holds all but the last.
+        limit: most positions to return, at least 0.
         """
         state = self.target.state(len(text) - 2)
         limit = min(limit, self.heads.count - 1)

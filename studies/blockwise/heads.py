@@ -32,10 +32,9 @@ class Heads(nn.Module):
     def __init__(self, *, heads: int, width: int, hidden: int) -> None:
         """Makes untrained heads.
 
-        Args:
-          heads: h, the model's own head included, at least 2.
-          width: width of the model's states.
-          hidden: width of the hidden layers, at least 1.
+        heads: h, the model's own head included, at least 2.
+        width: width of the model's states.
+        hidden: width of the hidden layers, at least 1.
         """
         super().__init__()
         if heads < 2:
@@ -65,9 +64,8 @@ class Heads(nn.Module):
     def forward(self, states: Tensor, first: int | None = None) -> Tensor:
         """Returns the output embedding's input for each further head, (heads, positions, width).
 
-        Args:
-          states: shape (positions, width).
-          first: how many of the further heads to compute; None: all.
+        states: shape (positions, width).
+        first: how many of the further heads to compute; None: all.
         """
         up, down = self.up[:first], self.down[:first]
         inner = torch.baddbmm(self.up_bias[:first], states.expand(len(up), -1, -1), up)

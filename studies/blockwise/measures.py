@@ -15,9 +15,8 @@ Counts = NDArray[np.int64]
 def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
     """Returns how many tokens of each block's draft, or best draft, are accepted, shape (blocks,).
 
-    Args:
-      drafts: shape (blocks, steps) or (blocks, p, steps).
-      ahead: the text's tokens, shape (blocks, steps).
+    drafts: shape (blocks, steps) or (blocks, p, steps).
+    ahead: the text's tokens, shape (blocks, steps).
     """
     several = drafts if drafts.ndim == 3 else drafts[:, None]
     agree = (several == ahead[:, None]).cumprod(axis=2).sum(axis=2)
@@ -28,9 +27,8 @@ def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
 def oracle(tokens: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Counts:
     """Returns the accepted length of the best path (Kim et al. 2024, 6.3), shape (blocks,).
 
-    Args:
-      tokens: lattices' tokens, shape (blocks, steps, arcs), likeliest first.
-      ahead: the text's tokens, shape (blocks, steps).
+    tokens: lattices' tokens, shape (blocks, steps, arcs), likeliest first.
+    ahead: the text's tokens, shape (blocks, steps).
     """
     inside = (tokens[:, :, :k] == ahead[:, :, None]).any(axis=2)
     reached: Counts = inside.cumprod(axis=1).sum(axis=1)
@@ -52,9 +50,8 @@ def target_calls(accepted_lengths: Counts) -> int:
 def repeats(drafts: Drafts, own: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Returns which drafted tokens equal the previous token, shape (blocks, steps).
 
-    Args:
-      drafts: shape (blocks, steps).
-      own: the first head's token, which precedes each draft, shape (blocks,).
+    drafts: shape (blocks, steps).
+    own: the first head's token, which precedes each draft, shape (blocks,).
     """
     whole = np.column_stack([own, drafts])
     again: NDArray[np.bool_] = whole[:, 1:] == whole[:, :-1]

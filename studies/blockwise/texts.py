@@ -99,10 +99,9 @@ def path_drafts(
 ) -> list[Drafts]:
     """Returns the p best paths of each block's lattice: per weight, shape (blocks, p, steps).
 
-    Args:
-      automaton: an n-gram model; None: only the heads' scores count.
-      weights: factors of the n-gram's log-probabilities, each at least 0.
-      count: p, at most the number of paths in a lattice.
+    automaton: an n-gram model; None: only the heads' scores count.
+    weights: factors of the n-gram's log-probabilities, each at least 0.
+    count: p, at most the number of paths in a lattice.
     """
     found: list[list[Drafts]] = [[] for _ in weights]
     for start, lattice in enumerate(text.lattices):
@@ -118,9 +117,8 @@ def local_drafts(text: BlockText, model: Model, weight: float) -> Drafts:
 
     The blocks branch off one text, so one pass per step reads all of them.
 
-    Args:
-      model: the rescorer; it must read trees, and have positions for text and block.
-      weight: alpha, at least 0.
+    model: the rescorer; it must read trees, and have positions for text and block.
+    weight: alpha, at least 0.
     """
     tokens = np.stack([lattice.tokens for lattice in text.lattices])
     scores = np.stack([lattice.scores for lattice in text.lattices])

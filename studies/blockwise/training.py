@@ -109,9 +109,8 @@ def drawn(count: int, size: int, *, seed: int, step: int) -> Tensor:
 def heads_loss(heads: Heads, embedding: nn.Module, states: Tensor, ahead: Tensor) -> Tensor:
     """Returns the sum over heads 2..h of the mean of -log p_j.
 
-    Args:
-      states: shape (positions, width).
-      ahead: the tokens to predict there, shape (positions, h - 1).
+    states: shape (positions, width).
+    ahead: the tokens to predict there, shape (positions, h - 1).
     """
     logits = embedding(heads(states)).float()
     return cross_entropy(logits.flatten(0, 1), ahead.T.flatten()) * (heads.count - 1)
@@ -159,9 +158,8 @@ def train_jointly(
 ) -> Trained:
     """Trains heads and their model together, in place; L_1 is the model's own loss.
 
-    Args:
-      windows: ids, shape (windows, length).
-      texts: number of windows drawn at random for each step.
+    windows: ids, shape (windows, length).
+    texts: number of windows drawn at random for each step.
     """
     both = nn.ModuleDict({"model": module, "heads": heads})
     embedding = module.get_output_embeddings()
@@ -196,9 +194,8 @@ def head_accuracy(
 ) -> list[float]:
     """Returns how often the likeliest token of each head 2..h is the text's token.
 
-    Args:
-      windows: ids of text that was not trained on, shape (windows, length).
-      states: hidden states along the windows, shape (windows, length, width).
+    windows: ids of text that was not trained on, shape (windows, length).
+    states: hidden states along the windows, shape (windows, length, width).
     """
     ahead = tokens_ahead(windows, heads.count)
     right = torch.zeros(heads.count - 1)

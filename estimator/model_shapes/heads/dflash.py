@@ -36,9 +36,8 @@ def dflash(head: Head) -> DraftShape:
 def block_of(head: Head, *, in_turn: Sequence[Weights], anchored: bool) -> DraftShape:
     """Returns the draft of a block, with the weights that each of its tokens uses in turn.
 
-    Args:
-      in_turn: weights that multiply every token after the pass, one token after another.
-      anchored: whether the known token's position drafts, too; a configuration may override it.
+    in_turn: weights that multiply every token after the pass, one token after another.
+    anchored: whether the known token's position drafts, too; a configuration may override it.
     """
     width = head.integer("hidden_size")
     tapped = head.target_width()

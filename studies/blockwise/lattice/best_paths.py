@@ -137,9 +137,8 @@ def require_arcs(k: int, vocabulary: int) -> None:
 def lattice_of(log_probabilities: NDArray[np.floating], k: int) -> Lattice:
     """Returns the lattice of the k likeliest tokens of each head; ties go to the smallest ids.
 
-    Args:
-      log_probabilities: natural logarithms, shape (steps, vocabulary).
-      k: in [1, vocabulary].
+    log_probabilities: natural logarithms, shape (steps, vocabulary).
+    k: in [1, vocabulary].
     """
     vocabulary = log_probabilities.shape[1]
     require_arcs(k, vocabulary)

@@ -134,9 +134,8 @@ class LocalRescoring:
     def __init__(self, model: Model, vocabulary: int, *, weight: float) -> None:
         """Takes a rescoring model of the target's ids.
 
-        Args:
-          vocabulary: width of the target's rows.
-          weight: alpha, at least 0; with 0 the heads choose.
+        vocabulary: width of the target's rows.
+        weight: alpha, at least 0; with 0 the heads choose.
         """
         require_search(weight)
         self.model = fitted(model, vocabulary)
