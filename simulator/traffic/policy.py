@@ -30,9 +30,8 @@ class GammaTable:
     def scheduled(cls, pair: Pair, drawn: Pair | None = None) -> GammaTable:
         """Returns the advised γ at every batch, by the time to decode an output.
 
-        γ changes only where keeping it would lose more than NEAR.
-        The γ with the shortest time minimises every factor of the steady state's distribution, and
-        so the number of requests in the server.
+        γ changes only where keeping it would lose more than NEAR. The γ with the shortest time
+        minimises every factor of the steady state's distribution, and so the number of requests.
 
         Args:
           pair: the server with and without speculation.
@@ -41,19 +40,12 @@ class GammaTable:
         slots = np.arange(1, pair.drafting.slots + 1)
         spread = None if drawn is None else _gains(drawn)
         gains = pair.captured(_gains(pair), slots)
-        advice = advised(pair, slots, gains, spread)
-        best = {
-            slot: each.test_gamma or each.gamma
-            for slot, each in zip(slots.tolist(), advice, strict=True)
-        }
-        every = np.concatenate([np.zeros_like(gains[:1]), gains])
-        near = every >= every.max(axis=0) - NEAR
-        choices = np.array([0, *pair.gammas])
-        kept = {
-            slot: [] if each.measured else choices[near[:, slot - 1]].tolist()
-            for slot, each in zip(slots.tolist(), advice, strict=True)
-        }
-        ranges = schedule(best, kept)
+        advice = dict(enumerate(advised(pair, slots, gains, spread), start=1))
+        best = {slot: each.test_gamma or each.gamma for slot, each in advice.items()}
+        every, choices = np.concatenate([0 * gains[:1], gains]), np.array([0, *pair.gammas])
+        near = dict(enumerate((every >= every.max(axis=0) - NEAR).T, start=1))
+        kept = {slot: choices[near[slot]] for slot, each in advice.items() if not each.measured}
+        ranges = schedule(best, {slot: each.tolist() for slot, each in kept.items()})
         lengths = [each.last_batch - each.first_batch + 1 for each in ranges]
         held = np.repeat([each.gamma for each in ranges], lengths)
         return cls(np.repeat(held[:, None], pair.drafting.blocks.kinds, axis=1))

@@ -82,12 +82,8 @@ def tree_text(rates: Sequence[float], rows: Sequence[TreeRow]) -> str:
     """Returns the best trees as text; arguments as in tree_json."""
     ranks = ", ".join(f"{rate:.3f}" for rate in rates[:8])
     more = ", ..." if len(rates) > 8 else ""
-    lines = [
-        f"acceptance by rank {ranks}{more}; sum {sum(rates):.3f}",
-        "",
-    ]
+    opening = folded(f"acceptance by rank {ranks}{more}; sum {sum(rates):.3f}")
     trees = _sizes(rows[0]) if len(rows) == 1 else table(rows, _columns(rows))
-    opening = [*map(folded, lines), trees]
     lines = ["(of the trees that yield most tokens at their size and depth)", ""]
     for row in rows:
         prefix = "" if len(rows) == 1 else f"Batch {row.price.batch}: "
@@ -98,23 +94,18 @@ def tree_text(rates: Sequence[float], rows: Sequence[TreeRow]) -> str:
             lines.append(f"{row.tokens_per_second:.0f} tokens/s in all{between}.")
     lines += _captured(rows)
     lines += cost_notes([row.price.load for row in rows])
-    return "\n".join([*opening, *map(folded, lines)])
+    return "\n".join([opening, "", trees, *map(folded, lines)])
 
 
 def _captured(rows: Sequence[TreeRow]) -> list[str]:
     """Returns a line on the tree sizes that are not chosen because of captured graphs."""
-    wall, limits, beyond = rows[0].price.wall, [], False
-    for row in rows:
-        batch, largest = row.price.batch, max(row.choice.by_nodes)
-        if wall is not None and wall.beyond(batch, largest):
-            most, beyond = wall.most_gamma(batch, largest), True
-            limits += [f"{most} at batch {batch}"] if most < largest else []
-    if wall is None or not beyond:
+    wall, largest = rows[0].price.wall, max(rows[0].choice.by_nodes)
+    if wall is None or not any(wall.beyond(row.price.batch, largest) for row in rows):
         return []
-    return [
-        f"{graphs_line(wall)}.",
-        *([f"Nodes chosen at most: {', '.join(limits)}."] * bool(limits)),
-    ]
+    most = {row.price.batch: wall.most_gamma(row.price.batch, largest) for row in rows}
+    limits = [f"{each} at batch {batch}" for batch, each in most.items() if each < largest]
+    few = f" Nodes chosen at most: {', '.join(limits)}." if limits else ""
+    return [f"{graphs_line(wall)}.{few}"]
 
 
 def _sizes(row: TreeRow) -> str:
