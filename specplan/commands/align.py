@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from studies.bild.alignment import Align
 
 
-def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path | None:
+def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
     """Returns the path of a new output folder; raises a usage error if it cannot be created.
 
     Leftover files of a killed run are removed if the folder itself is complete.

@@ -33,13 +33,12 @@ if TYPE_CHECKING:
     from studies.bild.request import ValidateBild
 
 
-def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+def drawable(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
     """Returns a figure's path unchanged; raises a usage error if no figure can be written there."""
-    if value is not None:
-        from figures.files import IMAGE_SUFFIXES
+    from figures.files import IMAGE_SUFFIXES
 
-        if value.suffix.lower() not in IMAGE_SUFFIXES:
-            raise click.BadParameter(f"must end in {' or '.join(IMAGE_SUFFIXES)}, got {value.name}")
+    if value.suffix.lower() not in IMAGE_SUFFIXES:
+        raise click.BadParameter(f"must end in {' or '.join(IMAGE_SUFFIXES)}, got {value.name}")
     return writable(ctx, param, value)
 
 

@@ -188,7 +188,7 @@ def traffic(
                 rate=(rate,) if isinstance(rate, int | float) else tuple(rate),
                 prompt_tokens=prompt_tokens,
                 output_tokens=output_tokens,
-                slo=options.latency_targets(None, None, stated or None),
+                slo=options.latency_targets(None, None, stated) if stated else None,
             ),
             options.Batching(prompt_ms=prompt_ms),
             options.Simulation(simulate=simulate),

@@ -12,17 +12,13 @@ MOST_VALUES = 10_000
 
 Typed = TypeVar("Typed")
 Value = TypeVar("Value")
-Callback = Callable[[click.Context | None, click.Parameter | None, Typed | None], Value | None]
+Callback = Callable[[click.Context | None, click.Parameter | None, Typed], Value]
 
 
 def callback(parse: Callable[[Typed], Value]) -> Callback[Typed, Value]:
     """Returns an option's callback that parses its value, with the parser's message on errors."""
 
-    def parsed(
-        _ctx: click.Context | None, _param: click.Parameter | None, value: Typed | None
-    ) -> Value | None:
-        if value is None:
-            return None
+    def parsed(_ctx: click.Context | None, _param: click.Parameter | None, value: Typed) -> Value:
         try:
             return parse(value)
         except ValueError as error:

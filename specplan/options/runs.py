@@ -28,10 +28,8 @@ _KEYS = ("file", "gamma", *_SPEEDS, *_ACCEPTED, "batch", "context", "error", "to
 
 
 @callback
-def parse_runs(values: tuple[str, ...]) -> tuple[Run, ...] | None:
-    """Returns the runs of values KEY=VALUE,... or of a `specplan tune` file; None: no values."""
-    if not values:
-        return None
+def parse_runs(values: tuple[str, ...]) -> tuple[Run, ...]:
+    """Returns the runs of values KEY=VALUE,... or of a `specplan tune` file."""
     from simulator.cost.runs import require_consistent
 
     runs = tuple(run for value in values for run in _runs_of(value))

@@ -14,15 +14,13 @@ WIDTH = 80
 STDOUT = Path("/dev/stdout")
 
 
-def writable(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
+def writable(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
     """Returns an output path unchanged; raises a usage error, before any long run, if not writable.
 
     The callback of all options that name an output file, `type=click.Path(path_type=Path)`. The
     file itself is not touched. For a link its target is checked; a device or a pipe needs no
     writable folder. "-" is stdout.
     """
-    if value is None:
-        return None
     if value == Path("-"):
         return STDOUT
     if value.is_dir():

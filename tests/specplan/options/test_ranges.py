@@ -4,6 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from specplan.options.declared import Option
 from specplan.options.ranges import MOST_VALUES, parse_numbers, share
 
 
@@ -65,7 +66,7 @@ def test_what_is_no_list_is_refused_by_name(text: str, message: str) -> None:
 
 
 @click.command()
-@click.option("--rate", callback=share)
+@click.option("--rate", cls=Option, callback=share)
 def _show(rate: float | None) -> None:
     click.echo(repr(rate))
 

@@ -10,11 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from estimator.writing import json_text
+from specplan.options.declared import Option
 from specplan.reports.output import print_json, warn, writable
 
 
 @click.command()
-@click.option("--output", "-o", type=click.Path(path_type=Path), callback=writable)
+@click.option("--output", "-o", cls=Option, type=click.Path(path_type=Path), callback=writable)
 def _writer(output: Path | None) -> None:
     click.echo(f"would write {output}")
 
