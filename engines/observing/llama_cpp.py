@@ -40,27 +40,18 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     if not isinstance(timings, dict):
         raise ValueError(f"timings must be an object, got {timings!r}")
     model = answer.get("model")
-    told: dict[str, Any] = {
-        "model": model if isinstance(model, str) else None,
-        "timed": _timed(timings),
-    }
+    named = model if isinstance(model, str) else None
+    plain = Observation(kind="llama.cpp", origin="timings", model=named, timed=_timed(timings))
     if gamma == 0 and "draft_n" not in timings:
-        return Observation(kind="llama.cpp", origin="timings", **told)
+        return plain
     if "draft_n" not in timings:
         raise ValueError(
             f"timings must have draft_n, got none: speculation is off; {TURNS_ON} turns it on"
         )
     drafted, accepted = (whole_number(timings, name) for name in ("draft_n", "draft_n_accepted"))
+    drafts = whole_number(timings, "predicted_n") - 1 - accepted
     return of_one_request(
-        Observation(
-            kind="llama.cpp",
-            origin="timings",
-            stated_gamma=gamma,
-            drafts=whole_number(timings, "predicted_n") - 1 - accepted,
-            drafted=drafted,
-            accepted=accepted,
-            **told,
-        )
+        replace(plain, stated_gamma=gamma, drafts=drafts, drafted=drafted, accepted=accepted)
     )
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -148,13 +149,11 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     gamma: 0 if the user states that nothing was drafted; else the result has it.
     """
     model = result.get("model_id")
-    told: dict[str, Any] = {
-        "model": model if isinstance(model, str) else None,
-        "timed": timed_bench(result),
-    }
+    named = model if isinstance(model, str) else None
+    plain = Observation(kind="vllm", origin="bench", model=named, timed=timed_bench(result))
     if "spec_decode_num_drafts" not in result:
         if gamma == 0:
-            return Observation(kind="vllm", origin="bench", **told)
+            return plain
         raise ValueError(
             "vllm bench serve must report spec_decode_num_drafts, got none: speculation is off"
         )
@@ -164,13 +163,11 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
         raise ValueError(
             f"vllm bench serve must report spec_decode_per_position_acceptance_rates, got {rates!r}"
         )
-    return Observation(
-        kind="vllm",
-        origin="bench",
+    return replace(
+        plain,
         stated_gamma=len(rates),
         drafts=drafts,
         drafted=whole_number(result, "spec_decode_draft_tokens"),
         accepted=whole_number(result, "spec_decode_accepted_tokens"),
         by_position=tuple(round(float(rate) * drafts) for rate in rates),
-        **told,
     )

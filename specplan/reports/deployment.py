@@ -11,7 +11,6 @@ from simulator.choice.advice import certainty, percentage
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
-    from simulator.choice.schedule import Range
     from simulator.cost.pricing import Load, Pricing
     from simulator.cost.wall import Wall
 
@@ -159,7 +158,8 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
 
     lines, wall = [], rows[0].price.wall
     for context, ranges in schedules(rows, only).items():
-        parts = ", ".join(f"K = {each.gamma} {_batches(each)}" for each in ranges)
+        words = [("at" if r.first_batch == r.last_batch else "up to", r) for r in ranges]
+        parts = ", ".join(f"K = {r.gamma} {to} batch {r.last_batch}" for to, r in words)
         lines.append(f"Schedule at context {context}: {parts}.")
         loads = ((row, row.price.load) for row in rows)
         some = {row.price.batch: row for row, load in loads if load and load.context == context}
@@ -208,9 +208,3 @@ def _nowhere(rows: Sequence[Plan]) -> str:
     if all(certainty(each) == "a loss is likelier" for each in chances):
         return "Speculation pays at none of these batch sizes."
     return f"A gain is undecided at these batch sizes (at most {percentage(max(chances))} %)."
-
-
-def _batches(each: Range) -> str:
-    if each.first_batch == each.last_batch:
-        return f"at batch {each.first_batch}"
-    return f"up to batch {each.last_batch}"
