@@ -43,7 +43,6 @@ def observe(
 def readings(
     sources: Sequence[str], *, gamma: int | None, timeout_seconds: float = SCRAPE_SECONDS
 ) -> tuple[Observation, ...]:
-    """Returns the counts of each source."""
     return tuple(_read(source, gamma, timeout_seconds) for source in sources)
 
 

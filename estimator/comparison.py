@@ -158,7 +158,6 @@ def _of_profiles(a: Profile, b: Profile, paths: tuple[Path, Path]) -> list[Diffe
 
 
 def _numbers(profile: Profile, path: Path) -> dict[str, Number]:
-    """Returns the numbers of a profile that are compared, by name."""
     left = profile.left_out
     if left is None:
         raise ValueError(

@@ -141,7 +141,6 @@ class Observation(Counts):
 
     @property
     def accepted_fraction(self) -> float:
-        """Accepted over drafted tokens."""
         return self.accepted / self.drafted
 
     @property

@@ -88,7 +88,6 @@ class Trial:
         return tuple(dict.fromkeys(self.request.temperatures))
 
     def setting(self, gamma: int) -> Setting:
-        """Returns the setting of a server with this γ."""
         rates = self.request.synthetic
         return Setting(
             gamma,
@@ -163,7 +162,6 @@ class Measured:
     priced: dict[tuple[int, Case], list[EngineRun]] = field(default_factory=dict)
 
     def of(self, use: Use) -> dict[tuple[int, Case], list[EngineRun]]:
-        """Returns the runs on the prompts of a use."""
         return self.rows if use == "rows" else self.priced
 
     def add(self, cell: Cell, case: Case, repeat: int, run: EngineRun) -> None:

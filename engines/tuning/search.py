@@ -82,7 +82,6 @@ class Search:
         return self.tuned
 
     def outlook(self, concurrency: int) -> Outlook:
-        """Returns the forecasts at a concurrency."""
         taken = [row.most_gamma for row in self.tuned.rows if row.most_gamma is not None]
         return Outlook(
             self.tuned.runs(),

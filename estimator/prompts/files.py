@@ -176,7 +176,6 @@ def _field(record: Mapping[str, Any], where: str) -> str:
 
 
 def _first_user_message(messages: Any, name: str, where: str) -> Any:
-    """Returns the first message of a chat's user."""
     author, content = CHATS[name]
     if not isinstance(messages, list):
         raise ValueError(f"{where}: field {name} must be a list, got {type(messages).__name__}")

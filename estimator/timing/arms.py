@@ -154,7 +154,6 @@ class Speculative:
     def __call__(
         self, subject: Subject, prompt: Sequence[int], generator: torch.Generator
     ) -> Session:
-        """Returns a session under the policy."""
         return speculative_session(subject, prompt, self.policy, generator)
 
 

@@ -72,9 +72,9 @@ def decode_batch(
 def batch_module(target: Model, texts: Sequence[Sequence[int]]) -> Any:
     """Returns the `PreTrainedModel` that can decode these texts at once.
 
-    Raises ValueError if the target is none; if padding would shift positions that cannot be given;
-    or if only some texts begin beyond the RoPE switch length, since all rows of a pass share the
-    rotary factors.
+    Raises ValueError if the target has no such module, if padding would shift positions that cannot
+    be given, or if only some texts begin beyond the RoPE switch length, since all rows of a pass
+    share the rotary factors.
     """
     module = transformers_module(target)
     if module is None:

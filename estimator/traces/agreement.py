@@ -44,10 +44,13 @@ def described(tracing: Tracing) -> dict[str, str]:
     }
 
 
-def require_agreement(told: Sequence[Mapping[str, str]]) -> None:
-    """Raises ValueError if processes would measure different things, by what each `described`."""
-    for name, wanted in told[0].items():
-        for number, theirs in enumerate(told):
+def require_agreement(settings: Sequence[Mapping[str, str]]) -> None:
+    """Raises ValueError if processes would measure different things.
+
+    settings: result of `described` in each process.
+    """
+    for name, wanted in settings[0].items():
+        for number, theirs in enumerate(settings):
             if theirs[name] != wanted:
                 raise ValueError(
                     f"processes must agree on the {name}, got {wanted} in process 0 and "

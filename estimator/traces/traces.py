@@ -119,7 +119,6 @@ class TracePair:
     argmax: Trace
 
     def under(self, draft_sampling: DraftSampling) -> Trace:
-        """Returns the trace for a way to sample drafts."""
         return self.argmax if draft_sampling == "argmax" else self.sampled
 
 

@@ -139,7 +139,6 @@ def score_ngram(
 
 
 def _tokenizer(request: ScoreNgram) -> tuple[str, Any]:
-    """Returns the name of the tokenizer of the text, and the tokenizer."""
     if request.tokenizer_name is not None:
         return request.tokenizer_name, load_named_tokenizer(request.tokenizer_name)
     description = read_description(request.model)

@@ -32,7 +32,6 @@ class BlockCounts:
 
     @property
     def mean_tokens_error(self) -> float:
-        """Standard error of mean_tokens."""
         spread = self.blocks * self._sum(2) - self._sum(1) ** 2
         return math.sqrt(spread / self.blocks) / self.blocks
 

@@ -155,7 +155,6 @@ class _Reader:
 
 
 def _shown(line: bytes) -> str:
-    """Returns the beginning of a line, for a message."""
     text = line.strip().decode("utf-8", "replace")
     return repr(text[:60]) if text else "a blank line"
 

@@ -77,7 +77,6 @@ def run_lmplz(
 
 
 def _write_corpus(file: BinaryIO, sentences: NDArray[np.int32]) -> None:
-    """Writes one line per text."""
     for start in range(0, len(sentences), TOKENS_AT_ONCE):
         ids = " ".join(map(str, sentences[start : start + TOKENS_AT_ONCE].tolist()))
         file.write(f"{ids} ".replace(str(END), "\n").encode())

@@ -68,7 +68,6 @@ class Dense:
         return self.probabilities.gather(-1, tokens[:, None]).squeeze(-1)
 
     def first(self, positions: int) -> "Dense":
-        """Returns the distributions of the first positions."""
         return Dense(self.probabilities[:positions])
 
     def at(self, positions: Tensor) -> "Dense":

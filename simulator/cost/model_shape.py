@@ -99,11 +99,9 @@ class ModelShape:
         return self.without("embedding")
 
     def without(self, *kinds: WeightKind) -> tuple[Weights, ...]:
-        """Returns the weights of all kinds except these."""
         return tuple(each for each in self.weights if each.kind not in kinds)
 
     def only(self, *kinds: WeightKind) -> tuple[Weights, ...]:
-        """Returns the weights of these kinds."""
         return tuple(each for each in self.weights if each.kind in kinds)
 
     @property

@@ -72,7 +72,6 @@ def pair_of(
 
 
 def _longest(priced: Sequence[Pricing], batching: Batching) -> int:
-    """Returns the largest γ to consider."""
     from simulator.numerics.arguments import integer
 
     if batching.gamma is not None:

@@ -48,7 +48,6 @@ def write_options(
 
 
 def _first_of(examples: str) -> str:
-    """Returns the first of a paragraph's examples."""
     title, *rest = re.split(r"\n(?=\s+specplan )", examples)
     lines = [0, *accumulate(each.count("\n") + 1 for each in rest)]
     fitting = [each for each, before in zip(rest, lines, strict=False) if before < MOST_LINES]

@@ -124,7 +124,6 @@ def acceptance_kinds() -> tuple[type[AcceptanceKind], ...]:
 
 @cache
 def cost_kinds() -> tuple[type[CostKind], ...]:
-    """Returns all ways to state costs, in order."""
     kinds = kinds_in(["specplan.options.costs"], CostKind)  # type: ignore[type-abstract]
     return tuple(sorted(kinds, key=lambda kind: kind.order))
 

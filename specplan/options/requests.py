@@ -102,7 +102,6 @@ def is_stated(ctx: click.Context, name: str | None) -> bool:
 
 
 def ways_of(command: click.Command) -> Mapping[str, Way]:
-    """Returns the ways to run a command."""
     return command.ways if isinstance(command, Command) else {}
 
 

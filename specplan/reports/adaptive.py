@@ -54,7 +54,6 @@ class AdaptivePlans:
         return {"verification": "adaptive", "rows": rows, **gains}
 
     def text(self) -> str:
-        """Returns the readable form."""
         columns = [Column[int]("batch", str)]
         columns += [self._column(way) for way in next(iter(self._speeds.values()))]
         one, each, oracle = (f"{100 * (gain - 1):+.1f} %" for gain in self._gains.values())

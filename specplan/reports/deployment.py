@@ -122,7 +122,6 @@ def of_loads(rows: Sequence[Plan]) -> bool:
 
 
 def gpus_of(rows: Sequence[Plan]) -> list[str]:
-    """Returns the GPUs of the rows, in order."""
     loads = [row.price.load for row in rows]
     return list(dict.fromkeys(load.gpu for load in loads if load is not None and load.gpu))
 

@@ -38,7 +38,6 @@ def writable(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
 
 
 def print_json(value: object) -> None:
-    """Prints an object or a record as JSON to stdout."""
     from estimator.writing import json_text
 
     click.echo(json_text(value))

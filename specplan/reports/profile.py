@@ -23,7 +23,6 @@ _WIDEST = 14
 
 
 def profile_text(profile: Profile) -> str:
-    """Returns the readable form of a profile."""
     alpha, setup, times = profile.alpha, profile.setup, profile.times
     assert times is not None
     c, best = times.c, profile.optimal_gamma

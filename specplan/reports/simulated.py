@@ -24,7 +24,6 @@ _POLICIES = {
 
 
 def burst_json(found: Sequence[Simulated]) -> dict[str, Any]:
-    """Returns the JSON object of `specplan traffic --burst`."""
     rows = [
         {
             "policy": each.policy,

@@ -24,7 +24,6 @@ _NEAR = (
 
 
 def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
-    """Returns the JSON object of `specplan traffic`."""
     demand = request.pair.demand
     data: dict[str, Any] = {
         "prompt_tokens": demand.prompt_tokens,

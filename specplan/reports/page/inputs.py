@@ -93,7 +93,6 @@ class Named:
 
     @property
     def level(self) -> float:
-        """The confidence level of the speed-ups' intervals."""
         return self.profile.alpha.level if self.profile.left_out is None else CONFIDENCE
 
 

@@ -22,7 +22,6 @@ _PARTS = ("draft", "verify", "other")
 
 
 def page(inputs: Inputs, *, title: str) -> str:
-    """Returns the page as HTML."""
     import jinja2
 
     environment = jinja2.Environment(
