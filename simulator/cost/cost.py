@@ -14,7 +14,7 @@ class Cost(ABC):
     Example: a target step takes 10 ms for any number of tokens, a draft step 1 ms.
 
       >>> class Flat(Cost):
-      ...     step_seconds = baseline_seconds = 0.010
+      ...     baseline_seconds = 0.010
       ...     c = 0.1
       ...     def drafting_seconds(self, gamma): return 0.001 * np.asarray(gamma)
       ...     def checking_seconds(self, gamma): return np.full(np.shape(gamma), 0.010)
@@ -38,9 +38,9 @@ class Cost(ABC):
         return True
 
     @property
-    @abstractmethod
     def step_seconds(self) -> float:
         """Time of a target pass over one token, t_p(1)."""
+        return self.baseline_seconds
 
     @property
     @abstractmethod

@@ -39,10 +39,6 @@ class ParametricCost(Cost):
         return self.observed
 
     @property
-    def step_seconds(self) -> float:
-        return self.baseline_seconds
-
-    @property
     def baseline_seconds(self) -> float:
         return self.machine.plain_work(self.load).seconds(self.logs)
 

@@ -26,10 +26,6 @@ class Ratio(Cost):
         return False
 
     @property
-    def step_seconds(self) -> float:
-        return 1.0
-
-    @property
     def baseline_seconds(self) -> float:
         return 1.0
 

@@ -96,14 +96,8 @@ def roof_seconds(
     """Returns the seconds of a pass at peak rate and bandwidth, without all-reduces."""
     if not shape.weights and not shape.caches:
         return 0.0
-    seconds = forward_seconds(
-        shape,
-        hardware,
-        new_tokens=new_tokens,
-        context=load.context,
-        batch=load.batch,
-        conditions=_shared(tp),
-    )
+    sizes = {"new_tokens": new_tokens, "context": load.context, "batch": load.batch}
+    seconds = forward_seconds(shape, hardware, conditions=_shared(tp), **sizes)
     tokens = load.batch * new_tokens
     return float(seconds) - _agreement(shape, hardware, tokens=tokens, tp=tp)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -86,17 +86,16 @@ class Roofline(Deployed, Loads, Runs, CostKind):
         runs = len(self.runs or ())
         known = "public measurements" + (f" and {runs} run{'s' * (runs > 1)}" if runs else "")
         unnamed = () if self.engine_family is not None or runs else (NAME_THE_ENGINE,)
-        doubtful = []
-        for each, load, point in zip(priced, loads, points, strict=True):
-            told = replace(
-                load,
-                origin=f"by {cost.source}, {known}",
-                speeds=None,
-                cost_model=cost.model,
-                notes=(*unnamed, *cost.notes, *_misfits(cost.posterior), *_beyond(cost.posterior)),
-            )
-            doubtful.append(replace(each, load=told).in_doubt(cost.posterior, point))
-        return tuple(doubtful)
+        changed: dict[str, Any] = {
+            "origin": f"by {cost.source}, {known}",
+            "speeds": None,
+            "cost_model": cost.model,
+            "notes": (*unnamed, *cost.notes, *_misfits(cost.posterior), *_beyond(cost.posterior)),
+        }
+        return tuple(
+            replace(each, load=replace(load, **changed)).in_doubt(cost.posterior, point)
+            for each, load, point in zip(priced, loads, points, strict=True)
+        )
 
 
 def _fitted(posterior: Posterior, run: Run) -> float:
