@@ -9,11 +9,11 @@ from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
 from simulator.choice.curve import baseline_seconds, token_seconds
 from simulator.choice.plan import plan
+from simulator.cost.by_batch import costs_of_runs
 from simulator.cost.forecast import Forecast
-from simulator.cost.machine import FittedMachine, LoadPoint
-from simulator.cost.posterior import Posterior, infer
+from simulator.cost.machine import LoadPoint
+from simulator.cost.posterior import Posterior
 from simulator.cost.pricing import Pricing
-from simulator.cost.published_prior import vague_prior
 from simulator.cost.runs import Run
 
 # A longer γ is run if the longest one so far is faster than all shorter ones by this share.
@@ -22,11 +22,6 @@ RISING = 0.02
 Costs = Callable[[Sequence[Run]], Posterior]
 # A median and its interval.
 Value = tuple[float, float, float]
-
-
-def costs_of_runs(runs: Sequence[Run]) -> Posterior:
-    """Returns the cost of blocks on a machine known only by its runs."""
-    return infer(FittedMachine(), vague_prior([run.step_seconds for run in runs] or [1.0]), runs)
 
 
 class Outlook:

@@ -7,11 +7,12 @@ from math import hypot, log
 from msgspec.structs import replace
 
 from engines.tuning.bench import Bench, NotObeyedError
-from engines.tuning.outlook import Costs, Outlook, costs_of_runs
+from engines.tuning.outlook import Costs, Outlook
 from engines.tuning.thresholds import with_threshold, with_thresholds
 from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
 from estimator.prompts.prompts import prompts_hash
 from estimator.writing import write_json
+from simulator.cost.by_batch import costs_of_runs
 from simulator.cost.machine import LoadPoint
 
 # Called with what is expected, and the run that has ended; None: nothing has run. A sentence: how

@@ -20,7 +20,7 @@ _DOUBTED = [PARAMETERS.index(each) for each in ("roof", "block", "draft")]
 
 def price_of_runs(runs: Sequence[Run]) -> Pricing:
     """Returns the cost of blocks at the single load of all runs, with its uncertainty."""
-    return Pricing.of_doubt(_posterior(runs), runs[0].load)
+    return Pricing.of_doubt(costs_of_runs(runs), runs[0].load)
 
 
 def prices_of_runs(
@@ -49,7 +49,9 @@ def prices_of_runs(
         return (price_of_runs(runs),)
     missing = [_missing(batch, each) for batch, each in sorted(by_batch.items())]
     lacking = tuple(each for each in missing if each)
-    known = {batch: _posterior(each) for batch, each in sorted(by_batch.items()) if _complete(each)}
+    known = {
+        batch: costs_of_runs(each) for batch, each in sorted(by_batch.items()) if _complete(each)
+    }
     if not known:
         raise ValueError(f"no batch was run both with and without speculation. {' '.join(lacking)}")
     return tuple(_priced(known, batch, runs[0].load.context, lacking) for batch in batches or known)
@@ -71,8 +73,9 @@ def _missing(batch: int, runs: Sequence[Run]) -> str:
     )
 
 
-def _posterior(runs: Sequence[Run]) -> Posterior:
-    return infer(FittedMachine(), vague_prior([run.step_seconds for run in runs]), runs)
+def costs_of_runs(runs: Sequence[Run]) -> Posterior:
+    """Returns the cost of blocks on a machine known only by its runs, if any."""
+    return infer(FittedMachine(), vague_prior([run.step_seconds for run in runs] or [1.0]), runs)
 
 
 def _priced(
