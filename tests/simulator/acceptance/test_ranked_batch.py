@@ -45,7 +45,7 @@ def test_free_verification_is_a_fixed_length(batch: int) -> None:
 
 def test_dear_verification_verifies_nothing() -> None:
     found = played("walk", batch=8, token=10.0)
-    assert found == PlayedBatch(1.0, 0.0, 0.0)
+    assert found == PlayedBatch(1.0, 0.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("batch", [1, 16])

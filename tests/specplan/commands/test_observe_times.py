@@ -25,7 +25,7 @@ def test_the_time_of_a_token_in_an_interval_is_planned_from(tmp_path: Path) -> N
     asked = [str(after), "--since", str(before)]
     data = json.loads(observe(*asked, "--json").stdout)
     assert data["ms_per_token"] == pytest.approx(1e3 * 1.0 / 200)
-    assert data["plan"]["cost"] == {"kind": "runs", "evidence": 1, "model": None}
+    assert data["plan"]["cost"] == {"kind": "runs", "evidence": 1, "model": None, "source": None}
     assert data["plan"]["curve"][1]["ms_per_token"] == pytest.approx(5.0, rel=0.02)
     text = observe(*asked).stdout
     assert "A token took 5.00 ms" in text

@@ -23,7 +23,7 @@ def planned(text: str) -> dict[str, object]:
 
 def test_two_runs_and_a_baseline_tell_the_gamma_between_them() -> None:
     plan = planned(f"{APERTUS} --max-gamma 8")
-    assert plan["cost"] == {"kind": "runs", "evidence": 3, "model": None}
+    assert plan["cost"] == {"kind": "runs", "evidence": 3, "model": None, "source": None}
     curve = plan["curve"]
     assert isinstance(curve, list)
     assert curve[2]["ms_per_token_low"] < 2.16 < curve[2]["ms_per_token_high"]
