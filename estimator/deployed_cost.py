@@ -133,7 +133,7 @@ def _differences(ours: Posterior, other: Posterior, load: LoadPoint) -> tuple[st
     if max(abs(gain), abs(slower)) <= _DIFFERENT:
         return ()
     return (
-        f"The roofline (--cost-model public) says {abs(gain):.0%} "
+        f"The roofline (--cost-model public) says {100 * abs(gain):.0f} % "
         f"{'more' if gain > 0 else 'less'} speed-up at gamma {_COMPARED}, and "
-        f"{abs(slower):.0%} {'slower' if slower > 0 else 'faster'} steps without drafts.",
+        f"{100 * abs(slower):.0f} % {'slower' if slower > 0 else 'faster'} steps without drafts.",
     )

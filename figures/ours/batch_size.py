@@ -23,7 +23,7 @@ from simulator.cost.catalogue import find_hardware
 from simulator.cost.machine import Drafting, LoadPoint
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from simulator.cost.roofline import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS, Conditions
-from simulator.cost.roofline_cost import Deployment, fits, roofline_cost
+from simulator.cost.roofline_cost import Deployment, most_batch, roofline_cost
 
 # The config.json of Llama 3.1 8B and Llama 3.2 1B (Meta, 2024).
 TARGET: Mapping[str, Any] = MappingProxyType(
@@ -160,17 +160,14 @@ def compute(load: FigureLoad | None = None) -> BatchSize:
 
 
 def _largest(load: FigureLoad) -> int:
-    fitting = [
-        batch
-        for batch in range(1, MAX_BATCH + 1)
-        if fits(load.deployment, context=load.context, batch=batch)
-    ]
-    if not fitting:
+    """Returns the largest batch that fits into memory, MAX_BATCH at most."""
+    largest = most_batch(load.deployment, context=load.context)
+    if largest == 0:
         raise ValueError(
             f"one sequence of context {load.context} must fit into the memory of "
             f"{load.deployment.hardware.name}, and does not"
         )
-    return fitting[-1]
+    return min(largest, MAX_BATCH)
 
 
 def title(data: BatchSize) -> str:

@@ -243,8 +243,8 @@ def _heads(cache: CacheLayers, shape: ModelShape) -> tuple[int, int, int]:
 
 def _expert_layers(weights: Weights, shape: ModelShape) -> tuple[int, int]:
     """Returns the number of layers with experts and their inner size: the most layers that fit."""
+    each = weights.values / (3 * weights.experts * shape.hidden)
     for layers in range(shape.layers, 0, -1):
-        inner = weights.values / (3 * layers * weights.experts * shape.hidden)
-        if abs(inner / _INNER - round(inner / _INNER)) * _INNER < 0.01:
-            return layers, round(inner)
-    return shape.layers, round(weights.values / (3 * shape.layers * weights.experts * shape.hidden))
+        if abs((each / layers + _INNER / 2) % _INNER - _INNER / 2) < 0.01:
+            return layers, round(each / layers)
+    return shape.layers, round(each / shape.layers)

@@ -164,12 +164,6 @@ def needed_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
     return of_target + deployment.draft.held_bytes / shared + caches
 
 
-def fits(deployment: Deployment, *, context: int, batch: int) -> bool:
-    """Returns whether both models fit into each GPU's memory."""
-    needed = needed_bytes(deployment, context=context, batch=batch)
-    return needed <= deployment.hardware.memory_bytes
-
-
 def most_batch(deployment: Deployment, *, context: int) -> int:
     """Returns the largest batch that fits into each GPU's memory; 0 if none does."""
     one, two = (needed_bytes(deployment, context=context, batch=batch) for batch in (1, 2))

@@ -164,11 +164,11 @@ def best_cost(
     """Returns the cost by the stated cost model, else by the best that covers the deployment."""
     from estimator.deployed_cost import deployed_cost
 
-    overhead_us, efficiency = options.layer_overhead_us, options.efficiency
-    known = {
-        **({} if efficiency is None else {"roof": 1 / efficiency}),
-        **({} if overhead_us is None else {"layer": overhead_us / 1e6}),
-    }
+    known = {}
+    if options.efficiency is not None:
+        known["roof"] = 1 / options.efficiency
+    if options.layer_overhead_us is not None:
+        known["layer"] = options.layer_overhead_us / 1e6
     return deployed_cost(
         deployment,
         loads,

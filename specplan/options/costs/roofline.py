@@ -92,6 +92,8 @@ class Roofline(Deployed, Loads, Runs, CostKind):
             "cost_model": cost.model,
             "notes": (*unnamed, *cost.notes, *_misfits(cost.posterior), *_beyond(cost.posterior)),
         }
+        if cost.model == "kernels":  # which assume no time per layer
+            changed["draft_overhead"] = None
         return tuple(
             replace(each, load=replace(load, **changed)).in_doubt(cost.posterior, point)
             for each, load, point in zip(priced, loads, points, strict=True)

@@ -24,7 +24,7 @@ from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up
 from simulator.choice.walltime import lower_bound, operations_factor
 from simulator.cost.pricing import DEFAULT_CONTEXT
-from simulator.cost.roofline_cost import fits, roofline_cost
+from simulator.cost.roofline_cost import needed_bytes, roofline_cost
 from specplan.main import main
 
 
@@ -121,8 +121,14 @@ def test_the_slow_down_under_load_stays_below_the_wasted_operations(
 
 def test_the_largest_batch_is_the_last_that_fits(load: batch_size.BatchSize) -> None:
     deployment = load.load.deployment
-    assert fits(deployment, context=DEFAULT_CONTEXT, batch=load.largest)
-    assert not fits(deployment, context=DEFAULT_CONTEXT, batch=load.largest + 1)
+    assert (
+        needed_bytes(deployment, context=DEFAULT_CONTEXT, batch=load.largest)
+        <= deployment.hardware.memory_bytes
+    )
+    assert (
+        needed_bytes(deployment, context=DEFAULT_CONTEXT, batch=load.largest + 1)
+        > deployment.hardware.memory_bytes
+    )
 
 
 def test_the_figure_gives_the_answer_of_the_plan(load: batch_size.BatchSize) -> None:
@@ -172,8 +178,8 @@ def test_batch_sizes_that_do_not_fit_are_left_out() -> None:
     data = batch_size.compute(load)
     last = int(data.x[-1])
     assert data.largest == last < batch_size.MAX_BATCH
-    assert fits(small, context=2048, batch=last)
-    assert not fits(small, context=2048, batch=last + 1)
+    assert needed_bytes(small, context=2048, batch=last) <= small.hardware.memory_bytes
+    assert needed_bytes(small, context=2048, batch=last + 1) > small.hardware.memory_bytes
     assert str(last) in batch_size.draw(data).axes[1].get_xlabel()
     assert load.caption.startswith("LlamaForCausalLM (8.0B) drafted by 1.24B, on 1 × h100-sxm")
 

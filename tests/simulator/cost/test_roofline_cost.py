@@ -13,7 +13,6 @@ from simulator.cost.roofline_cost import (
     Deployment,
     draft_overhead_share,
     draft_pass_seconds,
-    fits,
     needed_bytes,
     operations_ratio,
     prompt_seconds,
@@ -90,8 +89,8 @@ def test_a_replicated_draft_takes_its_memory_on_each_gpu() -> None:
 
 def test_what_does_not_fit_is_known_before_it_runs() -> None:
     most = (80e9 - PAIR.target.weight_bytes - PAIR.draft.held_bytes) / (160 * 1024 * 8192)
-    assert fits(PAIR, context=8192, batch=int(most))
-    assert not fits(PAIR, context=8192, batch=int(most) + 1)
+    assert needed_bytes(PAIR, context=8192, batch=int(most)) <= PAIR.hardware.memory_bytes
+    assert needed_bytes(PAIR, context=8192, batch=int(most) + 1) > PAIR.hardware.memory_bytes
 
 
 def test_gpus_must_divide_the_drafts_heads_too() -> None:
