@@ -127,7 +127,9 @@ def analyse(
         parallel[f"parallel {name}"] = paths
         step()
     if neural is not None:
-        tunings["neural"] = tuned(tuning, partial(_rescored, neural))
+        tunings["neural"] = tuned(
+            tuning, lambda text, weights: [local_drafts(text, neural, each) for each in weights]
+        )
         best = tunings["neural"].best_weight
         drafts["neural"] = [local_drafts(text, neural, best) for text in texts]
         step()
@@ -187,10 +189,6 @@ def _first_paths(
 ) -> Sequence[Drafts]:
     """Returns the drafts of n-gram rescoring with p = 1, one array per weight."""
     return path_drafts(text, automaton, weights, count=1)
-
-
-def _rescored(model: Model, text: BlockText, weights: Sequence[float]) -> Sequence[Drafts]:
-    return [local_drafts(text, model, weight) for weight in weights]
 
 
 def _gain(lengths: Sequence[Counts], base: Sequence[Counts]) -> Counts:
