@@ -1,6 +1,6 @@
 """Scores of a text by a model, and the acceptance that the scores of two models imply.
 
-Along a text x that the target wrote at temperature 1, a draft of x_t is accepted with probability
+Where a text that the target wrote at temperature 1 has x_t, a draft is accepted with probability
 
     a_t = min(1, q(x_t) / p(x_t))   drafts drawn from q       (Leviathan et al. 2023, Algorithm 1)
     a_t = [x_t is q's likeliest]    drafts that are q's argmax
@@ -52,11 +52,14 @@ class TextScores:
 def acceptance(
     target: TextScores, draft: TextScores, *, draft_sampling: DraftSampling, temperature: float
 ) -> NDArray[np.float64]:
-    """Returns the probability a_t that each token of a target's text is accepted, shape (N,).
+    """Returns the probability a_t that the draft of each token of the target's text is accepted.
+
+    Its shape is (N,) for the N tokens of the text.
 
     Args:
-      target, draft: scores of the text; for sampled drafts, at this temperature.
-      temperature: at 0, sampled drafts are argmax, too.
+      target, draft: the models' scores of the text, at `temperature` for sampled drafts.
+      draft_sampling: whether drafts are sampled from the draft model or its argmax.
+      temperature: temperature of the target; at 0, sampled drafts are argmax, too.
     """
     if draft_sampling == "argmax" or temperature == 0:
         return np.asarray(draft.ranks == 1, dtype=np.float64)
@@ -119,7 +122,12 @@ def greedy_text_gap(own: Sequence[Text], baseline: Sequence[Text]) -> str | None
 
 
 def _gap(own: Text, baseline: Text) -> float:
-    """Returns the gap in logits at the first id that differs from the target's text; 0: none."""
+    """Returns by how much the target prefers its own token where two greedy texts first differ.
+
+    The unit is logits; 0 if the texts are equal.
+
+    own, baseline: ids of the engine's and of the target's text, and the target's scores of them.
+    """
     (ids, scores), (others, targets) = own, baseline
     parted = np.flatnonzero(np.not_equal(ids, others))
     return float((targets.logprobs - scores.logprobs)[parted[0]]) if len(parted) > 0 else 0.0

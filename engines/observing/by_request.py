@@ -127,7 +127,17 @@ def _known(
     tokens: NDArray[np.float64],
     seconds: NDArray[np.float64],
 ) -> Estimate:
-    """Returns the gain of the best length of each request; parts of requests are left out."""
+    """Returns the gain of a length for each request over one length for all, with an interval.
+
+    The gain is a ratio of times, if each request's α is known. The interval is a jackknife's, which
+    leaves out one part of the requests at a time.
+
+    Args:
+      requests: counts of each request.
+      category: number of each request's category, shape (requests,).
+      tokens: emitted tokens of each request, shape (requests,).
+      seconds: time of a token, shape (alphas, lengths).
+    """
 
     def gain(places: NDArray[np.int64]) -> float:
         chances = _chances([requests[at] for at in places], category[places])

@@ -202,7 +202,11 @@ class Observation(Counts):
         return self.drafted / self.drafts
 
     def acceptance(self, kind: str | None = None, others: Sequence[Accepted] = ()) -> FromCounts:
-        """Returns the acceptance to plan with; others: further counts of the same draft."""
+        """Returns the acceptance estimated from all counts together, for a plan.
+
+        kind: kind of draft, which selects the prior (`rate_prior`); None if not known.
+        others: further counts of the same draft.
+        """
         return from_counts([self.counted, *others], kind=kind, cut_short=self.cut_short)
 
     @property

@@ -1,4 +1,4 @@
-"""Reads vLLM's counts of drafts: metrics page, log, result of `vllm bench serve`."""
+"""Reads vLLM's counts of drafts from its metrics page, log, or `vllm bench serve` result."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -33,7 +33,8 @@ class RunningPair:
         """Yields the server for a setting; see `engines.engine.Engine`.
 
         Raises:
-          ValueError: if it is missing or not running, or the target's two servers differ in model.
+          ValueError: if the setting's URL is not given, no server answers there, `server` and
+            `target-url` serve different models, or `draft-url` and `target-url` serve the same one.
         """
         server = self._reached(*self._of(setting))
         if setting.gamma > 0 or setting.model == "draft":

@@ -1,4 +1,7 @@
-"""The servers of a tuning: measures each γ, in turns if several servers can run at once."""
+"""Runs the servers of a tuning and measures each γ on them.
+
+The γ take turns if several servers can run at once.
+"""
 
 from __future__ import annotations
 

@@ -40,10 +40,11 @@ class Outlook:
         worth: float,
         costs: Costs = costs_of_runs,
     ) -> None:
-        """Computes the forecasts.
+        """Computes the forecasts of every γ from the runs, and which γ to measure next.
 
         Args:
           runs: runs at any load. All of them give acceptance; runs at this load give the cost.
+          load: the load to forecast.
           longest: the largest γ considered, at least 1.
           worth: smallest expected gain of speed, as a share, for a further run.
           costs: maps runs to a posterior of costs.

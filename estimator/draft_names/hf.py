@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HuggingFace(ModelKind):
-    """A separate draft model."""
+    """A separate draft model: a folder, or a name on Hugging Face."""
 
     prefix = "hf"
     names = ("hf:NAME", "a Hugging Face name or folder")

@@ -160,7 +160,10 @@ class DrafterKind(ABC):
         return ()
 
     def require(self, needs: Needs) -> None:  # noqa: B027 - most suit all
-        """Refuses a target that it does not fit, for example one with another tokenizer."""
+        """Raises ValueError if the drafter does not fit the target, for example its tokenizer.
+
+        The base class accepts every target.
+        """
 
 
 class ModelKind(DrafterKind):

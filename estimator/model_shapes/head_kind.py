@@ -114,7 +114,12 @@ class Head:
     def step(
         self, name: str, *, width: int, vocabulary: int, weights: tuple[Weights, ...]
     ) -> ModelShape:
-        """Returns the shape of a step of one layer without a cache."""
+        """Returns the shape of one draft step, for a head with one layer and no key-value cache.
+
+        width: hidden size of the head.
+        vocabulary: number of tokens that it can draft.
+        weights: all weights that the step reads.
+        """
         return ModelShape(
             name=name,
             layers=1,

@@ -44,9 +44,11 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 
 class Known(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A configuration's sizes (see `sizes`), and the counts of its model or its last layer.
+    """The counts of a well-known model, and what they depend on.
 
-    kept, part: as in `count`.
+    sizes: the configuration's sizes (see the function `sizes`).
+    counted: counts of the model, or of its last layer.
+    kept, part: the arguments of `count` that they hold for.
     """
 
     sizes: dict[str, Any]

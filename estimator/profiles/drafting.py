@@ -96,7 +96,10 @@ class DraftAcceptance:
     def under(self, verification: Verification, kind: str | None = None) -> Acceptance:
         """Returns the acceptance under token-by-token or block verification.
 
-        kind: kind of draft, which selects the prior (`rate_prior`) of further positions.
+        kind: kind of draft, which selects the prior (`rate_prior`) if the profile has only
+          counts by position.
+
+        Raises ValueError if the profile lacks what the verification needs.
         """
         if verification == "token" and not self.blocks:
             if not self.accepted_by_position:

@@ -171,7 +171,7 @@ class Counter:
         return cls(request, tokenizer, copies)
 
     def count(self, part: LogPart) -> Totals:
-        """Returns the counts of a part.
+        """Returns the counts over the texts of one part of the log.
 
         Raises BadLineError at the first bad line, unless bad lines are skipped.
         """

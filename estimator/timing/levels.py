@@ -54,10 +54,10 @@ def polish(
 
 
 def _median(values: NDArray[np.float64], axis: int) -> Median:
-    """Returns a function that takes medians along an axis, which is kept, of arrays like this one.
+    """Returns a function that takes medians along an axis of arrays with NaN at the same places.
 
-    The arrays have NaN where this one has it, so the places of their middles are found once. A row
-    of NaN has the median NaN, without a warning.
+    The axis is kept with length 1. The middle places are found once, from `values`. The median of a
+    row of NaN is NaN, without a warning.
     """
     count = (~np.isnan(values)).sum(axis=axis, keepdims=True)
     last = values.shape[axis] - 1

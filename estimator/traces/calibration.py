@@ -67,10 +67,12 @@ def _under(trace: Trace, calibration: Calibration, column: int) -> Trace:
 
 
 def reliability(traces: Sequence[Trace], column: int) -> list[dict[str, float]]:
-    """Returns how often drafts are right, by tenths of their confidence.
+    """Returns how often drafted tokens are accepted, by tenths of the draft's confidence.
 
-    A row has the mean confidence (`said`), the mean calibrated confidence, the share of `right`
-    tokens, and the number of `tokens`.
+    column: the confidence to use, a column of `reference.laws.scoring.confidence`.
+
+    Each tenth with tokens has a row: the mean confidence (`said`), the mean calibrated confidence
+    (`calibrated`), the accepted share (`right`), and the expected number of tokens (`tokens`).
     """
     said, right, weight = _tokens(traces, column)
     mended = _tokens(calibrated(traces, column), column)[0]

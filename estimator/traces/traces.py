@@ -67,7 +67,10 @@ class Trace:
 
     @property
     def acceptance(self) -> NDArray[np.float64]:
-        """Probability min(1, q(x)/p(x)) that each token of the text is accepted if drafted."""
+        """Probability min(1, q(x)/p(x)) that the draft is accepted, given the text's token x.
+
+        It has the shape of `ratio`.
+        """
         return np.minimum(self.ratio, 1.0)
 
     @property

@@ -33,16 +33,22 @@ _PLACE_BITS = 32
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """The occurrences of all contexts of 1 to `depth` - 1 tokens, in arrays of shape (M,).
+    """The occurrences of repeated contexts, in arrays of shape (M,) for M occurrences.
 
+    A context is a sequence of 1 to `depth` - 1 tokens; contexts that occur only once are left out.
+    An index is a position in these arrays, a place is a position in the texts.
+
+    depth: depth of the suffix tree.
     places: place of the occurrence's last token; grouped by context, ascending.
-    first: index of the context's first occurrence.
-    followed: how often the context's likeliest next token has followed it so far.
-    likeliest: index of an occurrence that this token follows.
-    child: index of the occurrence of the context with its next token; -1 where that context occurs
-      nowhere else.
-    keys: `first` and `places` in one number, ascending.
-    at: for each context length - 1, the index of the occurrence at each place of the texts, or -1.
+    first: index of the first occurrence of the same context.
+    followed: how often the context's most frequent next token has followed it, up to this
+      occurrence.
+    likeliest: index of an occurrence of the same context that is followed by that token.
+    child: index of the occurrence that is longer by the next token; -1 if that longer context
+      occurs only once, or the text ends.
+    keys: `first` and `places` packed into one number, ascending.
+    at: for each context length from 1, an array with the index of the occurrence that ends at each
+      place of the texts, or -1.
     """
 
     depth: int

@@ -123,7 +123,10 @@ def _wrong(lines: Parsed, *, order: int, highest: bool) -> NDArray[np.bool_]:
 
 
 def _parse_each(piece: bytes, *, order: int, highest: bool) -> Parsed:
-    """Returns the content of lines, parsed one by one; LineError for the first wrong one."""
+    """Returns the content of lines, parsed one by one.
+
+    Raises LineError at the first wrong line.
+    """
     words, probabilities, backoffs = [], [], []
     for number, line in enumerate(piece.splitlines()):
         try:

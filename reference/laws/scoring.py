@@ -69,7 +69,10 @@ class Scores:
 
     @property
     def acceptance(self) -> Tensor:
-        """min(1, q(x)/p(x)): how likely the text's token x is accepted if it is drafted."""
+        """Probability min(1, q(x)/p(x)) that the draft is accepted, given that the text has x.
+
+        It has the shape of `ratio`.
+        """
         return self.ratio.clamp(max=1.0)
 
 

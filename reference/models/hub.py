@@ -89,7 +89,10 @@ def unloadable(what: str, name: str, error: Exception) -> ValueError:
 
 
 def _missing(path: Path, *, tokenizer: bool) -> str | None:
-    """Returns an obvious reason why a path is no model or tokenizer folder, or None."""
+    """Returns an obvious reason why a path is not a model folder; None if there is none.
+
+    tokenizer: whether the path should be a tokenizer's folder instead.
+    """
     if path.is_file():
         return "it is a file"
     if not path.is_dir():

@@ -91,11 +91,14 @@ class Machine(ABC):
         return self.checking_work(load, drafting).plus(self.drafting_work(load, drafting), 1)
 
     def token_work(self, load: LoadPoint, drafting: Drafting | None, length: float) -> Work:
-        """Returns the work per emitted token of every sequence.
+        """Returns the mean work in which each sequence of the batch emits one token.
+
+        It includes other requests' prompts that the server reads in between.
 
         Args:
-          drafting: draft of the block; None means no speculation.
-          length: tokens that a block emits, at least 1; 1 without speculation.
+          load: load of the server.
+          drafting: the drafts of a block; None means no speculation.
+          length: tokens that a block emits in each sequence, at least 1; 1 without speculation.
         """
         prompts = self.prompt_work(load)
         if drafting is None:

@@ -19,9 +19,10 @@ _SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Draws of a server's times and acceptance rates.
+    """Random draws of a server's step times and acceptance rates, for what is uncertain in them.
 
-    seconds: factors of step times, shape (draws, slots, longest + 1).
+    seconds: factors of step times by draw, batch size (1 to `slots`) and γ (0 to `longest`), shape
+      (draws, slots, longest + 1).
     logits: shift of the acceptance rates' logits, and its change with the logarithm of the
       position, shape (draws, 2).
     """
@@ -67,10 +68,13 @@ def doubt_of(prices: Sequence[Pricing], acceptance: Acceptance, server: Server) 
 
 
 def _factors(price: Pricing, longest: int, lots: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns drawn over most probable step times by γ, shape (draws, longest + 1).
+    """Returns factors by γ: drawn step times divided by the most probable ones.
 
-    Their logarithms are jointly normal (Posterior.seconds_per_token). Times at drawn parameters
-    would mostly be too long where few runs bound the parameters.
+    Their shape is (draws, longest + 1), and their logarithms are jointly normal
+    (Posterior.seconds_per_token). Times at drawn parameters would mostly be too long where few runs
+    bound the parameters.
+
+    lots: standard normal draws, shape (draws, longest + 2).
     """
     assert price.posterior is not None
     assert price.point is not None

@@ -42,13 +42,14 @@ def drawn_blocks(
 def _counted(
     tokens: NDArray[np.int64], survival: NDArray[np.float64], generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Returns the number of blocks that emit each output.
+    """Returns how many blocks emit each output, drawn at random, shape (requests,).
 
-    In each round every output takes as many blocks as cannot emit too many tokens: a binomial
-    number of them accepts the first token, a binomial number of these the second, and so on.
+    In each round, every output takes as many blocks as fit even if each emits γ + 1 tokens, but at
+    least one. A binomial number of them accepts the first drafted token, a binomial number of these
+    the second, and so on.
 
     Args:
-      tokens: shape (requests,).
+      tokens: length of each output, shape (requests,).
       survival: probability that at least 0, 1, …, γ drafted tokens are accepted, shape (requests, γ
         + 1).
     """

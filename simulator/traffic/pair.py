@@ -30,13 +30,14 @@ _COARSE = np.array([*range(0, len(_SHARES), _STRIDE), len(_SHARES) - 1])
 def advised(
     pair: Pair, slots: NDArray[np.int64], gains: Floats, drawn: Floats | None = None
 ) -> list[Advice]:
-    """Returns the advice of `simulator.choice.advice.advise` for each column.
+    """Returns the advice of `simulator.choice.advice.advise` for each of several loads.
 
     Args:
       pair: its γ are the candidates.
-      slots: sequences decoded together, which select measured gains, shape (columns,).
-      gains: logarithms of speed-ups, shape (γ, columns).
-      drawn: logarithms of speed-ups by draw, shape (γ, draws, columns); None if they are exact.
+      slots: batch size (sequences decoded together) of each load, which selects measured gains,
+        shape (loads,).
+      gains: logarithms of speed-ups, shape (γ, loads).
+      drawn: logarithms of speed-ups by draw, shape (γ, draws, loads); None if they are exact.
     """
     gammas = np.array(pair.gammas)
     none = np.zeros((len(gammas), len(gammas)))
@@ -194,7 +195,7 @@ class Pair:
         return np.where(losing.any(axis=-1), crossing, never)[()]
 
     def _losses(self, rates: Floats) -> Floats:
-        """Returns the log of request times with speculation over request times without, by rate."""
+        """Returns log(request time with the best γ / without a draft) at each rate."""
         ways = self.under(self.gammas, rates).request_seconds(self.demand).min(axis=0)
         return np.asarray(np.log(ways / self.without(rates).request_seconds(self.demand)))
 

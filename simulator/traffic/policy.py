@@ -69,7 +69,7 @@ class GammaTable:
         return self.gammas[:, 0]
 
     def ranges(self, most: int) -> tuple[Range, ...]:
-        """Returns γ by batch, from 1 to `most`, as ranges that servers accept."""
+        """Returns the γ for each batch size from 1 to `most`, as ranges that servers accept."""
         return schedule(dict(enumerate(self.by_batch[:most].tolist(), start=1)))
 
 

@@ -41,7 +41,10 @@ def _gpus() -> list[str]:
 
 @dataclass(frozen=True)
 class OwnGpu:
-    """A GPU that the catalogue lacks; all or none are given. See each option's help."""
+    """A GPU that the catalogue lacks, from three options that are given together or not at all.
+
+    See each option's help.
+    """
 
     gpu_flops: float | None = rare(metavar="T", help="16-bit teraFLOP/s, in place of --gpu.")
     gpu_bandwidth: float | None = rare(metavar="GB/S", help="GPU memory bandwidth.")

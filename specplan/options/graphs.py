@@ -67,9 +67,12 @@ def walled(
 
 
 def _replayed(runs: Sequence[Run], wall: Wall) -> tuple[Run, ...]:
-    """Returns the runs within the limit of captured graphs, and those whose baseline exceeds it.
+    """Returns the runs that the costs are fitted to.
 
-    Prints a warning for each other run, which would spoil the fit.
+    Left out are runs whose step exceeds the limit of captured graphs while their baseline's step
+    does not. A warning is printed for each of them, since it would spoil the fit.
+
+    Raises click.UsageError if no run is left.
     """
     beyond = [run for run in runs if wall.crossed(run.load.batch, run.gamma)]
     if len(beyond) == len(runs):

@@ -65,12 +65,13 @@ class Background:
 
 @dataclass(frozen=True)
 class Stated:
-    """Acceptances made from options, with facts about them.
+    """The acceptances that a user's options give, and what is known about them.
 
     counted: whether alpha is inferred from counts, assuming i.i.d. acceptances.
     draft_sampling, verification: how drafts are made and verified; None if not known.
+    notes: remarks for the answer.
     doubt: covariance of measured speed-ups; None if not known.
-    other: the acceptance of the other way of drafting, if a profile has both and the user names
+    other: the acceptance of the other draft sampling, if a profile has both and the user names
       neither.
     """
 

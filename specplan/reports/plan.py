@@ -84,7 +84,10 @@ def plan_text(plan: Plan, basis: Basis) -> str:
 
 
 def _otherwise(plan: Plan, basis: Basis) -> list[str]:
-    """Returns the text of the plan with the other way to sample drafts; one line if K is equal."""
+    """Returns the lines of the plan for the other draft sampling (sampled or argmax).
+
+    Only one line if its γ is the same; none if there is no such plan.
+    """
     if basis.other is None or basis.draft_sampling is None:
         return []
     way = other_way(basis.draft_sampling)

@@ -1,4 +1,7 @@
-"""Big Little Decoder (Kim et al. 2023): policy, rule, costs, sweeps; and its default settings."""
+"""Big Little Decoder (BiLD, Kim et al. 2023): its loop, decisions, costs and sweeps.
+
+The constants are the default settings.
+"""
 
 FALLBACKS = (0.3, 0.5, 0.7, 0.9)
 ROLLBACKS = (1.0, 2.0, 4.0)

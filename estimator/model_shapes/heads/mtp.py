@@ -46,11 +46,14 @@ def layers_of(config: Mapping[str, Any]) -> int:
 
 
 def mtp(head: Head) -> DraftShape:
-    """Returns a head of multi-token prediction (DeepSeek-AI 2024, §2.2): further decoder layers.
+    """Returns the shape of a head of multi-token prediction (DeepSeek-AI 2024, §2.2).
 
-    Each layer is like the target's last one. A projection joins embedding and hidden state, both
-    normed; a norm follows. Embedding and output matrix are the target's. K layers draft K tokens,
-    or more if they are run again.
+    The head has K layers like the target's last decoder layer and drafts one token with each; it
+    drafts more if its layers are run again. Each layer has a projection, which joins the embedding
+    and the hidden state (both normed), and one more norm. It uses the target's embedding and output
+    matrix.
+
+    Raises ValueError if the configuration states no layer.
     """
     layers = layers_of(head.config)
     if layers == 0:
