@@ -1,7 +1,4 @@
-"""Big Little Decoder (BiLD, Kim et al. 2023): its loop, decisions, costs and sweeps.
-
-The constants are the default settings.
-"""
+"""Big Little Decoder (BiLD, Kim et al. 2023): loop, decisions, costs, sweeps, default settings."""
 
 FALLBACKS = (0.3, 0.5, 0.7, 0.9)
 ROLLBACKS = (1.0, 2.0, 4.0)
