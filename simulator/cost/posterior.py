@@ -19,7 +19,7 @@ from simulator.cost.evidence import Evidence, Works
 from simulator.cost.forecast import Forecast
 from simulator.cost.machine import Drafting, LoadPoint, Machine
 from simulator.cost.parameters import COUNT, PARAMETERS
-from simulator.cost.runs import Run, pooled, require_consistent
+from simulator.cost.runs import Run, pooled
 
 # Variance of the logarithm of a number that a user states.
 SURE = 1e-8
@@ -198,7 +198,6 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
       prior: distribution of the parameters before any run.
       runs: measurements; without any the posterior is the prior.
     """
-    require_consistent(runs)
     if not runs:
         return Posterior(machine, prior, prior.logs, prior.covariance, ())
     evidence = Evidence.of(machine, pooled(runs))

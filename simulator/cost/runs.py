@@ -90,10 +90,10 @@ def _mean(runs: Sequence[Run]) -> Run:
 
 
 def require_consistent(runs: Sequence[Run]) -> None:
-    """Raises ValueError if runs of one load contradict each other by more than their errors.
+    """Raises ValueError if stated runs of one load contradict each other by more than noise.
 
     A block must take at least as long as a shorter block and as a step without drafts. All runs
-    must be of one model.
+    must be of one model. A tuning's own runs may contradict each other: its machine was disturbed.
     """
     models = sorted({run.model for run in runs if run.model is not None})
     if len(models) > 1:

@@ -73,6 +73,16 @@ def test_where_the_longest_run_is_fastest_a_longer_one_is_run(
     assert Outlook(runs, load, longest=len(runs) - 1, worth=0.05).next_gamma is None
 
 
+def test_a_disturbed_run_that_contradicts_another_ends_no_search() -> None:
+    """A machine that is slow for a while makes a longer block look faster than a shorter one."""
+    load = LoadPoint(100)
+    runs = [
+        Run(load, milliseconds / 1e3, Drafting(gamma) if gamma else None, length, 0.02)
+        for gamma, milliseconds, length in ((0, 7.1, 1.0), (5, 8.5, 2.9), (6, 5.5, 3.0))
+    ]
+    assert Outlook(runs, load, longest=8, worth=0.002).advice.named == 6
+
+
 def test_no_more_runs_are_made_than_allowed() -> None:
     assert len(searched(ENGINES["cheap drafts"], made_tuning(max_runs=1)).rows) == 2
 
