@@ -28,6 +28,7 @@ class Outlook:
     """Forecasts for every γ from 1 to the longest, at one load.
 
     advice: the advice on the γ to run.
+    best_run: the best γ that ran; 0 if no draft has run.
     next_gamma: the γ to measure next; None if no run is worth its time.
     """
 
@@ -63,6 +64,9 @@ class Outlook:
         self._gains, self._plain = planned.curve.gains, baseline_seconds(price)
         self._times = token_seconds(acceptance, price, np.arange(1, longest + 1))
         following, tried = self.advice.next_run, {run.gamma for run in own}
+        ran = [gamma for gamma in tried - {0} if gamma <= longest]
+        best = max(ran, key=lambda gamma: self.gain(gamma)[0], default=0)
+        self.best_run = self.advice.named if self.advice.named in ran else best
         self.next_gamma = None if following is None else following.gamma
         most = max(tried, default=0)
         reach = min(max(most + 2, 2 * most), longest)

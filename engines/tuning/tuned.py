@@ -147,8 +147,11 @@ def read_tuned(path: Path) -> Tuned:
 
     Raises OSError, ValueError if the file cannot be read, or holds no tuning.
     """
+    document = read_json(path)
+    if isinstance(document, dict) and "draftings" in document:
+        raise ValueError(f"{path} must be a file of specplan tune, got a profile: use --profile")
     try:
-        found = msgspec.convert(read_json(path), Tuned)
+        found = msgspec.convert(document, Tuned)
     except msgspec.ValidationError as error:
         raise ValueError(
             f"{path} must be a file of specplan tune (a bench's result: file={path}), got: {error}"

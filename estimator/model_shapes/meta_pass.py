@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
 def read_config(path: Path) -> dict[str, Any]:
     """Returns the JSON object of a config.json, given as a file or its folder."""
     file = path / "config.json" if path.is_dir() else path
+    if not file.exists():
+        hub = f"; from the hub: hf download {path} config.json --local-dir {path.name}"
+        named = re.fullmatch(r"[\w.-]+/[\w.-]+(?<!\.json)", str(path)) and file == path
+        what = "no such file: give the path of a config.json" + (hub if named else "")
+        raise FileNotFoundError(errno.ENOENT, what, str(file))
     config: Any = read_json(file)
     if not isinstance(config, dict):
         raise ValueError(f"{file} must hold a JSON object, got a {type(config).__name__}")

@@ -51,6 +51,7 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
       specplan plan --target-config T/config.json --draft-config D/config.json \\
         --gpu h100 --alpha 0.7 --batch 1:256:1 --export vllm
     """
+    from simulator.choice.grid import plans
     from specplan.reports.adaptive import AdaptivePlans
     from specplan.reports.p_min import StoppedPlans
     from specplan.reports.plan import plans_text, warn_of_plans
@@ -63,10 +64,10 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
     if asking.ranked is not None:
         by_rank = AdaptivePlans(rows, asking.ranked)
         data, text = by_rank.json(), by_rank.text
-    elif asking.thresholds is None:
+    elif asking.thresholds is None or asking.fixed is None:
         data, text = plans_json(rows, basis), partial(plans_text, rows, basis)
     else:
-        found = StoppedPlans(rows, asking.thresholds)
+        found = StoppedPlans(rows, asking.thresholds, *plans(asking.fixed))
         data, text = found.json(basis), partial(found.text, basis)
         rows, p_min, lost = (found.exported[0],), found.exported[1], found.lost
     warn_of_plans(rows, basis, max_gamma=asking.request.max_gamma)

@@ -40,14 +40,15 @@ def report_command(files: tuple[Path, ...], output: Path, title: str | None, as_
     import jinja2  # noqa: F401  # before anything is read
 
     from estimator.writing import write_whole
+    from specplan.door.planning import exported
     from specplan.reports.page.inputs import read_inputs
     from specplan.reports.page.page import page, page_json
 
     inputs = read_inputs(files)
     if title is None:
         title = f"Speculative decoding of {inputs.profiles[0].profile.setup.target}"
-    write_whole(output, page(inputs, title=title).encode())
+    write_whole(output, page(inputs, title=title, exported=exported).encode())
     if as_json:
-        print_json({"output": output, **page_json(inputs)})
+        print_json({"output": output, **page_json(inputs, exported)})
     else:
         click.echo(f"Wrote {output}")

@@ -39,6 +39,7 @@ class PlanArguments:
     """Arguments of `specplan plan`, and the form of its answer.
 
     thresholds: texts replayed at thresholds of a stopping rule; None: drafts have a fixed length.
+    fixed: the plan of drafts of a fixed length, to compare with `thresholds`; None without them.
     other: the plan with the profile's other way of drafting; None if it has only one.
     ranked: texts to verify by rank; None: all drafted tokens are verified.
     """
@@ -47,6 +48,7 @@ class PlanArguments:
     basis: Basis
     answer: Answer
     thresholds: Thresholds | None = None
+    fixed: PlanRequest | None = None
     other: PlanRequest | None = None
     ranked: RankedTexts | None = None
 
@@ -104,7 +106,7 @@ def requested(
     if by_rank and (thresholds is not None or server is not None):
         refused = "--p-min" if server is None else "--export"
         raise click.UsageError(f"--verification adaptive cannot be combined with {refused}")
-    longest = choice.max_gamma
+    longest, plain = choice.max_gamma, stated
     if thresholds is not None:
         if len(priced) > 1:
             raise click.UsageError("--p-min needs a single cost")
@@ -129,7 +131,12 @@ def requested(
         batches=many,
         finer=None if dense else price,
     )
-    other = None
+    other = fixed = None
+    if thresholds is not None:
+        doubt = plain.doubt if from_profile else None
+        fixed = replace(
+            request, acceptances=plain.acceptances, doubt=doubt, max_gamma=choice.max_gamma
+        )
     if stated.other is not None and not several and thresholds is None:
         other = replace(request, acceptances=(stated.other,), doubt=None)
     return PlanArguments(
@@ -149,6 +156,7 @@ def requested(
         ),
         answer,
         thresholds,
+        fixed,
         other,
         ranked=ranked(file.profile_path, profile, stated) if by_rank else None,
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass, field
 from html import escape
+from io import StringIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engines.observing.observation import Observation
@@ -196,6 +198,22 @@ def plan(
         batches = sorted({row.price.batch for row in rows})
         raise ValueError(f"Runs must be given the batch to plan for, one of {batches}, got none")
     return PlanResult(rows[0], basis, server)
+
+
+def exported(profile: Profile) -> dict[str, str]:
+    """Returns the flags of `specplan plan --profile --export` for each server that has the draft.
+
+    Notes on a server's plan, such as its way of drafting, are comments above its flags.
+    """
+    from specplan.reports.export import exported_to
+
+    found = {}
+    for server in exported_to():
+        with suppress(ValueError), redirect_stderr(StringIO()) as notes:
+            flags = plan(profile, server=server).flags()
+            above = "".join(f"# {line.strip()}\n" for line in notes.getvalue().splitlines())
+            found[server] = above + flags
+    return found
 
 
 def _row(tag: str, cells: list[str]) -> str:

@@ -20,31 +20,30 @@ class StoppedPlans:
     """The plans at all thresholds.
 
     best: the plan at the best threshold.
-    exported: the plan and the threshold for a server; the fixed length if the threshold loses on
-      texts that did not choose it.
+    exported: the plan and the threshold for a server: the best, if it gains on texts that did not
+      choose it and the interval of its gain lies above 0; else the fixed length and 0.
     gain: the best draft length and threshold, and their gain over the best fixed length.
     """
 
-    def __init__(self, rows: Sequence[Plan], thresholds: Thresholds) -> None:
-        """Stores a plan for each threshold, all at one cost."""
+    def __init__(self, rows: Sequence[Plan], thresholds: Thresholds, fixed: Plan) -> None:
+        """Stores a plan for each threshold, all at one cost, and the plan of a fixed length."""
         self._rows, self._thresholds = rows, thresholds
         longest = len(rows[0].curve.gamma)
         self.gain = thresholds.gain(rows[0].price.cost, max_gamma=longest)
         self._best = thresholds.p_mins.index(self.gain.p_min)
         self.best = rows[self._best]
-        gained = self.gain.held_out is None or self.gain.held_out > 1
-        self.exported = (self.best, self.gain.p_min) if gained else (rows[0], 0.0)
+        low, held_out = self.gain.low, self.gain.held_out
+        gained = low is not None and low > 1 and held_out is not None and held_out > 1
+        self.exported = (self.best, self.gain.p_min) if gained else (fixed, 0.0)
 
     @property
     def lost(self) -> str:
         """A comment for a server's flags that lack the best threshold; empty if they have it."""
         gain = self.gain
-        if gain.held_out is None or gain.held_out > 1 or gain.p_min == 0:
+        if gain.p_min == self.exported[1]:
             return ""
-        return (
-            f"# p_min 0: with p_min {gain.p_min:g} the speed changes by "
-            f"{_percent(gain.held_out)} on texts that did not choose it\n"
-        )
+        best = f"p_min {gain.p_min:g} and K = {gain.gamma}"
+        return f"# p_min 0: with {best} no gain is proven:\n# {_gained(gain)}\n"
 
     def json(self, basis: Basis) -> dict[str, Any]:
         """Returns the JSON object of the best plan; its curve has all lengths and thresholds."""
@@ -53,6 +52,8 @@ class StoppedPlans:
             **plan_json(self.best, basis),
             # That step prices verified tokens; a dropped token's step is paid without one.
             "break_even_c": None,
+            "advised_gamma": self.exported[0].advised_gamma,
+            "test_gamma": self.exported[0].advice.test_gamma,
             "p_min": self.gain.p_min,
             "advised_p_min": self.exported[1],
             "p_min_gain": self.gain._asdict(),
@@ -95,7 +96,7 @@ class StoppedPlans:
             "",
             table(range(len(gammas)), columns, best=lambda i: i == self._best, note=lambda i: ""),
             "",
-            _advice(self.best, self.gain, kept=self.exported[0] is self.best),
+            _advice(self.best, self.gain, *self.exported),
         ]
         if self._thresholds.reliability:
             lines += ["", *_reliability(self._thresholds.reliability)]
@@ -119,18 +120,23 @@ def _reliability(rows: Sequence[Mapping[str, float]]) -> list[str]:
     return ["Each half of the texts is calibrated by the other half:", "", table(rows, columns)]
 
 
-def _advice(row: Plan, gain: StopGain, *, kept: bool) -> str:
+def _advice(row: Plan, gain: StopGain, exported: Plan, p_min: float) -> str:
     if row.optimal_gamma == 0:
         return "Do not speculate: no draft length and threshold gains."
-    interval, held_out = "", ""
+    text = f"Best: gamma {gain.gamma} with p_min {gain.p_min:g}, {_gained(gain)}."
+    if gain.p_min == p_min:
+        return text
+    return f"{text} So keep gamma {exported.advice.named} without a threshold (p_min 0)."
+
+
+def _gained(gain: StopGain) -> str:
+    """Returns the gain of a threshold with its interval, and on texts that did not choose it."""
+    interval, held_out = "", "; one text gives no interval"
     if gain.low is not None and gain.high is not None and gain.held_out is not None:
         interval = f" ({percent()} interval {_percent(gain.low)} to {_percent(gain.high)})"
         held_out = f"; {_percent(gain.held_out)} on texts that did not choose it"
     return (
-        f"Best: gamma {gain.gamma} with p_min {gain.p_min:g}, "
-        f"{_percent(gain.value)}{interval} over the best fixed gamma {gain.fixed_gamma}"
-        f"{held_out}."
-        + ("" if kept else f" So keep gamma {gain.fixed_gamma} without a threshold (p_min 0).")
+        f"{_percent(gain.value)}{interval} over the best fixed gamma {gain.fixed_gamma}{held_out}"
     )
 
 

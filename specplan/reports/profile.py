@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from estimator.profiles.drafting import Alpha, Estimate
     from estimator.profiles.profile import Improvement, Profile, Workload
     from estimator.profiles.setup import Setup
+    from simulator.choice.plan import Plan
 
 SHOWN_POSITIONS = 8
 # Longest shown name of a category, so that a row fits a terminal.
@@ -115,13 +116,19 @@ def _advice(profile: Profile) -> list[str]:
     assert profile.cost is not None
     if profile.alpha.prompts == 1:
         return ["One prompt gives no interval, so no gamma is recommended: measure more prompts."]
-    own, way = plan_of(profile, profile.cost), other_way(profile.draft_sampling)
-    if way not in profile.draftings:
-        return decision_lines(own)
+    own = plan_of(profile, profile.cost)
+    return [*decision_lines(own), *other_lines(profile, own)]
+
+
+def other_lines(profile: Profile, own: Plan) -> list[str]:
+    """Returns the plan of the other way of drafting; empty if the profile has one way only."""
+    from estimator.profiles.best import plan_of
+
+    way = other_way(profile.draft_sampling)
+    if profile.cost is None or way not in profile.draftings:
+        return []
     other = plan_of(profile, profile.cost, way)
-    if other.acceptance == own.acceptance:
-        return decision_lines(own)
-    return [*decision_lines(own), other_line(other, way)]
+    return [] if other.acceptance == own.acceptance else [other_line(other, way)]
 
 
 def clock_lines(profile: Profile) -> list[str]:

@@ -12,9 +12,10 @@ _LINE = "{:>7}  {:>11}  {:>8}  {:>6}  {:>21}  {}"
 _HEAD = _LINE.format("at once", GAMMA, MS, "length", f"expected [{percent()}]", "best so far")
 
 
-def _best(now: Outlook) -> str:
-    gain, odds = ranged(*now.gain(now.advice.named)), now.advice.gain_probability
-    return f"gamma {now.advice.named}, {gain} times, odds of a gain {odds:.0%}"
+def _best(now: Outlook, gamma: int) -> str:
+    odds = f", odds of a gain {now.advice.gain_probability:.0%}"
+    gain = f", {ranged(*now.gain(gamma))} times{odds if gamma == now.advice.named else ''}"
+    return f"gamma {gamma}{gain if gamma > 0 else ', the baseline'}"
 
 
 def progress_text(now: Outlook, row: TunedRun | str | None) -> str:
@@ -23,11 +24,11 @@ def progress_text(now: Outlook, row: TunedRun | str | None) -> str:
     row: a text is printed before the heading; None: nothing has run, and the forecast is returned.
     """
     if row is None:
-        return f"Expected at {now.load.batch} at once: {_best(now)}."
+        return f"Expected at {now.load.batch} at once: {_best(now, now.advice.named)}."
     if isinstance(row, str):
         return f"{row}\n{_HEAD}"
     time, length = shown(row.ms_per_token), shown(row.block_efficiency)
-    best = row.note or _best(now)
+    best = row.note or _best(now, now.best_run)
     return _LINE.format(row.concurrency, _setting(row), time, length, _expected(row), best)
 
 

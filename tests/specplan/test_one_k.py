@@ -4,14 +4,17 @@ import json
 import re
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from made_profiles import made_profile
 from metrics_pages import vllm_page
 
 import specplan as sp
+from estimator.profiles.profile_file import write_profile
 from specplan.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -91,6 +94,25 @@ def test_a_draft_without_branches_has_the_k_of_a_plan(model: str, batch: str) ->
     plan = answered("plan", "--alpha", "0.7", *ways, "--max-gamma", "12")
     tree = answered("tree", "--acceptance-by-rank", "0.7", *ways, "--max-nodes", "12")["rows"][0]
     assert tree["chain"]["nodes"] == plan["advised_gamma"]
+
+
+@pytest.mark.parametrize("server", ["llama.cpp", "vllm"])
+def test_the_page_has_the_flags_of_the_export_for_each_server(server: str, tmp_path: Path) -> None:
+    """Sampled drafts of this profile are long; argmax drafts, as in llama.cpp, are short."""
+    made = made_profile("d", alpha=0.8, c=0.1)
+    short = made_profile("d", alpha=0.3, c=0.1).draftings["sampled"]
+    both = {"sampled": made.draftings["sampled"], "argmax": short}
+    profile = tmp_path / "p.json"
+    write_profile(replace(made, draftings=both), profile)
+    page = answered("report", str(profile), "-o", str(tmp_path / "page.html"))
+    plan = answered("plan", "--profile", str(profile), "--export", server)
+    assert page["flags"][server].endswith(plan["export"])
+    own = plan["draft_sampling"] == "sampled"
+    assert (plan["advised_gamma"] == page["drafts"][0]["advised_gamma"]) == own
+    assert ("# Planned with argmax drafts" in page["flags"][server]) != own
+    assert any(
+        line.startswith("Argmax drafts, as by default in llama.cpp") for line in page["sure"]
+    )
 
 
 def of_page(folder: Path) -> int:

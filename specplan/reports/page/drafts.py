@@ -1,18 +1,18 @@
 """The page's ranking of drafts, and its answer."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from engines.kind import Drafted
 from estimator.profiles.best import BestGamma, best_of, with_intervals
 from estimator.profiles.profile import Profile
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import odds_text
-from specplan.reports.export import export, exported_to
 from specplan.reports.page.inputs import Named
-from specplan.reports.profile import clock_lines
+from specplan.reports.profile import clock_lines, other_lines
+
+# Maps a profile to the flags of each server that has its draft.
+Flags = Callable[[Profile], dict[str, str]]
 
 
 def ranked(profiles: Sequence[Named]) -> list[Named]:
@@ -35,7 +35,7 @@ _LEAVE = (
 )
 
 
-def answer(drafts: Sequence[Named]) -> dict[str, Any]:
+def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
     """Returns the page's first words on ranked drafts, as in its JSON object.
 
     headline: which draft, which γ, what gain. sure: sentences on how far to trust it. flags: by
@@ -60,8 +60,8 @@ def answer(drafts: Sequence[Named]) -> dict[str, Any]:
             f"Draft with {first.name}, γ = {advised}: {gain:.2f} times the speed without "
             "speculation."
         )
-    flags = _flags(first.profile, best.plan.advised_gamma)
     now = _DRAFT if best.gamma > 0 and best.plan.advised_gamma > 0 else _LEAVE
+    flags = exported(first.profile)
     return {"headline": headline, "sure": [*_sure(drafts, best, counted), now], "flags": flags}
 
 
@@ -77,7 +77,7 @@ def _sure(drafts: Sequence[Named], best: BestGamma, counted: str) -> list[str]:
             )
         else:
             lines.append("One prompt gives no interval: measure more.")
-    lines += clock_lines(profile)
+    lines += [*other_lines(profile, best.plan), *clock_lines(profile)]
     setups = [draft.profile.setup for draft in drafts]
     if len({(setup.target, setup.texts.prompts_hash) for setup in setups}) > 1:
         lines.insert(
@@ -91,15 +91,3 @@ def _sure(drafts: Sequence[Named], best: BestGamma, counted: str) -> list[str]:
             "prompt."
         )
     return lines
-
-
-def _flags(profile: Profile, gamma: int) -> dict[str, str]:
-    """Returns what sets the draft and gamma, by each server that can load it."""
-    drafter, sampling = profile.setup.draft, profile.draft_sampling
-    draft, found = Drafted(drafter), {}
-    for server in exported_to():
-        with suppress(ValueError):
-            found[server] = export(
-                server, gamma=gamma, draft=draft, drafter=drafter, sampling=sampling
-            )
-    return found

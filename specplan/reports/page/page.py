@@ -14,14 +14,14 @@ from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from simulator.choice.walltime import TIE
 from simulator.numerics.intervals import percent
 from specplan.reports.page.charts import charts
-from specplan.reports.page.drafts import answer, ranked
+from specplan.reports.page.drafts import Flags, answer, ranked
 from specplan.reports.page.inputs import Inputs, Named, quickest
 
 HERE = Path(__file__).parent
 _PARTS = ("draft", "verify", "other")
 
 
-def page(inputs: Inputs, *, title: str) -> str:
+def page(inputs: Inputs, *, title: str, exported: Flags) -> str:
     import jinja2
 
     environment = jinja2.Environment(
@@ -36,7 +36,7 @@ def page(inputs: Inputs, *, title: str) -> str:
     return environment.get_template("page.html").render(
         title=title,
         percent=percent,
-        answer=answer(drafts),
+        answer=answer(drafts, exported),
         drafts=drafts,
         charts=drawn,
         shares=_shares(drafts, inputs.validations),
@@ -54,11 +54,11 @@ def page(inputs: Inputs, *, title: str) -> str:
     )
 
 
-def page_json(inputs: Inputs) -> dict[str, Any]:
+def page_json(inputs: Inputs, exported: Flags) -> dict[str, Any]:
     """Returns the page's summary and its ranking of drafts as a JSON object."""
     drafts = ranked(inputs.profiles)
     return {
-        **answer(drafts),
+        **answer(drafts, exported),
         "drafts": [
             {
                 "name": draft.name,

@@ -200,6 +200,14 @@ def test_what_is_no_file_of_a_tuning_is_refused(tmp_path: Path, content: str) ->
         read_tuned(path)
 
 
+def test_a_profile_in_place_of_a_tuning_is_named() -> None:
+    path = Path(__file__).parents[3] / "docs" / "examples" / "embedded.json"
+    with pytest.raises(
+        ValueError, match=r"embedded.json must be .* tune, got a profile: use --pro"
+    ):
+        read_tuned(path)
+
+
 def test_fewer_prompts_than_requests_at_once_are_refused() -> None:
     with pytest.raises(ValueError, match="at most the number of prompts, 4 here, got 5"):
         searched(MadeEngine(), made_tuning(concurrencies=(5,)))

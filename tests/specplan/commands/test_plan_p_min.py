@@ -96,9 +96,10 @@ def test_the_table_names_the_rule_and_the_gain(profile: Path) -> None:
     ],
 )
 def test_the_export_has_the_threshold(profile: Path, server: str, line: str) -> None:
-    found = run_json(f"--profile {profile} --p-min 0.2 --draft-sampling argmax --export {server}")
-    assert found["p_min"] == found["advised_p_min"] == 0.2
-    assert line.format(0.2) in found["export"]
+    found = run_json(f"--profile {profile} --p-min 0.1 --draft-sampling argmax --export {server}")
+    assert found["p_min_gain"]["low"] > 1
+    assert found["p_min"] == found["advised_p_min"] == 0.1
+    assert line.format(0.1) in found["export"]
     assert found["stopping_rule"]["name"] == server
 
 
@@ -108,11 +109,28 @@ def test_a_threshold_that_loses_on_other_texts_is_not_exported(profile: Path) ->
     gain = found["p_min_gain"]
     assert gain["held_out"] < 1
     assert (found["p_min"], found["advised_p_min"]) == (0.4, 0)
-    comment, flags = found["export"].splitlines()
-    assert comment.startswith("# p_min 0: with p_min 0.4 the speed changes by -1.7 %")
-    assert flags.endswith(f"--spec-draft-n-max {gain['fixed_gamma']} --spec-draft-p-min 0")
+    plain = run_json(f"--profile {profile} --export llama.cpp")
+    comment = found["export"].removesuffix(plain["export"])
+    assert comment.startswith("# p_min 0: with p_min 0.4 and K = ")
+    assert "-1.7 % on texts that did not choose it" in comment
+    assert found["advised_gamma"] == plain["advised_gamma"]
     text = " ".join(run(asked).stdout.split())
-    assert f"So keep gamma {gain['fixed_gamma']} without a threshold (p_min 0)." in text
+    assert f"So keep gamma {plain['advised_gamma']} without a threshold (p_min 0)." in text
+
+
+@pytest.mark.parametrize(("texts", "p_min"), [(1, "auto"), (3, "0.2")])
+def test_a_threshold_whose_gain_is_not_proven_is_not_exported(
+    tmp_path: Path, texts: int, p_min: str
+) -> None:
+    profile = written(tmp_path, [made_trace(seed) for seed in range(texts)])
+    found = run_json(f"--profile {profile} --p-min {p_min} --export llama.cpp")
+    gain = found["p_min_gain"]
+    assert gain["value"] > 1
+    assert gain["low"] is None or (gain["low"] < 1 < gain["held_out"])
+    assert found["advised_p_min"] == 0
+    assert "--spec-draft-p-min 0" in found["export"].splitlines()[-1]
+    said = "one text gives no interval" if texts == 1 else "(90 % interval -"
+    assert said in found["export"]
 
 
 def test_the_table_is_of_drafts_as_the_rules_server_makes_them(profile: Path) -> None:

@@ -19,6 +19,7 @@ from simulator.acceptance.recorded import Recorded
 from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
 from simulator.cost.pricing import Pricing
+from specplan.door.planning import exported as flags_of
 from specplan.reports.page.drafts import answer, ranked
 from specplan.reports.page.inputs import Named
 from specplan.reports.profile import profile_text
@@ -199,7 +200,8 @@ def test_a_profile_gives_one_gamma_by_every_road(tmp_path: Path) -> None:
     assert best is not None
     assert best.plan.advised_gamma == gamma
     assert f"(K = {gamma})" in profile_text(made)
-    assert f"γ = {gamma}:" in answer(ranked([Named("made", "made.json", made)]))["headline"]
+    page = answer(ranked([Named("made", "made.json", made)]), flags_of)
+    assert f"γ = {gamma}:" in page["headline"]
     flags = run(f"--profile {path} --export vllm").stdout
     assert f'"num_speculative_tokens": {gamma}' in flags
     assert made.cost is not None

@@ -33,6 +33,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert "best so far" in columns
     assert first.split()[:2] == ["1", "0"]
+    assert first.endswith("gamma 0, the baseline")
+    assert f"gamma {kept['rows'][1]['gamma']}, " in second
     assert second.split()[1] == str(kept["rows"][1]["gamma"])
     return path
 
