@@ -193,8 +193,9 @@ class Observation(Counts):
         """The counts as an input of acceptance estimates."""
         if self.hits:
             rates = [hits / self.drafts for hits in self.hits]
-            return Accepted.of_rates(rates, drafts=self.drafts)
-        return Accepted.of_calls(self.accepted, self.drafts, self.gamma, self.calls_error)
+            return Accepted.of_rates(rates, drafts=self.drafts, drafted=self.drafted)
+        error, drafted = self.calls_error, self.drafted
+        return Accepted.of_calls(self.accepted, self.drafts, self.gamma, error, drafted)
 
     @property
     def drafted_per_block(self) -> float:
@@ -205,18 +206,18 @@ class Observation(Counts):
         """Returns the acceptance estimated from all counts together, for a plan.
 
         kind: kind of draft, which selects the prior (`rate_prior`); None if not known.
-        others: further counts of the same draft.
+        others: further counts of the same draft. At this γ they replace counts without calls.
         """
-        return from_counts([self.counted, *others], kind=kind, cut_short=self.cut_short)
+        own = [] if self.calls_error and self.gamma in [e.gamma for e in others] else [self.counted]
+        return from_counts([*own, *others], kind=kind, cut_short=self.cut_short)
 
     @property
     def contradictions(self) -> tuple[str, ...]:
         """Warnings about counts that contradict each other."""
         stood = sum(self.by_position)
         # Rates are printed with two digits at the least.
-        if not self.by_position or abs(stood - self.accepted) <= self.gamma * (
-            1 + _PRINTED * self.drafts
-        ):
+        printed = self.gamma * (1 + _PRINTED * self.drafts)
+        if not self.by_position or abs(stood - self.accepted) <= printed:
             return ()
         return (
             f"{self.accepted} tokens were accepted, and {stood} by position: the rates by position "

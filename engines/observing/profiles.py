@@ -96,4 +96,5 @@ def observed_run(observation: Observation, *, context: int) -> Run | None:
         counted.drafts,
         observation.model,
         observation.draft_share,
+        counted.drafted,
     )

@@ -18,6 +18,8 @@ USUAL_DRAFTS = 180
 _ALIKE = 2.6
 # Least standard deviation of the logarithm of a length, as rounding in print leaves.
 _PRINTED = 1e-3
+# Drafts that are on average this much shorter than γ ended early.
+_EARLY = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Accepted:
     drafts: number of blocks; None if not known.
     context: tokens in each sequence's cache; None if not known.
     error: additional standard deviation of log(length), for example if blocks were not counted.
+    drafted: mean drafted tokens per block if drafts ended early; None if blocks drafted γ tokens.
     """
 
     gamma: int
@@ -38,6 +41,7 @@ class Accepted:
     drafts: float | None = None
     context: int | None = None
     error: float = 0.0
+    drafted: float | None = None
 
     def __post_init__(self) -> None:
         gamma = integer("gamma", self.gamma, at_least=1)
@@ -51,12 +55,13 @@ class Accepted:
 
     @classmethod
     def of_rates(
-        cls, rates: ArrayLike, *, drafts: float | None = None, context: int | None = None
+        cls, rates: ArrayLike, *, drafts: float | None = None, drafted: float | None = None
     ) -> Accepted:
         """Returns counts made from unconditional rates by position, shape (γ,)."""
         conditional_acceptance(rates)
         listed = tuple(np.asarray(rates, dtype=np.float64).tolist())
-        return cls(len(listed), 1 + sum(listed), listed, drafts, context)
+        early = _early(drafted, drafts, len(listed))
+        return cls(len(listed), 1 + sum(listed), listed, drafts, drafted=early)
 
     @classmethod
     def of_fraction(cls, fraction: float, gamma: int, drafted: float | None = None) -> Accepted:
@@ -73,16 +78,25 @@ class Accepted:
             drafts = None if drafted is None else drafted / gamma
             return cls(gamma, 1 + gamma * fraction, drafts=drafts)
         calls, error = unknown_calls(drafted, gamma)
-        return cls.of_calls(fraction * drafted, calls, gamma, error)
+        return cls.of_calls(fraction * drafted, calls, gamma, error, drafted)
 
     @classmethod
-    def of_calls(cls, accepted: float, calls: float, gamma: int, error: float = 0.0) -> Accepted:
+    def of_calls(
+        cls,
+        accepted: float,
+        calls: float,
+        gamma: int,
+        error: float = 0.0,
+        drafted: float | None = None,
+    ) -> Accepted:
         """Returns counts made from a number of accepted tokens and a number of blocks (`calls`).
 
         error: standard deviation of the logarithm of the number of blocks.
+        drafted: number of drafted tokens; None if not known.
         """
         length = 1 + accepted / calls
-        return cls(gamma, length, drafts=calls, error=error * (1 - 1 / length))
+        error, early = error * (1 - 1 / length), _early(drafted, calls, gamma)
+        return cls(gamma, length, drafts=calls, error=error, drafted=early)
 
     @property
     def weight(self) -> float:
@@ -119,7 +133,16 @@ class Accepted:
         lengths = np.exp(self.logs)
         own = spread if self.rates else spread[-1:, -1:]
         further = _PRINTED**2 * np.eye(len(own)) + self.error**2
-        return np.asarray(own / np.outer(lengths, lengths) + further)
+        # Full drafts: none to all of the tokens that were not drafted would have been accepted.
+        left_out = 0 if self.drafted is None else np.maximum(self.gammas - self.drafted, 0)
+        missed = np.log1p(left_out / lengths) / math.sqrt(12)
+        return np.asarray(own / np.outer(lengths, lengths) + further + np.outer(missed, missed))
+
+
+def _early(drafted: float | None, drafts: float | None, gamma: int) -> float | None:
+    """Returns the mean drafted tokens per block if drafts ended early, else None."""
+    mean = gamma if drafted is None or not drafts else drafted / drafts
+    return mean if mean < gamma - _EARLY else None
 
 
 def unknown_calls(drafted: float, gamma: int) -> tuple[int, float]:

@@ -117,10 +117,12 @@ def _lengths(
     """Returns the logarithms of tokens per block, and the covariance that remains given the runs.
 
     A run measures the time of a token directly: an error of the run's tokens per block cancels
-    against the block time computed from it. At other γ the error that is not shared remains.
+    against the block time computed from it. At other γ the error that is not shared remains. Runs
+    with drafts that ended early do not measure the time at their γ.
     """
     runs = () if price.posterior is None else price.posterior.runs
-    run = sorted({each.gamma for each in runs if each.gamma > 0 and each.load == price.point})
+    own = [each for each in runs if each.load == price.point and each.drafted is None]
+    run = sorted({each.gamma for each in own if each.gamma > 0})
     every = np.unique([*gammas.tolist(), *run])
     logs, covariance = acceptance.log_lengths(every)
     if run:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.cost.machine import LoadPoint, Machine
+from simulator.cost.machine import Drafting, LoadPoint, Machine
 from simulator.cost.parameters import COUNT, Work
 from simulator.cost.runs import Run
 
@@ -83,7 +83,7 @@ class Evidence:
             for run, compared in zip(runs, paired, strict=True)
         ]
         return cls(
-            Works.of([machine.token_work(run.load, run.drafting, run.length) for run in runs]),
+            Works.of([_run_work(machine, run) for run in runs]),
             Works.of([machine.token_work(run.load, None, 1.0) for run in runs]),
             np.array(paired, dtype=np.bool_),
             np.array([run.drafting is not None for run in runs], dtype=np.bool_),
@@ -119,3 +119,14 @@ class Evidence:
         """Returns the derivatives of the misfits by θ, shape (n, COUNT)."""
         own = self.own.slopes(logs)
         return np.asarray(np.where(self.paired[:, None], self.plain.slopes(logs) - own, own))
+
+
+def _run_work(machine: Machine, run: Run) -> Work:
+    """Returns a run's work per emitted token, linear between whole numbers of drafted tokens."""
+    if run.drafted is None:
+        return machine.token_work(run.load, run.drafting, run.length)
+    least = max(1, int(run.drafted))
+    below, above = (
+        machine.token_work(run.load, Drafting(gamma), run.length) for gamma in (least, least + 1)
+    )
+    return below.plus(above.plus(below, -1), run.drafted - least)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +31,8 @@ class ParametricCost(Cost):
     @classmethod
     def of(cls, posterior: Posterior, load: LoadPoint) -> ParametricCost:
         """Returns the cost at the posterior's most probable parameters."""
-        observed = max((run.gamma for run in posterior.runs if run.load == load), default=0)
+        drafted = [run.mean_drafted for run in posterior.runs if run.load == load]
+        observed = ceil(max(drafted, default=0))
         free = replace(load, prompt_ratio=0.0)
         return cls(posterior.machine, free, posterior.logs, observed or None)
 

@@ -29,6 +29,7 @@ class Run:
     drafts: number of counted blocks; None if not known.
     model: name of the served model; None if not known.
     draft_share: weights of the draft over weights of the target; None if not known.
+    drafted: mean drafted tokens per block if drafts ended early; None if blocks drafted γ tokens.
     """
 
     load: LoadPoint
@@ -40,6 +41,7 @@ class Run:
     drafts: float | None = None
     model: str | None = None
     draft_share: float | None = None
+    drafted: float | None = None
 
     def __post_init__(self) -> None:
         seconds = self.seconds_per_token
@@ -65,6 +67,11 @@ class Run:
         return 0 if self.drafting is None else self.drafting.gamma
 
     @property
+    def mean_drafted(self) -> float:
+        """Mean drafted tokens per block."""
+        return float(self.gamma) if self.drafted is None else self.drafted
+
+    @property
     def step_seconds(self) -> float:
         """Time of one block, or of one baseline step (without speculation)."""
         return self.seconds_per_token * self.length
@@ -78,7 +85,7 @@ def pooled(runs: Sequence[Run]) -> tuple[Run, ...]:
     """
     settings = defaultdict(list)
     for run in runs:
-        settings[run.load, run.drafting].append(run)
+        settings[run.load, run.drafting, run.drafted is None].append(run)
     return tuple(_mean(each) if len(each) > 1 else each[0] for each in settings.values())
 
 
@@ -86,7 +93,9 @@ def _mean(runs: Sequence[Run]) -> Run:
     logs = [math.log(run.seconds_per_token) for run in runs]
     error = max(stdev(logs), fmean(run.error for run in runs)) / math.sqrt(len(runs))
     length = fmean(run.length for run in runs)
-    return replace(runs[0], seconds_per_token=math.exp(fmean(logs)), length=length, error=error)
+    drafted = None if runs[0].drafted is None else fmean(run.mean_drafted for run in runs)
+    seconds = math.exp(fmean(logs))
+    return replace(runs[0], seconds_per_token=seconds, length=length, error=error, drafted=drafted)
 
 
 def require_consistent(runs: Sequence[Run]) -> None:
@@ -100,7 +109,7 @@ def require_consistent(runs: Sequence[Run]) -> None:
         raise ValueError(f"runs must be of one model, got {' and '.join(models)}")
     for first in runs:
         for second in runs:
-            if first.load == second.load and first.gamma < second.gamma:
+            if first.load == second.load and first.mean_drafted < second.mean_drafted:
                 least = (1 - STEP_NOISE) * first.step_seconds
                 if second.step_seconds < least:
                     raise ValueError(
@@ -111,8 +120,11 @@ def require_consistent(runs: Sequence[Run]) -> None:
 
 
 def log_gains(runs: Sequence[Run]) -> dict[int, tuple[float, float]]:
-    """Returns the log gain of each γ in the runs of one load, and its standard deviation."""
-    means = {run.gamma: run for run in pooled(runs)}
+    """Returns the log gain of each γ in the runs of one load, and its standard deviation.
+
+    Runs with drafts that ended early measure no γ.
+    """
+    means = {run.gamma: run for run in pooled(runs) if run.drafted is None}
     plain = means.get(0)
     if plain is None:
         return {}

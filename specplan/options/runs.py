@@ -79,9 +79,8 @@ def parse_run(text: str) -> Run:
         return Run(load, _seconds(stated, load, text), error=error, model=model)
     found = _accepted(stated, gamma, text) if accepted is None else accepted
     seconds, drafting = _seconds(stated, load, text), Drafting(gamma)
-    return Run(
-        load, seconds, drafting, found.length, error, found.rates, found.drafts, model, share
-    )
+    lengths = (found.length, error, found.rates, found.drafts, model, share, found.drafted)
+    return Run(load, seconds, drafting, *lengths)
 
 
 def counts_of(runs: Sequence[Run]) -> list[Accepted]:
@@ -89,7 +88,9 @@ def counts_of(runs: Sequence[Run]) -> list[Accepted]:
     from simulator.acceptance.accepted import Accepted
 
     return [
-        Accepted(run.gamma, run.length, run.rates, run.drafts, run.load.context)
+        Accepted(
+            run.gamma, run.length, run.rates, run.drafts, run.load.context, drafted=run.drafted
+        )
         for run in runs
         if run.gamma > 0
     ]
@@ -175,7 +176,7 @@ def _accepted(stated: Mapping[str, str], gamma: int, text: str) -> Accepted:
                     f"tokens must lie in [{accepted + drafted / gamma:.0f}, "
                     f"{accepted + drafted:.0f}] with accepted={stated[key]}, got {tokens}"
                 )
-            return Accepted.of_calls(accepted, tokens - accepted, gamma)
+            return Accepted.of_calls(accepted, tokens - accepted, gamma, drafted=drafted)
         found = Accepted.of_fraction(fraction, gamma, drafted)
         if found.error > 0 and drafted is not None:
             warn(

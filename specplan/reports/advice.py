@@ -29,6 +29,7 @@ def advice_lines(plan: Plan) -> list[str]:
     lines = [*decision_lines(plan), *_limits(plan)]
     if plan.gamma not in (0, plan.optimal_gamma, plan.advice.named):
         lines.append(f"K = {plan.gamma} gives {_gain(plan, plan.gamma)}.")
+    lines += _ended_early(plan)
     lines += _next(plan)
     lines += _speed(plan)
     return [*lines, *_iid(plan), _break_even(plan)] if plan.price.posterior is None else lines
@@ -180,6 +181,18 @@ def _next(plan: Plan) -> list[str]:
         first, second = sorted((following.gamma, following.rival))
         decides = f"between K = {first} and K = {second}"
     return [f"Next: run K = {following.gamma}, and add it as a --run. It decides {decides}."]
+
+
+def _ended_early(plan: Plan) -> list[str]:
+    """Returns a sentence for each run with drafts that ended early: the plan drafts all K."""
+    return [
+        f"Drafts of the run at K = {run.gamma} ended early: {run.drafted:.1f} tokens on average, "
+        f"{1e3 * run.seconds_per_token:.2f} ms a token. This plan drafts all K tokens, and more of "
+        f"them are rejected. If a p-min ended them, run K = {plan.advice.named or plan.gamma} "
+        "without p-min before you change K."
+        for run in plan.price.own_runs
+        if run.drafted is not None
+    ]
 
 
 def _speed(plan: Plan) -> list[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Words = TypeVar("Words")
 NO_DRAFT = "# gamma is 0: run the target without a draft"
+KEPT = "# The drafts seen ended early, as by a p-min: at p-min 0 they do not. Keep yours if so."
 
 
 def exported_to() -> tuple[str, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engines.kind import Drafted
+from engines.kind import Drafted, exports_of
 from specplan.reports.deployment import does_not_fit
-from specplan.reports.export import export, export_schedule, marked
+from specplan.reports.export import KEPT, export, export_schedule, marked
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ def _of_context(rows: Sequence[Plan], basis: Basis, server: str, p_min: float) -
     )
     if row.extrapolated_at(gamma):
         warn(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
-    return flags if gamma == 0 else marked(flags, rows)
+    early = p_min == 0 and any(run.drafted is not None for run in row.price.own_runs)
+    kept = f"{KEPT}\n" * (early and bool(exports_of(server).stopping))
+    return flags if gamma == 0 else kept + marked(flags, rows)
 
 
 def _ranges(rows: Sequence[Plan], only: int | None) -> tuple[Range, ...]:

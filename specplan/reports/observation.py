@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engines.kind import engine_kinds, exports_of
 from simulator.numerics.intervals import CONFIDENCE, percent
-from specplan.reports.export import NO_DRAFT
+from specplan.reports.export import KEPT, NO_DRAFT
 from specplan.reports.requests import requests_json, spread_text
 from specplan.reports.table import GAMMA, Column, table
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from engines.observing.by_request import RequestLengths
     from engines.observing.observation import Observation
     from simulator.cost.runs import Run
-
-# Drafts that are on average this much shorter than gamma ended early.
-_EARLY = 0.1
 
 SINCE = {
     "metrics": "since the server started, including its warm-up",
@@ -130,7 +127,7 @@ def _gamma(observation: Observation) -> str:
 
 def _drafts_notes(observation: Observation) -> list[str]:
     """Returns a note if drafts ended early, and a note if their number is not known."""
-    mean, gamma, drafted = observation.drafted_per_block, observation.gamma, observation.drafted
+    gamma, drafted = observation.gamma, observation.drafted
     if observation.calls_error > 0:
         least, length = -(-drafted // gamma), 1 + observation.accepted_fraction
         return [
@@ -139,7 +136,8 @@ def _drafts_notes(observation: Observation) -> list[str]:
             f"{1 + observation.accepted / least:.2f} tokens. The number of tokens generated "
             "meanwhile decides: keep the log's lines 'eval time = ... / N tokens'."
         ]
-    if mean < gamma - _EARLY:
+    if observation.counted.drafted is not None:
+        mean = observation.counted.drafted
         return [f"Drafts ended early: {mean:.1f} tokens on average."]
     return []
 
@@ -152,9 +150,9 @@ def as_observed(flags: str, observation: Observation, *, server: str) -> str:
     if observation.former_flags:
         for name, former in exports.former:
             flags = flags.replace(name, former)
-    early = exports.stopping and observation.drafted_per_block < observation.gamma - _EARLY
-    kept = "# The drafts seen ended early, as by a p-min: at p-min 0 they do not. Keep yours if so."
-    return f"{kept}\n{flags}" if early and not flags.startswith(NO_DRAFT) else flags
+    early = exports.stopping and observation.counted.drafted is not None
+    said = flags.startswith((NO_DRAFT, KEPT))
+    return f"{KEPT}\n{flags}" if early and not said else flags
 
 
 def _draft_milliseconds(observation: Observation) -> float | None:
@@ -169,6 +167,9 @@ def run_text(run: Run, observation: Observation) -> str:
     batch = "" if run.load.batch == 1 else f",batch={run.load.batch}"
     rates = "/".join(f"{rate:.4g}" for rate in run.rates)
     accepted = f"rates={rates}" if rates else f"length={run.length:.4g}"
+    if run.drafted is not None:
+        seen = observation
+        accepted = f"accepted={seen.accepted}/{seen.drafted},tokens={seen.accepted + seen.drafts}"
     return (
         f"With other runs: specplan plan --run gamma={gamma},"
         f"tpot={1e3 * run.seconds_per_token:.4g},{accepted}{batch} --run ..."

@@ -89,8 +89,8 @@ def test_an_old_build_gets_flags_by_their_former_names(tmp_path: Path) -> None:
     words = ["observe", str(log), "--gamma", "8", "--run", "gamma=0,tps=60"]
     assert run(*words).stdout.startswith("llama.cpp b5318: 149 drafts")
     *comments, flags = run(*words, "--export", "llama.cpp").stdout.splitlines()
-    assert flags == "--model-draft DRAFT --draft-max 3 --draft-p-min 0"
+    assert flags == "--model-draft DRAFT --draft-max 2 --draft-p-min 0"
     # The drafts that were seen ended early: flags that end them later say so.
     assert comments[0].startswith("# The drafts seen ended early, as by a p-min")
     *_, new = run(*words, "--export", "vllm").stdout.splitlines()
-    assert '"num_speculative_tokens": 3' in new
+    assert '"num_speculative_tokens": 2' in new

@@ -237,7 +237,7 @@ def test_drafts_that_ended_early_are_named_and_gamma_is_never_less_than_the_serv
     words = " ".join(observe(str(log), "--gamma", "8").stdout.split())
     assert "gamma (K) 8. Drafts ended early: 3.3 tokens on average." in words
     assert "A build before mid May 2026" in words
-    assert "--run gamma=8,tpot=12.85,length=3.033" in words
+    assert "--run gamma=8,tpot=12.85,accepted=305/500,tokens=455" in words
     words = " ".join(observe(str(log)).stdout.split())
     assert "gamma (K) at least 4 (state --gamma)" in words
     assert "--run gamma=G,tpot=12.85" in words

@@ -57,3 +57,13 @@ def test_a_time_that_is_none_of_a_server_is_told_and_not_planned_from(tmp_path: 
     result = observe(str(bench), "--json")
     assert "plan" not in json.loads(result.stdout)
     assert "nothing is planned: tpot must lie in" in result.stderr
+
+
+def test_a_run_that_counts_calls_replaces_a_log_that_does_not(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(5 * "draft acceptance rate = 0.61000 (  305 accepted /   500 generated)\n")
+    runs = ["--run", "gamma=0,tps=60", "--run", "gamma=8,tps=78,accepted=305/500,tokens=455"]
+    curve = json.loads(observe(str(log), "--gamma", "8", *runs, "--json").stdout)["plan"]["curve"]
+    tokens = [point["expected_tokens"] for point in curve]
+    assert tokens == sorted(tokens)
+    assert tokens[7] == pytest.approx(455 / 150)

@@ -144,6 +144,32 @@ def test_counts_that_gamma_does_not_divide_are_of_drafts_that_ended_early() -> N
     assert known["curve"][7]["expected_tokens"] == pytest.approx(455 / 150)  # type: ignore[index]
 
 
+def test_a_run_with_drafts_that_ended_early_costs_what_it_drafted() -> None:
+    """A block took 38.9 ms, 22.2 more than a step: 6.7 ms for each of 3.3 drafted tokens."""
+    plan = planned(f"{EARLY},tokens=455")
+    assert 0.28 < plan["c"] < 0.42  # type: ignore[operator]
+    curve = plan["curve"]
+    assert isinstance(curve, list)
+    assert 1.05 < curve[2]["improvement_factor"] < 1.25
+    assert curve[7]["improvement_factor"] < 1
+    # The server's own 78 tokens a second measure no draft of eight tokens.
+    words = " ".join(run(f"{EARLY},tokens=455").stdout.split())
+    assert "almost certain" not in words
+    assert "Drafts of the run at K = 8 ended early: 3.3 tokens on average, 12.82 ms" in words
+    assert "run K = 2 without p-min before you change K." in words
+    full = " ".join(
+        run("--run gamma=0,tps=60 --run gamma=8,tps=78,accepted=305/1200").stdout.split()
+    )
+    assert "ended early" not in full
+
+
+def test_flags_say_that_drafts_ended_early() -> None:
+    flags = run(f"{EARLY},tokens=455 --export llama.cpp").stdout
+    assert flags.startswith("# The drafts seen ended early, as by a p-min")
+    assert flags.count("ended early") == 1
+    assert "p-min" not in run(f"{EARLY},tokens=455 --export vllm").stdout
+
+
 def test_tokens_that_cannot_be_are_refused() -> None:
     refused = run(f"{EARLY},tokens=300")
     assert refused.exit_code == 2
