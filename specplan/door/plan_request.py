@@ -100,6 +100,9 @@ def requested(
     cells = len(many) * len(getattr(costs, "context", None) or (0,))
     dense = len(many) <= DENSE or cells > MOST_ROWS
     priced = price(None if dense else coarse(many))
+    if server is not None and runs and not many and priced[0].batch < priced[-1].batch:
+        dense, many = False, tuple(range(priced[0].batch, priced[-1].batch + 1))
+        priced = price(coarse(many))
     stated = accepted.make(replace(background, draft_kind=law_of(choice.draft_kind, priced)))
     thresholds = stopping.thresholds(file.profile_path, profile, stated, server)
     by_rank = getattr(accepted, "verification", None) == "adaptive"

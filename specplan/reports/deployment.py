@@ -172,16 +172,18 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
             lines.append(f"Undecided{where}: measure K = 0 and the K of the row there first.")
         elif last is None:
             lines.append(_nowhere(rows))
-        elif last < ranges[-1].last_batch and wall is not None and wall.crossed(last + 1, 1):
-            lines.append(
-                f"Beyond batch {last} even K = 1 exceeds the captured graphs of {wall.most} "
-                f"{wall.unit} a step: {wall.flag} moves the limit."
-            )
         elif last < ranges[-1].last_batch:
             stops = f"Speculation stops paying beyond batch {last}."
             beyond = some[min(batch for batch in some if batch > last)]
+            if wall is not None and wall.crossed(beyond.price.batch, only or 1):
+                longer = f"{'even ' * (only is None)}K = {only or 1}"
+                stops = (
+                    f"Beyond batch {wall.most_batch(only or 1)} {longer} exceeds the captured "
+                    f"graphs of {wall.most} {wall.unit} a step: {wall.flag} moves the limit."
+                )
             # A row's odds belong to its own K, not to the K that the user names.
-            lines.append(_surely(beyond, "a loss is likelier", stops) if only is None else stops)
+            doubtful = only is None and stops.startswith("Speculation")
+            lines.append(_surely(beyond, "a loss is likelier", stops) if doubtful else stops)
         else:
             fits = " that fits" if getattr(some[last].price.load, "needed_gb", None) else ""
             where = f"at batch {last}, the largest planned{fits}."

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.choice.advice import certainty, percentage
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.output import folded
 from specplan.reports.possible import possible
 from specplan.reports.simulated import graphs_lines, simulated_columns, simulated_json
-from specplan.reports.table import Column, bounds, table
+from specplan.reports.table import Column, bounds, shown, table
 
 if TYPE_CHECKING:
     from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
@@ -60,9 +61,11 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
 
 def traffic_text(request: TrafficRequest, found: Traffic, notes: Sequence[str] = ()) -> str:
     """Returns the answer as text: a table of rates, capacities and advice."""
-    columns = _COLUMNS if found.draws == 0 else [*_COLUMNS, _RISK]
+    columns = [*_COLUMNS, _faster(request.pair, found), *([_GAIN, _RISK] if found.draws else [])]
     rows = table(found.rows, columns, note=lambda row: _note(request.pair, row))
-    lines = [*_capacity(found), _crossing(found)]
+    chances = {row.rate: row.advice.gain_probability for row in found.rows if row.advice}
+    lines = _capacity(found)
+    lines += [crossing_text(found.break_even, found.break_even_interval, chances)]
     if found.within_targets is not None:
         rate, without = (f"{each:.3g}" for each in found.within_targets)
         lines.append(
@@ -75,7 +78,8 @@ def traffic_text(request: TrafficRequest, found: Traffic, notes: Sequence[str] =
         if found.undecided
         else "Advised gamma by batch"
     )
-    lines.append(f"{what}: {', '.join(ranges)}.")
+    apart = "A row's gamma is one for all batches of its rate, prompts included, so it may differ."
+    lines.append(f"{what}: {', '.join(ranges)}. {apart}")
     if any(row.near_capacity for row in found.rows) and not found.simulated:
         lines.append(_NEAR)
     lines += graphs_lines(request.pair, {row.gamma for row in found.rows} - {0})
@@ -144,6 +148,21 @@ def _risk(row: TrafficRow) -> str:
     return "< 1 %" if row.overload_risk < 0.01 else f"{100 * row.overload_risk:.0f} %"
 
 
+def _faster(pair: Pair, found: Traffic) -> Column[TrafficRow]:
+    speeds = {
+        quick.rate: float((times[0] / times[1])[0])
+        for slow, quick in zip(found.rows[::2], found.rows[1::2], strict=True)
+        for times in [[each.state.request_seconds(pair.demand) for each in (slow, quick)]]
+        if slow.stable and quick.stable
+    }
+    return Column("speed-up", lambda row: shown(speeds.get(row.rate) if row.gamma else None))
+
+
+def _chance(row: TrafficRow) -> str:
+    chance = None if row.advice is None else row.advice.gain_probability
+    return "-" if chance is None else f"{percentage(chance)} %"
+
+
 def _note(pair: Pair, row: TrafficRow) -> str:
     notes = ["!"] if _beyond_graphs(pair, row) else []
     notes += ["~"] if row.near_capacity else []
@@ -159,10 +178,8 @@ _COLUMNS: list[Column[TrafficRow]] = [
     Column("batch", _sustained(lambda row: f"{row.state.batch[0]:.1f}")),
     Column("ms/token", _token_ms),
     Column("TTFT ms", _sustained(lambda row: f"{1e3 * row.state.first_seconds[0]:.0f}")),
-    Column("tokens/s", _sustained(lambda row: f"{row.tokens_per_second:.0f}")),
 ]
-
-
+_GAIN: Column[TrafficRow] = Column("gain", _chance)
 _RISK: Column[TrafficRow] = Column("risk of overload", _risk)
 
 
@@ -177,28 +194,21 @@ def _capacity(found: Traffic) -> list[str]:
     ]
 
 
-def _crossing(found: Traffic) -> str:
-    crossing, (low, high) = found.break_even, found.break_even_interval or (np.inf, 0.0)
+def crossing_text(
+    crossing: float | None, ends: Sequence[float] | None, chances: Mapping[float, float | None]
+) -> str:
+    """Returns at which rates speculation shortens requests, and the odds of a gain by rate."""
+    words = [(certainty(odds), f"{rate:g}") for rate, odds in chances.items() if odds is not None]
+    each = [f"{word} at {', '.join(r for w, r in words if w == word)}" for word in dict(words)]
+    odds = f" A gain, by requests/s: {'; '.join(each)}." if each else ""
     if crossing is None or crossing == 0:
-        short, edge = crossing is None, low if crossing is None else high
-        verb, other = ("shortens", "lengthen") if short else ("lengthens", "shorten")
-        if edge == (np.inf if short else 0):
-            advice = "" if short else ": do not speculate"
-            return f"Speculation {verb} requests at every rate{advice}."
-        opening = f"Speculation most probably {verb} requests at every rate; "
-        if edge in (0, np.inf):
-            return f"{opening}at none is that sure."
-        where = f"{'above' if short else 'up to'} {edge:.3g} requests/s"
-        return f"{opening}{where} it may {other} them."
-    opening = f"Above {crossing:.3g} requests/s speculation"
-    if found.break_even_interval is None:
-        return f"{opening} lengthens requests."
-    if low > 0 and np.isfinite(high):
-        return f"{opening} lengthens requests ({percent()}: above {low:.3g} to {high:.3g})."
-    sure = f"up to {low:.3g} it surely does not" if low > 0 else "at no rate is that sure"
-    if np.isfinite(high):
-        sure = f"above {high:.3g} that is sure"
-    return f"{opening} most probably lengthens requests; {sure}."
+        sure = ends is None or ends[0] == ends[1]
+        verb, advice = ("shortens", "") if crossing is None else ("lengthens", ": do not speculate")
+        probably, advice = ("", advice) if sure else ("most probably ", "")
+        return f"Speculation {probably}{verb} requests at every rate{advice}.{odds}"
+    between = "" if ends is None else f" ({percent()}: above {ends[0]:.3g} to {ends[1]:.3g})"
+    between = between.replace("inf", "never")
+    return f"Above {crossing:.3g} requests/s speculation lengthens requests{between}.{odds}"
 
 
 def _bounds(low: float, high: float, form: str, infinite: str) -> str:

@@ -1,5 +1,6 @@
 """The input files of a page (profiles, validations, tunings, traffic), recognised by content."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from estimator.validation.file import Validated
 from figures.drawing.style import short_name
 from reference.reading import read_json, read_whole
 from simulator.numerics.intervals import CONFIDENCE
+from specplan.reports.traffic import crossing_text
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -30,6 +32,7 @@ class Rate(msgspec.Struct, frozen=True):
     tpot_ms_high: float | None = None
     ttft_ms: float | None = None
     request_ms: float | None = None
+    gain_probability: float | None = None
 
 
 class TrafficFile(msgspec.Struct, frozen=True):
@@ -41,16 +44,18 @@ class TrafficFile(msgspec.Struct, frozen=True):
     most_requests_per_second: float
     most_requests_per_second_without: float
     break_even_rate: float | None
+    break_even_rate_low: float | None = None
+    break_even_rate_high: float | None = None
+    draws: int = 0
     name: str = ""
 
     @property
     def crossing(self) -> str:
-        """A sentence with the rate above which speculation does not gain."""
-        if self.break_even_rate is None:
-            return "Speculation shortens requests at every rate."
-        if self.break_even_rate == 0:
-            return "Speculation lengthens requests at every rate."
-        return f"Above {self.break_even_rate:.3g} requests/s speculation lengthens requests."
+        """A sentence with the rate above which speculation does not gain, and the odds by rate."""
+        low, high = self.break_even_rate_low, self.break_even_rate_high
+        ends = [math.inf if each is None else each for each in (low, high)] if self.draws else None
+        chances = {row.rate: row.gain_probability for row in self.rows if row.speculation}
+        return crossing_text(self.break_even_rate, ends, chances)
 
 
 def read_traffic(path: Path) -> TrafficFile | None:

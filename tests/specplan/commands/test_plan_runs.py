@@ -200,6 +200,18 @@ def test_runs_at_several_batches_need_no_configurations() -> None:
     assert "Schedule at context" in text
 
 
+def test_an_export_interpolates_between_the_batches_that_were_run() -> None:
+    runs = (
+        "--run gamma=0,tpot=7.1 --run gamma=4,tpot=3.6,length=2.9 --run gamma=0,tpot=12,batch=32 "
+        "--run gamma=4,tpot=9.8,length=2.9,batch=32 --run gamma=2,tpot=8.8,length=2.3,batch=32 "
+        "--draft-kind eagle3 --export vllm"
+    )
+    flags = run(runs).stdout
+    assert flags == run(f"{runs} --batch 1:32:1").stdout
+    assert ", [2, 32, " not in flags
+    assert "per_batch_size" in flags
+
+
 def test_a_batch_that_lacks_a_run_is_named_and_has_no_speed_up() -> None:
     text = " ".join(run(f"{BATCHES} --run gamma=3,tpot=20,length=2.8,batch=128").stdout.split())
     assert "Batch 128 has no run without speculation" in text

@@ -45,6 +45,12 @@ def test_flags_say_that_captured_graphs_keep_a_draft_short() -> None:
     assert "captured" not in run(f"{VLLM} --batch 1 --export vllm").stdout
 
 
+def test_a_named_draft_that_leaves_the_graphs_is_not_said_to_lose() -> None:
+    text = " ".join(run(f"{VLLM} --batch 1,64,128 --gamma 4").stdout.split())
+    assert "Beyond batch 102 K = 4 exceeds the captured graphs of 512 tokens a step" in text
+    assert "stops paying" not in text
+
+
 def test_swapped_configurations_are_told() -> None:
     swapped = MODEL.replace("target", "other").replace("draft", "target").replace("other", "draft")
     assert "is larger than the target" in run(f"{swapped} --gpu h100 --alpha 0.7").stderr

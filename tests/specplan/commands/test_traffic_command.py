@@ -4,11 +4,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from plan_inputs import LLAMA, PROFILE, run, run_json
 
 from estimator.profiles.profile import LeftOut, LoadCosts
 from estimator.profiles.profile_file import write_profile
+from simulator.choice.advice import certainty, percentage
+from specplan.reports.page.inputs import TrafficFile
 
 LENGTHS = "--prompt-tokens 500 --output-tokens 200"
 TIMES = "--alpha 0.7 --target-ms 10 --draft-ms 1 --prompt-ms 20"
@@ -49,7 +52,7 @@ def test_a_gpu_has_a_row_with_and_one_without_for_each_rate(sheet: str) -> None:
     assert found["schedule"][0]["first_batch"] == 1
     assert found["schedule"][-1]["last_batch"] == found["most_sequences"] == 256
     text = run(f"--rate 1,20 {LENGTHS} {sheet}", "traffic").stdout
-    assert "requests/s  gamma  batch  ms/token  TTFT ms  tokens/s" in text
+    assert "requests/s  gamma  batch  ms/token  TTFT ms  speed-up" in text
     assert f"Capacity: {found['most_requests_per_second']:.3g} requests/s with speculation" in text
 
 
@@ -286,9 +289,17 @@ def test_a_burst_is_done_when_its_last_token_is(gpu: str, tmp_path: Path) -> Non
 def test_a_gain_in_doubt_at_every_rate_is_named_once() -> None:
     models = "--target-config docs/configs/llama-3.1-8b.json --gpu h100 --cost-model public "
     head = f"{models}--draft-config docs/configs/llama-3.1-8b-eagle3.json --alpha 0.7"
-    text = run(f"--rate 1 --prompt-tokens 2000 --output-tokens 300 {head}", "traffic").stdout
-    doubtful = "Speculation most probably shortens requests at every rate; at none is that sure."
-    assert doubtful in " ".join(text.split())
+    asked = f"--rate 1,9 --prompt-tokens 2000 --output-tokens 300 {head}"
+    found, text = run_json(asked, "traffic"), " ".join(run(asked, "traffic").stdout.split())
+    assert "Speculation most probably shortens requests at every rate. A gain, by" in text
+    for row in found["rows"][1::2]:
+        words, chance = certainty(row["gain_probability"]), percentage(row["gain_probability"])
+        assert f"{words} at {row['rate']:g}" in text
+        assert f" {chance} % " in text
+    slow, quick = found["rows"][:2]
+    assert f" {slow['request_ms'] / quick['request_ms']:.2f} " in text
+    file = msgspec.json.decode(json.dumps(found), type=TrafficFile)
+    assert file.crossing in text
 
 
 def test_a_schedule_ends_where_the_memory_does_and_names_what_it_leaves_out(sheet: str) -> None:
