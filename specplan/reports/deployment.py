@@ -67,10 +67,10 @@ def rows_notes(rows: Sequence[Plan]) -> list[str]:
         draft = "" if load.draft_kind == "model" else f", drafted by {load.draft_kind}"
         sure = not load.modelled or row.price.posterior is not None
         doubt = "" if sure else "; a server's time outside the models is left out"
-        origin = load.origin
-        if len(gpus_of(rows)) > 1:
-            origin = origin.replace(str(load.gpu), "each GPU")
-        notes += [f"Costs {origin}{draft}{doubt}.", *load.notes, *_overhead_notes(load)]
+        several = len(gpus_of(rows)) > 1
+        origin = load.origin.replace(str(load.gpu), "each GPU") if several else load.origin
+        fixed = [f"{load.gpu}: {note}" if several else note for note in _overhead_notes(load)]
+        notes += [f"Costs {origin}{draft}{doubt}.", *load.notes, *fixed]
     return list(dict.fromkeys(notes))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from simulator.choice.advice import percentage
 from simulator.numerics.intervals import percent
-from specplan.reports.advice import advice_lines, warn_of_sizes
+from specplan.reports.advice import NOT_CALIBRATED, advice_lines, warn_of_sizes
 from specplan.reports.deployment import (
     does_not_fit,
     gpus_of,
@@ -145,10 +145,14 @@ def _rows_text(rows: Sequence[Plan], basis: Basis) -> str:
     wall = rows[0].price.wall
     if wall is not None and any(_beyond_graphs(row) for row in rows):
         lines.append(folded(graphs_line(wall)))
-    if any(row.advised_gamma == 0 and not row.advice.undecided for row in rows):
+    fitting = [row for row in rows if row.price.load is None or row.price.load.fits]
+    if not fitting:
+        lines.append("Nothing fits: try more GPUs (--tp) or --dtype fp8.")
+    if any(row.advised_gamma == 0 and not row.advice.undecided for row in fitting):
         lines.append("Advised K (gamma) 0: do not speculate. Such a row shows the best K.")
-    if any(row.advice.undecided for row in rows):
+    if any(row.advice.undecided for row in fitting):
         lines.append("Advised K ?: undecided until the K of the row was measured.")
+        lines += [NOT_CALIBRATED] if len(gpus_of(rows)) > 1 else []
     if of_loads(rows):
         lines += ["", *map(folded, schedules_text(rows, basis.only))]
     return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])

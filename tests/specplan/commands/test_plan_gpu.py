@@ -321,6 +321,14 @@ def test_several_gpus_have_a_row_each_that_is_the_plan_of_each(pair: str) -> Non
         assert line.split()[1] == str(row["most_batch"])
 
 
+def test_several_gpus_are_named_and_have_what_to_try(pair: str) -> None:
+    for line in run(f"{pair} --engine vllm --gpu h100,l4").stdout.splitlines():
+        assert "of a draft step" not in line or line.startswith(("h100-sxm: ", "l4: "))
+    large = run(f"{pair} --engine vllm --gpu h100,l4 --context 4096000").stdout
+    assert "Nothing fits: try more GPUs" in large
+    assert "undecided" not in large
+
+
 @pytest.mark.parametrize("gpu", ["h100", "l4"])
 def test_the_most_that_fits_is_the_largest_batch_that_does(pair: str, gpu: str) -> None:
     asked = f"{pair} --gpu {gpu} --context 4096"
