@@ -1,7 +1,8 @@
 """A plan: the speed-up at each draft length, from acceptance and cost, and the advised length."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -162,6 +163,21 @@ def plan(
     timed = candidates & np.isin(gammas, price.timed)
     candidates = timed if timed.any() else candidates
     posterior = price.posterior
+    advised = partial(
+        advise,
+        near=share,
+        worth=worth,
+        repeat=_repeat(price.own_runs),
+        calibrated=posterior is None or posterior.calibrated,
+        tried=None if posterior is None else {run.gamma for run in price.own_runs},
+        measured=_measured(price, curve),
+    )
+    advice = advised(gammas[candidates], curve.gains.only(candidates))
+    if gamma is not None and price.assumed_c is not None:
+        # The stated γ most likely runs already, so its time costs least.
+        runs = candidates & (gammas == gamma)
+        first = advised(gammas[runs], curve.gains.only(runs)).next_run
+        advice = advice if first is None else replace(advice, next_run=first)
     return Plan(
         acceptance=acceptance,
         price=price,
@@ -175,16 +191,7 @@ def plan(
         if chosen == 0
         else curve_of(acceptance, price, np.array([chosen]), c_hat=ratio, doubt=doubt),
         optimal_gamma=best,
-        advice=advise(
-            gammas[candidates],
-            curve.gains.only(candidates),
-            near=share,
-            worth=worth,
-            repeat=_repeat(price.own_runs),
-            calibrated=posterior is None or posterior.calibrated,
-            tried=None if posterior is None else {run.gamma for run in price.own_runs},
-            measured=_measured(price, curve),
-        ),
+        advice=advice,
         cap_binds=_binds(acceptance, price, curve, allowed, best),
     )
 

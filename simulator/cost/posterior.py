@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from simulator.cost.evidence import Evidence, Works
 from simulator.cost.forecast import Forecast
-from simulator.cost.machine import Drafting, LoadPoint, Machine
+from simulator.cost.machine import Drafting, FittedMachine, LoadPoint, Machine
 from simulator.cost.parameters import COUNT, PARAMETERS
 from simulator.cost.runs import Run, pooled
 
@@ -38,8 +38,8 @@ class Prior:
     level_error: standard deviation of log(measured time / modelled time).
     ratio_error: standard deviation of log(measured speed-up / modelled speed-up), per run.
     load_error: standard deviation of a further error that all speed-ups of one load share.
-    drawn: whether predictions without a run average over drawn parameters; false: predictions are
-      linear in the parameters' logarithms.
+    drawn: whether predictions average over drawn parameters where no run has drafts, on a modelled
+      machine where there is no run at all; false: they are linear in the parameters' logarithms.
     calibrated: whether predicted probabilities of a gain match observed frequencies.
     """
 
@@ -123,7 +123,9 @@ class Posterior:
         slopes = plain.slopes(self.logs) - own.slopes(self.logs)
         covariance = slopes @ self.covariance @ slopes.T
         error = float(np.hypot(self.prior.ratio_error, self.prior.load_error))
-        if self.prior.drawn and not self.runs:
+        fitted = isinstance(self.machine, FittedMachine)
+        vague = not (any(run.gamma > 0 for run in self.runs) if fitted else self.runs)
+        if self.prior.drawn and vague:
             drawn = self._draws(plain) - self._draws(own)
             mean, covariance = drawn.mean(axis=0), np.atleast_2d(np.cov(drawn, rowvar=False))
         if load in self.loads:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -138,6 +139,17 @@ class Pricing:
         share, modelled = self.draft_share, self.load is not None and self.load.modelled
         unknown = share is None or (modelled and not self.own_runs)
         return None if share is None or unknown else (share / 4, 3 * share + 0.25)
+
+    @property
+    def assumed_c(self) -> tuple[float, float] | None:
+        """The 90 % range of a c that no model gives and no run with drafts measures, else None."""
+        from simulator.cost.parameters import PARAMETERS
+
+        posterior, at = self.posterior, PARAMETERS.index("draft")
+        if posterior is None or self.load is not None or any(run.gamma for run in posterior.runs):
+            return None
+        factor = math.exp(1.645 * math.sqrt(posterior.covariance[at, at]))
+        return self.cost.c / factor, self.cost.c * factor
 
     @property
     def questions_c(self) -> bool:

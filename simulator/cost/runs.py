@@ -23,7 +23,8 @@ class Run:
 
     seconds_per_token: mean time between two tokens of one sequence.
     drafting: draft of its blocks; None without speculation.
-    length: tokens per block, the target's own included, 1 to γ + 1; 1 without speculation.
+    length: tokens per block, the target's own included, 1 to γ + 1; 1 without speculation. NaN: not
+      counted; an acceptance completes it.
     error: relative standard deviation of seconds_per_token, at least 0.
     rates: share of all blocks that accepted each position, 1 to γ; empty if not counted.
     drafts: number of counted blocks; None if not known.
@@ -55,7 +56,7 @@ class Run:
         if not 0 <= self.error < 1:
             raise ValueError(f"error must lie in [0, 100) %, got {100 * self.error:g}")
         longest = self.gamma + 1
-        if not 1 <= self.length <= longest:
+        if self.counted and not 1 <= self.length <= longest:
             raise ValueError(
                 f"length must lie in [1, {longest}], gamma + 1, at gamma {self.gamma}, "
                 f"got {self.length:g}"
@@ -70,6 +71,11 @@ class Run:
     def mean_drafted(self) -> float:
         """Mean drafted tokens per block."""
         return float(self.gamma) if self.drafted is None else self.drafted
+
+    @property
+    def counted(self) -> bool:
+        """Whether the length is known."""
+        return not math.isnan(self.length)
 
     @property
     def step_seconds(self) -> float:
@@ -102,8 +108,11 @@ def require_consistent(runs: Sequence[Run]) -> None:
     """Raises ValueError if stated runs of one load contradict each other by more than noise.
 
     A block must take at least as long as a shorter block and as a step without drafts. All runs
-    must be of one model. A tuning's own runs may contradict each other: its machine was disturbed.
+    must be of one model and have lengths. A tuning's own runs may contradict each other: its machine was disturbed.
     """
+    for run in runs:
+        if not run.counted:
+            raise ValueError(f"length, rates or accepted must be given with gamma {run.gamma}")
     models = sorted({run.model for run in runs if run.model is not None})
     if len(models) > 1:
         raise ValueError(f"runs must be of one model, got {' and '.join(models)}")

@@ -109,7 +109,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     if run is not None:
         text += "\n" + folded(run_text(run, observation))
     if reading.output is not None:
-        text += f"\n\n{_written(observation, reading, asking)}"
+        text += f"\n\n{_written(observation, reading, asking.completed(observation))}"
     print_json(data) if reading.as_json else click.echo(data.get("export", text))
 
 
@@ -126,7 +126,7 @@ def _planned(
     """Returns the plan of an observation, from its run if it has times; None without a cost."""
     from simulator.choice.grid import PlanRequest, plans
 
-    price = asking.price(run)
+    price = asking.completed(observation).price(run)
     if price is None:
         return None
     price = asking.reading.sized(price, asking.runs, observation.model, observation.draft_share)

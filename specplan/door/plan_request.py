@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,16 +11,18 @@ import click
 from engines.kind import engine_kinds
 from specplan.options.choice import Answer, Choice
 from specplan.options.costs.profile import OfProfile, Profiled
+from specplan.options.costs.runs import OfRuns
 from specplan.options.draft_kind import COPIES, DRAFT_KINDS, law_of
 from specplan.options.graphs import Graphs, walled
 from specplan.options.kinds import (
     AcceptanceKind,
     Background,
     CostKind,
+    Stated,
     filled,
     prices,
 )
-from specplan.options.runs import Runs
+from specplan.options.runs import Runs, completed
 from specplan.options.stopping import StoppingOptions, ranked
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 
 COARSE = "Not all batch sizes are shown: between two that advise one K, all advise this K."
+FILLED = "Lengths that a --run lacks are the acceptance's tokens per call."
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,19 @@ def requested(
     drafting = server if stopping.server is None else engine_kinds()[stopping.server]
     background = Background(profile, server or drafting, choice.max_gamma)
     runs = (costs.runs or ()) if isinstance(costs, Runs) else ()
+
+    def states(priced: Sequence[Pricing]) -> Stated:
+        return accepted.make(replace(background, draft_kind=law_of(choice.draft_kind, priced)))
+
+    early = None
+    if not all(run.counted for run in runs):
+        bare = replace(costs, runs=None)  # type: ignore[call-arg]
+        early = states(() if isinstance(costs, OfRuns) else prices(bare, background))
+        if len(early.acceptances) > 1:
+            raise click.UsageError("a --run needs its length where several acceptances are given")
+        runs = completed(runs, early.acceptances[0])
+        costs = replace(costs, runs=runs)  # type: ignore[call-arg]
+        early = replace(early, notes=(*early.notes, FILLED))
     costs, wall = walled(costs, graphs, server)
     served = None if profile is None else profile.setup.target
 
@@ -103,7 +120,7 @@ def requested(
     if server is not None and runs and not many and priced[0].batch < priced[-1].batch:
         dense, many = False, tuple(range(priced[0].batch, priced[-1].batch + 1))
         priced = price(coarse(many))
-    stated = accepted.make(replace(background, draft_kind=law_of(choice.draft_kind, priced)))
+    stated = states(priced) if early is None else early
     thresholds = stopping.thresholds(file.profile_path, profile, stated, server)
     by_rank = getattr(accepted, "verification", None) == "adaptive"
     if by_rank and (thresholds is not None or server is not None):

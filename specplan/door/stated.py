@@ -119,7 +119,8 @@ def Run(
     Args:
       gamma: drafted tokens per block; 0: without speculation.
       tpot: milliseconds between two tokens of one sequence.
-      length: tokens per block, the target's own included (mean acceptance length).
+      length: tokens per block, the target's own included (mean acceptance length); None: from
+        the acceptance that is planned with.
       rates: acceptance by position as shares of all drafts, in place of length.
       batch: sequences decoded together.
       context: tokens in each sequence's cache; None: 1024.
@@ -152,7 +153,7 @@ def Runs(runs: Sequence[_Run], *, batch: int | None = None) -> OfRuns:
 
     if not runs:
         raise ValueError("Runs must have at least one run, got none")
-    require_consistent(runs)
+    require_consistent([run for run in runs if run.counted])
     return OfRuns(runs=tuple(runs), batch=None if batch is None else (batch,))
 
 

@@ -13,13 +13,14 @@ from engines.kind import names_of
 from specplan.options.answers import Printed
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import COUNT, option, rare
-from specplan.options.draft_kind import DraftNamed
+from specplan.options.draft_kind import DraftNamed, law_of
 from specplan.options.kinds import Background, CostKind, any_stated, chosen_cost, cost_kinds, prices
 from specplan.options.requests import fill, is_stated
-from specplan.options.runs import Runs
+from specplan.options.runs import Runs, completed
 from specplan.reports.output import writable
 
 if TYPE_CHECKING:
+    from engines.observing.observation import Observation
     from simulator.cost.pricing import Pricing
     from simulator.cost.runs import Run
 
@@ -115,6 +116,14 @@ class ObserveArguments:
         """The runs that a user states."""
         return (self.costs.runs or ()) if isinstance(self.costs, Runs) else ()
 
+    def completed(self, observation: Observation) -> ObserveArguments:
+        """Returns the request with an observation's lengths for the runs that lack them."""
+        if not isinstance(self.costs, Runs):
+            return self
+        law = observation.acceptance(law_of(self.reading.draft_kind))
+        runs = completed(self.runs, law, observation.counted)
+        return replace(self, costs=replace(self.costs, runs=runs or None))
+
     def price(self, run: Run | None = None) -> Pricing | None:
         """Returns the cost of blocks; None if it is not known.
 
@@ -159,7 +168,8 @@ def asked(ctx: click.Context) -> ObserveArguments:
         _require_fit(reading)
     background = Background(file.read(), max_gamma=reading.max_gamma)
     asking = ObserveArguments(reading, background, *costs)
-    asking.price()  # Refuses options before anything is read.
+    if all(run.counted for run in asking.runs):
+        asking.price()  # Refuses options before anything is read.
     return asking
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from specplan.reports.output import warn
 
 if TYPE_CHECKING:
     from engines.observing.observation import Observation
+    from simulator.acceptance.acceptance import Acceptance
     from simulator.acceptance.accepted import Accepted
     from simulator.cost.machine import LoadPoint
     from simulator.cost.runs import Run
@@ -33,7 +34,7 @@ def parse_runs(values: tuple[str, ...]) -> tuple[Run, ...]:
     from simulator.cost.runs import require_consistent
 
     runs = tuple(run for value in values for run in _runs_of(value))
-    require_consistent(runs)
+    require_consistent([run for run in runs if run.counted])
     return runs
 
 
@@ -52,9 +53,9 @@ def parse_run(text: str) -> Run:
     Keys: gamma, or K; one of tpot (ms per token), tps (tokens/s of one sequence) and total_tps (of
       all sequences); with gamma above 0 one of length, rates (R/R/..., shares of all drafts) and
       accepted (a share, or A/B of drafted tokens; with tokens, the number generated, if drafts
-      ended early); batch (default 1); context; error of the time in per cent (default 2). In place
-      of time and length: file, a source of `specplan observe`, which may contain gamma and batch,
-      too.
+      ended early); without them an acceptance has to be stated elsewhere; batch (default 1);
+      context; error of the time in per cent (default 2). In place of time and length: file, a
+      source of `specplan observe`, which may contain gamma and batch, too.
 
     Refuses keys that are unknown, missing or given twice, and impossible values.
     """
@@ -77,8 +78,10 @@ def parse_run(text: str) -> Run:
         if extra:
             raise ValueError(f"{extra[0]} must not be given at gamma 0, in {text!r}")
         return Run(load, _seconds(stated, load, text), error=error, model=model)
-    found = _accepted(stated, gamma, text) if accepted is None else accepted
     seconds, drafting = _seconds(stated, load, text), Drafting(gamma)
+    if accepted is None and not any(key in stated for key in _ACCEPTED):
+        return Run(load, seconds, drafting, math.nan, error)
+    found = _accepted(stated, gamma, text) if accepted is None else accepted
     lengths = (found.length, error, found.rates, found.drafts, model, share, found.drafted)
     return Run(load, seconds, drafting, *lengths)
 
@@ -92,8 +95,30 @@ def counts_of(runs: Sequence[Run]) -> list[Accepted]:
             run.gamma, run.length, run.rates, run.drafts, run.load.context, drafted=run.drafted
         )
         for run in runs
-        if run.gamma > 0
+        if run.gamma > 0 and run.counted
     ]
+
+
+def completed(
+    runs: Sequence[Run], acceptance: Acceptance, counted: Accepted | None = None
+) -> tuple[Run, ...]:
+    """Returns the runs with each missing length from the counts at its γ, else the acceptance.
+
+    Raises ValueError if a missing length is at a γ beyond the observed ones.
+    """
+    return tuple(run if run.counted else _filled(run, acceptance, counted) for run in runs)
+
+
+def _filled(run: Run, acceptance: Acceptance, counted: Accepted | None) -> Run:
+    if counted is not None and counted.gamma == run.gamma:
+        return replace(run, length=counted.length)
+    most = acceptance.observed_gamma
+    if most is not None and run.gamma > most:
+        raise ValueError(
+            f"length must be given with --run gamma={run.gamma}: acceptance was observed up to "
+            f"gamma {most}"
+        )
+    return replace(run, length=float(acceptance.tokens_per_call(run.gamma)))
 
 
 def _pairs(text: str) -> dict[str, str]:

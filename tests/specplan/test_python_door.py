@@ -290,7 +290,7 @@ def test_an_unknown_keyword_is_a_type_error(make: Any) -> None:
         (lambda: sp.plan(sp.Iid(0.8)), "cost must be Ratio, Times, .* got None"),
         (lambda: sp.plan(sp.Ratio(0.1), sp.Ratio(0.1)), "acceptance must be Iid, ByPosition"),
         (lambda: sp.plan(sp.Runs([sp.Run(0, tpot=7.1)])), "give the acceptance: a --run beyond"),
-        (lambda: sp.Run(3, tpot=4.1), "one of length, rates, accepted must be given"),
+        (lambda: sp.plan(sp.Runs([sp.Run(3, tpot=4.1)])), "give the acceptance: a --run beyond"),
         (lambda: sp.Run(3, tpot=-1, length=2), "tpot must be above 0"),
         (
             lambda: sp.Runs([sp.Run(0, tpot=7.1), sp.Run(3, tpot=1.5, length=2.8)]),

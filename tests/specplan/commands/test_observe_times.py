@@ -67,3 +67,24 @@ def test_a_run_that_counts_calls_replaces_a_log_that_does_not(tmp_path: Path) ->
     tokens = [point["expected_tokens"] for point in curve]
     assert tokens == sorted(tokens)
     assert tokens[7] == pytest.approx(455 / 150)
+
+
+def test_a_run_takes_the_length_of_the_log_at_its_gamma(tmp_path: Path) -> None:
+    page = tmp_path / "page"
+    page.write_text(vllm_page(1000, (700, 500)))
+    runs = ["--run", "gamma=0,tpot=7", "--run", "gamma=2,tpot=4"]
+    bare = json.loads(observe(str(page), *runs, "--json").stdout)["plan"]
+    runs[-1] += ",rates=0.7/0.5"
+    stated = json.loads(observe(str(page), *runs, "--json").stdout)["plan"]
+    assert bare["improvement_factor"] == pytest.approx(stated["improvement_factor"], rel=0.02)
+    assert bare["cost"] == stated["cost"]
+    refused = observe(str(page), "--run", "gamma=0,tpot=7", "--run", "gamma=4,tpot=4").stderr
+    assert "length must be given with --run gamma=4" in refused
+
+
+def test_with_only_a_baseline_the_time_of_the_gamma_that_runs_comes_first(tmp_path: Path) -> None:
+    page = tmp_path / "page"
+    page.write_text(vllm_page(1000, (700, 500)))
+    text = " ".join(observe(str(page), "--run", "gamma=0,tpot=7").stdout.split())
+    assert "c 0.1 is assumed" in text
+    assert "Next: run K = 2, and add --run gamma=2,tpot=MS." in text

@@ -1,6 +1,7 @@
 """Plans from what a server did: from runs, and from runs with a roofline."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -43,8 +44,38 @@ def test_one_run_gives_a_range_and_the_run_to_try_next() -> None:
     assert isinstance(following, dict)
     assert following["gamma"] not in (0, 3)
     text = run("--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85").stdout
-    assert f"Next: run K = {following['gamma']}, and add it as a --run." in text
+    added = f"--run gamma={following['gamma']},tpot=MS,length=L."
+    assert f"Next: run K = {following['gamma']}, and add {added} It decides" in text
+    assert re.search(r"may gain \d\.\d % on average", " ".join(text.split()))
     assert "ms/token  tokens/s" in text
+
+
+def test_a_stated_acceptance_gives_the_length_that_a_run_lacks() -> None:
+    head = "--alpha 0.7 --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1"
+    bare, stated = planned(head), planned(f"{head},length=2.533")  # 1 + 0.7 + 0.49 + 0.343
+    assert "Lengths that a --run lacks" in str(bare.pop("notes"))
+    assert bare["improvement_factor"] == pytest.approx(stated["improvement_factor"])
+    observed = "--acceptance-by-position 0.8,0.6,0.4 --run gamma=0,tpot=7.1"
+    assert run(f"{observed} --run gamma=2,tpot=4.1").exit_code == 0
+    refused = run(f"{observed} --run gamma=4,tpot=4.1").stderr
+    assert "length must be given with --run gamma=4: acceptance was observed up to" in refused
+    several = run("--alpha 0.7,0.8 --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1").stderr
+    assert "a --run needs its length where several acceptances are given" in several
+    models = f"{MODELS} --alpha 0.7"
+    text = " ".join(run(f"{models} --batch 16").stdout.split())
+    found = re.search(r"add (--run gamma=0,\S+) (--run gamma=\d+,\S+)\. ", text)
+    assert found is not None
+    assert found[1].endswith("tpot=MS,batch=16")
+    runs = f"{found[1]} {found[2]}".replace("MS", "9", 1).replace("MS", "8", 1)
+    assert run(f"{models} --batch 16 {runs}").exit_code == 0
+
+
+def test_a_cost_of_no_drafted_run_is_assumed_and_in_doubt() -> None:
+    text = run("--alpha 0.7 --run gamma=0,tpot=7.1").stdout
+    assert "c 0.1 is assumed (0.016 to 0.61): no run with drafts was timed.\nDraft" in text
+    assert "almost certain" not in text
+    timed = run("--alpha 0.7 --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1").stdout
+    assert "is assumed" not in timed
 
 
 UNSURE = "--run gamma=0,tpot=15 --run gamma=5,tpot=17,length=1.9"
