@@ -102,16 +102,13 @@ def counts_of(runs: Sequence[Run]) -> list[Accepted]:
 def completed(
     runs: Sequence[Run], acceptance: Acceptance, counted: Accepted | None = None
 ) -> tuple[Run, ...]:
-    """Returns the runs with each missing length from the counts at its γ, else the acceptance.
-
-    Raises ValueError if a missing length is at a γ beyond the observed ones.
-    """
+    """Returns the runs with each missing length from the counts at its γ, else the acceptance."""
     return tuple(run if run.counted else _filled(run, acceptance, counted) for run in runs)
 
 
 def _filled(run: Run, acceptance: Acceptance, counted: Accepted | None) -> Run:
     if counted is not None and counted.gamma == run.gamma:
-        return replace(run, length=counted.length)
+        return replace(run, length=counted.length, drafted=counted.drafted)
     most = acceptance.observed_gamma
     if most is not None and run.gamma > most:
         raise ValueError(

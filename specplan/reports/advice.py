@@ -10,7 +10,7 @@ from simulator.acceptance.iid import Iid
 from simulator.choice.advice import BEATEN, certainty, percentage
 from simulator.choice.curve import baseline_seconds, curve_of
 from simulator.choice.gain import break_even_alpha, break_even_c, speed_up
-from simulator.cost.pricing import DEFAULT_CONTEXT
+from specplan.reports.next_run import assumed_lines, next_lines
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ _SAME = 0.05
 
 def advice_lines(plan: Plan) -> list[str]:
     """Returns the advice: draft length, probability of a gain, break-even, and the next run."""
-    lines = [*_assumed(plan), *decision_lines(plan), *_limits(plan)]
+    lines = [*assumed_lines(plan), *decision_lines(plan), *_limits(plan)]
     if plan.gamma not in (0, plan.optimal_gamma, plan.advice.named):
         lines.append(f"K = {plan.gamma} gives {_gain(plan, plan.gamma)}.")
     lines += _ended_early(plan)
-    lines += _next(plan)
+    lines += next_lines(plan)
     lines += _speed(plan)
     return [*lines, *_iid(plan), _break_even(plan)] if plan.price.posterior is None else lines
 
@@ -47,17 +47,6 @@ def warn_of_sizes(rows: Sequence[Plan]) -> None:
             f"{high:.2g} of a target step. Check c, or the tokens per call and the times that it "
             "follows from"
         )
-
-
-def _assumed(plan: Plan) -> list[str]:
-    """Returns a sentence that no run measures c, if none does."""
-    c = plan.price.assumed_c
-    if c is None:
-        return []
-    return [
-        f"c {plan.price.cost.c:.2g} is assumed ({c[0]:.2g} to {c[1]:.2g}): no run with drafts was "
-        "timed."
-    ]
 
 
 def break_evens(plan: Plan) -> tuple[float | None, float | None]:
@@ -179,36 +168,6 @@ def _limits(plan: Plan) -> list[str]:
                 f"advised. {wall.flag} moves the limit."
             )
     return lines
-
-
-def _next(plan: Plan) -> list[str]:
-    following = plan.advice.next_run
-    if following is None:
-        return []
-    if following.gamma == 0:
-        also = f" and K = {following.rival}" * (following.rival > 0)
-        runs = [_to_add(plan, 0), *([_to_add(plan, following.rival)] if also else [])]
-        return [f"Next: run K = 0{also}, and add {' '.join(runs)}."]
-    decides = "whether to speculate"
-    if following.rival > 0:
-        first, second = sorted((following.gamma, following.rival))
-        decides = f"between K = {first} and K = {second}"
-    return [
-        f"Next: run K = {following.gamma}, and add {_to_add(plan, following.gamma)}. It decides "
-        f"{decides}, and may gain {100 * following.gain:.1f} % on average."
-    ]
-
-
-def _to_add(plan: Plan, gamma: int) -> str:
-    """Returns the option that adds a run of this plan's load, with MS and L to fill in."""
-    most, point, load = plan.acceptance.observed_gamma, plan.price.point, ""
-    if most is not None and gamma > most:
-        load = ",length=L"
-    if point is not None and point.batch > 1:
-        load += f",batch={point.batch}"
-    if point is not None and point.context != DEFAULT_CONTEXT:
-        load += f",context={point.context}"
-    return f"--run gamma={gamma},tpot=MS{load}"
 
 
 def _ended_early(plan: Plan) -> list[str]:
