@@ -10,7 +10,7 @@ from simulator.acceptance.iid import Iid
 from simulator.choice.advice import BEATEN, certainty, percentage
 from simulator.choice.curve import baseline_seconds, curve_of
 from simulator.choice.gain import break_even_alpha, break_even_c, speed_up
-from specplan.reports.next_run import assumed_lines, next_lines
+from specplan.reports.next_run import assumed_lines, limit_lines, next_lines
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _SAME = 0.05
 
 def advice_lines(plan: Plan) -> list[str]:
     """Returns the advice: draft length, probability of a gain, break-even, and the next run."""
-    lines = [*assumed_lines(plan), *decision_lines(plan), *_limits(plan)]
+    lines = [*assumed_lines(plan), *decision_lines(plan), *limit_lines(plan)]
     if plan.gamma not in (0, plan.optimal_gamma, plan.advice.named):
         lines.append(f"K = {plan.gamma} gives {_gain(plan, plan.gamma)}.")
     lines += _ended_early(plan)
@@ -133,41 +133,6 @@ def _tolerance(plan: Plan) -> list[str]:
     while last + 1 in near:
         last += 1
     return [] if first == last else [f"K = {first} to {last} come within 2 % of the best."]
-
-
-def _limits(plan: Plan) -> list[str]:
-    """Returns why a longer draft is not advised: few observations, or captured graphs."""
-    lines = []
-    timed, best = plan.price.timed, plan.optimal_gamma
-    if timed and best not in timed and plan.advice.named not in plan.within(plan.near):
-        lines.append(
-            f"K = {best} ({plan.curve.improvement_factor[best - 1]:.2f} times) was not timed, and "
-            f"only K that were are advised: 'specplan validate --gamma {best}' measures it."
-        )
-    if plan.most_gamma is not None and plan.advice.named > 0:
-        lines.append(
-            f"No position beyond {plan.acceptance.observed_gamma} was observed, so at most "
-            f"K = {plan.most_gamma} is advised: run K = {plan.advice.named}, then look again."
-        )
-    elif plan.extrapolated_at(plan.advice.gamma) and plan.advice.next_run is None:
-        lines.append(f"K = {plan.advice.gamma} was not observed: run it, and look again.")
-    wall = plan.price.wall
-    if wall is not None:
-        batch = plan.price.batch
-        crossed = plan.curve.gamma[wall.crossed(batch, plan.curve.gamma)]
-        if wall.beyond(batch, 0):
-            lines.append(
-                f"Even the baseline's step of {wall.size(batch, 0)} {wall.unit} is larger than the "
-                f"captured graphs ({wall.most}): prices here are not known well. {wall.flag} moves "
-                "the limit."
-            )
-        elif len(crossed) > 0 and crossed[0] <= max(plan.advice.best + 1, 8):
-            lines.append(
-                f"K = {crossed[0]} would need {wall.size(batch, crossed[0])} {wall.unit} a step, "
-                f"and graphs are captured up to {wall.most}: it can be far slower, and is not "
-                f"advised. {wall.flag} moves the limit."
-            )
-    return lines
 
 
 def _ended_early(plan: Plan) -> list[str]:

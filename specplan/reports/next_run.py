@@ -1,4 +1,4 @@
-"""The next run as text, with the options that add it, and what is assumed for want of runs."""
+"""What further runs would show, as text: assumptions, limits of the advice, and the next run."""
 
 from __future__ import annotations
 
@@ -19,6 +19,41 @@ def assumed_lines(plan: Plan) -> list[str]:
         f"c {plan.price.cost.c:.2g} is assumed ({c[0]:.2g} to {c[1]:.2g}): no run with drafts was "
         "timed."
     ]
+
+
+def limit_lines(plan: Plan) -> list[str]:
+    """Returns why a longer draft is not advised: few observations, or captured graphs."""
+    lines = []
+    timed, best = plan.price.timed, plan.optimal_gamma
+    if timed and best not in timed and plan.advice.named not in plan.within(plan.near):
+        lines.append(
+            f"K = {best} ({plan.curve.improvement_factor[best - 1]:.2f} times) was not timed, and "
+            f"only K that were are advised: 'specplan validate --gamma {best}' measures it."
+        )
+    if plan.most_gamma is not None and plan.advice.named > 0:
+        lines.append(
+            f"No position beyond {plan.acceptance.observed_gamma} was observed, so at most "
+            f"K = {plan.most_gamma} is advised: run K = {plan.advice.named}, then look again."
+        )
+    elif plan.extrapolated_at(plan.advice.gamma) and plan.advice.next_run is None:
+        lines.append(f"K = {plan.advice.gamma} was not observed: run it, and look again.")
+    wall = plan.price.wall
+    if wall is not None:
+        batch = plan.price.batch
+        crossed = plan.curve.gamma[wall.crossed(batch, plan.curve.gamma)]
+        if wall.beyond(batch, 0):
+            lines.append(
+                f"Even the baseline's step of {wall.size(batch, 0)} {wall.unit} is larger than the "
+                f"captured graphs ({wall.most}): prices here are not known well. {wall.flag} moves "
+                "the limit."
+            )
+        elif len(crossed) > 0 and crossed[0] <= max(plan.advice.best + 1, 8):
+            lines.append(
+                f"K = {crossed[0]} would need {wall.size(batch, crossed[0])} {wall.unit} a step, "
+                f"and graphs are captured up to {wall.most}: it can be far slower, and is not "
+                f"advised. {wall.flag} moves the limit."
+            )
+    return lines
 
 
 def next_lines(plan: Plan) -> list[str]:
