@@ -108,7 +108,8 @@ def require_consistent(runs: Sequence[Run]) -> None:
     """Raises ValueError if stated runs of one load contradict each other by more than noise.
 
     A block must take at least as long as a shorter block and as a step without drafts. All runs
-    must be of one model and have lengths. A tuning's own runs may contradict each other: its machine was disturbed.
+    must be of one model and have a length. A tuning's own runs may contradict each other: its
+    machine was disturbed.
     """
     for run in runs:
         if not run.counted:

@@ -131,6 +131,11 @@ def cost_kinds() -> tuple[type[CostKind], ...]:
 
 def prices(stated: CostKind, background: Background) -> tuple[Pricing, ...]:
     """Returns the stated pricings. A missing c_hat is taken from the profile."""
+    runs = getattr(stated, "runs", None)
+    if runs:
+        from simulator.cost.runs import require_consistent
+
+        require_consistent(runs)
     found = stated.price(background)
     if background.profile is None:
         return found

@@ -1,4 +1,4 @@
-"""What further runs would show, as text: assumptions, limits of the advice, and the next run."""
+"""The need for further runs as text: assumptions, limits of the advice, and the next run."""
 
 from __future__ import annotations
 
