@@ -126,7 +126,7 @@ def _range(text: str) -> list[float]:
 
 
 def _decimal(text: str) -> Decimal:
-    """Returns the number that a decimal, a percentage or a ratio of two counts stands for."""
+    """Returns the number written as a decimal, a percentage or a ratio of two counts."""
     try:
         whole, slash, parts = text.strip().partition("/")
         if slash:
