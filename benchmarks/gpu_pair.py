@@ -44,8 +44,8 @@ from reference.models.causal_model import CausalModel
 from reference.policies.policy import Fixed
 from reference.speculative import Subject
 from reference.stopping import Stopping
-from simulator.cost.catalogue import find_hardware
-from simulator.cost.roofline_cost import Deployment, roofline_cost
+from simulator.cost.roofline.deployment import Deployment, roofline_cost
+from simulator.cost.roofline.hardware import find_hardware
 
 # Leviathan et al. 2023, Table 3, GPT-like (97M) on lm1b: alpha at temperatures 0 and 1.
 PUBLISHED = {"6 M": (0.88, 0.89), "unigram": (0.03, 0.03), "bigram": (0.05, 0.05)}

@@ -22,7 +22,7 @@ from published_scores import without_source
 from published_speculation import table_head, table_row
 
 from simulator.choice.advice import NEAR, Advice, advise
-from simulator.cost.published_prior import NOT_CALIBRATED, V0, published_prior
+from simulator.cost.fitted.prior import NOT_CALIBRATED, V0, published_prior
 
 BOUNDS = (0.0, 0.4, 0.5, 0.6, 0.75, 0.95, 1.0)
 # From as many K on a load is a sweep, whose best K is worth choosing.

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from published_rows import Row
 
-from simulator.cost.evidence import Evidence
-from simulator.cost.parameters import COUNT
-from simulator.cost.runs import Run
+from simulator.cost.fitted.fit import Evidence
+from simulator.cost.fitted.machine import COUNT
+from simulator.cost.fitted.runs import Run
 
 # Before any round: errors of a time, of a run's speed-up, and of all speed-ups of a load.
 FIRST_ERRORS = np.array([0.08, 0.03, 0.05])

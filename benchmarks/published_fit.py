@@ -22,8 +22,8 @@ from published_deployed import Deployed, deployments
 from published_rows import Row
 from scipy.special import ndtri
 
-from simulator.cost.parameters import COUNT, PARAMETERS
-from simulator.cost.published_prior import FEW_SOURCES
+from simulator.cost.fitted.machine import COUNT, PARAMETERS
+from simulator.cost.fitted.prior import FEW_SOURCES
 
 MOST_ROUNDS, MOVED = 60, 2e-3
 # Degrees of freedom of the tails.

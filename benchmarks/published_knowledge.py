@@ -18,10 +18,11 @@ from simulator.acceptance.from_counts import FromCounts, from_counts
 from simulator.acceptance.rate_prior import workload_spread
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.advice import NEAR, Advice, advise
-from simulator.cost.forecast import Forecast
-from simulator.cost.posterior import Posterior, Prior, infer
-from simulator.cost.published_prior import NOT_CALIBRATED
-from simulator.cost.runs import USUAL_ERROR, log_gains
+from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.forecast import Forecast
+from simulator.cost.fitted.posterior import Posterior
+from simulator.cost.fitted.prior import NOT_CALIBRATED, Prior
+from simulator.cost.fitted.runs import USUAL_ERROR, log_gains
 from specplan.options.acceptances.typical import DRAFT_CLASSES, Typical, typical
 
 FIRST_GAMMA = 3

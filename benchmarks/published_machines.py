@@ -13,17 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from estimator.kernel_tables import MeasuredKernels, missing
-from simulator.cost.catalogue import find_hardware
-from simulator.cost.draft_shape import DraftShape
-from simulator.cost.hardware import Hardware, own_hardware
-from simulator.cost.kernels import KernelMachine
-from simulator.cost.machine import CachedMachine, Drafting, LoadPoint, Machine
-from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
-from simulator.cost.number_formats import FORMATS, NumberFormat
-from simulator.cost.parameters import PARAMETERS, Work
-from simulator.cost.roofline import Conditions
-from simulator.cost.roofline_cost import Deployment
-from simulator.cost.served import RooflineMachine
+from simulator.cost.fitted.kernels import KernelMachine
+from simulator.cost.fitted.machine import (
+    PARAMETERS,
+    CachedMachine,
+    Drafting,
+    LoadPoint,
+    Machine,
+    Work,
+)
+from simulator.cost.fitted.roofline_machine import RooflineMachine
+from simulator.cost.roofline.deployment import Deployment
+from simulator.cost.roofline.forward import Conditions
+from simulator.cost.roofline.hardware import Hardware, find_hardware, own_hardware
+from simulator.cost.roofline.number_formats import FORMATS, NumberFormat
+from simulator.cost.roofline.shapes import CacheLayers, DraftShape, ModelShape, Weights
 
 HERE = Path(__file__).parent
 KNOWN: dict[str, Any] = json.loads((HERE / "published_models.json").read_text(encoding="utf-8"))

@@ -18,12 +18,12 @@ from typing import Any
 
 from published_machines import KNOWN, TABLES, kernel_machine, machine_of
 
-from simulator.cost.kernels import KernelMachine
-from simulator.cost.machine import CachedMachine, Drafting, LoadPoint, Machine
-from simulator.cost.published_prior import Traits
-from simulator.cost.roofline_cost import over_pcie
-from simulator.cost.runs import Run
-from simulator.cost.served import RooflineMachine
+from simulator.cost.fitted.kernels import KernelMachine
+from simulator.cost.fitted.machine import CachedMachine, Drafting, LoadPoint, Machine
+from simulator.cost.fitted.prior import Traits
+from simulator.cost.fitted.roofline_machine import RooflineMachine
+from simulator.cost.fitted.runs import Run
+from simulator.cost.roofline.deployment import over_pcie
 
 HERE = Path(__file__).parent
 # Sources that no fit, trait or constant was chosen with: they are predicted once, at the end.

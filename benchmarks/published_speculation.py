@@ -1,7 +1,7 @@
 """Scores the predicted gain of speculation against public measurements, and fits its prior.
 
     python benchmarks/published_speculation.py           # the tables of docs/roofline.md
-    python benchmarks/published_speculation.py --fit     # simulator/cost/published_prior.json
+    python benchmarks/published_speculation.py --fit     # writes the published_prior.json
     python benchmarks/published_speculation.py --figure  # what `specplan figures` draws of it
 
 Every row is predicted from its models, GPU, engine and accepted length by a prior that is fitted
@@ -35,8 +35,8 @@ from published_scores import (
 )
 from published_sweeps import Choice, others, session, sweeps, unaided
 
-from simulator.cost.posterior import infer
-from simulator.cost.published_prior import FILES, V0, published_prior
+from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.prior import FILES, V0, published_prior
 
 ROOT = Path(__file__).parent.parent
 FIGURE = ROOT / "figures" / "results" / "published_speculation.json"

@@ -14,8 +14,9 @@ from published_scores import Guess, guess
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
 from simulator.choice.advice import advise
-from simulator.cost.posterior import Posterior, infer
-from simulator.cost.published_prior import published_prior
+from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.posterior import Posterior
+from simulator.cost.fitted.prior import published_prior
 
 LEAST_GAMMAS = 3
 # Where people start, as engines' documents do.

@@ -6,7 +6,7 @@
 benchmarks/published_decoding.json has the measurements: model, GPU, number format, batch, mean
 tokens in the cache, tokens per second, and source. The time of a step is the time at the roofs over
 an efficiency, plus a time per layer, plus the all-reduces. Efficiency and time per layer minimise
-the mean absolute error in logarithms over a grid (simulator/cost/roofline.py has their values).
+the mean absolute error in logarithms over a grid (results: simulator/cost/roofline/forward.py).
 Takes a minute and needs no model.
 """
 
@@ -21,14 +21,14 @@ import numpy as np
 
 from estimator.model_shapes.kept_counts import count_once
 from estimator.model_shapes.shape import shape_of
-from simulator.cost.catalogue import find_hardware
-from simulator.cost.model_shape import ModelShape
-from simulator.cost.roofline import (
+from simulator.cost.roofline.forward import (
     DEFAULT_EFFICIENCY,
     DEFAULT_LAYER_SECONDS,
     Conditions,
     forward_seconds,
 )
+from simulator.cost.roofline.hardware import find_hardware
+from simulator.cost.roofline.shapes import ModelShape
 
 PUBLISHED: dict[str, Any] = json.loads(
     (Path(__file__).parent / "published_decoding.json").read_text(encoding="utf-8")

@@ -23,9 +23,9 @@ from tqdm import tqdm
 
 from estimator.model_shapes.drafts import read_pair
 from simulator.acceptance.iid import Iid
-from simulator.cost.catalogue import find_hardware
-from simulator.cost.roofline import Conditions
-from simulator.cost.roofline_cost import Deployment, prompt_seconds, roofline_cost
+from simulator.cost.roofline.deployment import Deployment, prompt_seconds, roofline_cost
+from simulator.cost.roofline.forward import Conditions
+from simulator.cost.roofline.hardware import find_hardware
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand, Requests
 from simulator.traffic.events import serve

@@ -18,9 +18,10 @@ from published_rows import Row, read_rows
 from published_sweeps import Choice, sweeps
 
 from engines.tuning.outlook import Outlook
-from simulator.cost.posterior import Posterior, infer
-from simulator.cost.published_prior import published_prior
-from simulator.cost.runs import Run
+from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.posterior import Posterior
+from simulator.cost.fitted.prior import published_prior
+from simulator.cost.fitted.runs import Run
 
 
 def session(sweep: dict[int, Row], effects: dict[str, Any], worth: float) -> Choice:

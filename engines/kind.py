@@ -56,7 +56,7 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """The draft that an engine loads; kind: see `simulator.cost.draft_shape.DraftKind`."""
+    """The draft that an engine loads; kind: see `simulator.cost.roofline.shapes.DraftKind`."""
 
     name: str
     kind: str = "model"

@@ -5,16 +5,14 @@ from typing import Literal, NamedTuple
 
 from estimator.kernel_tables import MeasuredKernels, missing
 from estimator.model_shapes.head_kind import prior_of
-from simulator.cost.kernels import KernelMachine
-from simulator.cost.machine import CachedMachine, Drafting, LoadPoint, Machine
-from simulator.cost.posterior import Posterior, Prior, infer
-from simulator.cost.published_prior import (
-    Traits,
-    published_prior,
-)
-from simulator.cost.roofline_cost import Deployment, over_pcie
-from simulator.cost.runs import Run
-from simulator.cost.served import RooflineMachine
+from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.kernels import KernelMachine
+from simulator.cost.fitted.machine import CachedMachine, Drafting, LoadPoint, Machine
+from simulator.cost.fitted.posterior import Posterior
+from simulator.cost.fitted.prior import Prior, Traits, published_prior
+from simulator.cost.fitted.roofline_machine import RooflineMachine
+from simulator.cost.fitted.runs import Run
+from simulator.cost.roofline.deployment import Deployment, over_pcie
 
 # `--dtype` by the names that priors have; other formats are plain.
 _FORMATS = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "int4": "int4",

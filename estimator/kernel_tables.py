@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from simulator.cost.kernels import KernelTables
+from simulator.cost.fitted.kernels import KernelTables
 
 PACKAGE = "aiconfigurator-core"
 # Tables of another release may have other keys and other numbers.

@@ -8,9 +8,9 @@ from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
 from estimator.profiles.profile import Profile, TimesMs
 from estimator.profiles.setup import Setup, TextSettings
 from estimator.traces.traces import DraftSampling
-from simulator.cost import machine
 from simulator.cost.curves import CostModel
-from simulator.cost.runs import USUAL_ERROR, Run
+from simulator.cost.fitted import machine
+from simulator.cost.fitted.runs import USUAL_ERROR, Run
 from simulator.numerics.intervals import CONFIDENCE
 
 UNKNOWN = "unknown"

@@ -12,8 +12,8 @@ from engines.tuning.thresholds import with_threshold, with_thresholds
 from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
 from estimator.prompts.prompts import prompts_hash
 from estimator.writing import write_json
-from simulator.cost.by_batch import costs_of_runs
-from simulator.cost.machine import LoadPoint
+from simulator.cost.fitted.by_batch import costs_of_runs
+from simulator.cost.fitted.machine import LoadPoint
 
 # Called with what is expected, and the run that has ended; None: nothing has run. A sentence: how
 # long the search takes, known before the first run.

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from estimator.profiles.drafting import Level
 from estimator.timing.levels import polish
 from estimator.writing import read_json
-from simulator.cost.machine import Drafting, LoadPoint
-from simulator.cost.runs import USUAL_ERROR, Run
+from simulator.cost.fitted.machine import Drafting, LoadPoint
+from simulator.cost.fitted.runs import USUAL_ERROR, Run
 from simulator.numerics.intervals import CONFIDENCE
 
 FORMAT = "specplan tune 1"

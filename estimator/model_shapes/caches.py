@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from simulator.cost.model_shape import CacheKind, CacheLayers
+from simulator.cost.roofline.shapes import CacheKind, CacheLayers
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -7,8 +7,7 @@ from typing import Any
 from estimator.model_shapes.head_kind import Head, HeadKind, head_kinds
 from estimator.model_shapes.meta_pass import read_config
 from estimator.model_shapes.shape import Count, count, shape_of
-from simulator.cost.draft_shape import DraftKind, DraftShape
-from simulator.cost.model_shape import ModelShape
+from simulator.cost.roofline.shapes import DraftKind, DraftShape, ModelShape
 
 
 def draft_kind(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> DraftKind:

@@ -11,8 +11,7 @@ from typing import Any
 from estimator.kinds import modules_in
 from estimator.model_shapes.shape import Count, shape_of
 from estimator.model_shapes.storage import LINEAR, Storage, storage
-from simulator.cost.draft_shape import DraftKind, DraftShape
-from simulator.cost.model_shape import ModelShape, WeightKind, Weights
+from simulator.cost.roofline.shapes import DraftKind, DraftShape, ModelShape, WeightKind, Weights
 
 # The architecture of a head's layers if its configuration names none.
 LAYERS = "llama"
@@ -169,7 +168,7 @@ class HeadKind:
     match_priority: kinds with lower numbers look at a configuration first.
     recognises: whether a configuration, given with its target's, is of this kind.
     shape: counts a head of this kind.
-    prior: its class in `simulator.cost.published_prior.DRAFTS`.
+    prior: its class in `simulator.cost.fitted.prior.DRAFTS`.
     methods: its name on each server that loads it, by the engine's name.
     speculators: its `speculators_model_type`; None if that format has no such kind.
     in_target: whether its weights are in the target's checkpoint, so servers load no other file.
@@ -210,7 +209,7 @@ def head_kind(name: str) -> HeadKind | None:
 
 
 def prior_of(name: str) -> str:
-    """Returns the class of a kind of draft in `simulator.cost.published_prior.DRAFTS`."""
+    """Returns the class of a kind of draft in `simulator.cost.fitted.prior.DRAFTS`."""
     kind = head_kind(name)
     return name if kind is None else kind.prior
 

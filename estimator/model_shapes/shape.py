@@ -12,8 +12,8 @@ from estimator.model_shapes.caches import count_caches, layer_caches
 from estimator.model_shapes.meta_pass import architecture, without_storage
 from estimator.model_shapes.storage import Storage, storage
 from estimator.model_shapes.weights import CountedWeights, count_weights, last_layer
-from simulator.cost.model_shape import CacheLayers, ModelShape, WeightKind, Weights
-from simulator.cost.number_formats import NumberFormat
+from simulator.cost.roofline.number_formats import NumberFormat
+from simulator.cost.roofline.shapes import CacheLayers, ModelShape, WeightKind, Weights
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -116,8 +116,8 @@ def shape_of(
 
     Args:
       config: the parsed config.json; for a multimodal model only the text part counts.
-      dtype: number format of the weights (a name in simulator.cost.number_formats.FORMATS); None:
-        the configuration's own, including its quantization_config.
+      dtype: number format of the weights (a name in `number_formats.FORMATS`); None: the
+        configuration's own, including its quantization_config.
       activations: number format of activations; None: 16 bits, or the configuration's.
       count: `count`, or a function with cached counts (estimator.model_shapes.kept_counts).
     """

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.cost.model_shape import WeightKind
-from simulator.cost.number_formats import FORMATS, NumberFormat, find_format, int4
+from simulator.cost.roofline.number_formats import FORMATS, NumberFormat, find_format, int4
+from simulator.cost.roofline.shapes import WeightKind
 
 _PLAIN = ("float32", "bfloat16", "float16")
 # Kinds of weights that quantisation may change.
@@ -19,7 +19,7 @@ class Storage:
 
     plain: format of unquantised weights.
     quantised: format of linear layers and experts; equal to plain if nothing is quantised.
-    activations: a name in simulator.cost.number_formats.COMPUTED.
+    activations: a name in simulator.cost.roofline.number_formats.COMPUTED.
     kept: regular expressions, searched in module names, for modules that stay plain.
     """
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from estimator.model_shapes.storage import LINEAR
-from simulator.cost.model_shape import WeightKind
+from simulator.cost.roofline.shapes import WeightKind
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -33,7 +33,7 @@ _ONCE: Mapping[str, int] = MappingProxyType({})
 class CountedWeights:
     """Weights of one kind that are stored alike, in any format.
 
-    kind, values, experts, active, held: see simulator.cost.model_shape.Weights.
+    kind, values, experts, active, held: see simulator.cost.roofline.shapes.Weights.
     quantised: whether a format that quantises only linear layers applies to them.
     """
 

@@ -13,7 +13,7 @@ from simulator.choice.curve import Doubt
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.choice.plan import Plan, plan
 from simulator.cost.curves import CostModel
-from simulator.cost.forecast import Forecast
+from simulator.cost.fitted.forecast import Forecast
 from simulator.cost.pricing import Pricing
 from simulator.numerics.intervals import deviations
 

@@ -19,11 +19,11 @@ from figures.drawing.table import Curves
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.gain import first_best, speed_up
-from simulator.cost.catalogue import find_hardware
-from simulator.cost.machine import Drafting, LoadPoint
+from simulator.cost.fitted.machine import Drafting, LoadPoint
 from simulator.cost.pricing import DEFAULT_CONTEXT
-from simulator.cost.roofline import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS, Conditions
-from simulator.cost.roofline_cost import Deployment, most_batch, roofline_cost
+from simulator.cost.roofline.deployment import Deployment, most_batch, roofline_cost
+from simulator.cost.roofline.forward import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS, Conditions
+from simulator.cost.roofline.hardware import find_hardware
 
 # The config.json of Llama 3.1 8B and Llama 3.2 1B (Meta, 2024).
 TARGET: Mapping[str, Any] = MappingProxyType(

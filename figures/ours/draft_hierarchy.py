@@ -8,8 +8,7 @@ from figures.drawing import style
 from figures.drawing.table import Curves, columns_of
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
-from simulator.cost.cost import Cost
-from simulator.cost.ratio import Ratio
+from simulator.cost.cost import Cost, Ratio
 from simulator.schemes.extensions import hierarchical_cost
 
 ALPHA, MAX_GAMMA = 0.8, 16

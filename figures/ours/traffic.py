@@ -12,12 +12,12 @@ from figures.drawing import style
 from figures.drawing.table import Curves
 from figures.ours.batch_size import MAX_BATCH, default_load
 from simulator.acceptance.iid import Iid
-from simulator.cost.machine import CachedMachine, LoadPoint
-from simulator.cost.posterior import infer
+from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.machine import CachedMachine, LoadPoint
+from simulator.cost.fitted.prior import Traits, published_prior
+from simulator.cost.fitted.roofline_machine import RooflineMachine
 from simulator.cost.pricing import Pricing
-from simulator.cost.published_prior import Traits, published_prior
-from simulator.cost.roofline_cost import prompt_seconds, roofline_cost
-from simulator.cost.served import RooflineMachine
+from simulator.cost.roofline.deployment import prompt_seconds, roofline_cost
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 from simulator.traffic.pair import Pair

@@ -8,8 +8,8 @@ from figures.drawing import style
 from figures.drawing.table import Curves, columns_of
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
+from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
-from simulator.cost.ratio import Ratio
 
 C = 0.05
 # Additional time of a target pass per token beyond the first: t_p(n) = 1 + v·(n - 1).

@@ -48,7 +48,7 @@ def rate_prior(kind: str | None, *, fitted: dict[str, Any] | None = None) -> Rat
     """Returns the prior of a kind of draft.
 
     Args:
-      kind: a name of `simulator.cost.published_prior.DRAFTS`; otherwise the prior of all kinds.
+      kind: a name of `simulator.cost.fitted.prior.DRAFTS`; otherwise the prior of all kinds.
       fitted: priors by kind, "all" included; None: the priors of the package.
     """
     known = _published() if fitted is None else fitted

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.cost.forecast import Forecast
+from simulator.cost.fitted.forecast import Forecast
 
 # A smaller γ may lose this, in logarithms.
 NEAR = 0.01

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.gain import speed_up
-from simulator.cost.forecast import Forecast
-from simulator.cost.machine import Drafting
+from simulator.cost.fitted.forecast import Forecast
+from simulator.cost.fitted.machine import Drafting
 from simulator.cost.pricing import Pricing
 
 # From γ, shape (n,), to a covariance of the logarithms of speed-ups, shape (n, n).

@@ -11,8 +11,8 @@ from simulator.choice.advice import NEAR
 from simulator.choice.curve import Doubt
 from simulator.choice.plan import DEFAULT_MAX_GAMMA, Plan, plan
 from simulator.choice.schedule import Range, schedule
+from simulator.cost.fitted.read_again import reading_again
 from simulator.cost.pricing import Pricing
-from simulator.cost.read_again import reading_again
 
 MOST_ROWS = 10_000
 # More batch sizes than DENSE are planned as far apart as STEP beyond SMALL at first.

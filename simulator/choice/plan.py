@@ -13,8 +13,8 @@ from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, advise
 from simulator.choice.curve import Curve, Doubt, curve_of
 from simulator.choice.gain import draftable, first_best
 from simulator.choice.walltime import TIE
+from simulator.cost.fitted.runs import USUAL_ERROR, Run, log_gains
 from simulator.cost.pricing import Pricing
-from simulator.cost.runs import USUAL_ERROR, Run, log_gains
 from simulator.numerics.arguments import integer, non_negative
 
 DEFAULT_MAX_GAMMA = 32

@@ -1,9 +1,13 @@
 """Cost: the time of a block. Acceptance and cost together give a plan."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from simulator.numerics.arguments import integers, non_negative
 
 
 class Cost(ABC):
@@ -82,3 +86,107 @@ class Cost(ABC):
     def baseline_tokens_per_second(self) -> float:
         """Tokens per second of the baseline (the target without speculation)."""
         return 1 / self.baseline_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio(Cost):
+    """A block of γ tokens takes γc + 1 steps of the target (Leviathan et al. 2023, Theorem 8).
+
+    ratio: c, time of one draft step over time of one target step, at least 0.
+    """
+
+    ratio: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ratio", float(non_negative("c", self.ratio)))
+
+    @property
+    def in_seconds(self) -> bool:
+        return False
+
+    @property
+    def baseline_seconds(self) -> float:
+        return 1.0
+
+    @property
+    def c(self) -> float:
+        return self.ratio
+
+    @property
+    def verification_free(self) -> bool:
+        return True
+
+    @property
+    def theorem8(self) -> bool:
+        return True
+
+    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        return np.asarray(integers("gamma", gamma) * self.ratio)[()]
+
+    def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        return np.ones(integers("gamma", gamma).shape)[()]
+
+
+@dataclass(frozen=True, slots=True)
+class WrappedCost(Cost):
+    """Wraps another cost and delegates to it. Subclasses override what they change.
+
+    inner: the wrapped cost.
+    """
+
+    inner: Cost
+
+    @property
+    def in_seconds(self) -> bool:
+        return self.inner.in_seconds
+
+    @property
+    def observed_gamma(self) -> int | None:
+        return self.inner.observed_gamma
+
+    @property
+    def by_steps(self) -> bool:
+        return self.inner.by_steps
+
+    @property
+    def step_seconds(self) -> float:
+        return self.inner.step_seconds
+
+    @property
+    def baseline_seconds(self) -> float:
+        return self.inner.baseline_seconds
+
+    @property
+    def c(self) -> float:
+        return self.inner.c
+
+    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        return self.inner.drafting_seconds(gamma)
+
+    def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        return self.inner.checking_seconds(gamma)
+
+
+@dataclass(frozen=True, slots=True)
+class Redrafted(WrappedCost):
+    """The cost of a pair of models with another way to draft.
+
+    drafting: the time of drafting γ tokens, at least 1, in the unit of `inner`.
+    """
+
+    drafting: Callable[[int], float]
+
+    @property
+    def by_steps(self) -> bool:
+        return False
+
+    @property
+    def verification_free(self) -> bool:
+        return self.inner.verification_free
+
+    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        lengths = integers("gamma", gamma)
+        seconds = np.zeros(lengths.shape)
+        for length in np.unique(lengths[lengths > 0]).tolist():
+            seconds[lengths == length] = self.drafting(length)
+        return seconds[()]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from simulator.cost.cost import Cost
-    from simulator.cost.machine import LoadPoint
-    from simulator.cost.posterior import Posterior
-    from simulator.cost.runs import Run
+    from simulator.cost.fitted.machine import LoadPoint
+    from simulator.cost.fitted.posterior import Posterior
+    from simulator.cost.fitted.runs import Run
     from simulator.cost.wall import Wall
 
 # Tokens in each sequence's cache, where nobody states them.
@@ -49,7 +49,7 @@ class Load:
     origin: source of the costs, for example "measured on cpu".
     gpu, dtype, tp: as named by the user; gpu is None if not known; dtype is None for the format of
       each model's configuration.
-    draft_kind: kind of draft (`simulator.cost.draft_shape.DraftKind`).
+    draft_kind: kind of draft (`simulator.cost.roofline.shapes.DraftKind`).
     context: tokens in each sequence's cache.
     needed_gb: GB of both models' weights and caches on each GPU; None if not known.
     draft_overhead: share of a draft step that its layers take for any amount of work; None if not
@@ -143,7 +143,7 @@ class Pricing:
     @property
     def assumed_c(self) -> tuple[float, float] | None:
         """The 90 % range of a c that no model gives and no run with drafts measures, else None."""
-        from simulator.cost.parameters import PARAMETERS
+        from simulator.cost.fitted.machine import PARAMETERS
 
         posterior, at = self.posterior, PARAMETERS.index("draft")
         if posterior is None or self.load is not None or any(run.gamma for run in posterior.runs):
@@ -160,7 +160,7 @@ class Pricing:
     @classmethod
     def of_doubt(cls, posterior: Posterior, point: LoadPoint) -> Pricing:
         """Returns the pricing of an uncertain cost on a machine that is not known."""
-        from simulator.cost.parametric_cost import ParametricCost
+        from simulator.cost.fitted.posterior import ParametricCost
 
         cost = ParametricCost.of(posterior, point)
         return cls(cost, batch=point.batch, posterior=posterior, point=point)
@@ -189,7 +189,7 @@ class Pricing:
         """The log gain of each γ in the runs at this load, and its standard deviation."""
         if self.posterior is None:
             return {}
-        from simulator.cost.runs import log_gains
+        from simulator.cost.fitted.runs import log_gains
 
         return log_gains(self.own_runs)
 
@@ -198,7 +198,7 @@ class Pricing:
 
         A pass takes at least as long as a pass over one token.
         """
-        from simulator.cost.machine import LoadPoint
+        from simulator.cost.fitted.machine import LoadPoint
 
         assert self.prompt_seconds is not None
         alone, both = self.prompt_seconds(tokens)
@@ -234,7 +234,7 @@ def _passes_in_doubt(
     widest: int,
 ) -> Mapping[int, float]:
     """Returns the times of the draft's passes over 1 to `widest` tokens, by a posterior."""
-    from simulator.cost.machine import Drafting
+    from simulator.cost.fitted.machine import Drafting
 
     return {
         n: posterior.machine.drafting_work(point, Drafting(1, n)).seconds(posterior.logs)

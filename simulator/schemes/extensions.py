@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.replay import Replay
-from simulator.cost.altered import Redrafted
-from simulator.cost.cost import Cost
+from simulator.cost.cost import Cost, Redrafted
 from simulator.cost.curves import pass_points, pass_seconds
 from simulator.numerics.arguments import integer, integers, probability
 

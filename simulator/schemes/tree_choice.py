@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike
 from simulator.acceptance.iid import Iid
 from simulator.choice.advice import advise
 from simulator.choice.gain import best_gamma, speed_up
-from simulator.cost.altered import Redrafted
-from simulator.cost.cost import Cost
+from simulator.cost.cost import Cost, Redrafted
 from simulator.cost.curves import pass_points, pass_seconds
-from simulator.cost.forecast import Forecast
+from simulator.cost.fitted.forecast import Forecast
 from simulator.numerics.arguments import integer
 from simulator.schemes.best_trees import BestTrees, best_trees
 from simulator.schemes.trees import Shapes, TreeAcceptance, chain, depths_and_ranks, draft_passes

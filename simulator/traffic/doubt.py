@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
-from simulator.cost.machine import Drafting
+from simulator.cost.fitted.machine import Drafting
 from simulator.cost.pricing import Pricing
 from simulator.traffic.server import Server, by_batch
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.choice.advice import Advice, advise
-from simulator.cost.forecast import Forecast
+from simulator.cost.fitted.forecast import Forecast
 from simulator.cost.wall import Wall
 from simulator.traffic.demand import Demand
 from simulator.traffic.population import Floats

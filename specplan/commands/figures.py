@@ -125,7 +125,7 @@ def _load(
             f"--target-config is of no use to {', '.join(entry.name for entry in chosen)}"
         )
     from figures.ours.batch_size import ALPHA, load_of
-    from simulator.cost.machine import LoadPoint
+    from simulator.cost.fitted.machine import LoadPoint
 
     deployment = deployment_of(options)
     context = DEFAULT_CONTEXT if options.context is None else options.context

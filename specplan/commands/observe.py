@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from engines.observing.by_request import RequestLengths
     from engines.observing.observation import Observation
     from simulator.choice.plan import Plan
-    from simulator.cost.runs import Run
+    from simulator.cost.fitted.runs import Run
 
 FOLLOWED_SECONDS = 10.0
 

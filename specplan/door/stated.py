@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from engines.observing.observation import Observation
     from estimator.profiles.profile import Profile
     from simulator.acceptance.accepted import Accepted
-    from simulator.cost.runs import Run as _Run
+    from simulator.cost.fitted.runs import Run as _Run
 
 __all__ = [
     "AcceptedFraction", "BlockEfficiency", "ByPosition", "Iid", "Ratio", "Recorded", "Roofline",
@@ -149,7 +149,7 @@ def Runs(runs: Sequence[_Run], *, batch: int | None = None) -> OfRuns:
 
     Raises ValueError if runs contradict each other beyond their noise.
     """
-    from simulator.cost.runs import require_consistent
+    from simulator.cost.fitted.runs import require_consistent
 
     if not runs:
         raise ValueError("Runs must have at least one run, got none")

@@ -18,10 +18,10 @@ from specplan.reports.output import warn
 
 if TYPE_CHECKING:
     from estimator.deployed_cost import DeployedCost
-    from simulator.cost.hardware import Hardware
-    from simulator.cost.machine import LoadPoint
-    from simulator.cost.roofline_cost import Deployment
-    from simulator.cost.runs import Run
+    from simulator.cost.fitted.machine import LoadPoint
+    from simulator.cost.fitted.runs import Run
+    from simulator.cost.roofline.deployment import Deployment
+    from simulator.cost.roofline.hardware import Hardware
 
 _FORMATS = (
     "bfloat16", "float16", "float32", "fp8", "int8", "int4", "mxfp4", "nvfp4", "q8_0", "q4_0",
@@ -34,7 +34,7 @@ INSTEAD = {"gpu": ("gpu_flops", "gpu_bandwidth", "gpu_memory")}
 
 
 def _gpus() -> list[str]:
-    from simulator.cost.catalogue import ALIASES, CATALOGUE
+    from simulator.cost.roofline.hardware import ALIASES, CATALOGUE
 
     return sorted([*CATALOGUE, *ALIASES])
 
@@ -126,8 +126,12 @@ class Loads:
 def deployment_of(options: Deployed) -> Deployment:
     """Returns both models on their machine; warns if their vocabularies differ."""
     from estimator.model_shapes.drafts import read_pair
-    from simulator.cost.roofline import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS, Conditions
-    from simulator.cost.roofline_cost import Deployment
+    from simulator.cost.roofline.deployment import Deployment
+    from simulator.cost.roofline.forward import (
+        DEFAULT_EFFICIENCY,
+        DEFAULT_LAYER_SECONDS,
+        Conditions,
+    )
 
     assert options.target_config is not None
     assert options.draft_config is not None
@@ -185,10 +189,10 @@ def best_cost(
 
 def _hardware(options: Deployed) -> Hardware:
     if options.gpu is not None:
-        from simulator.cost.catalogue import find_hardware
+        from simulator.cost.roofline.hardware import find_hardware
 
         return find_hardware(options.gpu)
-    from simulator.cost.hardware import own_hardware
+    from simulator.cost.roofline.hardware import own_hardware
 
     flops, bandwidth, memory = options.gpu_flops, options.gpu_bandwidth, options.gpu_memory
     assert flops is not None

@@ -13,7 +13,7 @@ from simulator.cost.pricing import Pricing, named_share
 from specplan.options.declared import option, rare
 
 if TYPE_CHECKING:
-    from simulator.cost.runs import Run
+    from simulator.cost.fitted.runs import Run
 
 # From servers' names of drafts to the kinds of `engines.kind.Drafted`.
 DRAFT_KINDS = MappingProxyType(

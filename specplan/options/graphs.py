@@ -16,7 +16,7 @@ from specplan.reports.output import warn
 
 if TYPE_CHECKING:
     from engines.kind import EngineKind
-    from simulator.cost.runs import Run
+    from simulator.cost.fitted.runs import Run
     from specplan.options.kinds import CostKind
 
 

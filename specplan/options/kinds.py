@@ -133,7 +133,7 @@ def prices(stated: CostKind, background: Background) -> tuple[Pricing, ...]:
     """Returns the stated pricings. A missing c_hat is taken from the profile."""
     runs = getattr(stated, "runs", None)
     if runs:
-        from simulator.cost.runs import require_consistent
+        from simulator.cost.fitted.runs import require_consistent
 
         require_consistent(runs)
     found = stated.price(background)

@@ -21,8 +21,8 @@ from specplan.reports.output import writable
 
 if TYPE_CHECKING:
     from engines.observing.observation import Observation
+    from simulator.cost.fitted.runs import Run
     from simulator.cost.pricing import Pricing
-    from simulator.cost.runs import Run
 
 
 _ADDRESS = re.compile(r"[\w.-]+:\d+(/.*)?")
@@ -132,12 +132,12 @@ class ObserveArguments:
         if self.costs is None:
             if run is None:
                 return None
-            from simulator.cost.by_batch import price_of_runs
+            from simulator.cost.fitted.by_batch import price_of_runs
 
             return price_of_runs((run,))
         costs = self.costs
         if run is not None and isinstance(costs, Runs):
-            from simulator.cost.runs import require_consistent
+            from simulator.cost.fitted.runs import require_consistent
 
             runs = (*self.runs, run)
             require_consistent(runs)

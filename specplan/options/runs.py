@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from engines.observing.observation import Observation
     from simulator.acceptance.acceptance import Acceptance
     from simulator.acceptance.accepted import Accepted
-    from simulator.cost.machine import LoadPoint
-    from simulator.cost.runs import Run
+    from simulator.cost.fitted.machine import LoadPoint
+    from simulator.cost.fitted.runs import Run
 
 # Slower than this, a speed was more likely meant as a time.
 SLOW_SECONDS = 0.1
@@ -31,7 +31,7 @@ _KEYS = ("file", "gamma", *_SPEEDS, *_ACCEPTED, "batch", "context", "error", "to
 @callback
 def parse_runs(values: tuple[str, ...]) -> tuple[Run, ...]:
     """Returns the runs of values KEY=VALUE,... or of a `specplan tune` file."""
-    from simulator.cost.runs import require_consistent
+    from simulator.cost.fitted.runs import require_consistent
 
     runs = tuple(run for value in values for run in _runs_of(value))
     require_consistent([run for run in runs if run.counted])
@@ -59,8 +59,8 @@ def parse_run(text: str) -> Run:
 
     Refuses keys that are unknown, missing or given twice, and impossible values.
     """
-    from simulator.cost.machine import Drafting, LoadPoint
-    from simulator.cost.runs import USUAL_ERROR, Run
+    from simulator.cost.fitted.machine import Drafting, LoadPoint
+    from simulator.cost.fitted.runs import USUAL_ERROR, Run
 
     stated = _pairs(text)
     accepted, model, share = None, None, None
@@ -235,7 +235,7 @@ def _integer(stated: Mapping[str, str], key: str, default: int | None) -> int:
 class Runs:
     """Measurements of a server; see the option's help."""
 
-    # Each one is a simulator.cost.runs.Run; help must not wait for that import.
+    # Each one is a simulator.cost.fitted.runs.Run; help must not wait for that import.
     runs: tuple[Any, ...] | None = option(
         "--run",
         "--runs",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from engines.counting import RateInterval
     from engines.observing.by_request import RequestLengths
     from engines.observing.observation import Observation
-    from simulator.cost.runs import Run
+    from simulator.cost.fitted.runs import Run
 
 SINCE = {
     "metrics": "since the server started, including its warm-up",

@@ -1,7 +1,6 @@
 """Shapes of two models as they are counted from their configurations, for tests without torch."""
 
-from simulator.cost.draft_shape import DraftShape
-from simulator.cost.model_shape import CacheLayers, ModelShape, WeightKind, Weights
+from simulator.cost.roofline.shapes import CacheLayers, DraftShape, ModelShape, WeightKind, Weights
 
 
 def dense(kind: WeightKind, values: int) -> Weights:

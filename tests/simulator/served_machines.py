@@ -2,11 +2,10 @@
 
 from types import MappingProxyType
 
-from simulator.cost.draft_shape import DraftShape
-from simulator.cost.hardware import Hardware
-from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
-from simulator.cost.roofline_cost import Deployment
-from simulator.cost.served import RooflineMachine
+from simulator.cost.fitted.roofline_machine import RooflineMachine
+from simulator.cost.roofline.deployment import Deployment
+from simulator.cost.roofline.hardware import Hardware
+from simulator.cost.roofline.shapes import CacheLayers, DraftShape, ModelShape, Weights
 
 GPU = Hardware("test", MappingProxyType({"bfloat16": 1e15}), 1e12, 1e11, 1e11, 1e-5, "", "")
 CACHE = CacheLayers("full", 10, 1000.0, 0.0, None, 4000.0, 8)

@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from estimator.model_shapes.head_kind import Head, HeadKind, borrowed_head, class_names
-from simulator.cost.draft_shape import DraftShape
-from simulator.cost.model_shape import Weights
+from simulator.cost.roofline.shapes import DraftShape, Weights
 
 NESTED = "dflash_config"
 _LAYER_IDS = ((NESTED, "target_layer_ids"), (None, "aux_hidden_state_layer_ids"))

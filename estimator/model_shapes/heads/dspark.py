@@ -5,7 +5,7 @@ from typing import Any
 
 from estimator.model_shapes.head_kind import Head, HeadKind
 from estimator.model_shapes.heads.dflash import NESTED, block_of, projects_by
-from simulator.cost.draft_shape import DraftShape
+from simulator.cost.roofline.shapes import DraftShape
 
 # Default of the speculators format.
 _RANK = 256

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from estimator.model_shapes.head_kind import Head, HeadKind, borrowed_head, class_names
-from simulator.cost.draft_shape import DraftShape
+from simulator.cost.roofline.shapes import DraftShape
 
 _SAME = ("hidden_size", "vocab_size")
 

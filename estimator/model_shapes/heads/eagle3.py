@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimator.model_shapes.head_kind import Head, HeadKind, class_names
-from simulator.cost.draft_shape import DraftShape
+from simulator.cost.roofline.shapes import DraftShape
 
 _LAYER_IDS = "eagle_aux_hidden_state_layer_ids"
 # A head that names a model class has one of these keys.

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from estimator.model_shapes.head_kind import Head, HeadKind, stated_gamma
 from estimator.model_shapes.shape import stored_weights
-from simulator.cost.draft_shape import DraftShape
-from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
+from simulator.cost.roofline.shapes import CacheLayers, DraftShape, ModelShape, Weights
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

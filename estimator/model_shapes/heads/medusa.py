@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from estimator.model_shapes.head_kind import Head, HeadKind, class_names, stated_gamma
-from simulator.cost.draft_shape import DraftShape
+from simulator.cost.roofline.shapes import DraftShape
 
 _NAMES = ("medusa_num_heads", "num_heads")
 

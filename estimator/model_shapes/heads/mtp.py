@@ -11,8 +11,7 @@ from estimator.model_shapes.head_kind import (
     stated_gamma,
 )
 from estimator.model_shapes.shape import stored_weights
-from simulator.cost.draft_shape import DraftShape
-from simulator.cost.model_shape import ModelShape
+from simulator.cost.roofline.shapes import DraftShape, ModelShape
 
 # Names of the number of layers in configurations; the first that is set counts.
 LAYERS = (

@@ -5,7 +5,7 @@ from typing import Any
 
 from estimator.model_shapes.head_kind import Head, HeadKind, class_names
 from estimator.model_shapes.heads.eagle3 import eagle3_with
-from simulator.cost.draft_shape import DraftShape
+from simulator.cost.roofline.shapes import DraftShape
 
 
 def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:

@@ -20,6 +20,6 @@ class Ratios(CostKind):
     )
 
     def price(self, background: Background) -> tuple[Pricing, ...]:
-        from simulator.cost.ratio import Ratio
+        from simulator.cost.cost import Ratio
 
         return tuple(Pricing(Ratio(c)) for c in self.c)

@@ -24,9 +24,9 @@ from specplan.options.kinds import Background, CostKind
 from specplan.options.runs import Runs
 
 if TYPE_CHECKING:
-    from simulator.cost.posterior import Posterior
-    from simulator.cost.roofline_cost import Deployment
-    from simulator.cost.runs import Run
+    from simulator.cost.fitted.posterior import Posterior
+    from simulator.cost.fitted.runs import Run
+    from simulator.cost.roofline.deployment import Deployment
 
 MOST_CELLS = 10_000
 # A fitted time further than this from a run's, in logarithms, is shown.
@@ -76,7 +76,7 @@ class Roofline(Deployed, Loads, Runs, CostKind):
 
     def _in_doubt(self, deployment: Deployment, priced: tuple[Pricing, ...]) -> tuple[Pricing, ...]:
         """Returns the pricings corrected by kernels, public measurements and runs."""
-        from simulator.cost.machine import LoadPoint
+        from simulator.cost.fitted.machine import LoadPoint
 
         loads = [each.load for each in priced if each.load is not None]
         points = [
@@ -130,8 +130,7 @@ def _beyond(posterior: Posterior) -> tuple[str, ...]:
 def _priced(
     deployment: Deployment, dtype: str | None, batch: int, context: int, max_gamma: int
 ) -> Pricing:
-    from simulator.cost.roofline import MEASURED_HIGH, MEASURED_LOW
-    from simulator.cost.roofline_cost import (
+    from simulator.cost.roofline.deployment import (
         draft_overhead_share,
         draft_pass_seconds,
         most_batch,
@@ -140,6 +139,7 @@ def _priced(
         prompt_seconds,
         roofline_cost,
     )
+    from simulator.cost.roofline.forward import MEASURED_HIGH, MEASURED_LOW
 
     gpu, tp = deployment.hardware.name, deployment.conditions.tp
     return Pricing(

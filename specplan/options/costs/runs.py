@@ -18,7 +18,7 @@ class OfRuns(Loads, Runs, CostKind):
     needs = ("runs",)
 
     def price(self, background: Background) -> tuple[Pricing, ...]:
-        from simulator.cost.by_batch import prices_of_runs
+        from simulator.cost.fitted.by_batch import prices_of_runs
 
         if self.context is not None:
             raise click.UsageError("--context needs --target-config: runs have their own context")

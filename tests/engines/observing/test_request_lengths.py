@@ -15,8 +15,8 @@ from simulator.acceptance.by_position import ByPosition
 from simulator.acceptance.iid import Iid
 from simulator.choice.plan import Plan, plan
 from simulator.choice.walltime import improvement_factor
+from simulator.cost.cost import Ratio
 from simulator.cost.pricing import Pricing
-from simulator.cost.ratio import Ratio
 from specplan.main import main
 
 C, GAMMA = 0.1, 8

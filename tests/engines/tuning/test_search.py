@@ -12,8 +12,8 @@ from engines.tuning.bench import Bench
 from engines.tuning.outlook import Outlook
 from engines.tuning.search import Search
 from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
-from simulator.cost.machine import Drafting, LoadPoint
-from simulator.cost.runs import Run
+from simulator.cost.fitted.machine import Drafting, LoadPoint
+from simulator.cost.fitted.runs import Run
 
 ENGINES = {
     "cheap drafts": MadeEngine(draft=0.02, block=0.05, accepted=0.9),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.cost.roofline import (
+from simulator.cost.roofline.forward import (
     DEFAULT_EFFICIENCY,
     DEFAULT_LAYER_SECONDS,
     MEASURED_HIGH,

@@ -19,8 +19,8 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 
 from estimator.model_shapes.meta_pass import decoder_config
 from estimator.model_shapes.shape import shape_of
-from simulator.cost.model_shape import ModelShape
-from simulator.cost.roofline import forward_flops
+from simulator.cost.roofline.forward import forward_flops
+from simulator.cost.roofline.shapes import ModelShape
 
 # transformers makes no default configuration of Gemma 4's drafter.
 NAMES = sorted(set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES) - {"gemma4_assistant"})

@@ -11,11 +11,10 @@ from published_targets import GPT_OSS, LLAMA_8B, ONE, QWEN3_8B
 from estimator.model_shapes.drafts import draft_kind, draft_of
 from estimator.model_shapes.head_kind import head_kinds, prior_of
 from estimator.model_shapes.shape import shape_of
-from simulator.cost.catalogue import find_hardware
-from simulator.cost.draft_shape import DraftKind, DraftShape
-from simulator.cost.model_shape import ModelShape
-from simulator.cost.published_prior import DRAFTS
-from simulator.cost.roofline_cost import Deployment, roofline_cost
+from simulator.cost.fitted.prior import DRAFTS
+from simulator.cost.roofline.deployment import Deployment, roofline_cost
+from simulator.cost.roofline.hardware import find_hardware
+from simulator.cost.roofline.shapes import DraftKind, DraftShape, ModelShape
 
 DSPARK = next(head for head in HEADS if head.name == "DSpark")
 MTP = LLAMA_8B | {"num_hidden_layers": 2}

@@ -6,7 +6,7 @@ import pytest
 
 from estimator.model_shapes.drafts import draft_kind, draft_of
 from estimator.model_shapes.shape import shape_of
-from simulator.cost.model_shape import ModelShape
+from simulator.cost.roofline.shapes import ModelShape
 
 LLAMA_8B: dict[str, Any] = {
     "model_type": "llama",

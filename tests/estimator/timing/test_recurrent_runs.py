@@ -15,7 +15,7 @@ from reference.policies.policy import Fixed
 from reference.stopping import Stopping
 from simulator.acceptance.by_position import ByPosition
 from simulator.cost.curves import CostModel
-from simulator.cost.read_again import ReadAgain
+from simulator.cost.fitted.read_again import ReadAgain
 
 GREEDY, GAMMA = Sampling(0.0), 3
 

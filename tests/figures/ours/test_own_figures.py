@@ -24,7 +24,7 @@ from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up
 from simulator.choice.walltime import lower_bound, operations_factor
 from simulator.cost.pricing import DEFAULT_CONTEXT
-from simulator.cost.roofline_cost import needed_bytes, roofline_cost
+from simulator.cost.roofline.deployment import needed_bytes, roofline_cost
 from specplan.main import main
 
 

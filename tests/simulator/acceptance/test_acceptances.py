@@ -13,10 +13,9 @@ from simulator.acceptance.recorded import Recorded
 from simulator.acceptance.replay import Replay
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.choice.plan import plan
-from simulator.cost.cost import Cost
+from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel
 from simulator.cost.pricing import Pricing
-from simulator.cost.ratio import Ratio
 
 COST = CostModel({1: 0.02, 2: 0.03, 5: 0.034, 9: 0.05}, 0.002, 0.001, 0.0004)
 # The example of a server's log: mean acceptance length 2.49 with three drafted tokens.

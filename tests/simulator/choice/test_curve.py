@@ -14,13 +14,12 @@ from simulator.acceptance.iid import Iid
 from simulator.choice.curve import baseline_seconds, token_seconds
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.choice.plan import Plan, plan
-from simulator.cost.machine import Drafting, FittedMachine, LoadPoint
-from simulator.cost.parameters import COUNT
-from simulator.cost.parametric_cost import ParametricCost
-from simulator.cost.posterior import Posterior, Prior, infer
+from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.machine import COUNT, Drafting, FittedMachine, LoadPoint
+from simulator.cost.fitted.posterior import ParametricCost, Posterior
+from simulator.cost.fitted.prior import Prior, Traits, published_prior, vague_prior
+from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing
-from simulator.cost.published_prior import Traits, published_prior, vague_prior
-from simulator.cost.runs import Run
 from simulator.cost.wall import Wall
 
 LOAD = LoadPoint(1000)

@@ -8,9 +8,8 @@ from simulator.acceptance.iid import Iid
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.gain import best_gamma, break_even_alpha, break_even_c, speed_up
 from simulator.choice.walltime import improvement_factor, operations_factor, optimal_gamma
-from simulator.cost.cost import Cost
+from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel
-from simulator.cost.ratio import Ratio
 
 # A 91M-parameter Llama-shaped model on two threads.
 MEASURED = CostModel(

@@ -8,10 +8,10 @@ from served_machines import SERVED
 from simulator.acceptance.iid import Iid
 from simulator.choice.grid import DENSE, PlanRequest, coarse, plans, schedules
 from simulator.choice.plan import Plan
-from simulator.cost.machine import LoadPoint
-from simulator.cost.posterior import Prior, infer
+from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.machine import LoadPoint
+from simulator.cost.fitted.prior import Prior, Traits, published_prior
 from simulator.cost.pricing import Load, Pricing
-from simulator.cost.published_prior import Traits, published_prior
 from simulator.cost.wall import Wall
 
 PRIOR = published_prior(Traits("vllm", "EAGLE"))

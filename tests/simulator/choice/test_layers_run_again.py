@@ -7,8 +7,8 @@ from planned import planned
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import draftable, speed_up
 from simulator.choice.grid import PlanRequest, plans
+from simulator.cost.cost import Ratio
 from simulator.cost.pricing import Pricing
-from simulator.cost.ratio import Ratio
 
 
 def test_gamma_is_at_most_the_layers_or_a_multiple_of_them() -> None:

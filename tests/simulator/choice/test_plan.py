@@ -7,8 +7,8 @@ import pytest
 from planned import planned
 
 from simulator.acceptance.iid import Iid
+from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
-from simulator.cost.ratio import Ratio
 
 MEASURED = CostModel(
     target_seconds={1: 0.019, 4: 0.033, 8: 0.060},

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from simulator.cost.by_batch import price_of_runs, prices_of_runs
-from simulator.cost.machine import Drafting, LoadPoint
+from simulator.cost.fitted.by_batch import price_of_runs, prices_of_runs
+from simulator.cost.fitted.machine import Drafting, LoadPoint
+from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing
-from simulator.cost.runs import Run
 
 
 def pair(batch: int, plain: float, drafted: float, context: int = 1000) -> list[Run]:

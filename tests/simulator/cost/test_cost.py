@@ -6,8 +6,8 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
+from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
-from simulator.cost.ratio import Ratio
 
 # A 91M-parameter Llama-shaped model on two threads.
 MEASURED = CostModel(

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.cost.experts import distinct_experts
+from simulator.cost.roofline.forward import distinct_experts
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 import pytest
 
-from simulator.cost.catalogue import ALIASES, CATALOGUE, find_hardware
-from simulator.cost.hardware import own_hardware
+from simulator.cost.roofline.hardware import ALIASES, CATALOGUE, find_hardware, own_hardware
 
 
 @pytest.mark.parametrize(

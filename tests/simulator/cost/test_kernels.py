@@ -7,12 +7,11 @@ import pytest
 from known_shapes import LLAMA_8B
 from served_machines import SERVED
 
-from simulator.cost.kernels import CHUNK, KernelMachine, KernelTables
-from simulator.cost.machine import Drafting, LoadPoint
-from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
-from simulator.cost.parameters import PARAMETERS, Work
-from simulator.cost.roofline import Conditions
-from simulator.cost.served import roof_seconds
+from simulator.cost.fitted.kernels import CHUNK, KernelMachine, KernelTables
+from simulator.cost.fitted.machine import PARAMETERS, Drafting, LoadPoint, Work
+from simulator.cost.fitted.roofline_machine import roof_seconds
+from simulator.cost.roofline.forward import Conditions
+from simulator.cost.roofline.shapes import CacheLayers, ModelShape, Weights
 
 LOAD = LoadPoint(1000, 4)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from known_shapes import LLAMA_8B, MIXTRAL, dense
 
-from simulator.cost.model_shape import Weights
+from simulator.cost.roofline.shapes import Weights
 
 
 def test_parameters_are_those_published() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from simulator.cost.cost import Ratio
 from simulator.cost.pricing import Pricing, named_share, named_size
-from simulator.cost.ratio import Ratio
 
 PUBLISHED = Path(__file__).parents[3] / "benchmarks" / "published_decoding.json"
 

@@ -8,12 +8,11 @@ from served_machines import SERVED
 
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up
-from simulator.cost.machine import Drafting, FittedMachine, LoadPoint
-from simulator.cost.parameters import COUNT, PARAMETERS
-from simulator.cost.parametric_cost import ParametricCost
-from simulator.cost.posterior import Prior, infer
-from simulator.cost.published_prior import Traits, published_prior, vague_prior
-from simulator.cost.runs import Run, pooled, require_consistent
+from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.machine import COUNT, PARAMETERS, Drafting, FittedMachine, LoadPoint
+from simulator.cost.fitted.posterior import ParametricCost
+from simulator.cost.fitted.prior import Prior, Traits, published_prior, vague_prior
+from simulator.cost.fitted.runs import Run, pooled, require_consistent
 
 MACHINE, PRIOR = SERVED, published_prior(Traits("vllm", "EAGLE"))
 LOAD = LoadPoint(1000)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from served_machines import SERVED
 
-from simulator.cost.catalogue import find_hardware
-from simulator.cost.parameters import COUNT, PARAMETERS
-from simulator.cost.published_prior import (
+from simulator.cost.fitted.machine import COUNT, PARAMETERS
+from simulator.cost.fitted.prior import (
     ANY_ENGINE,
     DRAFTS,
     FEW_SOURCES,
@@ -18,8 +17,9 @@ from simulator.cost.published_prior import (
     published_prior,
     vague_prior,
 )
-from simulator.cost.roofline import Conditions
-from simulator.cost.roofline_cost import over_pcie
+from simulator.cost.roofline.deployment import over_pcie
+from simulator.cost.roofline.forward import Conditions
+from simulator.cost.roofline.hardware import find_hardware
 
 EFFECTS = {
     "mean": [0.0] * COUNT,

@@ -11,15 +11,15 @@ from simulator.acceptance.iid import Iid
 from simulator.acceptance.recorded import Recorded
 from simulator.acceptance.replay import Replay
 from simulator.choice.grid import PlanRequest, plans
+from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
-from simulator.cost.machine import Drafting, LoadPoint
-from simulator.cost.parametric_cost import ParametricCost
-from simulator.cost.posterior import infer
+from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.machine import Drafting, LoadPoint
+from simulator.cost.fitted.posterior import ParametricCost
+from simulator.cost.fitted.prior import Traits, published_prior
+from simulator.cost.fitted.read_again import ReadAgain, ReadingAgain
+from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing
-from simulator.cost.published_prior import Traits, published_prior
-from simulator.cost.ratio import Ratio
-from simulator.cost.read_again import ReadAgain, ReadingAgain
-from simulator.cost.runs import Run
 
 TARGET = {1: 0.010, 2: 0.013, 4: 0.014, 8: 0.021}
 COST = CostModel(target_seconds=TARGET, draft_seconds=0.001, overhead_seconds=0.002)

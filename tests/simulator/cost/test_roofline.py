@@ -8,10 +8,15 @@ import pytest
 from known_shapes import LLAMA_8B, MIXTRAL
 from numpy.typing import NDArray
 
-from simulator.cost.catalogue import find_hardware
-from simulator.cost.experts import distinct_experts
-from simulator.cost.model_shape import CacheLayers, ModelShape
-from simulator.cost.roofline import Conditions, forward_flops, forward_seconds, memory_bytes
+from simulator.cost.roofline.forward import (
+    Conditions,
+    distinct_experts,
+    forward_flops,
+    forward_seconds,
+    memory_bytes,
+)
+from simulator.cost.roofline.hardware import find_hardware
+from simulator.cost.roofline.shapes import CacheLayers, ModelShape
 
 H100 = find_hardware("h100")
 READ = 2 * LLAMA_8B.active_parameters

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from known_shapes import LLAMA_1B, LLAMA_8B, model_draft
 
-from simulator.cost.catalogue import find_hardware
 from simulator.cost.curves import CostModel
-from simulator.cost.roofline import Conditions, forward_seconds
-from simulator.cost.roofline_cost import (
+from simulator.cost.roofline.deployment import (
     Deployment,
     draft_overhead_share,
     draft_pass_seconds,
@@ -18,6 +16,8 @@ from simulator.cost.roofline_cost import (
     prompt_seconds,
     roofline_cost,
 )
+from simulator.cost.roofline.forward import Conditions, forward_seconds
+from simulator.cost.roofline.hardware import find_hardware
 
 H100 = find_hardware("h100")
 PAIR = Deployment(LLAMA_8B, model_draft(LLAMA_1B), H100)

@@ -6,12 +6,18 @@ import numpy as np
 import pytest
 from served_machines import DRAFT, MIXTURE, SERVED, shape
 
-from simulator.cost.machine import Drafting, FittedMachine, LoadPoint
-from simulator.cost.parameters import COUNT, PARAMETERS, work
-from simulator.cost.parametric_cost import ParametricCost
-from simulator.cost.roofline import Conditions
-from simulator.cost.roofline_cost import roofline_cost
-from simulator.cost.served import RooflineMachine
+from simulator.cost.fitted.machine import (
+    COUNT,
+    PARAMETERS,
+    Drafting,
+    FittedMachine,
+    LoadPoint,
+    work,
+)
+from simulator.cost.fitted.posterior import ParametricCost
+from simulator.cost.fitted.roofline_machine import RooflineMachine
+from simulator.cost.roofline.deployment import roofline_cost
+from simulator.cost.roofline.forward import Conditions
 
 
 def logs(**values: float) -> np.ndarray:

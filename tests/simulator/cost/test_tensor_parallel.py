@@ -5,9 +5,15 @@ from dataclasses import replace
 import pytest
 from known_shapes import LLAMA_8B
 
-from simulator.cost.catalogue import find_hardware
-from simulator.cost.roofline import Conditions, forward_seconds, memory_bytes
-from simulator.cost.tensor_parallel import all_reduce_seconds, cache_share, require_division
+from simulator.cost.roofline.forward import (
+    Conditions,
+    all_reduce_seconds,
+    cache_share,
+    forward_seconds,
+    memory_bytes,
+    require_division,
+)
+from simulator.cost.roofline.hardware import find_hardware
 
 H100 = find_hardware("h100")
 

@@ -6,8 +6,8 @@ from iid_process import finite_seconds, tokens_law
 from planned import planned
 
 from simulator.acceptance.iid import Iid
+from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
-from simulator.cost.ratio import Ratio
 from simulator.schemes.extensions import hierarchical_cost
 
 

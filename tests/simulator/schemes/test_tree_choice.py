@@ -10,8 +10,8 @@ from planned import planned
 
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up
+from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
-from simulator.cost.ratio import Ratio
 from simulator.schemes.tree_choice import Passes, choose_tree, fastest_trees
 from simulator.schemes.trees import TreeAcceptance, chain, depths_and_ranks
 

@@ -16,7 +16,7 @@ from reference.drafters.trees import TreeDrafter
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
 from simulator.acceptance.tokens import expected_tokens
-from simulator.cost.ratio import Ratio
+from simulator.cost.cost import Ratio
 from simulator.schemes.best_trees import best_trees
 from simulator.schemes.trees import (
     TreeAcceptance,

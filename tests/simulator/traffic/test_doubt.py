@@ -5,11 +5,11 @@ import pytest
 from servers import server
 
 from simulator.acceptance.iid import Iid
-from simulator.cost.machine import Drafting, FittedMachine, LoadPoint
-from simulator.cost.posterior import infer
+from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.machine import Drafting, FittedMachine, LoadPoint
+from simulator.cost.fitted.prior import vague_prior
+from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing
-from simulator.cost.published_prior import vague_prior
-from simulator.cost.runs import Run
 from simulator.traffic.doubt import DRAWS, doubt_of
 
 POINT = LoadPoint(0, 1)

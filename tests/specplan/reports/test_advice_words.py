@@ -9,8 +9,8 @@ import pytest
 from simulator.acceptance.iid import Iid
 from simulator.choice.advice import certainty
 from simulator.choice.plan import Plan, plan
+from simulator.cost.cost import Ratio
 from simulator.cost.pricing import Pricing
-from simulator.cost.ratio import Ratio
 from specplan.reports.advice import decision_lines, odds_text
 from specplan.reports.export import marked
 

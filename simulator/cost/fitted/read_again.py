@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.altered import WrappedCost
-from simulator.cost.machine import Drafting, LoadPoint, Machine
-from simulator.cost.parameters import Work
-from simulator.cost.parametric_cost import ParametricCost
-from simulator.cost.posterior import infer
+from simulator.cost.cost import WrappedCost
+from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.machine import Drafting, LoadPoint, Machine, Work
+from simulator.cost.fitted.posterior import ParametricCost
 from simulator.cost.pricing import Pricing
 from simulator.numerics.arguments import integers
 

@@ -10,11 +10,10 @@ attention; the parameter "recache" is the share of that bound. Caches other than
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from simulator.cost.machine import Drafting, LoadPoint, Machine
-from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
-from simulator.cost.parameters import Work, work
-from simulator.cost.roofline_cost import Deployment, over_pcie
-from simulator.cost.served import roof_seconds
+from simulator.cost.fitted.machine import Drafting, LoadPoint, Machine, Work, work
+from simulator.cost.fitted.roofline_machine import roof_seconds
+from simulator.cost.roofline.deployment import Deployment, over_pcie
+from simulator.cost.roofline.shapes import CacheLayers, ModelShape, Weights
 
 # Rows of a chunk in which servers read prompts.
 CHUNK = 2048

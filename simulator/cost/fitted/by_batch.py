@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from simulator.cost.machine import FittedMachine, LoadPoint
-from simulator.cost.parameters import PARAMETERS
-from simulator.cost.posterior import Posterior, infer
+from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.machine import PARAMETERS, FittedMachine, LoadPoint
+from simulator.cost.fitted.posterior import Posterior
+from simulator.cost.fitted.prior import vague_prior
+from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Load, Pricing
-from simulator.cost.published_prior import vague_prior
-from simulator.cost.runs import Run
 
 # Further deviation of each parameter per factor e of batch, from the nearest batch that was run.
 _BETWEEN, _BEYOND = 0.1, 0.3

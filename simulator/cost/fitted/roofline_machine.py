@@ -3,13 +3,11 @@
 from dataclasses import dataclass, replace
 from functools import cache
 
-from simulator.cost.hardware import Hardware
-from simulator.cost.machine import Drafting, LoadPoint, Machine
-from simulator.cost.model_shape import ModelShape
-from simulator.cost.parameters import PARAMETERS, Work, work
-from simulator.cost.roofline import Conditions, forward_seconds
-from simulator.cost.roofline_cost import Deployment
-from simulator.cost.tensor_parallel import all_reduce_seconds
+from simulator.cost.fitted.machine import PARAMETERS, Drafting, LoadPoint, Machine, Work, work
+from simulator.cost.roofline.deployment import Deployment
+from simulator.cost.roofline.forward import Conditions, all_reduce_seconds, forward_seconds
+from simulator.cost.roofline.hardware import Hardware
+from simulator.cost.roofline.shapes import ModelShape
 
 # No step is quicker than this share of its time at the roofs.
 _REACHED = 0.9

@@ -6,11 +6,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.cost.curves import CostModel
-from simulator.cost.draft_shape import DraftShape
-from simulator.cost.hardware import Hardware
-from simulator.cost.model_shape import ModelShape
-from simulator.cost.roofline import Conditions, forward_flops, forward_seconds, memory_bytes
-from simulator.cost.tensor_parallel import require_division
+from simulator.cost.roofline.forward import (
+    Conditions,
+    forward_flops,
+    forward_seconds,
+    memory_bytes,
+    require_division,
+)
+from simulator.cost.roofline.hardware import Hardware
+from simulator.cost.roofline.shapes import DraftShape, ModelShape
 from simulator.numerics.arguments import integer
 
 # 16 lanes of PCIe 5.0, bytes a second one way.

@@ -8,35 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.cost.machine import Drafting, LoadPoint, Machine
-from simulator.cost.parameters import COUNT, Work
-from simulator.cost.runs import Run
+from simulator.cost.fitted.machine import COUNT, Drafting, LoadPoint, Machine, Work, Works
+from simulator.cost.fitted.posterior import Posterior
+from simulator.cost.fitted.prior import Prior
+from simulator.cost.fitted.runs import Run, pooled
 
-
-@dataclass(frozen=True, slots=True)
-class Works:
-    """The works of n steps; their seconds are amounts · exp(θ) + fixed.
-
-    amounts: amount of each parameter, shape (n, COUNT).
-    fixed: seconds that no parameter scales, shape (n,).
-    """
-
-    amounts: NDArray[np.float64]
-    fixed: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, works: Sequence[Work]) -> Works:
-        amounts = np.array([each.amounts for each in works]).reshape(-1, COUNT)
-        return cls(amounts, np.array([each.fixed for each in works], dtype=np.float64))
-
-    def log_seconds(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the logarithms of the times, shape (n,); logs: θ, shape (COUNT,)."""
-        return np.asarray(np.log(self.amounts @ np.exp(logs) + self.fixed))
-
-    def slopes(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the derivatives of log_seconds by θ, shape (n, COUNT)."""
-        parts = self.amounts * np.exp(logs)
-        return np.asarray(parts / (parts.sum(axis=1) + self.fixed)[:, None])
+# A load's own error is at least this: effects of loads then are none.
+_NO_ERROR = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +108,48 @@ def _run_work(machine: Machine, run: Run) -> Work:
         machine.token_work(run.load, Drafting(gamma), run.length) for gamma in (least, least + 1)
     )
     return below.plus(above.plus(below, -1), run.drafted - least)
+
+
+def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
+    """Returns the posterior of a deployment's parameters.
+
+    A run with speculation enters by its speed-up over plain runs of its load, or by its time if
+    there are none. Several runs of one setting enter as their mean.
+
+    Args:
+      machine: the deployment.
+      prior: distribution of the parameters before any run.
+      runs: measurements; without any the posterior is the prior.
+    """
+    if not runs:
+        return Posterior(machine, prior, prior.logs, prior.covariance, ())
+    evidence = Evidence.of(machine, pooled(runs))
+    found, covariance = conclude(prior, evidence)
+    return Posterior(machine, prior, found, covariance, tuple(runs), evidence.loads)
+
+
+def conclude(prior: Prior, evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns the most probable parameters and load effects, and their covariance.
+
+    Shapes (COUNT + m,) and (COUNT + m, COUNT + m): logarithms of the parameters, then for each of m
+    loads the log of its measured over modelled speed-ups.
+    """
+    from scipy.optimize import least_squares
+
+    root = np.zeros((COUNT + len(evidence.loads),) * 2)
+    root[:COUNT, :COUNT] = np.linalg.cholesky(np.linalg.inv(prior.covariance)).T
+    root[COUNT:, COUNT:] = np.eye(len(evidence.loads)) / max(prior.load_error, _NO_ERROR)
+    start = np.concatenate([prior.logs, np.zeros(len(evidence.loads))])
+    errors = evidence.errors(prior.level_error, prior.ratio_error)
+
+    def residuals(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        off = evidence.misfit(values[:COUNT]) + evidence.at_load @ values[COUNT:]
+        return np.concatenate([root @ (values - start), off / errors])
+
+    def jacobian(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        slopes = np.hstack([evidence.slopes(values[:COUNT]), evidence.at_load])
+        return np.vstack([root, slopes / errors[:, None]])
+
+    found = np.asarray(least_squares(residuals, start, jac=jacobian, method="lm").x)
+    slope = jacobian(found)
+    return found, np.asarray(np.linalg.inv(slope.T @ slope))

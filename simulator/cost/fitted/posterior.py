@@ -7,59 +7,31 @@ curvature there (Laplace's approximation; Tierney and Kadane 1986).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from math import ceil
 from random import Random
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.evidence import Evidence, Works
-from simulator.cost.forecast import Forecast
-from simulator.cost.machine import Drafting, FittedMachine, LoadPoint, Machine
-from simulator.cost.parameters import COUNT, PARAMETERS
-from simulator.cost.runs import Run, pooled
+from simulator.cost.cost import Cost
+from simulator.cost.fitted.forecast import Forecast
+from simulator.cost.fitted.machine import (
+    COUNT,
+    Drafting,
+    FittedMachine,
+    LoadPoint,
+    Machine,
+    Works,
+)
+from simulator.cost.fitted.prior import Prior
+from simulator.cost.fitted.runs import Run, pooled
+from simulator.numerics.arguments import integers
 
-# Variance of the logarithm of a number that a user states.
-SURE = 1e-8
-# A load's own error is at least this: effects of loads then are none.
-_NO_ERROR = 1e-6
 # Half the draws where predictions are not linear in the parameters' logarithms.
 _PAIRS = 128
-
-
-@dataclass(frozen=True, slots=True)
-class Prior:
-    """The distribution of the parameters, and the model's errors, before any run.
-
-    logs: mean of the parameters' natural logarithms, shape (COUNT,).
-    covariance: covariance of the logarithms, shape (COUNT, COUNT), positive definite.
-    level_error: standard deviation of log(measured time / modelled time).
-    ratio_error: standard deviation of log(measured speed-up / modelled speed-up), per run.
-    load_error: standard deviation of a further error that all speed-ups of one load share.
-    drawn: whether predictions average over drawn parameters where no run has drafts, on a modelled
-      machine where there is no run at all; false: they are linear in the parameters' logarithms.
-    calibrated: whether predicted probabilities of a gain match observed frequencies.
-    """
-
-    logs: NDArray[np.float64]
-    covariance: NDArray[np.float64]
-    level_error: float
-    ratio_error: float
-    load_error: float = 0.0
-    drawn: bool = False
-    calibrated: bool = True
-
-    def fixed(self, **known: float) -> Prior:
-        """Returns the prior with some parameters set to known values, by name, each above 0."""
-        logs, covariance = self.logs.copy(), self.covariance.copy()
-        for name, value in known.items():
-            index = PARAMETERS.index(name)
-            logs[index] = np.log(value)
-            covariance[index, :] = covariance[:, index] = 0
-            covariance[index, index] = SURE
-        return replace(self, logs=logs, covariance=covariance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,51 +161,6 @@ class Posterior:
         return Works.of([self.machine.token_work(load, each, length) for each, length in pairs])
 
 
-def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
-    """Returns the posterior of a deployment's parameters.
-
-    A run with speculation enters by its speed-up over plain runs of its load, or by its time if
-    there are none. Several runs of one setting enter as their mean.
-
-    Args:
-      machine: the deployment.
-      prior: distribution of the parameters before any run.
-      runs: measurements; without any the posterior is the prior.
-    """
-    if not runs:
-        return Posterior(machine, prior, prior.logs, prior.covariance, ())
-    evidence = Evidence.of(machine, pooled(runs))
-    found, covariance = conclude(prior, evidence)
-    return Posterior(machine, prior, found, covariance, tuple(runs), evidence.loads)
-
-
-def conclude(prior: Prior, evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the most probable parameters and load effects, and their covariance.
-
-    Shapes (COUNT + m,) and (COUNT + m, COUNT + m): logarithms of the parameters, then for each of m
-    loads the log of its measured over modelled speed-ups.
-    """
-    from scipy.optimize import least_squares
-
-    root = np.zeros((COUNT + len(evidence.loads),) * 2)
-    root[:COUNT, :COUNT] = np.linalg.cholesky(np.linalg.inv(prior.covariance)).T
-    root[COUNT:, COUNT:] = np.eye(len(evidence.loads)) / max(prior.load_error, _NO_ERROR)
-    start = np.concatenate([prior.logs, np.zeros(len(evidence.loads))])
-    errors = evidence.errors(prior.level_error, prior.ratio_error)
-
-    def residuals(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        off = evidence.misfit(values[:COUNT]) + evidence.at_load @ values[COUNT:]
-        return np.concatenate([root @ (values - start), off / errors])
-
-    def jacobian(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        slopes = np.hstack([evidence.slopes(values[:COUNT]), evidence.at_load])
-        return np.vstack([root, slopes / errors[:, None]])
-
-    found = np.asarray(least_squares(residuals, start, jac=jacobian, method="lm").x)
-    slope = jacobian(found)
-    return found, np.asarray(np.linalg.inv(slope.T @ slope))
-
-
 @cache
 def _lots() -> NDArray[np.float64]:
     """Returns standard normal draws in opposite pairs, shape (2 · _PAIRS, COUNT)."""
@@ -241,3 +168,61 @@ def _lots() -> NDArray[np.float64]:
     gauss = Random(0).gauss
     lots = np.array([[gauss(0.0, 1.0) for _ in range(COUNT)] for _ in range(_PAIRS)])
     return np.vstack([lots, -lots])
+
+
+@dataclass(frozen=True, slots=True)
+class ParametricCost(Cost):
+    """Times of blocks at given parameters, without other requests' prompts.
+
+    logs: natural logarithms of the parameters, shape (COUNT,).
+    observed: the largest γ of the load's runs; None without any.
+    """
+
+    machine: Machine
+    load: LoadPoint
+    logs: NDArray[np.float64]
+    observed: int | None = None
+
+    @classmethod
+    def of(cls, posterior: Posterior, load: LoadPoint) -> ParametricCost:
+        """Returns the cost at the posterior's most probable parameters."""
+        drafted = [run.mean_drafted for run in posterior.runs if run.load == load]
+        observed = ceil(max(drafted, default=0))
+        free = replace(load, prompt_ratio=0.0)
+        return cls(posterior.machine, free, posterior.logs, observed or None)
+
+    @property
+    def observed_gamma(self) -> int | None:
+        return self.observed
+
+    @property
+    def baseline_seconds(self) -> float:
+        return self.machine.plain_work(self.load).seconds(self.logs)
+
+    @property
+    def c(self) -> float:
+        """Time that a second drafted token adds, over the time of a target step."""
+        first, second = self.drafting_seconds([1, 2])
+        return float(second - first) / self.step_seconds
+
+    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        return self._by_gamma(gamma, self._drafting)
+
+    def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        return self._by_gamma(gamma, self._checking)
+
+    def _drafting(self, gamma: int) -> float:
+        if gamma == 0:
+            return 0.0
+        return self.machine.drafting_work(self.load, Drafting(gamma)).seconds(self.logs)
+
+    def _checking(self, gamma: int) -> float:
+        block = Drafting(gamma) if gamma > 0 else Drafting(1, verified=1)
+        return self.machine.checking_work(self.load, block).seconds(self.logs)
+
+    def _by_gamma(self, gamma: ArrayLike, seconds: Callable[[int], float]) -> NDArray[np.float64]:
+        lengths = integers("gamma", gamma)
+        asked = lengths.ravel().tolist()
+        of = {length: seconds(length) for length in set(asked)}
+        found = np.array([of[length] for length in asked], dtype=np.float64)
+        return np.asarray(found.reshape(lengths.shape))[()]

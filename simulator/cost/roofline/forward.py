@@ -13,11 +13,80 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.experts import distinct_experts
-from simulator.cost.hardware import Hardware
-from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
-from simulator.cost.tensor_parallel import all_reduce_seconds, cache_share, require_division
+from simulator.cost.roofline.hardware import Hardware
+from simulator.cost.roofline.shapes import CacheLayers, ModelShape, Weights
 from simulator.numerics.arguments import integer, integers, non_negative, probability, same_shape
+
+
+def distinct_experts(
+    tokens: ArrayLike, *, experts: int, active: int, reuse: ArrayLike = 0.0
+) -> NDArray[np.float64]:
+    """Returns the expected number of distinct experts in one layer that receive some token.
+
+        E · (1 − (1 − k/E)^m')        with m' = 1 + (1 − r)·(m − 1)
+
+    Under uniform routing (r = 0) each of m tokens picks k of E experts independently; all tokens
+    miss an expert with probability (1 − k/E)^m. Tokens of one text pick similar experts: with reuse
+    r, each token after the first counts as 1 − r of an independent token.
+
+    Args:
+      tokens: m, tokens of the pass over all sequences, at least 0, shape (...).
+      experts: E, at least 1.
+      active: k, experts per token, 1 to E.
+      reuse: r in [0, 1]; broadcasts with tokens.
+    """
+    count = integers("tokens", tokens).astype(np.float64)
+    total = integer("experts", experts, at_least=1)
+    chosen = integer("active", active, at_least=1)
+    if chosen > total:
+        raise ValueError(f"active must be at most the {total} experts, got {chosen}")
+    shared = probability("reuse", reuse)
+    independent = np.where(count > 0, 1 + (1 - shared) * (count - 1), 0.0)
+    if chosen == total:
+        return np.asarray(np.where(count > 0, float(total), 0.0))[()]
+    return np.asarray(-total * np.expm1(independent * np.log1p(-chosen / total)))[()]
+
+
+# Activations are exchanged in 16 bits.
+_BYTES_PER_VALUE = 2
+
+
+def all_reduce_seconds(hardware: Hardware, *, values: ArrayLike, gpus: int) -> NDArray[np.float64]:
+    """Returns the time in which GPUs add up a vector.
+
+        latency + 2·(N − 1)/N · bytes/link        (ring all-reduce, Patarasuk and Yuan 2009)
+
+    Args:
+      hardware: its link's bandwidth (one way) and latency.
+      values: number of 16-bit values of the vector, shape (...).
+      gpus: N, at least 1; at 1 the time is 0.
+
+    Raises ValueError if there are several GPUs and the hardware has no link between them.
+    """
+    count = integer("gpus", gpus, at_least=1)
+    size = non_negative("values", values) * _BYTES_PER_VALUE
+    if count == 1:
+        return np.zeros_like(size)[()]
+    if hardware.link_bandwidth is None:
+        raise ValueError(f"tp must be 1 on {hardware.name}, which has no known link, got {count}")
+    moved = 2 * (count - 1) / count * size
+    return np.asarray(hardware.link_latency_seconds + moved / hardware.link_bandwidth)[()]
+
+
+def require_division(shape: ModelShape, tp: int) -> None:
+    """Raises ValueError unless the GPUs divide the model's attention heads evenly."""
+    if shape.heads % integer("tp", tp, at_least=1) != 0:
+        raise ValueError(f"tp must divide the {shape.heads} heads of {shape.name}, got {tp}")
+
+
+def cache_share(cache: CacheLayers, tp: int) -> float:
+    """Returns the share of a layer's cache that each GPU stores and reads.
+
+    Key-value heads are divided among GPUs; with more GPUs than heads, several GPUs store one head.
+    A latent cache is one head that all GPUs store.
+    """
+    return -(-cache.shards // tp) / cache.shards
+
 
 # Fitted to published speeds by benchmarks/roofline.py; 10th and 90th percentile of measured over
 # predicted tokens per second.
@@ -31,7 +100,7 @@ class Conditions:
 
     tp: GPUs that share the weights and the arithmetic of each layer (tensor parallelism).
     efficiency: share of peak bandwidth and peak rate that kernels reach, in (0, 1].
-    expert_reuse: how far tokens share experts, in [0, 1] (simulator.cost.experts).
+    expert_reuse: how far tokens share experts, in [0, 1] (see `distinct_experts`).
     layer_overhead_seconds: fixed time per layer (kernel launches): 20 to 50 microseconds if a
       framework launches each kernel by itself, almost none with CUDA graphs.
     """
@@ -60,7 +129,6 @@ def forward_flops(
       weight and token); a: operations of attention for one new and one cached token.
 
     Args:
-      shape: the model.
       new_tokens: n >= 1, tokens fed to each sequence; the three broadcast together.
       context: L >= 0, tokens already in each sequence's cache.
       batch: B >= 1, sequences.
@@ -86,11 +154,8 @@ def forward_seconds(
         + layers · (overhead + two all-reduces)                        (Williams et al. 2009)
 
     Args:
-      shape: the model.
-      hardware: peak rates by number format, and bandwidth, of one GPU.
-      new_tokens: n >= 1, tokens fed to each sequence; broadcasts with context and batch.
-      context: L >= 0, tokens already in each sequence's cache.
-      batch: B >= 1, sequences.
+      hardware: one GPU.
+      new_tokens, context, batch: n, L and B as in `forward_flops`.
       conditions: GPUs and efficiencies; None: one GPU at its peak rate and bandwidth.
     """
     n, length, sequences = _sizes(new_tokens, context, batch)
@@ -120,9 +185,7 @@ def memory_bytes(
     """Returns the bytes of a model's weights and its sequences' caches on each GPU.
 
     Args:
-      shape: the model.
       context: tokens in each sequence's cache; broadcasts with batch.
-      batch: sequences.
       tp: GPUs that share weights and caches.
     """
     _, length, sequences = _sizes(1, context, batch)
@@ -149,13 +212,11 @@ def _sizes(
 
 
 def _weight_bytes(
-    weights: Weights, tokens: NDArray[np.float64], expert_reuse: float
+    weights: Weights, tokens: NDArray[np.float64], reuse: float
 ) -> NDArray[np.float64]:
     if not weights.experts:
         return np.asarray(weights.stored_bytes)
-    read = distinct_experts(
-        tokens, experts=weights.experts, active=weights.active, reuse=expert_reuse
-    )
+    read = distinct_experts(tokens, experts=weights.experts, active=weights.active, reuse=reuse)
     return np.asarray(weights.stored_bytes * read / weights.experts)
 
 

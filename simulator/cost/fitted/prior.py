@@ -5,6 +5,8 @@ parameter over all deployments, the effect of each trait (shrunk towards 0 if fe
 it), the covariance between deployments, and the errors of speed-ups for each kind of draft.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +16,9 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from simulator.cost.parameters import PARAMETERS
-from simulator.cost.posterior import Prior
+from simulator.cost.fitted.machine import PARAMETERS
 
 Base = Literal["roofline", "kernels"]
 FILES: Mapping[Base, Path] = MappingProxyType(
@@ -37,6 +39,42 @@ NOT_CALIBRATED = ("model",)
 # The means come from few sources: this is their own variance, over the covariance around them. An
 # engine or a draft that no row has is less certain, and so are the model's errors for it.
 FEW_SOURCES, UNKNOWN, UNKNOWN_ERROR = 1.3, 0.3, 1.5
+
+# Variance of the logarithm of a number that a user states.
+SURE = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """The distribution of the parameters, and the model's errors, before any run.
+
+    logs: mean of the parameters' natural logarithms, shape (COUNT,).
+    covariance: covariance of the logarithms, shape (COUNT, COUNT), positive definite.
+    level_error: standard deviation of log(measured time / modelled time).
+    ratio_error: standard deviation of log(measured speed-up / modelled speed-up), per run.
+    load_error: standard deviation of a further error that all speed-ups of one load share.
+    drawn: whether predictions average over drawn parameters where no run has drafts, on a modelled
+      machine where there is no run at all; false: they are linear in the parameters' logarithms.
+    calibrated: whether predicted probabilities of a gain match observed frequencies.
+    """
+
+    logs: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+    level_error: float
+    ratio_error: float
+    load_error: float = 0.0
+    drawn: bool = False
+    calibrated: bool = True
+
+    def fixed(self, **known: float) -> Prior:
+        """Returns the prior with some parameters set to known values, by name, each above 0."""
+        logs, covariance = self.logs.copy(), self.covariance.copy()
+        for name, value in known.items():
+            index = PARAMETERS.index(name)
+            logs[index] = np.log(value)
+            covariance[index, :] = covariance[:, index] = 0
+            covariance[index, index] = SURE
+        return replace(self, logs=logs, covariance=covariance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +172,7 @@ def _mixture(priors: Sequence[Prior]) -> Prior:
 
 
 def vague_prior(step_seconds: Sequence[float]) -> Prior:
-    """Returns the prior of a `simulator.cost.machine.FittedMachine`, known only by its runs.
+    """Returns the prior of a `simulator.cost.fitted.machine.FittedMachine`, known only by its runs.
 
     step_seconds: step times of the runs; the shortest sets the scale.
     """
@@ -146,7 +184,7 @@ def vague_prior(step_seconds: Sequence[float]) -> Prior:
     for name, share, deviation in (("roof", 0.9, 0.5), ("block", 0.2, 1.1), ("draft", 0.1, 1.1)):
         index = PARAMETERS.index(name)
         logs[index], deviations[index] = np.log(share * least), deviation
-    # Runs carry their own errors (simulator.cost.runs); here is the error of the model's form.
+    # Runs carry their own errors; here is the error of the model's form.
     return Prior(logs, np.diag(deviations**2), level_error=0.005, ratio_error=0.01)
 
 

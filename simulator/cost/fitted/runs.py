@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
-from simulator.cost.machine import Drafting, LoadPoint
+from simulator.cost.fitted.machine import Drafting, LoadPoint
 
 # Slower than this is no token of a server: most likely the unit is wrong.
 SLOWEST_SECONDS = 2.0

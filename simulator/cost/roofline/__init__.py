@@ -1,0 +1,1 @@
+"""Shapes of models, peak rates of hardware, and the times of passes by the roofline."""
