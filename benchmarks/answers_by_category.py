@@ -18,8 +18,8 @@ import numpy as np
 
 from engines.engine import Setting
 from engines.kind import EngineSettings, Models
+from engines.servers.http import post_json
 from engines.servers.llama_cpp import LlamaCpp
-from engines.serving.http import post_json
 from estimator.loading.folders import folder_pair
 from estimator.settings import EMBEDDED_PROMPT_TOKENS, PromptSettings
 from reference.models.huggingface import load_tokenizer

@@ -50,7 +50,7 @@ class Completion:
 class EngineServer(Protocol):
     """A running server of a pair.
 
-    Example: `engines.servers.own.OwnServer`.
+    Example: `engines.servers.in_process.OwnServer`.
     """
 
     @property
@@ -81,7 +81,7 @@ class ScoringServer(EngineServer, Protocol):
 class Engine(Protocol):
     """An engine and the pair that it serves.
 
-    Example: `engines.servers.own.OwnDecoder`.
+    Example: `engines.servers.in_process.OwnDecoder`.
     """
 
     @property

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from engines.kind import EngineKind, PrintedCounts, engine_kinds, listed
 from engines.observing.observation import Observation
-from engines.serving.http import get_text
+from engines.servers.http import get_text
 from estimator.writing import MOST_BYTES, json_objects, text_blocks
 
 SCRAPE_SECONDS = 30.0

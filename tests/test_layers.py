@@ -33,7 +33,7 @@ ROOMS: dict[str, list[str]] = {
         "costs", "timing", "traces", "profiles", "texts", "validation", "generation", "comparison",
     ],
     "engines": [
-        "counting", "text_scores", "engine", "serving", "observing", "kind", "servers",
+        "counting", "text_scores", "engine", "observing", "kind", "servers",
         "kinds", "registry", "sources", "trials", "tuning",
     ],
     "studies": ["bild", "blockwise"],

@@ -1,4 +1,8 @@
-"""llama.cpp: its server from the wheel `xllamacpp`; prompts and texts are ids."""
+"""llama.cpp: its server from the wheel `xllamacpp`; prompts and texts are ids.
+
+The wheel contains the server as a library. It runs in a process of its own: this module with the
+server's settings in JSON.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import json
 import math
 import os
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,9 +22,9 @@ from engines.counting import NOTHING, Counts, counters
 from engines.engine import Completion, Setting
 from engines.kind import EngineSettings, Models
 from engines.observing.llama_cpp import TURNS_ON
-from engines.serving.child import free_port, serving, thread_seconds
-from engines.serving.gguf_files import write_gguf
-from engines.serving.http import get_text, post_json
+from engines.servers.gguf_files import write_gguf
+from engines.servers.http import get_text, post_json
+from engines.servers.process import free_port, serving, thread_seconds
 from estimator.timing.threads import chosen_threads
 
 START_SECONDS = 300.0
@@ -58,7 +63,6 @@ class LlamaCpp:
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[LlamaCppServer]:
         port = free_port()
-        url = f"http://127.0.0.1:{port}"
         wanted = {
             "model": str(self.target if setting.model == "target" else self.draft),
             "port": port,
@@ -72,16 +76,14 @@ class LlamaCpp:
             "probabilistic": setting.draft_sampling == "sampled",
             "synthetic": setting.synthetic,
         }
-        command = [sys.executable, "-m", "engines.servers.llama_cpp_child", json.dumps(wanted)]
         # The child imports this package wherever it was started from.
         paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-        environment = {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
         with serving(
-            command,
-            url=url,
+            [sys.executable, "-m", "engines.servers.llama_cpp", json.dumps(wanted)],
+            url=(url := f"http://127.0.0.1:{port}"),
             name="llama.cpp",
             start_seconds=START_SECONDS,
-            environment=environment,
+            environment={"PYTHONPATH": os.pathsep.join(filter(None, paths))},
         ) as process:
             # Several threads wait for one another, and several requests share one.
             alone = self.threads == 1 and setting.concurrency == 1
@@ -106,11 +108,15 @@ class LlamaCppServer:
         """
         self.url = url.rstrip("/").removesuffix("/v1")
         self._process = process
-        self._drafting = (
-            {}
-            if gamma is None
-            else {"speculative.n_max": gamma, "speculative.n_min": 0, "speculative.p_min": p_min}
-        )
+        names = ("speculative.n_max", "speculative.n_min", "speculative.p_min")
+        drafting = {} if gamma is None else dict(zip(names, (gamma, 0, p_min), strict=True))
+        self._settings = {
+            "samplers": ["temperature"],
+            "ignore_eos": True,
+            "return_tokens": True,
+            "cache_prompt": False,
+            **drafting,
+        }
         self._answered, self._has_metrics = NOTHING, True
 
     @property
@@ -132,12 +138,8 @@ class LlamaCppServer:
                 "prompt": list(prompt),
                 "n_predict": max_new_tokens,
                 "temperature": temperature,
-                "samplers": ["temperature"],
                 "seed": seed,
-                "ignore_eos": True,
-                "return_tokens": True,
-                "cache_prompt": False,
-                **self._drafting,
+                **self._settings,
             },
         )
         tokens = tuple(answer["tokens"])
@@ -181,3 +183,39 @@ def _counts_of(timings: Mapping[str, Any]) -> Counts:
         return NOTHING
     each = math.ceil(drafted / steps)
     return Counts(steps - (steps * each - drafted >= each), drafted, accepted)
+
+
+def _parameters(wanted: dict[str, Any]) -> Any:
+    """Returns a server's parameters from the settings that `LlamaCpp.serve` wrote."""
+    import xllamacpp
+
+    common = xllamacpp.CommonParams()
+    common.model.path = wanted["model"]
+    common.port = wanted["port"]
+    common.n_parallel = wanted["parallel"]
+    common.n_ctx = wanted["context"]
+    common.kv_unified = wanted["unified"]
+    common.endpoint_metrics = True
+    draft = common.speculative.draft
+    for part in (common, draft):
+        part.cpuparams.n_threads = part.cpuparams_batch.n_threads = wanted["threads"]
+    if wanted["draft"] is not None:
+        kinds = xllamacpp.common_speculative_type
+        common.speculative.types = [kinds.COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE]
+        draft.mparams.path = wanted["draft"]
+        draft.n_max = wanted["gamma"]
+        draft.p_min = wanted["p_min"]
+        draft.probabilistic = wanted["probabilistic"]
+        if wanted["synthetic"] is not None:
+            if not hasattr(common.speculative, "synth_rates"):
+                sys.exit("this version of llama.cpp cannot simulate acceptance")
+            common.speculative.synth_rates = wanted["synthetic"]
+    return common
+
+
+if __name__ == "__main__":
+    import xllamacpp
+
+    running = xllamacpp.Server(_parameters(json.loads(sys.argv[1])))
+    assert running.listening_address
+    threading.Event().wait()  # until it is killed

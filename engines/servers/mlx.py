@@ -10,23 +10,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from engines.counting import NOTHING, Counts
+from engines.counting import Counts
 from engines.engine import Completion, Setting
 from engines.kind import EngineSettings, Models
+from engines.servers.in_process import InProcessPair, InProcessServer
 from estimator.timing.threads import CHOSEN_BY
 
 
-class Mlx:
+class Mlx(InProcessPair):
     """MLX with a target and a draft model.
 
     On a GPU models keep their stored number format. On a processor, where MLX is slow with 16-bit
     numbers, floating-point weights become float32.
     """
 
-    def __init__(self, target: str, draft: str) -> None:
-        """Stores the names or folders of both models."""
-        self.target, self.draft = target, draft
-        self._loaded: dict[str, Any] = {}
+    one_text = "mlx, which decodes one text at a time with a draft"
 
     @classmethod
     def of_models(cls, models: Models, settings: EngineSettings) -> Mlx:
@@ -38,31 +36,29 @@ class Mlx:
 
         return (f"device={mx.default_device().type.name}",)
 
+    def load(self, source: str) -> Any:
+        import mlx.core as mx
+        from huggingface_hub import snapshot_download
+        from mlx_lm.utils import load_model
+
+        folder = Path(source)
+        model = load_model(folder if folder.is_dir() else Path(snapshot_download(source)))[0]
+        if mx.default_device() == mx.Device(mx.cpu):
+            # Quantised weights are integers, which stay as they are; their scales become float32.
+            model.set_dtype(mx.float32)
+        return model
+
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[MlxServer]:
-        if setting.concurrency != 1:
-            raise ValueError(
-                "concurrency must be 1 with mlx, which decodes one text at a time with a draft, "
-                f"got {setting.concurrency}"
-            )
-        for source in (self.target, self.draft):
-            if source not in self._loaded:
-                self._loaded[source] = _load(source)
-        target, draft = (self._loaded[source] for source in (self.target, self.draft))
-        model = target if setting.model == "target" else draft
-        yield MlxServer(model, draft if setting.gamma > 0 else None, setting.gamma)
+        yield MlxServer(*self.models(setting), setting)
 
 
-class MlxServer:
-    """A pair in this process; it counts like a server."""
+class MlxServer(InProcessServer):
+    """A pair of MLX models."""
 
-    model = None
-
-    def __init__(self, model: Any, draft: Any | None, gamma: int) -> None:
-        self.version = f"mlx_lm {version('mlx-lm')}"
-        self._model, self._draft, self._gamma = model, draft, gamma
-        self._counts = NOTHING
-        self._clock = _clock()
+    def __init__(self, model: Any, draft: Any | None, setting: Setting) -> None:
+        super().__init__(f"mlx_lm {version('mlx-lm')}", setting)
+        self._model, self._draft, self._clock = model, draft, _clock()
 
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
@@ -84,13 +80,8 @@ class MlxServer:
                 times.append(self._clock())
                 length = 0
         # If MLX drafted a text's last token, it counts as the target's.
-        self._counts += Counts.of_blocks(lengths, self._gamma, max_new_tokens)
+        self._counts += Counts.of_blocks(lengths, self._setting.gamma, max_new_tokens)
         return Completion(tuple(tokens), lengths[0], times[-1] - times[0])
-
-    def counts(self) -> Counts:
-        if self._draft is None:
-            raise ValueError("counters must be of a pair that speculates, got no draft")
-        return self._counts
 
     def _tokens(self, prompt: Any, room: int, temperature: float) -> Iterator[tuple[int, bool]]:
         """Yields ids, and whether each was drafted."""
@@ -106,24 +97,11 @@ class MlxServer:
             prompt,
             self._model,
             self._draft,
-            num_draft_tokens=self._gamma,
+            num_draft_tokens=self._setting.gamma,
             max_tokens=room,
             sampler=sampler,
         ):
             yield int(token), bool(drafted)
-
-
-def _load(source: str) -> Any:
-    import mlx.core as mx
-    from huggingface_hub import snapshot_download
-    from mlx_lm.utils import load_model
-
-    folder = Path(source)
-    model = load_model(folder if folder.is_dir() else Path(snapshot_download(source)))[0]
-    if mx.default_device() == mx.Device(mx.cpu):
-        # Quantised weights are integers, which stay as they are; their scales become float32.
-        model.set_dtype(mx.float32)
-    return model
 
 
 def _clock() -> Callable[[], float]:

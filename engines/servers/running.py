@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from engines.engine import EngineServer, Setting
-from engines.serving.child import healthy
+from engines.servers.process import healthy
 
 
 @dataclass(frozen=True, slots=True)

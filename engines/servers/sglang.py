@@ -21,9 +21,9 @@ from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
 from engines.kind import Drafted, EngineSettings, Models, exports_of
 from engines.observing.sglang import TURNS_ON
+from engines.servers.http import get_text, stream_json
+from engines.servers.process import free_port, serving
 from engines.servers.vllm import START_SECONDS, words
-from engines.serving.child import free_port, serving
-from engines.serving.http import get_text, stream_json
 
 # Keys of an answer's counts: accepted and drafted tokens, by age of the release.
 KEYS = (

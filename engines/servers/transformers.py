@@ -7,20 +7,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from engines.counting import NOTHING, Counts
+from engines.counting import Counts
 from engines.engine import Completion, Setting
 from engines.kind import EngineSettings, Models
+from engines.servers.in_process import InProcessPair, InProcessServer
 from engines.text_scores import load_causal
 from estimator.timing.threads import chosen_threads, computing
 
 
-class Transformers:
+class Transformers(InProcessPair):
     """transformers' assisted generation with a fixed γ, in float32 on this machine's CPUs."""
+
+    one_text = "transformers, whose assisted generation decodes one text at a time"
 
     def __init__(self, target: str, draft: str, threads: int = 1) -> None:
         """Stores names or folders, and the number of threads; one thread is timed by CPU time."""
-        self.target, self.draft, self.threads = target, draft, threads
-        self._loaded: dict[str, Any] = {}
+        super().__init__(target, draft)
+        self.threads = threads
 
     @classmethod
     def of_models(cls, models: Models, settings: EngineSettings) -> Transformers:
@@ -28,44 +31,30 @@ class Transformers:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        return (
-            f"threads={self.threads}",
-            "num_assistant_tokens_schedule=constant",
-            "assistant_confidence_threshold=0",
-        )
+        schedule = "num_assistant_tokens_schedule=constant"
+        return (f"threads={self.threads}", schedule, "assistant_confidence_threshold=0")
+
+    def load(self, source: str) -> Any:
+        return load_causal(source)
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[TransformersServer]:
-        if setting.concurrency != 1:
-            raise ValueError(
-                "concurrency must be 1 with transformers, whose assisted generation decodes one "
-                f"text at a time, got {setting.concurrency}"
-            )
-        for source in (self.target, self.draft):
-            if source not in self._loaded:
-                self._loaded[source] = load_causal(source)
-        target, draft = (self._loaded[source] for source in (self.target, self.draft))
-        model = target if setting.model == "target" else draft
+        models = self.models(setting)
         with computing("cpu", self.threads):
-            yield TransformersServer(model, draft if setting.gamma > 0 else None, setting)
+            yield TransformersServer(*models, setting)
 
 
-class TransformersServer:
-    """A pair in this process; it counts like a server."""
-
-    model = None
+class TransformersServer(InProcessServer):
+    """A pair of transformers models."""
 
     def __init__(self, model: Any, assistant: Any | None, setting: Setting) -> None:
         import transformers
 
-        self.version = str(transformers.__version__)
+        super().__init__(str(transformers.__version__), setting)
         self._model, self._assistant = model, assistant
-        self._gamma, self._p_min = setting.gamma, setting.p_min
-        self._counts = NOTHING
-        for module in (model, assistant):
-            if module is not None:
-                module.generation_config.eos_token_id = None
-                module.generation_config.pad_token_id = 0
+        for module in filter(None, (model, assistant)):
+            module.generation_config.eos_token_id = None
+            module.generation_config.pad_token_id = 0
 
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
@@ -77,13 +66,13 @@ class TransformersServer:
         import torch
 
         sampled = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0}
-        blocks = _Blocks()
+        blocks, gamma = _Blocks(), self._setting.gamma
         if self._assistant is not None:
             # Servers of other γ share the assistant.
             settings = self._assistant.generation_config
-            settings.num_assistant_tokens = self._gamma
+            settings.num_assistant_tokens = gamma
             settings.num_assistant_tokens_schedule = "constant"
-            settings.assistant_confidence_threshold = self._p_min
+            settings.assistant_confidence_threshold = self._setting.p_min
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             ids = self._model.generate(
@@ -94,14 +83,9 @@ class TransformersServer:
                 streamer=blocks,
                 **({"do_sample": False} if temperature == 0 else sampled),
             )
-        self._counts += Counts.of_blocks(blocks.lengths, self._gamma, max_new_tokens)
+        self._counts += Counts.of_blocks(blocks.lengths, gamma, max_new_tokens)
         tokens = tuple(ids[0, len(prompt) :].tolist())
         return Completion(tokens, blocks.lengths[0], blocks.times[-1] - blocks.times[0])
-
-    def counts(self) -> Counts:
-        if self._assistant is None:
-            raise ValueError("counters must be of a pair that speculates, got no draft")
-        return self._counts
 
 
 class _Blocks:
@@ -115,8 +99,7 @@ class _Blocks:
         self.lengths: list[int] = []
         self.times: list[float] = []
         self._prompt_seen = False
-        own = processor_clock(torch.device("cpu"))
-        self._clock = time.perf_counter if own is None else own
+        self._clock = processor_clock(torch.device("cpu")) or time.perf_counter
 
     def put(self, value: Any) -> None:
         if self._prompt_seen:

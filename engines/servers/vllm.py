@@ -15,8 +15,8 @@ from engines.counting import Counts, counters
 from engines.engine import Completion, Setting
 from engines.kind import EngineSettings, Models
 from engines.observing.vllm import TURNS_ON
-from engines.serving.child import free_port, serving
-from engines.serving.http import get_text, post_json
+from engines.servers.http import get_text, post_json
+from engines.servers.process import free_port, serving
 from engines.text_scores import TextScores
 
 if TYPE_CHECKING:

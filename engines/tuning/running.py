@@ -11,9 +11,9 @@ import msgspec
 
 from engines.engine import EngineServer, Setting
 from engines.kind import EngineKind, engine_kinds, listed, names_of
+from engines.servers.http import get_text
 from engines.servers.llama_cpp import LlamaCppServer
-from engines.serving.child import healthy
-from engines.serving.http import get_text
+from engines.servers.process import healthy
 from engines.trials.runs import EngineRun, Prompts, run
 from engines.tuning.bench import Bench, NotObeyedError, require_obeyed
 from engines.tuning.outlook import Costs

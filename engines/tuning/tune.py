@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from engines.kind import Models
-from engines.servers.own import OWN, OwnDecoder
+from engines.servers.in_process import OWN, OwnDecoder
 from engines.trials.pair import SPARE_POSITIONS
 from engines.tuning.bench import Bench
 from engines.tuning.outlook import Costs

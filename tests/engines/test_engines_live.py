@@ -10,10 +10,10 @@ from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 
 from engines.engine import Setting
 from engines.kind import EngineKind, engine_kinds
+from engines.servers.http import post_json
 from engines.servers.llama_cpp import LlamaCpp, LlamaCppServer
 from engines.servers.mlx import Mlx
 from engines.servers.transformers import Transformers
-from engines.serving.http import post_json
 from engines.sources import observe
 from engines.text_scores import acceptance
 from engines.trials.pair import LocalScorer

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from engines.serving.http import get_text
+from engines.servers.http import get_text
 from engines.sources import observe
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"

@@ -11,11 +11,8 @@ ARCHITECTURE = "LlamaForCausalLM"
 def write_gguf(folder: Path, tokenizer_folder: Path, path: Path) -> None:
     """Writes a model and its byte-level BPE tokenizer as one GGUF file in float32.
 
-    llama.cpp's own converter handles other models.
-
-    Raises:
-      ValueError: if the model is not Llama-shaped, or its tokenizer not byte-level BPE.
-      OSError: if a file cannot be read or written.
+    llama.cpp's own converter handles other models. Refuses models that are not Llama-shaped, and
+    tokenizers that are not byte-level BPE.
     """
     import gguf
     import numpy as np

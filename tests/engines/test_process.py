@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.serving.child import free_port, serving, thread_seconds
+from engines.servers.process import free_port, serving, thread_seconds
 
 SERVER = """\
 import http.server, os, pathlib, sys
@@ -94,7 +94,7 @@ def test_what_was_started_ends_with_its_starter(number: int, tmp_path: Path) -> 
     port, noted = free_port(), tmp_path / "process"
     program = (
         "import time\n"
-        "from engines.serving.child import serving\n"
+        "from engines.servers.process import serving\n"
         f"command = [{sys.executable!r}, '-S', '-c', {SERVER!r}, '{port}', {str(noted)!r}]\n"
         f"with serving(command, url='http://127.0.0.1:{port}', name='e', start_seconds=30):\n"
         "    print('up', flush=True)\n"

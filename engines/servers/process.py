@@ -14,9 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -25,7 +24,7 @@ from typing import IO, NoReturn
 LAST_LINES = 12
 GRACE_SECONDS = 10.0
 ENDING_SECONDS = 2.0
-POLL_SECONDS = 0.2
+POLL_SECONDS = 0.05
 PR_SET_PDEATHSIG = 1
 
 
@@ -41,7 +40,6 @@ def serving(
     """Runs a server while the context lasts; yields its process id once its health page answers.
 
     Args:
-      command: program and arguments.
       url: URL of the server, whose page `/health` is read.
       name: name of the engine, for messages.
       start_seconds: time limit for the start.
@@ -51,10 +49,11 @@ def serving(
     lines of output.
     """
     with tempfile.TemporaryFile("w+b") as log, _terminating():
-        process = _start(command, log, name, environment)
+        process = _start(command, log, name, environment or {})
         try:
-            if not _up(process, url, start_seconds):
-                status = process.poll()
+            up = _wait(lambda: process.poll() is not None or healthy(url), start_seconds)
+            status = process.poll()
+            if status is not None or not up:
                 late = f" within {start_seconds:.0f} s, got no answer of {url}/health"
                 dead = f", got exit status {status} of '{shlex.join(command)}'"
                 fault = late if status is None else dead
@@ -62,7 +61,7 @@ def serving(
             yield process.pid
         except (OSError, EOFError) as error:
             # The request may have failed because the engine died; then its log has the reason.
-            if _ended(process):
+            if _wait(lambda: process.poll() is not None, ENDING_SECONDS):
                 raise ValueError(
                     f"{name} must keep running, got exit status {process.returncode}: {_last(log)}"
                 ) from error
@@ -73,11 +72,10 @@ def serving(
 
 def thread_seconds(process: int | None) -> dict[str, float]:
     """Returns the CPU seconds of each thread of a process; empty on systems without /proc."""
-    tasks = Path(f"/proc/{process}/task")
     try:
         return {
             task.name: int((task / "schedstat").read_text().split()[0]) / 1e9
-            for task in tasks.iterdir()
+            for task in Path(f"/proc/{process}/task").iterdir()
         }
     except OSError:  # also if there is no process, or a thread ends meanwhile
         return {}
@@ -95,12 +93,12 @@ def healthy(url: str) -> bool:
     try:
         with urllib.request.urlopen(f"{url}/health", timeout=5) as answer:
             return int(answer.status) == 200
-    except (urllib.error.URLError, OSError):
+    except OSError:
         return False
 
 
 def _start(
-    command: Sequence[str], log: IO[bytes], name: str, environment: Mapping[str, str] | None
+    command: Sequence[str], log: IO[bytes], name: str, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
@@ -108,7 +106,7 @@ def _start(
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **({} if environment is None else environment)},
+            env={**os.environ, **environment},
             start_new_session=True,
             preexec_fn=_die_with_parent if sys.platform == "linux" else None,
         )
@@ -122,51 +120,35 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _up(process: subprocess.Popen[bytes], url: str, seconds: float) -> bool:
-    """Returns whether a server becomes healthy in time, without ending."""
+def _wait(done: Callable[[], bool], seconds: float) -> bool:
+    """Returns whether something is done in time."""
     end = time.monotonic() + seconds
-    while not healthy(url):
-        if process.poll() is not None or time.monotonic() > end:
-            return False
+    while not (found := done()) and time.monotonic() < end:
         time.sleep(POLL_SECONDS)
-    return True
-
-
-def _ended(process: subprocess.Popen[bytes]) -> bool:
-    """Returns whether a process ends in a moment; its connections close before it does."""
-    try:
-        process.wait(timeout=ENDING_SECONDS)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
+    return found
 
 
 def _last(log: IO[bytes]) -> str:
     """Returns the last lines of a log, joined."""
-    descriptor = log.fileno()
-    size = os.fstat(descriptor).st_size
-    text = os.pread(descriptor, 16384, max(0, size - 16384)).decode(errors="replace")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " | ".join(lines[-LAST_LINES:]) if lines else "nothing"
+    size = os.fstat(log.fileno()).st_size  # the child shares the file's position: do not seek
+    text = os.pread(log.fileno(), 16384, max(0, size - 16384)).decode(errors="replace")
+    lines = filter(None, map(str.strip, text.splitlines()))
+    return " | ".join(list(lines)[-LAST_LINES:]) or "nothing"
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """Ends the child's whole group, first by SIGTERM; returns when all its processes have ended."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        end = time.monotonic() + GRACE_SECONDS
-        while _group_lives(process) and time.monotonic() < end:
-            time.sleep(POLL_SECONDS / 4)
+        if _signalled(process, number):
+            _wait(lambda: not _signalled(process, 0), GRACE_SECONDS)
     process.wait()
 
 
-def _group_lives(process: subprocess.Popen[bytes]) -> bool:
+def _signalled(process: subprocess.Popen[bytes], number: int) -> bool:
+    """Returns whether the child's group still lives and has received a signal (0: none)."""
     process.poll()
     try:
-        os.killpg(process.pid, 0)
+        os.killpg(process.pid, number)
     except ProcessLookupError:
         return False
     return True

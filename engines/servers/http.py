@@ -17,15 +17,12 @@ TIMEOUT_SECONDS = 600.0
 
 def get_text(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
     """Returns a page; timeout_seconds limits the time until the answer has ended."""
-    return _answer(urllib.request.Request(url), timeout_seconds)
+    return _text(urllib.request.Request(url), timeout_seconds)
 
 
 def post_json(url: str, body: dict[str, Any]) -> dict[str, Any]:
     """Returns the JSON object with which a server answers a JSON object."""
-    request = urllib.request.Request(
-        url, json.dumps(body).encode(), {"Content-Type": "application/json"}
-    )
-    answer = json.loads(_answer(request, TIMEOUT_SECONDS))
+    answer = json.loads(_text(_posted(url, body), TIMEOUT_SECONDS))
     if not isinstance(answer, dict):
         raise ValueError(f"{url} must answer with a JSON object, got {type(answer).__name__}")
     return answer
@@ -33,49 +30,46 @@ def post_json(url: str, body: dict[str, Any]) -> dict[str, Any]:
 
 def stream_json(url: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yields the JSON objects that a server sends as events, each when it arrives."""
-    request = urllib.request.Request(
-        url, json.dumps(body).encode(), {"Content-Type": "application/json"}
-    )
-    with _opened(request, TIMEOUT_SECONDS) as answer:
+    with _opened(_posted(url, body), TIMEOUT_SECONDS) as answer:
         for line in answer:
             _, _, event = line.decode(errors="replace").strip().partition("data:")
             if event.strip() not in ("", "[DONE]"):
                 yield json.loads(event)
 
 
-def _answer(request: urllib.request.Request, timeout_seconds: float) -> str:
-    if not request.full_url.startswith(("http://", "https://")):
-        raise ValueError(f"a server must be an http:// or https:// URL, got {request.full_url}")
-    found: Future[str] = Future()
+def _posted(url: str, body: dict[str, Any]) -> urllib.request.Request:
+    kind = {"Content-Type": "application/json"}
+    return urllib.request.Request(url, json.dumps(body).encode(), kind)
 
-    def ask() -> None:
+
+def _text(request: urllib.request.Request, seconds: float) -> str:
+    name, found = request.full_url, Future[str]()
+    if not name.startswith(("http://", "https://")):
+        raise ValueError(f"a server must be an http:// or https:// URL, got {name}")
+
+    def read() -> None:
         try:
-            found.set_result(_request(request, timeout_seconds))
+            with _opened(request, seconds) as answer:
+                text = limited(answer.read, f"the answer of {name}").decode(errors="replace")
+            found.set_result(text)
         except Exception as error:
             found.set_exception(error)
 
     # Each byte restarts the socket's own timeout, so a thread limits the total time.
-    threading.Thread(target=ask, daemon=True).start()
+    threading.Thread(target=read, daemon=True).start()
     try:
-        return found.result(timeout_seconds)
+        return found.result(seconds)
     except TimeoutError:
-        raise TimeoutError(
-            f"the answer of {request.full_url} must end within {timeout_seconds:g} seconds, got "
-            "no end"
-        ) from None
-
-
-def _request(request: urllib.request.Request, timeout_seconds: float) -> str:
-    with _opened(request, timeout_seconds) as answer:
-        return limited(answer.read, f"the answer of {request.full_url}").decode(errors="replace")
+        message = f"the answer of {name} must end within {seconds:g} seconds, got no end"
+        raise TimeoutError(message) from None
 
 
 @contextmanager
-def _opened(request: urllib.request.Request, timeout_seconds: float) -> Iterator[Any]:
+def _opened(request: urllib.request.Request, seconds: float) -> Iterator[Any]:
     """Yields a server's answer; a request that fails is refused in one line."""
     name = request.full_url
     try:
-        with urllib.request.urlopen(request, timeout=timeout_seconds) as answer:
+        with urllib.request.urlopen(request, timeout=seconds) as answer:
             yield answer
     except urllib.error.HTTPError as error:
         reason = error.read(500).decode(errors="replace")

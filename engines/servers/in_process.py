@@ -1,0 +1,96 @@
+"""Engines that decode in this process: their common parts, and specplan's own decoder."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
+from typing import Any, ClassVar
+
+from engines.counting import NOTHING, Counts
+from engines.engine import Completion, Setting
+from engines.kind import EngineKind
+from estimator.timing.arms import Subject, text_times
+
+# Users name it by naming no engine.
+OWN = EngineKind(name="own", title="specplan's own decoder", drafts_with_prompt=True)
+
+
+class InProcessPair(ABC):
+    """A pair whose models are loaded once and decode one text at a time.
+
+    Example: `engines.servers.transformers.Transformers`.
+    """
+
+    # The engine and why it takes no simultaneous requests, for the message that refuses them.
+    one_text: ClassVar[str]
+
+    def __init__(self, target: str, draft: str) -> None:
+        """Stores the names or folders of both models."""
+        self.target, self.draft = target, draft
+        self._loaded = cache(self.load)
+
+    @abstractmethod
+    def load(self, source: str) -> Any:
+        """Returns the model of a name or folder."""
+
+    def models(self, setting: Setting) -> tuple[Any, Any | None]:
+        """Returns the model that decodes, and its draft if γ is above 0."""
+        if setting.concurrency != 1:
+            raise ValueError(
+                f"concurrency must be 1 with {self.one_text}, got {setting.concurrency}"
+            )
+        target, draft = self._loaded(self.target), self._loaded(self.draft)
+        return target if setting.model == "target" else draft, draft if setting.gamma > 0 else None
+
+
+class InProcessServer:
+    """A pair that counts like a server; subclasses complete texts."""
+
+    model = None
+
+    def __init__(self, engine_version: str, setting: Setting) -> None:
+        self.version, self._setting, self._counts = engine_version, setting, NOTHING
+
+    def counts(self) -> Counts:
+        return self._counts
+
+
+class OwnDecoder:
+    """The decoder with a pair; texts continue after an end-of-text token."""
+
+    flags = ()
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = replace(subject, stopping=replace(subject.stopping, end_ids=frozenset()))
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[OwnServer]:
+        yield OwnServer(self._subject, setting)
+
+
+class OwnServer(InProcessServer):
+    """A pair of specplan's own decoder."""
+
+    def __init__(self, subject: Subject, setting: Setting) -> None:
+        super().__init__(f"specplan {version('specplan')}", setting)
+        self._subject = subject
+
+    def complete(
+        self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
+    ) -> Completion:
+        """Returns a text, with the pair's length and temperature; see `EngineServer`.
+
+        The first block counts as the pass over the prompt.
+        """
+        gamma, p_min = self._setting.gamma, self._setting.p_min
+        blocks, times = text_times(self._subject, prompt, gamma=gamma, seed=seed, p_min=p_min)
+        for block in blocks:
+            if block.drafted:
+                accepted = (1,) * block.accepted + (0,) * (gamma - block.accepted)
+                self._counts += Counts.of(1, len(block.drafted), accepted)
+        tokens = tuple(token for block in blocks for token in block.tokens)
+        return Completion(tokens, len(blocks[0].tokens), times[-1] - times[0])

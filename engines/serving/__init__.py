@@ -1,1 +1,0 @@
-"""Server processes, HTTP requests, and model files for engines."""
