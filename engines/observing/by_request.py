@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engines.observing.observation import RequestCounts
 from engines.observing.requests import alpha_spread
 from estimator.intervals import jackknife_interval, left_out, ratio
-from estimator.profiles.drafting import Estimate
+from estimator.profiles.parts import Estimate
 from simulator.acceptance.logit_fit import logits_of, rates_of
 from simulator.choice.plan import Plan
 

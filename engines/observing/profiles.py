@@ -4,9 +4,8 @@ from datetime import date
 
 from engines.observing.observation import Observation
 from engines.observing.requests import alpha_spread
-from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
+from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate, Setup, TextSettings
 from estimator.profiles.profile import Profile, TimesMs
-from estimator.profiles.setup import Setup, TextSettings
 from estimator.traces.traces import DraftSampling
 from simulator.cost.curves import CostModel
 from simulator.cost.fitted import machine

@@ -16,10 +16,9 @@ from engines.trials.runs import run
 from engines.trials.timing import block_seconds, timed_steps
 from engines.trials.trial import Measured, Trial
 from engines.trials.turns import run_trial
-from estimator.profiles.drafting import DraftAcceptance, Estimate
+from estimator.profiles.parts import DraftAcceptance, Estimate, Setup, TextSettings
 from estimator.profiles.profile import ClockCheck, Improvement, Profile, TimesMs
 from estimator.profiles.profile_file import write_profile
-from estimator.profiles.setup import Setup, TextSettings
 from estimator.profiles.workloads import measured_alpha
 from estimator.progress import SILENT, Progress
 from estimator.prompts.prompts import prompts_hash

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from estimator.profiles.drafting import Level
+from estimator.profiles.parts import Level
 from estimator.timing.levels import polish
 from estimator.writing import read_json
 from simulator.cost.fitted.machine import Drafting, LoadPoint

@@ -9,6 +9,9 @@ from reference.reading import json_objects, read_whole
 _LLAMA_BENCH = {"n_prompt", "n_gen", "avg_ns"}
 _BATCHED_BENCH = {"pl", "tg", "t_tg"}
 _VLLM_SIZES = ("input_len", "output_len", "batch_size")
+Rows = Sequence[Mapping[str, Any]]
+# Latencies in seconds by output length, for each batch size and input length.
+Latencies = dict[tuple[int, int], dict[int, float]]
 
 
 def read_benches(paths: Sequence[Path]) -> dict[int, float]:
@@ -24,17 +27,17 @@ def read_benches(paths: Sequence[Path]) -> dict[int, float]:
     if not paths:
         raise ValueError("costs must have at least one file, got none")
     points: dict[int, float] = {}
-    models: dict[str, Path] = {}
-    latencies: dict[tuple[int, int], dict[int, float]] = {}
+    models: dict[str, None] = {}
+    latencies: Latencies = {}
     for path in paths:
-        records = json_objects(read_whole(path).decode(), str(path))
-        first = records[0]
+        rows = json_objects(read_whole(path).decode(), str(path))
+        first = rows[0]
         if first.keys() >= _LLAMA_BENCH:
-            points |= _llama_bench(records, path, models)
+            points |= _llama_bench(rows, path, models)
         elif first.keys() >= _BATCHED_BENCH:
-            points |= _batched_bench(records, path)
+            points |= _batched_bench(rows, path)
         elif "benchmark" in first and "metric" in first:
-            _vllm_latency(records, path, models, latencies)
+            _vllm_latency(rows, path, models, latencies)
         elif "latencies" in first and "avg_latency" in first:
             raise ValueError(
                 f"{path} must state {', '.join(_VLLM_SIZES)}, got none of them: run vllm bench "
@@ -45,6 +48,8 @@ def read_benches(paths: Sequence[Path]) -> dict[int, float]:
                 f"{path} must be of llama-bench -o json, llama-batched-bench or vllm bench "
                 f"latency, got an object with {', '.join(sorted(first)[:5])}"
             )
+        if len(models) > 1:
+            raise ValueError(f"costs must be of one model, got {' and '.join(models)}")
     points |= _steps(latencies)
     if 1 not in points:
         raise ValueError(
@@ -54,15 +59,13 @@ def read_benches(paths: Sequence[Path]) -> dict[int, float]:
     return dict(sorted(points.items()))
 
 
-def _llama_bench(
-    records: Sequence[Mapping[str, Any]], path: Path, models: dict[str, Path]
-) -> dict[int, float]:
+def _llama_bench(rows: Rows, path: Path, models: dict[str, None]) -> dict[int, float]:
     generated: dict[int, float] = {}
     prompted: dict[int, float] = {}
-    for row in records:
+    for row in rows:
         if not row.keys() >= _LLAMA_BENCH:
             raise ValueError(f"{path} must have n_prompt, n_gen and avg_ns in every row")
-        _one_model(str(row.get("model_filename", row.get("model_type", ""))), path, models)
+        models[str(row.get("model_filename", row.get("model_type", "")))] = None
         prompt, tokens = row["n_prompt"], row["n_gen"]
         seconds = _positive(row["avg_ns"], "avg_ns", path) / 1e9
         if tokens == 0 and prompt >= 1:
@@ -72,37 +75,29 @@ def _llama_bench(
     return generated | prompted
 
 
-def _batched_bench(records: Sequence[Mapping[str, Any]], path: Path) -> dict[int, float]:
-    points = {}
-    for row in records:
-        if not row.keys() >= _BATCHED_BENCH or row["tg"] < 1:
-            raise ValueError(f"{path} must have pl, t_tg and a tg of at least 1 in every row")
-        points[int(row["pl"])] = _positive(row["t_tg"], "t_tg", path) / row["tg"]
-    return points
+def _batched_bench(rows: Rows, path: Path) -> dict[int, float]:
+    if not all(row.keys() >= _BATCHED_BENCH and row["tg"] >= 1 for row in rows):
+        raise ValueError(f"{path} must have pl, t_tg and a tg of at least 1 in every row")
+    return {int(row["pl"]): _positive(row["t_tg"], "t_tg", path) / row["tg"] for row in rows}
 
 
-def _vllm_latency(
-    records: Sequence[Mapping[str, Any]],
-    path: Path,
-    models: dict[str, Path],
-    latencies: dict[tuple[int, int], dict[int, float]],
-) -> None:
-    """Adds the median latency by output length, for each batch size and input length."""
-    for record in records:
-        stated = record["benchmark"].get("extra_info", {}).get("args", {})
+def _vllm_latency(rows: Rows, path: Path, models: dict[str, None], latencies: Latencies) -> None:
+    """Adds the median latency of each row."""
+    for row in rows:
+        stated = row["benchmark"].get("extra_info", {}).get("args", {})
         missing = [name for name in _VLLM_SIZES if not isinstance(stated.get(name), int)]
         if missing:
             raise ValueError(f"{path} must state {', '.join(missing)}, got none")
-        _one_model(str(record.get("model", {}).get("name", "")), path, models)
-        values = record["metric"].get("benchmark_values")
-        if record["metric"].get("name") != "latency" or not values:
-            raise ValueError(f"{path} must hold latencies, got {record['metric'].get('name')}")
+        models[str(row.get("model", {}).get("name", ""))] = None
+        values = row["metric"].get("benchmark_values")
+        if row["metric"].get("name") != "latency" or not values:
+            raise ValueError(f"{path} must hold latencies, got {row['metric'].get('name')}")
         middle = sorted(_positive(value, "latency", path) for value in values)[len(values) // 2]
         key = (stated["batch_size"], stated["input_len"])
         latencies.setdefault(key, {})[stated["output_len"]] = middle
 
 
-def _steps(latencies: Mapping[tuple[int, int], Mapping[int, float]]) -> dict[int, float]:
+def _steps(latencies: Latencies) -> dict[int, float]:
     """Returns the time of a step by batch size: the time that each further output token adds."""
     points = {}
     for (batch, _), by_output in sorted(latencies.items()):
@@ -120,12 +115,6 @@ def _steps(latencies: Mapping[tuple[int, int], Mapping[int, float]]) -> dict[int
             )
         points[batch] = seconds
     return points
-
-
-def _one_model(name: str, path: Path, models: dict[str, Path]) -> None:
-    models.setdefault(name, path)
-    if len(models) > 1:
-        raise ValueError(f"costs must be of one model, got {' and '.join(models)}")
 
 
 def _positive(value: Any, name: str, path: Path) -> float:

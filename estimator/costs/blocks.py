@@ -37,21 +37,17 @@ def block_means(
         for block in text.blocks:
             parts = (block.verify_seconds, block.draft_seconds, block.other_seconds)
             seconds[len(block.drafted)].append(parts)
-    lengths = sorted(seconds)
-    kept = [_kept(np.array(seconds[length])) for length in lengths]
+    kept = []
+    for _, blocks in sorted(seconds.items()):
+        whole = np.sum(blocks, axis=1)
+        # With two blocks the faster one counts, because the other may have been delayed.
+        undelayed = whole <= HOLD_UP * np.quantile(whole, 0.5, method="lower")
+        kept.append(np.array(blocks)[undelayed])
     return (
-        np.array(lengths),
+        np.array(sorted(seconds)),
         np.array([len(blocks) for blocks in kept], dtype=np.float64),
         np.array([blocks.mean(axis=0) for blocks in kept]),
     )
-
-
-def _kept(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the blocks of one draft length that were not delayed."""
-    whole = seconds.sum(axis=1)
-    # With two blocks the faster one counts, because the other may have been delayed.
-    kept: NDArray[np.float64] = seconds[whole <= HOLD_UP * np.quantile(whole, 0.5, method="lower")]
-    return kept
 
 
 def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> CostModel:
@@ -70,20 +66,19 @@ def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> Co
     lengths, counts, seconds = block_means(probe)
     verify, draft, other = seconds.T
     unverified = draft + other
-    target = {1: float(step)}
-    target |= {int(g) + 1: float(t) for g, t in zip(lengths, verify, strict=True) if g > 0}
     drafting = lengths > 0
-    if drafting.sum() > 1:
-        step_seconds, _ = _line(lengths[drafting], unverified[drafting], counts[drafting])
-    elif len(lengths) > 1:
-        step_seconds, _ = _line(lengths, unverified, counts)
+    used = drafting if drafting.sum() > 1 else np.ones_like(drafting)
+    if len(lengths) > 1:
+        step_seconds, _ = _line(lengths[used], unverified[used], counts[used])
+        _, intercept = _line(lengths, other, counts)
     else:
         step_seconds = float(draft[0] / max(lengths[0], 1)) if drafting.any() else 0.0
+        intercept = float(other[0])
     # At most the shortest other time, so that no draft has a negative time.
-    _, intercept = _line(lengths, other, counts) if len(lengths) > 1 else (0.0, float(other[0]))
     overhead = min(max(intercept, 0.0), float(unverified.min()))
+    verified = {int(g) + 1: float(t) for g, t in zip(lengths, verify, strict=True) if g > 0}
     return CostModel(
-        target_seconds=target,
+        target_seconds={1: float(step), **verified},
         draft_seconds=max(step_seconds, 0.0),
         overhead_seconds=overhead,
         baseline_overhead_seconds=float(baseline_overhead),

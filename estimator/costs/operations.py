@@ -28,15 +28,14 @@ def operations_per_token(module: Any) -> int:
     mixture of experts a token uses the experts that it is sent to; in an encoder-decoder only the
     decoder counts. Attention over the cache is left out, because it is small at short lengths.
     """
-    idle = set()
-    if module.config.is_encoder_decoder:  # only the pass over the prompt uses the encoder
-        idle = {id(parameter) for parameter in module.get_encoder().parameters()}
-    return 2 * round(_weights(module, module.config, idle=idle))
+    return 2 * round(_weights(module, module.config))
 
 
-def _weights(module: Any, config: Any, *, idle: set[int]) -> float:
+def _weights(module: Any, config: Any) -> float:
     """Returns the mean number of weights that a token uses, including the output matrix."""
-    idle |= {id(part.weight) for part in module.modules() if isinstance(part, nn.Embedding)}
+    idle = {id(part.weight) for part in module.modules() if isinstance(part, nn.Embedding)}
+    if config.is_encoder_decoder:  # only the pass over the prompt uses the encoder
+        idle |= {id(parameter) for parameter in module.get_encoder().parameters()}
     met = {id(weight) for weight in module.parameters()} - idle
     output = module.get_output_embeddings()
     elsewhere = output is not None and id(output.weight) not in met
@@ -70,7 +69,7 @@ def c_hat(target_module: Any, drafter: Drafter) -> float:
     Raises ValueError if the draft is a model of unknown weights.
     """
     if isinstance(drafter, StateHeadDrafter):
-        met = _weights(drafter.head, target_module.config, idle=set())
+        met = _weights(drafter.head, target_module.config)
         return 2 * round(met) / operations_per_token(target_module)
     draft = draft_model(drafter)
     if draft is None:

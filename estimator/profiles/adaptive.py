@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from estimator.traces.calibration import calibrated
@@ -54,13 +53,9 @@ def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
                 "--verification adaptive needs the draft's own path from every block start, got "
                 "paths from some: measure again with fewer --max-new-tokens, or on a quiet machine"
             )
-        accepted, longest = trace.acceptance, own.shape[1]
-        if accepted.ndim == 1:
-            accepted = sliding_window_view(np.pad(accepted, (0, longest - 1)), longest)
-        inside = np.arange(longest) < np.arange(trace.tokens, 0, -1)[:, None]
+        longest = own.shape[1]
         survival = own[: trace.tokens, :, column].cumprod(axis=1)
-        room = trace.replay.lengths(longest)
-        texts.append(RankedText(np.where(inside, accepted[:, :longest], 0.0), survival, room))
+        texts.append(RankedText(trace.by_start(longest), survival, trace.replay.lengths(longest)))
     return RankedTexts(texts)
 
 

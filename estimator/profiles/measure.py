@@ -15,10 +15,10 @@ from estimator.profiles.measurement import (
     measured_gammas,
     timed_runs,
 )
+from estimator.profiles.parts import Setup
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.request import Measure
-from estimator.profiles.setup import Setup
 from estimator.profiles.under_load import load_times, require_load
 from estimator.progress import SILENT, Progress
 from estimator.rule_names.kind import acceptance_rule
@@ -28,8 +28,7 @@ from estimator.timing.batched import batch_module
 from estimator.timing.precision import timings
 from estimator.timing.processes import Processes, these_processes
 from estimator.timing.threads import computing
-from estimator.traces.agreement import described, require_agreement
-from estimator.traces.measured_traces import Tracing, measure_traces
+from estimator.traces.measured_traces import Tracing, measure_traces, require_agreement
 from estimator.traces.scoring import known_verification
 from estimator.traces.trace_file import require_place
 from reference.atomic import held
@@ -127,7 +126,7 @@ def _require_agreement(
 ) -> None:
     if processes.count == 1:
         return
-    own = described(ready[1])
+    own = ready[1].described
     hashes = ", ".join(own_hashes(parse_drafter(one_draft(request.models))))
     told = processes.gathered(own | {"files of the draft": hashes})
     with refusing(processes):

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from estimator.profiles.best import plan_of, with_intervals
-from estimator.profiles.drafting import DraftAcceptance
+from estimator.profiles.parts import DraftAcceptance, Setup, TextSettings
 from estimator.profiles.profile import (
     AlphaBin,
     ClockCheck,
@@ -20,7 +20,6 @@ from estimator.profiles.profile import (
     TimesMs,
     TokensPerCall,
 )
-from estimator.profiles.setup import Setup, TextSettings
 from estimator.profiles.workloads import (
     accepted_by_position,
     alpha_left_out,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from estimator.profiles.drafting import (
+from estimator.profiles.parts import (
     Alpha,
     Count,
     DraftAcceptance,
@@ -14,8 +14,8 @@ from estimator.profiles.drafting import (
     NotNegative,
     Positive,
     Rate,
+    Setup,
 )
-from estimator.profiles.setup import Setup
 from estimator.traces.traces import DraftSampling, Verification
 from simulator.cost.curves import CostModel
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from estimator.profiles.parts import Software, TextSettings
 from estimator.profiles.profile import ClockCheck, Profile, TextDetails, TimesMs
-from estimator.profiles.setup import Software, TextSettings
 from estimator.writing import write_json
 from reference.reading import read_json
 

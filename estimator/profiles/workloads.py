@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimator.intervals import jackknife_interval, left_out, rate, ratio, ratio_interval
-from estimator.profiles.drafting import Alpha, Estimate
+from estimator.profiles.parts import Alpha, Estimate
 from estimator.profiles.profile import Workload
 from estimator.timing.rates import Timed, of_prompts, priced, without
 from estimator.traces.traces import Trace, alpha, replayed_calls

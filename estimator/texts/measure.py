@@ -16,15 +16,14 @@ import msgspec
 from estimator.draft_names.kind import parse_drafter
 from estimator.intervals import rate, ratio_interval
 from estimator.loading.origins import file_stamps
-from estimator.profiles.drafting import Alpha, DraftAcceptance
+from estimator.profiles.parts import Alpha, DraftAcceptance, Setup, TextSettings
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
-from estimator.profiles.setup import Setup, TextSettings
 from estimator.progress import SILENT, Progress
 from estimator.prompts.logs import LogPart, parts
 from estimator.texts.counting import Counter, MeasureTexts, Totals, nothing
-from estimator.writing import write_whole
-from reference.atomic import held, uninterrupted
+from estimator.traces.trace_file import Journal
+from reference.atomic import held
 from simulator.numerics.intervals import CONFIDENCE
 
 # Number of waiting parts per process, so that no process waits for the log.
@@ -32,42 +31,9 @@ _AHEAD = 3
 _counters: list[Counter] = []  # in a counting process
 
 
-# First line of a journal, before the key.
-_JOURNAL = b"specplan texts 2 "
-
-
 def journal_path(profile: Path) -> Path:
     """Returns the path of the saved counts of an interrupted measurement."""
     return profile.with_name(f"{profile.name}.texts.part")
-
-
-class Journal:
-    """The counts of finished parts, saved as JSON lines until all parts are finished.
-
-    known: counts of an earlier run with the same key, in order.
-    """
-
-    def __init__(self, path: Path, key: str) -> None:
-        """Loads an earlier run's counts; key identifies the measurement."""
-        self._path, first = path, _JOURNAL + key.encode()
-        self.known: list[Totals] = []
-        header, *lines = path.read_bytes().split(b"\n") if path.exists() else [first, b""]
-        if not header.startswith(_JOURNAL):
-            raise ValueError(f"{path} must be of an interrupted measurement, got another")
-        if header == first:
-            # The last line is empty, or was cut off.
-            self.known = [msgspec.json.decode(line, type=Totals) for line in lines[:-1]]
-        kept = [first, *map(msgspec.json.encode, self.known)]
-        write_whole(path, b"".join(line + b"\n" for line in kept))
-
-    def add(self, counts: Totals) -> None:
-        """Appends the counts of the next part."""
-        with uninterrupted(), self._path.open("ab") as file:
-            file.write(msgspec.json.encode(counts) + b"\n")
-
-    def finish(self) -> None:
-        """Removes the file, because the profile is complete."""
-        self._path.unlink(missing_ok=True)
 
 
 def measure(request: MeasureTexts, progress: Progress = SILENT) -> tuple[Profile, Totals]:
@@ -101,11 +67,12 @@ def measure(request: MeasureTexts, progress: Progress = SILENT) -> tuple[Profile
 
 def _counted(request: MeasureTexts, journal: Journal | None) -> Iterator[Totals]:
     """Yields the counts of all parts in order, and saves new ones."""
-    known = [] if journal is None else journal.known
+    lines = [] if journal is None else journal.known
+    known = [msgspec.json.decode(line, type=Totals) for line in lines]
     yield from known
     for counts in _new(request, islice(parts(request.texts), len(known), None)):
         if journal is not None:
-            journal.add(counts)
+            journal.add(msgspec.json.encode(counts))
         yield counts
 
 

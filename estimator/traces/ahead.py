@@ -25,24 +25,16 @@ def simulated_seconds(
 ) -> NDArray[np.float64]:
     """Returns REPLICATES simulated times of decoding the text, with acceptances drawn at random."""
     prices = cost.block_seconds(np.arange(gamma + 1))
+    lengths = trace.replay.lengths(gamma)
+    drafted = np.arange(gamma) < lengths[:, None]
+    odds = np.where(drafted, trace.by_start(gamma), 0.0)
     position = np.zeros(REPLICATES, dtype=np.int64)
     seconds = np.zeros(REPLICATES)
-    matrix = trace.acceptance.ndim == 2
-    offsets = np.arange(gamma)
-    lengths = trace.replay.lengths(gamma)
     while (active := position < trace.tokens).any():
         start = position[active]
-        length = lengths[start]
-        reach = start[:, None] + offsets
-        inside = (reach < trace.tokens) & (offsets < length[:, None])
-        if matrix:
-            odds = trace.acceptance[start][:, :gamma]
-        else:
-            odds = trace.acceptance[np.minimum(reach, trace.tokens - 1)]
-        accepts = inside & (generator.random(inside.shape) < odds)
-        accepted = accepts.cumprod(axis=1).sum(axis=1)
-        seconds[active] += prices[length]
-        position[active] += accepted + 1
+        accepts = generator.random((len(start), gamma)) < odds[start]
+        seconds[active] += prices[lengths[start]]
+        position[active] += accepts.cumprod(axis=1).sum(axis=1) + 1
     return seconds
 
 
@@ -69,8 +61,6 @@ def ahead_interval(
 
     texts: two independent texts of the target for each prompt; a single prompt gives (None,
       None).
-    noise: error of the clock.
-    generator: draws acceptances.
     """
     if len(texts) < 2:
         return None, None

@@ -6,7 +6,7 @@ Each half of the texts is calibrated by the other half.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class Calibration(NamedTuple):
     right: NDArray[np.float64]
 
     @classmethod
-    def fitted(cls, traces: Sequence[Trace], column: int) -> "Calibration":
+    def fitted(cls, traces: Sequence[Trace], column: int) -> Self:
         """Returns the calibration of one column of recorded confidences; traces: at least one."""
         from scipy.optimize import isotonic_regression
 
@@ -53,17 +53,16 @@ def calibrated(traces: Sequence[Trace], column: int) -> list[Trace]:
     halves = [Calibration.fitted(traces[at::2], column) for at in (0, 1) if traces[at::2]]
     if len(halves) < 2:
         return list(traces)
-    return [_under(trace, halves[1 - place % 2], column) for place, trace in enumerate(traces)]
-
-
-def _under(trace: Trace, calibration: Calibration, column: int) -> Trace:
-    assert trace.confidence is not None
-    changed = {}
-    for name in ("along", "own"):
-        values = getattr(trace.confidence, name).astype(np.float64)
-        values[..., column] = calibration.of(values[..., column])
-        changed[name] = values
-    return replace(trace, confidence=trace.confidence._replace(**changed))
+    found = []
+    for place, trace in enumerate(traces):
+        assert trace.confidence is not None
+        along, _, own = sure = trace.confidence
+        changed = [values.astype(np.float64) for values in (along, own)]
+        for values in changed:
+            values[..., column] = halves[1 - place % 2].of(values[..., column])
+        mended = sure._replace(along=changed[0], own=changed[1])
+        found.append(replace(trace, confidence=mended))
+    return found
 
 
 def reliability(traces: Sequence[Trace], column: int) -> list[dict[str, float]]:

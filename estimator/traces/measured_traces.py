@@ -1,12 +1,17 @@
-"""Traces of texts that the target generates, saved as each prompt is finished."""
+"""Traces of texts that the target generates, saved as each prompt is finished.
+
+Processes that share a measurement must have equal models, prompts and settings.
+"""
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from estimator.prompts.prompts import prompts_hash
 from estimator.timing.batched import decode_batch
@@ -20,6 +25,8 @@ from reference.models.derived import transformers_module
 from reference.speculative import Subject, decode
 
 LIBRARIES = ("numpy", "torch", "transformers")
+# Values compared of each weight, evenly spaced: further training changes all weights of a model.
+VALUES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +49,20 @@ class Tracing:
     ahead: int = 0
 
     @property
+    def modules(self) -> list[Any]:
+        """The target's and the draft's transformers modules; None for a draft without one."""
+        models = [self.subject.target, draft_model(self.subject.drafter)]
+        return [transformers_module(model) for model in models]
+
+    @property
     def key(self) -> str:
         """A hash of all settings and models that the traces depend on."""
         subject = self.subject
-        modules = map(transformers_module, [subject.target, draft_model(subject.drafter)])
         parts = [
             subject.target.name,
             subject.drafter.name,
             # The commit of a hub repository.
-            *(str(getattr(module.config, "_commit_hash", None)) for module in modules if module),
+            *(str(getattr(each.config, "_commit_hash", None)) for each in self.modules if each),
             *(version(name) for name in LIBRARIES),
             str(subject.sampling),
             str(sampled_setting(subject)),
@@ -65,6 +77,40 @@ class Tracing:
             *([f"ahead {self.ahead}"] if self.ahead else []),
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    @property
+    def described(self) -> dict[str, str]:
+        """Everything that texts and traces depend on, by name, as text or hashes."""
+        target, draft = (
+            "no model" if module is None else f"weights {weights_hash(module)}"
+            for module in self.modules
+        )
+        settings = replace(self, origins=()).key[:16]
+        prompts = prompts_hash(self.prompts)
+        return {"prompts": prompts, "target": target, "draft": draft, "settings": settings}
+
+
+def weights_hash(module: Any) -> str:
+    """Returns a hash of a model's weights: names, shapes, precision, and sampled values."""
+    digest = hashlib.sha256()
+    for name, weight in module.named_parameters():
+        digest.update(f"{name} {tuple(weight.shape)} {weight.dtype}".encode())
+        if not weight.is_meta:
+            values = weight.detach().flatten()
+            some = values[:: max(1, len(values) // VALUES)].contiguous().cpu()
+            digest.update(some.view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def require_agreement(settings: Sequence[Mapping[str, str]]) -> None:
+    """Refuses processes that would measure different things; settings: `described` in each."""
+    for name, wanted in settings[0].items():
+        for number, theirs in enumerate(settings):
+            if theirs[name] != wanted:
+                raise ValueError(
+                    f"processes must agree on the {name}, got {wanted} in process 0 and "
+                    f"{theirs[name]} in process {number}"
+                )
 
 
 def measure_traces(
@@ -105,30 +151,17 @@ def measure_traces(
 def _traces(
     tracing: Tracing, batch: Sequence[int], missing: Sequence[int]
 ) -> Iterator[tuple[int, TracePair]]:
-    """Yields the index and the traces of each missing prompt of a batch."""
+    """Yields the index and the traces of each missing prompt of a batch, sampled together."""
     if not batch:
         return
-    for number, tokens in zip(batch, _texts(tracing, batch), strict=True):
-        if number in missing:
-            prompt = tracing.prompts[number]
-            yield (
-                number,
-                trace_pair(
-                    tracing.subject,
-                    prompt,
-                    tokens,
-                    max_gamma=tracing.max_gamma,
-                    ahead=tracing.ahead,
-                ),
-            )
-
-
-def _texts(tracing: Tracing, numbers: Sequence[int]) -> list[tuple[int, ...]]:
-    """Returns the target's texts for the prompts with these indices, sampled together."""
-    subject, prompts = tracing.subject, [tracing.prompts[number] for number in numbers]
-    generators = [seeded(subject.target.device, tracing.seed, number) for number in numbers]
+    subject, prompts = tracing.subject, [tracing.prompts[number] for number in batch]
+    generators = [seeded(subject.target.device, tracing.seed, number) for number in batch]
     how: dict[str, Any] = {"sampling": subject.sampling, "stopping": subject.stopping}
-    if len(numbers) > 1:
-        return decode_batch(subject.target, prompts, generators=generators, **how)
-    [prompt], [generator] = prompts, generators
-    return [decode(subject.target, prompt, generator=generator, **how).tokens]
+    if len(batch) > 1:
+        texts = decode_batch(subject.target, prompts, generators=generators, **how)
+    else:
+        texts = [decode(subject.target, *prompts, generator=generators[0], **how).tokens]
+    lengths = {"max_gamma": tracing.max_gamma, "ahead": tracing.ahead}
+    for number, prompt, tokens in zip(batch, prompts, texts, strict=True):
+        if number in missing:
+            yield number, trace_pair(subject, prompt, tokens, **lengths)

@@ -1,13 +1,18 @@
-"""Makes traces: target and draft score a text once, for every way to sample the draft."""
+"""Makes traces: target and draft score a text once, for every way to sample the draft.
+
+After its first wrong token a draft reads its own tokens. So its confidence there is recorded along
+paths that the drafter's own code drafts from block starts of the text.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from time import monotonic
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from estimator.traces.own_paths import CONFIDENT, own_paths
 from estimator.traces.traces import (
     DraftSampling,
     RecordedConfidence,
@@ -15,18 +20,24 @@ from estimator.traces.traces import (
     TracePair,
     Verification,
 )
+from ngram.drafters.ngram_drafter import NgramDrafter
 from reference.drafter import Drafter
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions, Scores
+from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.state_head import StateHeadDrafter
+from reference.laws.sampling import Sampling, seeded
+from reference.laws.scoring import ScoreOptions, confidence
+from reference.policies.policy import Fixed
 from reference.rules.block_verification import BlockVerification
 from reference.rules.rule import Lenient, Rule, Strict
 from reference.score_text import score_text
 from reference.speculative import Subject
 
-Real = TypeVar("Real", bound=np.floating[Any])
-# How long the draft's own paths along one text may take.
-PATH_SECONDS = 2.0
 LENIENCES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+# How long the draft's own paths along one text may take; some are timed before n is chosen.
+PATH_SECONDS, TIMED = 2.0, 3
+# Drafters whose tokens come from laws, under any sampling settings.
+Confident = ModelDrafter | NgramDrafter | StateHeadDrafter
+Paths = tuple[NDArray[np.int64], NDArray[np.float32]]
 
 
 def draft_sampling(drafter: Drafter) -> DraftSampling:
@@ -78,8 +89,8 @@ def trace(
       ahead: number of tokens recorded on the draft's own path at each block start (`own_paths`); 0
         records no path and no confidence.
     """
-    asked = ScoreOptions([_own_setting(subject)], leniences, max_gamma)
-    [found] = _traces(subject, prompt, tokens, asked, ahead)
+    options = ScoreOptions([_own_setting(subject)], leniences, max_gamma)
+    [found] = _traces(subject, prompt, tokens, options, ahead)
     return found
 
 
@@ -93,73 +104,132 @@ def trace_pair(
 ) -> TracePair:
     """Returns a pair's traces for both ways to sample drafts, from one pass of each model.
 
-    alpha(l) is recorded at LENIENCES. Arguments and errors as in `trace`.
+    alpha(l) is recorded at LENIENCES. Arguments as in `trace`.
     """
     sampled = sampled_setting(subject)
     # Without a temperature the two are one.
     samplings = list(dict.fromkeys([sampled, replace(sampled, temperature=0.0)]))
-    traces = _traces(subject, prompt, tokens, ScoreOptions(samplings, LENIENCES, max_gamma), ahead)
+    options = ScoreOptions(samplings, LENIENCES, max_gamma)
+    traces = _traces(subject, prompt, tokens, options, ahead)
     return TracePair(traces[0], traces[-1])
 
 
 def _traces(
-    subject: Subject, prompt: Sequence[int], tokens: Sequence[int], asked: ScoreOptions, ahead: int
+    subject: Subject,
+    prompt: Sequence[int],
+    tokens: Sequence[int],
+    options: ScoreOptions,
+    ahead: int,
 ) -> list[Trace]:
-    scores = score_text(
-        subject.target, subject.drafter, prompt, tokens, asked, sampling=subject.sampling
-    )
-    limit = subject.stopping.max_new_tokens
-    traces = [_trace(of_one, limit, asked.leniences) for of_one in scores]
-    drafter = subject.drafter
-    if ahead == 0 or not isinstance(drafter, CONFIDENT):
+    target, drafter = subject.target, subject.drafter
+    scores = score_text(target, drafter, prompt, tokens, options, sampling=subject.sampling)
+    traces = []
+    for scored in scores:
+        ratio, lenient = scored.ratio.numpy(), scored.lenient_beta.mean(dim=0).tolist()
+        traces.append(
+            Trace(
+                beta=scored.beta.numpy(),
+                ratio=_by_start(ratio) if ratio.ndim > 1 else ratio,
+                drafted=None if scored.drafted is None else scored.drafted.numpy(),
+                limit=subject.stopping.max_new_tokens,
+                alpha_by_lenience=dict(zip(options.leniences, lenient, strict=True)),
+                rank=None if scored.rank is None or ratio.ndim > 1 else scored.rank.numpy(),
+            )
+        )
+    if ahead == 0 or not isinstance(drafter, Confident):
         return traces
-    text = subject.target.beginning(prompt)
+    text = target.beginning(prompt)
     found = []
-    for sampling, one, scored in zip(asked.samplings, traces, scores, strict=True):
+    for sampling, one, scored in zip(options.samplings, traces, scores, strict=True):
         if scored.confidence is None:
             return traces
         along = scored.confidence.float().numpy()
-        greedy = sampling.greedy and along.ndim == 2
-        starts, own = own_paths(
+        along = _by_start(along) if along.ndim > 2 else along
+        paths = own_paths(
             drafter,
             text,
             tokens,
             sampling,
-            device=subject.target.device,
+            device=target.device,
             length=ahead,
-            seconds=PATH_SECONDS,
-            known=(along, one.ratio > 0) if greedy else None,
+            known=(along, one.ratio > 0) if sampling.greedy and along.ndim == 2 else None,
         )
-        by_start = (
-            along
-            if along.ndim == 2
-            else np.stack([_by_block(column) for column in np.moveaxis(along, -1, 0)], axis=-1)
-        )
-        found.append(replace(one, confidence=RecordedConfidence(by_start, starts, own)))
+        found.append(replace(one, confidence=RecordedConfidence(along, *paths)))
     return found
 
 
-def _trace(scores: Scores, limit: int, leniences: Sequence[float]) -> Trace:
-    ratio: NDArray[np.float64] = scores.ratio.numpy()
-    return Trace(
-        beta=scores.beta.numpy(),
-        ratio=ratio if ratio.ndim == 1 else _by_block(ratio),
-        drafted=None if scores.drafted is None else scores.drafted.numpy(),
-        limit=limit,
-        alpha_by_lenience=dict(
-            zip(leniences, scores.lenient_beta.mean(dim=0).tolist(), strict=True)
-        ),
-        rank=None if scores.rank is None or ratio.ndim > 1 else scores.rank.numpy(),
-    )
-
-
-def _by_block(ratio: NDArray[Real]) -> NDArray[Real]:
-    """Returns ratios of shape (N, K) indexed by block start t instead of position i.
+def _by_start(values: NDArray[Any]) -> NDArray[Any]:
+    """Returns values of shape (N, K, …) indexed by block start t instead of position i.
 
     Entry (i, k), for the block that began at i - k, moves to (i - k, k); 0 after the end.
     """
-    positions, offsets = ratio.shape
-    k = np.arange(offsets)
-    padded = np.concatenate([ratio, np.zeros((offsets, offsets), dtype=ratio.dtype)])
-    blocks: NDArray[Real] = padded[np.arange(positions)[:, None] + k, k]
-    return blocks
+    k = np.arange(values.shape[1])
+    padded = np.concatenate([values, np.zeros((len(k), *values.shape[1:]), dtype=values.dtype)])
+    return np.asarray(padded[np.arange(len(values))[:, None] + k, k])
+
+
+@torch.inference_mode()
+def own_paths(
+    drafter: Confident,
+    text: Sequence[int],
+    tokens: Sequence[int],
+    sampling: Sampling,
+    *,
+    device: torch.device,
+    length: int,
+    known: tuple[NDArray[np.float32], NDArray[np.bool_]] | None,
+) -> Paths:
+    """Returns block starts of a text, and the draft's confidence along its own path from each.
+
+    At temperature 0, if a draft's distribution depends only on the text before, blocks with one
+    first wrong token share the rest, so each wrong token is continued only once.
+
+    Args:
+      drafter: has scored the text, so that its caches of the text are valid.
+      text, tokens: the ids before, at least 1, and the N ids that the target wrote.
+      length: tokens of a path, L, at least 1.
+      known: confidences along the text, shape (N, 3), and whether each of the draft's tokens is
+        right, shape (N,); None if paths are drawn or depend on the block's start.
+
+    Returns:
+      starts, ascending, in 0..N, and confidences of shape (starts, L, 3), with the columns of
+      `reference.laws.scoring.confidence` for the drafted token; 0 after a path's end. If
+      PATH_SECONDS are too short for all, every n-th start has a path.
+    """
+    generator = seeded(device, *tokens)
+
+    def path(start: int) -> NDArray[np.float32]:
+        row = np.zeros((length, 3), dtype=np.float32)
+        draft = drafter.propose([*text, *tokens[:start]], length, Fixed(length), generator)
+        sure = confidence(draft.q, draft.tokens)
+        if sure is not None and len(sure):
+            row[: len(sure)] = sure.float().cpu().numpy()
+        return row
+
+    def within_time(places: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[Any]]:
+        # From the last to the first, so that the drafter's caches of the text stay valid.
+        begun, chosen = monotonic(), places[::-1]
+        rows = [path(int(start)) for start in chosen[:TIMED]]
+        each = (monotonic() - begun) / len(rows)
+        every = max(1, int(np.ceil(each * len(places) / PATH_SECONDS)))
+        if every > 1:
+            rows, chosen = [], places[::every][::-1]
+        rows += [path(int(start)) for start in chosen[len(rows) :]]
+        return chosen[::-1], rows[::-1]
+
+    before, drafter.sampling = drafter.sampling, sampling
+    try:
+        if known is not None:
+            along, right = known
+            wrong = np.append(np.flatnonzero(~right), len(right))
+            starts, found = within_time(wrong)
+            if len(starts) == len(wrong):
+                rows = np.zeros((len(right) + 1, length, 3), dtype=np.float32)
+                rows[wrong] = found
+                for start in np.flatnonzero(right)[::-1]:
+                    rows[start] = np.concatenate([along[start][None], rows[start + 1, :-1]])
+                return np.arange(len(rows)), rows
+        starts, found = within_time(np.arange(len(tokens) + 1))
+        return starts, np.stack(found)
+    finally:
+        drafter.sampling = before

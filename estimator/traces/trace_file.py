@@ -1,13 +1,13 @@
 """The file of a profile's traces, and the journal from which it is made; needs no torch.
 
-The journal appends each finished prompt's traces, so saving a prompt takes the same time for any
-number of earlier prompts, and an interrupted measurement resumes.
+A journal appends each finished part of a measurement, so saving a part takes the same time for any
+number of earlier parts, and an interrupted measurement resumes.
 """
 
 from __future__ import annotations
 
+import base64
 import os
-import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,44 @@ from estimator.writing import write_whole
 from ngram.formats.cache import sealed, unsealed
 from reference.atomic import uninterrupted
 
-JOURNAL = b"specplan journal of traces 1\n"
-LENGTH = struct.Struct("<Q")
+# Beginning of a journal's first line, before the key.
+JOURNAL = b"specplan journal "
+LAYOUT = "specplan traces 2"
 Arrays = dict[str, NDArray[Any]]
+
+
+class Journal:
+    """Records of an unfinished measurement, a line each.
+
+    known: the records of an earlier run with this key. A line that was cut off is left out, and
+      records with another key belong to another measurement: the first new record replaces them.
+    """
+
+    def __init__(self, path: Path, key: str) -> None:
+        """Loads an earlier run's records; key identifies the measurement."""
+        self._path, self._header, self._begun = path, JOURNAL + key.encode(), False
+        first, *lines = path.read_bytes().split(b"\n") if path.exists() else [self._header, b""]
+        if not first.startswith(JOURNAL):
+            raise ValueError(
+                f"{path} must be a journal that 'specplan measure' wrote, got another or a "
+                "damaged file; move it away or measure into another place"
+            )
+        self.known = lines[:-1] if first == self._header else []
+
+    def add(self, record: bytes) -> None:
+        """Appends a record, which must not contain a line break."""
+        with uninterrupted():
+            if not self._begun:
+                write_whole(self._path, b"\n".join([self._header, *self.known, b""]))
+                self._begun = True
+            with self._path.open("ab") as file:
+                file.write(record + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+
+    def finish(self) -> None:
+        """Removes the file, because the measurement is complete."""
+        self._path.unlink(missing_ok=True)
 
 
 def traces_path(profile: Path) -> Path:
@@ -61,7 +96,7 @@ def require_place(path: Path) -> None:
     """Raises ValueError if the path for traces holds another kind of file."""
     if path.exists():
         read_traces(path)
-    _journal(journal_path(path))
+    Journal(journal_path(path), "")
 
 
 class KeptTraces:
@@ -73,71 +108,25 @@ class KeptTraces:
 
     def __init__(self, path: Path, key: str) -> None:
         """Loads the traces that an earlier run saved; key: models, settings and prompts."""
-        self.known: dict[int, TracePair] = {}
-        self._path = path
-        self._key = key
-        if path.exists():
-            self._take(*read_traces(path))
-        for arrays in _journal(journal_path(path)):
-            self._take(*unpack(arrays))
-        self._begun = False
-
-    def _take(self, key: str, traces: dict[int, TracePair]) -> None:
-        if key == self._key:
-            self.known |= traces
+        self._path, self._key = path, key
+        saved, traces = read_traces(path) if path.exists() else (key, {})
+        self.known = traces if saved == key else {}
+        self._journal = Journal(journal_path(path), key)
+        for record in self._journal.known:
+            try:
+                self.known |= unpack(unsealed(base64.b64decode(record, validate=True)))[1]
+            except ValueError:
+                continue  # a damaged record: its prompt is measured again
 
     def add(self, prompt: int, traces: TracePair) -> None:
         """Saves the traces of one more prompt."""
-        with uninterrupted():
-            self._write(prompt, traces)
+        self._journal.add(base64.b64encode(sealed(pack({prompt: traces}, self._key))))
         self.known[prompt] = traces
-
-    def _write(self, prompt: int, traces: TracePair) -> None:
-        path = journal_path(self._path)
-        if not self._begun:
-            # Rewrites the journal, so that no torn or foreign record precedes the new ones.
-            known = [self._record(self.known)] if self.known else []
-            write_whole(path, b"".join([JOURNAL, *known]))
-            self._begun = True
-        with path.open("ab") as journal:
-            journal.write(self._record({prompt: traces}))
-            journal.flush()
-            os.fsync(journal.fileno())
 
     def finish(self) -> None:
         """Writes all traces to one file and removes the journal."""
         write_traces(self._path, self.known, self._key)
-        journal_path(self._path).unlink(missing_ok=True)
-
-    def _record(self, traces: dict[int, TracePair]) -> bytes:
-        record = sealed(pack(traces, self._key))
-        return LENGTH.pack(len(record)) + record
-
-
-def _journal(path: Path) -> list[Arrays]:
-    """Returns a journal's records up to the first incomplete one; none if there is no journal."""
-    if not path.exists():
-        return []
-    content = path.read_bytes()
-    if not content.startswith(JOURNAL):
-        raise ValueError(
-            f"traces {path} must be a journal that 'specplan measure' wrote, got another or a "
-            "damaged file; move it away or measure into another place"
-        )
-    records = []
-    place = len(JOURNAL)
-    while place + LENGTH.size <= len(content):
-        [length] = LENGTH.unpack_from(content, place)
-        record = content[place + LENGTH.size : place + LENGTH.size + length]
-        try:
-            records.append(unsealed(record))
-        except ValueError:
-            break  # the run was interrupted here
-        place += LENGTH.size + length
-    return records
-
-
-LAYOUT = "specplan traces 2"
+        self._journal.finish()
 
 
 def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from simulator.acceptance.block_verification import block_acceptance
@@ -28,9 +29,9 @@ class RecordedConfidence(NamedTuple):
     own: confidences along those paths of L tokens, shape (M, L, 3).
     """
 
-    along: NDArray[np.float32]
+    along: NDArray[np.floating]
     starts: NDArray[np.int64]
-    own: NDArray[np.float32]
+    own: NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,14 @@ class Trace:
         """
         return np.minimum(self.ratio, 1.0)
 
+    def by_start(self, longest: int) -> NDArray[np.float64]:
+        """Returns `acceptance` by block start and offset, shape (N, longest); 0 after the end."""
+        accepted = self.acceptance
+        if accepted.ndim == 1:
+            accepted = sliding_window_view(np.pad(accepted, (0, longest)), longest)[: self.tokens]
+        inside = np.arange(longest) < np.arange(self.tokens, 0, -1)[:, None]
+        return np.where(inside, accepted[:, :longest], 0.0)
+
     @property
     def replay(self) -> Replay:
         """Replay of the text, for blocks of any γ."""
@@ -113,8 +122,7 @@ class Trace:
 class TracePair:
     """The traces of one text for both ways to sample a draft.
 
-    sampled: tokens drawn from the draft's distribution at its own temperature, or at the target's
-      if the draft's is 0.
+    sampled: drawn from the draft's distribution at its own temperature, or the target's if it is 0.
     argmax: the draft's likeliest tokens, with a one-hot distribution; beta is then p(argmax q).
     """
 
@@ -146,7 +154,7 @@ def acceptance_by_rank(traces: Sequence[Trace], choices: int) -> tuple[float, ..
     if len(known) < len(traces):
         return ()
     ranks = np.concatenate(known)
-    counts = np.bincount(np.minimum(ranks, choices), minlength=choices + 1)[:choices]
+    counts = np.bincount(ranks[ranks < choices], minlength=choices)
     return tuple((counts / len(ranks)).tolist())
 
 

@@ -20,11 +20,7 @@ from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.state_heads.eagle3_folder import save_eagle3
 from reference.training.loop import Training
 from reference.training.schedule import Schedule
-from reference.training.unrolling import (
-    acceptance_ahead,
-    train_unrolled,
-    windows_along,
-)
+from reference.training.unrolling import acceptance_ahead, train_unrolled, windows_along
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +31,7 @@ class HeadTraining:
     output: folder to write, which must not exist.
     target: the decoder-only model that will verify.
     hidden: number of hidden units; None: a multiple of the model's width that depends on the kind.
-    steps: number of training steps.
-    rate: peak learning rate.
-    positions: number of positions per step.
-    device: auto, cpu or cuda.
+    rate: peak learning rate; positions: number of positions per step.
     """
 
     sources: tuple[str, ...]
@@ -55,7 +48,6 @@ class HeadTraining:
 
     @property
     def source(self) -> str:
-        """The source from which the target is loaded."""
         return target_source(self.target)
 
     @property
@@ -127,7 +119,14 @@ class TrainEagle3(HeadTraining):
 def train_eagle3(request: TrainEagle3, progress: Progress = SILENT) -> dict[str, Any]:
     """Trains and writes a head; returns a summary with its acceptance on held-out text."""
     request.require()
-    ids = _windows(request, load_tokenizer(request.source), progress)
+    stream = request.stream(load_tokenizer(request.source), progress)
+    length = min(request.window, len(stream) // 2)
+    if length < request.unrolled + 2:
+        raise ValueError(
+            f"two windows of the training text must hold {request.unrolled + 2} tokens each, "
+            f"got {length}"
+        )
+    ids = stream[: len(stream) // length * length].view(-1, length)
     model = request.model(ids.shape[1])
     torch.manual_seed(request.seed)
     head = Eagle3(shape_for(model.module, hidden=request.hidden), model.module)
@@ -137,18 +136,12 @@ def train_eagle3(request: TrainEagle3, progress: Progress = SILENT) -> dict[str,
     held = max(len(ids) // 20, 1)
     learnt, kept = along.part(slice(-held)), along.part(slice(-held, None))
     hidden = head.shape.body.intermediate_size
-    settings = {"hidden": hidden, "unrolled": request.unrolled}
-    training = request.training("eagle3", learnt.ids, settings)
-    embedding = model.module.get_output_embeddings()
+    unrolled, embedding = request.unrolled, model.module.get_output_embeddings()
+    training = request.training("eagle3", learnt.ids, {"hidden": hidden, "unrolled": unrolled})
     done = train_unrolled(
-        head,
-        embedding,
-        training,
-        [learnt],
-        steps=request.unrolled,
-        positions=request.positions,
+        head, embedding, training, [learnt], steps=unrolled, positions=request.positions
     )
-    ahead = acceptance_ahead(head, embedding, kept, steps=request.unrolled)
+    ahead = acceptance_ahead(head, embedding, kept, steps=unrolled)
     save_eagle3(request.output, head)
     shutil.rmtree(request.work)
     return {
@@ -162,14 +155,3 @@ def train_eagle3(request: TrainEagle3, progress: Progress = SILENT) -> dict[str,
         "seconds": done.seconds,
         "loss": done.loss,
     }
-
-
-def _windows(request: TrainEagle3, tokenizer: Any, progress: Progress) -> Tensor:
-    stream = request.stream(tokenizer, progress)
-    length = min(request.window, len(stream) // 2)
-    if length < request.unrolled + 2:
-        raise ValueError(
-            f"two windows of the training text must hold {request.unrolled + 2} tokens each, "
-            f"got {length}"
-        )
-    return stream[: len(stream) // length * length].view(-1, length)

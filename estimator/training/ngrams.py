@@ -28,11 +28,8 @@ class TrainNgram:
     """Settings of an n-gram model to train.
 
     tokenizer_name: tokenizer of the target: embedded, a Hugging Face name or a folder.
-    order: words in the longest n-grams.
     prune: by order, n-grams with this count or less are dropped.
-    estimator: auto, lmplz or own.
-    smoothing: kneser-ney or katz.
-    lmplz: KenLM's program; None: the one on PATH.
+    estimator: auto, lmplz or own; lmplz: KenLM's program; None: the one on PATH.
     """
 
     sources: tuple[str, ...]
@@ -76,6 +73,9 @@ def train_ngram(request: TrainNgram, progress: Progress = SILENT) -> Description
     program = request.program
     tokenizer = load_named_tokenizer(request.tokenizer_name)
     corpus = read_corpus(request.sources, request.pattern, tokenizer, progress=progress)
+    # A folder is named by its absolute path, for use in other folders.
+    folder = Path(request.tokenizer_name)
+    named = request.tokenizer_name != EMBEDDED and folder.is_dir()
     description = train(
         corpus,
         request.output,
@@ -83,7 +83,7 @@ def train_ngram(request: TrainNgram, progress: Progress = SILENT) -> Description
         prune=request.counts,
         smoothing=request.smoothing,
         tokenizer=tokenizer,
-        tokenizer_name=_everywhere(request.tokenizer_name),
+        tokenizer_name=str(folder.resolve()) if named else request.tokenizer_name,
         lmplz=program,
     )
     fallback = "none are used" if request.smoothing == "katz" else "0.5, 1 and 1.5 are used"
@@ -93,12 +93,6 @@ def train_ngram(request: TrainNgram, progress: Progress = SILENT) -> Description
             f"{fallback}"
         )
     return description
-
-
-def _everywhere(name: str) -> str:
-    """Returns a tokenizer's name for use in other folders: a folder becomes its absolute path."""
-    path = Path(name)
-    return str(path.resolve()) if name != EMBEDDED and path.is_dir() else name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from estimator.profiles.drafting import Level
+from estimator.profiles.parts import Level
 from estimator.validation.row import ValidationRow
 from reference.reading import read_json
 from simulator.numerics.intervals import CONFIDENCE, FORMER_CONFIDENCE

@@ -23,8 +23,7 @@ from specplan.options.requests import Command, reads
 from specplan.reports.output import print_json, tell
 
 if TYPE_CHECKING:
-    from estimator.generation.beams import GenerateBeams
-    from estimator.generation.text import Generate, GenerateAlone, Started
+    from estimator.generation import Generate, GenerateAlone, GenerateBeams, Started
     from studies.bild.request import GenerateBild
 
 
@@ -76,18 +75,18 @@ class GenerateForm(Printed):
     show: bool = False
 
 
-@reads("estimator.generation.text:Generate", GenerateForm)
+@reads("estimator.generation:Generate", GenerateForm)
 def speculative(request: Generate, form: GenerateForm) -> None:
     """Generates text with the target and its draft by speculative decoding, and prints it."""
-    from estimator.generation.text import generate
+    from estimator.generation import generate
 
     _print(generate(request), form)
 
 
-@reads("estimator.generation.text:GenerateAlone", GenerateForm)
+@reads("estimator.generation:GenerateAlone", GenerateForm)
 def alone(request: GenerateAlone, form: GenerateForm) -> None:
     """Generates text with the target only, and prints it."""
-    from estimator.generation.text import generate_alone
+    from estimator.generation import generate_alone
 
     _print(generate_alone(request), form)
 
@@ -114,10 +113,10 @@ def _print(started: Started, form: GenerateForm, *, bild: bool = False) -> None:
     tell(counts(generation, started.rule, bild_counts(generation) if bild else ""))
 
 
-@reads("estimator.generation.beams:GenerateBeams", Printed)
+@reads("estimator.generation:GenerateBeams", Printed)
 def beams(request: GenerateBeams, form: Printed) -> None:
     """Prints the likeliest continuations of one prompt, found by speculative beam search."""
-    from estimator.generation.beams import generate_beams
+    from estimator.generation import generate_beams
 
     search, texts = generate_beams(request)
     beams = list(zip(search.beams, texts, strict=True))

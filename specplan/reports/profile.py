@@ -13,9 +13,8 @@ from specplan.reports.validation import TIMES_IN_DOUBT
 
 if TYPE_CHECKING:
     from estimator.profiles.best import BestAtBatch
-    from estimator.profiles.drafting import Alpha, Estimate
+    from estimator.profiles.parts import Alpha, Estimate, Setup
     from estimator.profiles.profile import Improvement, Profile, Workload
-    from estimator.profiles.setup import Setup
     from simulator.choice.plan import Plan
 
 SHOWN_POSITIONS = 8

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from engines.observing.by_request import RequestLengths
     from engines.observing.observation import RequestCounts
-    from estimator.profiles.drafting import Estimate
+    from estimator.profiles.parts import Estimate
 
 _NO_CATEGORY = "(none)"
 

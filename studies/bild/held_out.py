@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from estimator.intervals import Interval, difference, jackknife_interval, left_out, ratio_interval
-from estimator.traces.text_laws import overlaps
+from estimator.traces.text_traces import overlaps
 from reference.laws.sampling import seeded
 from reference.models.model import Model
 from reference.speculative import Subject

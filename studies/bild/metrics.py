@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 
 import numpy as np
 
-from estimator.traces.text_laws import log_likelihoods
+from estimator.traces.text_traces import log_likelihoods
 from reference.models.model import Model
 from reference.records import Generation
 

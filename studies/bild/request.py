@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from estimator.generation.text import GenerateAlone, Started, stopping_at
+from estimator.generation import GenerateAlone, Started, stopping_at
 from estimator.loading.pairs import LoadedPair, load, one_draft
 from estimator.progress import SILENT, Progress, notice
 from estimator.prompts.files import whole_references

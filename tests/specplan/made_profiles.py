@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
+from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate, Setup, Software, TextSettings
 from estimator.profiles.profile import (
     AlphaBin,
     ClockCheck,
@@ -15,7 +15,6 @@ from estimator.profiles.profile import (
     TextDetails,
     TimesMs,
 )
-from estimator.profiles.setup import Setup, Software, TextSettings
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.replay import Replay
 from simulator.choice.gain import speed_up

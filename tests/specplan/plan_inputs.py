@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from click.testing import CliRunner, Result
 
-from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
+from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate, Setup
 from estimator.profiles.profile import Profile, TimesMs
-from estimator.profiles.setup import Setup
 from simulator.acceptance.block_verification import block_acceptance
 from simulator.acceptance.replay import Replay
 from simulator.cost.curves import CostModel

@@ -16,7 +16,7 @@ from metrics_pages import LOG
 from test_every_option import commands
 
 from estimator.profiles.best import with_intervals
-from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
+from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate
 from estimator.profiles.profile import ClockCheck
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.validation.file import parse_validation

@@ -15,8 +15,8 @@ from plan_inputs import LLAMA, PROFILE
 from refusals import assert_refused, refused
 from safetensors.torch import load_file, save_file
 
+from estimator.profiles.parts import TextSettings
 from estimator.profiles.profile_file import write_profile
-from estimator.profiles.setup import TextSettings
 from specplan.main import main
 
 TRACE = "time,prompt_tokens,output_tokens\n"

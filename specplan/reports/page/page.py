@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from estimator.profiles.drafting import Alpha, Estimate
+from estimator.profiles.parts import Alpha, Estimate
 from estimator.profiles.profile import Improvement
 from estimator.validation.file import Validated
 from estimator.writing import builtins

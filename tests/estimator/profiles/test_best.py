@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from estimator.profiles.best import added_by_position, best_of
-from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
+from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate, Setup
 from estimator.profiles.profile import Improvement, Profile, TimesMs
-from estimator.profiles.setup import Setup
 
 # A first token is accepted in 3 of 4 blocks, a second one in half of those.
 PROFILE = Profile(

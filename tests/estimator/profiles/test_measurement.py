@@ -14,10 +14,10 @@ from estimator.profiles.measurement import (
     measure_costs,
     measured_gammas,
 )
+from estimator.profiles.parts import Setup
 from estimator.profiles.profile import AlphaBin
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.profiles.request import Measure
-from estimator.profiles.setup import Setup
 from estimator.timing.precision import Timing, Until
 from estimator.traces.ahead import replay_factor
 from estimator.traces.measured_traces import Tracing, measure_traces

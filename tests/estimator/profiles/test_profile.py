@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
+from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate, Setup
 from estimator.profiles.profile import Improvement, Profile, TimesMs
 from estimator.profiles.profile_file import profile_json, read_profile, write_profile
-from estimator.profiles.setup import Setup
 from estimator.writing import builtins
 
 PROFILE = Profile(

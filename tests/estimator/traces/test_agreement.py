@@ -6,8 +6,7 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_subject
 
-from estimator.traces.agreement import VALUES, described, require_agreement, weights_hash
-from estimator.traces.measured_traces import Tracing
+from estimator.traces.measured_traces import VALUES, Tracing, require_agreement, weights_hash
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.sampling import Sampling
 
@@ -17,7 +16,7 @@ def traced() -> Tracing:
 
 
 def test_the_same_is_described_alike() -> None:
-    told = [described(traced()) for _ in range(2)]
+    told = [traced().described for _ in range(2)]
     assert list(told[0]) == ["prompts", "target", "draft", "settings"]
     require_agreement(told)
 
@@ -36,7 +35,7 @@ def test_the_same_is_described_alike() -> None:
 def test_what_differs_is_named(name: str, changed: "object") -> None:
     one = traced()
     other = replace(one, **changed(one.subject))  # type: ignore[operator]
-    told = [described(each) for each in (one, one, other)]
+    told = [each.described for each in (one, one, other)]
     with pytest.raises(ValueError, match=f"agree on the {name}, got .* in process 0 and .* in pro"):
         require_agreement(told)
 

@@ -160,7 +160,7 @@ def test_drawn_drafts_have_the_calls_of_replay_along_every_text(
     errors = np.zeros(12)
     for draw in range(len(errors)):
         monkeypatch.setattr(
-            "estimator.traces.own_paths.seeded",
+            "estimator.traces.scoring.seeded",
             lambda device, *tokens, draw=draw: seeded(device, *tokens, draw),
         )
         for text, (calls, drafted, _) in means.items():

@@ -5,7 +5,7 @@ import math
 import pytest
 from tabular import TabularModel
 
-from estimator.traces.text_laws import tie_gap
+from estimator.traces.text_traces import tie_gap
 
 
 def model() -> TabularModel:

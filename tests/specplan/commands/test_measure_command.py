@@ -11,7 +11,7 @@ from plan_inputs import PROFILE
 from programs import Run, RunJson
 
 import estimator.traces.measured_traces
-from estimator.profiles.drafting import DraftAcceptance
+from estimator.profiles.parts import DraftAcceptance
 from estimator.profiles.profile_file import profile_json, read_profile
 
 SETUP = {

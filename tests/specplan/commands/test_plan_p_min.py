@@ -9,7 +9,7 @@ from made_profiles import made_profile
 from plan_inputs import run, run_json
 from refusals import assert_refused
 
-from estimator.profiles.drafting import Alpha, DraftAcceptance
+from estimator.profiles.parts import Alpha, DraftAcceptance
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.traces.trace_file import traces_path, write_traces
 from estimator.traces.traces import RecordedConfidence, Trace, TracePair, alpha, replayed_blocks

@@ -11,10 +11,9 @@ from planned import planned
 from refusals import assert_refused
 
 from estimator.profiles.best import best_of
-from estimator.profiles.drafting import Alpha, DraftAcceptance
+from estimator.profiles.parts import Alpha, DraftAcceptance, Setup
 from estimator.profiles.profile import ClockCheck
 from estimator.profiles.profile_file import write_profile
-from estimator.profiles.setup import Setup
 from simulator.acceptance.recorded import Recorded
 from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel

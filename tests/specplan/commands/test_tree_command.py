@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from plan_inputs import LLAMA, PROFILE, run, run_json
 
-from estimator.profiles.drafting import Alpha, DraftAcceptance
+from estimator.profiles.parts import Alpha, DraftAcceptance
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 

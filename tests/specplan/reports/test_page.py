@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from made_profiles import made_profile, made_tuning
 
 from estimator.profiles.best import best_of
-from estimator.profiles.drafting import Alpha, DraftAcceptance, Estimate
+from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate
 from estimator.profiles.profile import ClockCheck, Profile, TextDetails, Workload
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main

@@ -1,4 +1,4 @@
-"""Decodes one text, with or without a draft."""
+"""Decodes one text: speculatively, without a draft, or by beam search."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ from estimator.timing.arms import Speculative
 from estimator.timing.planner import adaptive
 from estimator.timing.precision import Timing
 from estimator.timing.processes import require_one_process
-from reference.laws.sampling import seeded
+from reference.beams import BeamSettings
+from reference.drafters.model_drafter import ModelDrafter
+from reference.laws.sampling import Sampling, seeded
 from reference.rules.rule import STRICT, Rule
 from reference.speculative import Session, Subject, opening_text, plain_session
+from reference.speculative_beams import BeamSearch, beam_search, require_widths
 from reference.stopping import Stopping, StopStrings
 
-# Sources of prompts; a prompt given directly replaces all of them.
-SOURCES = ("prompts", "dataset", "dataset_config", "dataset_split")
+# Draft length of the fixed policy, and width of a beam search, if none is given.
+GAMMA, BEAMS = 4, 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +51,12 @@ class OneText:
             return
         if not self.prompt.strip():
             raise ValueError("prompt must not be empty, got an empty one")
-        for source in SOURCES:
+        for source in ("prompts", "dataset", "dataset_config", "dataset_split"):
             if getattr(self.text, source) is not None:
                 raise ValueError(f"prompt and {source} cannot both be given")
 
     def started(self, loaded: LoadedPair, session: Session, rule: Rule) -> Started:
-        """Returns the session with the ids that a reader should see before it.
-
-        These are the prompt's ids, unless a chat template or an encoder hides them.
-        """
+        """Returns the session, with the prompt's ids unless a template or an encoder hides them."""
         [ids] = loaded.prompts
         hidden = self.text.chat or session.text != ids
         return Started(loaded.tokenizer, [] if hidden else list(ids), session, rule)
@@ -64,11 +64,7 @@ class OneText:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A session and its display settings.
-
-    before: ids that a reader should see before the blocks; empty if a template hides them.
-    session: the text, whose blocks are decoded on demand.
-    """
+    """A session, whose blocks are decoded on demand; before: ids to display before the blocks."""
 
     tokenizer: Any
     before: list[int]
@@ -84,15 +80,9 @@ def stopping_at(loaded: LoadedPair, stop_strings: tuple[str, ...]) -> Stopping:
     return replace(loaded.stopping, stop_strings=strings)
 
 
-GAMMA = 4
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateAlone(OneText):
-    """Settings of a text decoded without a draft.
-
-    compiling: off, on or try.
-    """
+    """Settings of a text decoded without a draft; compiling: off, on or try."""
 
     models: TargetSettings = field(default_factory=TargetSettings)
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
@@ -114,6 +104,21 @@ class GenerateAlone(OneText):
             compiling=self.compiling,
             gammas=gammas,
         )
+
+
+def generate_alone(request: GenerateAlone) -> Started:
+    """Returns a session in which the target decodes without a draft."""
+    sampling = request.sampling.at(request.temperature)
+    loaded = request.loaded()
+    [ids] = loaded.prompts
+    text = plain_session(
+        loaded.target,
+        ids,
+        sampling=sampling,
+        stopping=stopping_at(loaded, request.stop_strings),
+        generator=seeded(loaded.target.device, request.seed),
+    )
+    return request.started(loaded, text, STRICT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,21 +145,6 @@ class Generate(GenerateAlone):
         require_read_lengths((self.policy_name,), self.gamma, self.max_gamma)
 
 
-def generate_alone(request: GenerateAlone) -> Started:
-    """Returns a session in which the target decodes without a draft."""
-    sampling = request.sampling.at(request.temperature)
-    loaded = request.loaded()
-    [ids] = loaded.prompts
-    text = plain_session(
-        loaded.target,
-        ids,
-        sampling=sampling,
-        stopping=stopping_at(loaded, request.stop_strings),
-        generator=seeded(loaded.target.device, request.seed),
-    )
-    return request.started(loaded, text, STRICT)
-
-
 def generate(request: Generate) -> Started:
     """Returns a session of a pair."""
     gamma = GAMMA if request.gamma is None else request.gamma
@@ -173,11 +163,53 @@ def generate(request: Generate) -> Started:
     subject = Subject(target, drafter_of(drafted_by), sampling, stopping, rule)
     if policy is None:
         opening_text(target, ids, stopping)  # refuses long prompts before costs are measured
-        policy = adaptive(
-            replace(subject, stopping=loaded.stopping),
-            [ids],
-            Timing(seed=request.seed),
-            max_gamma=most,
-        )
+        untimed = replace(subject, stopping=loaded.stopping)
+        policy = adaptive(untimed, [ids], Timing(seed=request.seed), max_gamma=most)
     text = Speculative(policy)(subject, ids, seeded(target.device, request.seed))
     return request.started(loaded, text, rule)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateBeams(OneText):
+    """Settings of a beam search (Leviathan et al. 2023, A.4); draft_beams None: twice the beams."""
+
+    models: ModelSettings = field(default_factory=ModelSettings)
+    beams: int = BEAMS
+    draft_beams: int | None = None
+    gamma: int = GAMMA
+
+    @property
+    def draft_width(self) -> int:
+        """Width of the draft's search."""
+        return 2 * self.beams if self.draft_beams is None else self.draft_beams
+
+
+def generate_beams(request: GenerateBeams) -> tuple[BeamSearch, list[str]]:
+    """Returns the likeliest continuations of one prompt, as beams and as texts."""
+    require_one_process("generate")
+    require_widths(request.beams, request.draft_width)
+    name = one_draft(request.models)
+    loaded = load(request.models, request.text, prompt=request.prompt)
+    [drafter_of] = loaded.drafters.values()
+    drafter = drafter_of(Sampling(0.0))
+    if not isinstance(drafter, ModelDrafter):
+        raise ValueError(f"draft must be a model for --decoder beam, got {name}")
+    [ids] = loaded.prompts
+    stopping = loaded.stopping
+    longest = len(loaded.target.beginning(ids)) + stopping.max_new_tokens
+    for limit in (loaded.target.max_length, drafter.draft.max_length):
+        if limit is not None and longest > limit:
+            raise ValueError(
+                f"prompt and new tokens must fit the {limit} positions of both models, got "
+                f"{longest}"
+            )
+    found = beam_search(
+        loaded.target,
+        ids,
+        search=BeamSettings(request.beams, stopping.max_new_tokens, frozenset(stopping.end_ids)),
+        draft=drafter.draft,
+        draft_width=request.draft_width,
+        gamma=request.gamma,
+    )
+    decode: Any = loaded.tokenizer.decode
+    return found, [decode(list(beam.tokens), skip_special_tokens=True) for beam in found.beams]

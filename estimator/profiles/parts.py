@@ -1,9 +1,14 @@
-"""Acceptance for one way to sample drafts, as a profile stores it."""
+"""Parts of a profile: estimates, the acceptance of each way to sample drafts, and the setup."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from importlib.metadata import version
 from math import log
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -124,3 +129,54 @@ class DraftAcceptance:
             return Accepted(len(rates), 1 + sum(rates))
         trials = wilson_trials(first.value, first.low, first.high, confidence=self.alpha.level)
         return Accepted.of_rates(rates, drafts=trials)
+
+
+@dataclass(frozen=True, slots=True)
+class Software:
+    """Python, operating system and libraries of the machine that measured."""
+
+    python: str | None = None
+    platform: str | None = None
+    libraries: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TextSettings:
+    """Prompts and lengths of a measurement."""
+
+    prompts_hash: str | None = None
+    max_new_tokens: int | None = None
+    max_gamma: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Models, machine, software and settings of a measurement."""
+
+    target: str
+    draft: str
+    revision: Mapping[str, str | None] = field(default_factory=dict)
+    dtype: str | None = None
+    device: str | None = None
+    threads: int | None = None
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    draft_temperature: float | None = None
+    software: Software = Software()
+    texts: TextSettings = TextSettings()
+    date: str | None = None
+    engine: str | None = None
+    engine_version: str | None = None
+    flags: tuple[str, ...] = ()
+
+    def here(self, libraries: Iterable[str]) -> Setup:
+        """Returns the setup with today's date, this machine, and these libraries' versions."""
+        return replace(
+            self,
+            software=Software(
+                platform.python_version(),
+                platform.platform(),
+                {name: version(name) for name in libraries},
+            ),
+            date=date.today().isoformat(),
+        )

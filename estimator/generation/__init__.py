@@ -1,1 +1,0 @@
-"""Decodes one text: speculatively, without a draft, or by beam search."""
