@@ -1,49 +1,22 @@
 """Reads drafts from their config.json: models, and heads on the target's hidden states."""
 
+import errno
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from estimator.model_shapes.head_kind import Head, HeadKind, head_kinds
-from estimator.model_shapes.meta_pass import read_config
+from estimator.model_shapes.kept_counts import count_once
 from estimator.model_shapes.shape import Count, count, shape_of
-from simulator.cost.roofline.shapes import DraftKind, DraftShape, ModelShape
+from reference.reading import read_json
+from simulator.cost.roofline.shapes import DraftShape, ModelShape
 
-
-def draft_kind(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> DraftKind:
-    """Returns the kind of the draft that a config.json describes; the target's own means MTP."""
-    kind = _head_kind(config, target)
-    return "model" if kind is None else kind.name
-
-
-def draft_of(
-    config: Mapping[str, Any],
-    *,
-    target: Mapping[str, Any],
-    target_shape: ModelShape,
-    dtype: str | None = None,
-    activations: str | None = None,
-    count: Count = count,
-) -> DraftShape:
-    """Returns the shape of the draft that a configuration describes.
-
-    config: the draft's parsed config.json; the target's own describes its MTP head.
-    target, target_shape: the target's parsed config.json, and its shape.
-    dtype, activations, count: see shape_of.
-    """
-    kind = _head_kind(config, target)
-    if kind is not None:
-        flat = flattened(config)
-        return kind.shape(Head(kind.name, flat, target_shape, dtype, activations, count))
-    shape = shape_of(config, dtype=dtype, activations=activations, count=count)
-    return DraftShape("model", shape, False, None, shape.weight_bytes)
-
-
-def _head_kind(config: Mapping[str, Any], target: Mapping[str, Any]) -> HeadKind | None:
-    flat = flattened(config)  # refuses unknown formats
-    if MARK in config:
-        return next(kind for kind in head_kinds() if kind.speculators == config[MARK])
-    return next((kind for kind in head_kinds() if kind.recognises(flat, target)), None)
+_MARK = "speculators_model_type"
+_LAYERS, _DRAFTING = "transformer_layer_config", "speculators_config"
+_NESTED = (_LAYERS, _DRAFTING, "model_type")
+# The format's own reader assumes this for layers without an architecture.
+_ARCHITECTURE = "qwen3"
 
 
 def read_pair(
@@ -61,21 +34,18 @@ def read_pair(
     draft_dtype: number format of the draft's weights; None: dtype.
     uncached: whether to count both models without reading or writing the cache of counts.
     """
-    from estimator.model_shapes.kept_counts import count_once
-
     counts = count if uncached else count_once
-    target_config, draft_config = read_config(target_file), read_config(draft_file)
-    head = _head_kind(target_config, {} if target_config == draft_config else draft_config)
+    target_config, draft_config = _read_config(target_file), _read_config(draft_file)
+    head = kind_of(target_config, target={} if target_config == draft_config else draft_config)
     if head is not None:
         raise ValueError(
             f"{target_file} must be the configuration of a target, got one of {head.name}, a head: "
             "are --target-config and --draft-config swapped?"
         )
+    file = target_file
     try:
         target = shape_of(target_config, dtype=dtype, activations=activations, count=counts)
-    except ValueError as error:
-        raise ValueError(f"{target_file}: {error}") from None
-    try:
+        file = draft_file
         draft = draft_of(
             draft_config,
             target=target_config,
@@ -85,45 +55,81 @@ def read_pair(
             count=counts,
         )
     except ValueError as error:
-        raise ValueError(f"{draft_file}: {error}") from None
+        raise ValueError(f"{file}: {error}") from None
     return target, draft
 
 
-MARK = "speculators_model_type"
-_LAYERS, _DRAFTING = "transformer_layer_config", "speculators_config"
-# The format's own reader assumes this for layers without an architecture.
-_ARCHITECTURE = "qwen3"
+def _read_config(path: Path) -> dict[str, Any]:
+    """Returns the JSON object of a config.json, given as a file or its folder."""
+    file = path / "config.json" if path.is_dir() else path
+    if not file.exists():
+        hub = f"; from the hub: hf download {path} config.json --local-dir {path.name}"
+        named = re.fullmatch(r"[\w.-]+/[\w.-]+(?<!\.json)", str(path)) and file == path
+        what = "no such file: give the path of a config.json" + (hub if named else "")
+        raise FileNotFoundError(errno.ENOENT, what, str(file))
+    config: Any = read_json(file)
+    if not isinstance(config, dict):
+        raise ValueError(f"{file} must hold a JSON object, got a {type(config).__name__}")
+    return config
 
 
-def flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def draft_of(
+    config: Mapping[str, Any],
+    *,
+    target: Mapping[str, Any],
+    target_shape: ModelShape,
+    dtype: str | None = None,
+    activations: str | None = None,
+    count: Count = count,
+) -> DraftShape:
+    """Returns the shape of the draft that a configuration describes.
+
+    config: the draft's parsed config.json; the target's own describes its MTP head.
+    target, target_shape: the target's parsed config.json, and its shape.
+    dtype, activations, count: see shape_of.
+    """
+    kind = kind_of(config, target=target)
+    if kind is not None:
+        flat = _flattened(config)
+        return kind.shape(Head(kind.name, flat, target_shape, dtype, activations, count))
+    shape = shape_of(config, dtype=dtype, activations=activations, count=count)
+    return DraftShape("model", shape, False, None, shape.weight_bytes)
+
+
+def kind_of(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> HeadKind | None:
+    """Returns the kind of head that a config.json describes; None for a model.
+
+    The target's own configuration describes its head for multi-token prediction.
+    """
+    flat = _flattened(config)  # refuses unknown formats
+    if _MARK in config:
+        return next(kind for kind in head_kinds() if kind.speculators == config[_MARK])
+    return next((kind for kind in head_kinds() if kind.describes(flat, target)), None)
+
+
+def _flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns a configuration in one object: sizes of layers and settings of drafting.
 
     `speculative_tokens` is taken from its proposal method. Configurations in other formats are
     returned unchanged. Refuses unknown types, and missing layers.
     """
-    if MARK not in config:
+    if _MARK not in config:
         return config
-    kind = config[MARK]
+    kind = config[_MARK]
     known = sorted(each.speculators for each in head_kinds() if each.speculators is not None)
     if kind not in known:
-        raise ValueError(f"{MARK} must be one of {', '.join(known)}, got {kind}")
+        raise ValueError(f"{_MARK} must be one of {', '.join(known)}, got {kind}")
     layers = config.get(_LAYERS)
     if not isinstance(layers, Mapping):
         raise ValueError(
-            f"{_LAYERS} in config.json of {MARK} {kind} must be an object, got {layers!r}"
+            f"{_LAYERS} in config.json of {_MARK} {kind} must be an object, got {layers!r}"
         )
     stated = {
-        name: value
-        for name, value in config.items()
-        if name not in (_LAYERS, _DRAFTING, "model_type") and value is not None
+        **{name: value for name, value in config.items() if name not in _NESTED},
+        "speculative_tokens": _tokens(config.get(_DRAFTING)),
     }
-    tokens = _tokens(config.get(_DRAFTING))
-    return {
-        "model_type": _ARCHITECTURE,
-        **layers,
-        **stated,
-        **({} if tokens is None else {"speculative_tokens": tokens}),
-    }
+    given = {name: value for name, value in stated.items() if value is not None}
+    return {"model_type": _ARCHITECTURE, **layers, **given}
 
 
 def _tokens(drafting: Any) -> Any:

@@ -11,7 +11,14 @@ from typing import Any
 from estimator.kinds import modules_in
 from estimator.model_shapes.shape import Count, shape_of
 from estimator.model_shapes.storage import LINEAR, Storage, storage
-from simulator.cost.roofline.shapes import DraftKind, DraftShape, ModelShape, WeightKind, Weights
+from simulator.cost.roofline.shapes import (
+    CacheLayers,
+    DraftKind,
+    DraftShape,
+    ModelShape,
+    WeightKind,
+    Weights,
+)
 
 # The architecture of a head's layers if its configuration names none.
 LAYERS = "llama"
@@ -37,20 +44,16 @@ class Head:
     def stored(self) -> Storage:
         return storage(self.config, dtype=self.dtype, activations=self.activations)
 
-    def integer(self, name: str, *, within: str | None = None) -> int:
-        """Returns a size that this kind must have, a positive integer.
+    @property
+    def stated_gamma(self) -> int | None:
+        """Number of drafted tokens that the configuration states; None if it does not."""
+        gamma = self.config.get("speculative_tokens", self.config.get("num_lookahead_tokens"))
+        return gamma if _positive(gamma) else None
 
-        within: object that has it if the configuration itself does not.
-        """
-        value = self.get(name, within=within)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            nested = within is not None and within in self.config and name not in self.config
-            place = f"{within}.{name}" if nested else name
-            raise ValueError(
-                f"{place} in config.json of {self.kind} must be an integer of at least 1, "
-                f"got {value!r}"
-            )
-        return value
+    @property
+    def borrowed_head(self) -> tuple[Weights, ...]:
+        """The target's output matrix, which a drafting head uses but does not store."""
+        return tuple(replace(each, held=False) for each in self.target.only("head"))
 
     def get(self, name: str, default: Any = None, *, within: str | None = None) -> Any:
         """Returns a value, from the object `within` if it is there."""
@@ -59,17 +62,29 @@ class Head:
             return nested[name]
         return self.config.get(name, default)
 
+    def integer(self, name: str, *, within: str | None = None) -> int:
+        """Returns a size that this kind must have, a positive integer.
+
+        within: object that has it if the configuration itself does not.
+        """
+        value: Any = self.get(name, within=within)
+        if not _positive(value):
+            nested = within is not None and within in self.config and name not in self.config
+            raise ValueError(
+                f"{f'{within}.' if nested else ''}{name} in config.json of {self.kind} must be an "
+                f"integer of at least 1, got {value!r}"
+            )
+        return int(value)
+
     def taps(self, *places: tuple[str | None, str], default: int) -> int:
         """Returns the number of the target's layers that it reads.
 
         places: objects (None: the configuration itself) and keys; the first that exists counts.
         default: the number if none of them exists.
         """
-        for within, name in places:
-            listed = self.get(name, within=within)
-            if isinstance(listed, Sequence) and listed:
-                return len(listed)
-        return default
+        lists = (self.get(name, within=within) for within, name in places)
+        found = (len(each) for each in lists if isinstance(each, Sequence) and each)
+        return next(found, default)
 
     def require_width(self, name: str, width: Any) -> int:
         """Returns the target's width; refuses a draft's width that differs."""
@@ -88,13 +103,9 @@ class Head:
 
     def body(self, vocabulary: int) -> ModelShape:
         """Returns the shape of the decoder layers with their own output matrix."""
+        sizes = {"vocab_size": vocabulary, "tie_word_embeddings": False}
         return shape_of(
-            {
-                "model_type": LAYERS,
-                **self.config,
-                "vocab_size": vocabulary,
-                "tie_word_embeddings": False,
-            },
+            {"model_type": LAYERS, **self.config, **sizes},
             dtype=self.dtype,
             activations=self.activations,
             count=self.count,
@@ -102,33 +113,26 @@ class Head:
 
     def weights(self, kind: WeightKind, values: int) -> Weights:
         """Returns weights stored in the head's format."""
-        form = self.stored.quantised if kind in LINEAR else self.stored.plain
-        return Weights(
-            kind=kind,
-            values=values,
-            stored_bytes=values * form.bytes_per_value,
-            computed_in=form.product_format(self.stored.activations),
-        )
+        stored = self.stored
+        return stored.weights(kind, values, stored.quantised if kind in LINEAR else stored.plain)
 
     def step(
-        self, name: str, *, width: int, vocabulary: int, weights: tuple[Weights, ...]
+        self,
+        name: str,
+        *,
+        width: int,
+        vocabulary: int,
+        weights: tuple[Weights, ...],
+        caches: tuple[CacheLayers, ...] = (),
     ) -> ModelShape:
-        """Returns the shape of one draft step, for a head with one layer and no key-value cache.
+        """Returns the shape of one draft step, for a head with one layer.
 
         width: hidden size of the head.
         vocabulary: number of tokens that it can draft.
         weights: all weights that the step reads.
         """
-        return ModelShape(
-            name=name,
-            layers=1,
-            hidden=width,
-            heads=self.target.heads,
-            vocabulary=vocabulary,
-            weights=weights,
-            caches=(),
-            activations=self.stored.activations,
-        )
+        heads, activations = self.target.heads, self.stored.activations
+        return ModelShape(name, 1, width, heads, vocabulary, weights, caches, activations)
 
     def draft(
         self,
@@ -156,8 +160,12 @@ class Head:
             step.weight_bytes + others,
             once=tuple(once),
             in_turn=tuple(in_turn),
-            stated_gamma=stated_gamma(self.config),
+            stated_gamma=self.stated_gamma,
         )
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +174,12 @@ class HeadKind:
 
     name: its name for users.
     match_priority: kinds with lower numbers look at a configuration first.
-    recognises: whether a configuration, given with its target's, is of this kind.
     shape: counts a head of this kind.
     prior: its class in `simulator.cost.fitted.prior.DRAFTS`.
+    named: part of the names of its architectures, in lower case; "" if they do not show it.
+    types: its model types.
+    keys: keys that only its configurations have.
+    recognises: other signs that a configuration, given with its target's, is of this kind.
     methods: its name on each server that loads it, by the engine's name.
     speculators: its `speculators_model_type`; None if that format has no such kind.
     in_target: whether its weights are in the target's checkpoint, so servers load no other file.
@@ -178,22 +189,33 @@ class HeadKind:
     Example: a kind recognised by one key, counted as a body of llama layers.
 
         KIND = HeadKind(
-            "Repeat", 3, lambda config, target: "repeat_layers" in config,
-            lambda head: head.draft(head.body(head.target.vocabulary), ()),
-            prior="block", methods={"vllm": "repeat"},
+            "Repeat", 3, lambda head: head.draft(head.body(head.target.vocabulary), ()),
+            prior="block", keys=("repeat_layers",), methods={"vllm": "repeat"},
         )
     """
 
     name: DraftKind
     match_priority: int
-    recognises: Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
     shape: Callable[[Head], DraftShape]
     prior: str
+    named: str = ""
+    types: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    recognises: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] | None = None
     methods: Mapping[str, str] = field(default_factory=dict)
     speculators: str | None = None
     in_target: bool = False
     drafts_blocks: bool = False
     parallel_drafting: bool = False
+
+    def describes(self, config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
+        """Returns whether a configuration, given with its target's, is of this kind."""
+        return (
+            (self.named != "" and self.named in class_names(config))
+            or config.get("model_type") in self.types
+            or any(key in config for key in self.keys)
+            or (self.recognises is not None and self.recognises(config, target))
+        )
 
 
 @cache
@@ -214,18 +236,6 @@ def prior_of(name: str) -> str:
     return name if kind is None else kind.prior
 
 
-def borrowed_head(target: ModelShape) -> tuple[Weights, ...]:
-    """Returns the target's output matrix, which a drafting head uses but does not store."""
-    return tuple(replace(each, held=False) for each in target.only("head"))
-
-
 def class_names(config: Mapping[str, Any]) -> str:
     """Returns the architectures that a configuration names, in lower case."""
     return " ".join(map(str, config.get("architectures") or ())).lower()
-
-
-def stated_gamma(config: Mapping[str, Any]) -> int | None:
-    """Returns the number of drafted tokens that a configuration states; None if it does not."""
-    gamma = config.get("speculative_tokens", config.get("num_lookahead_tokens"))
-    positive = isinstance(gamma, int) and not isinstance(gamma, bool) and gamma > 0
-    return gamma if positive else None

@@ -1,33 +1,23 @@
-"""Builds the decoder of a config.json on the meta device, and runs one pass there."""
+"""Builds the decoder of a config.json on the meta device, and reads the caches of a pass there."""
 
 from __future__ import annotations
 
-import errno
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
+from dataclasses import replace
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
-from reference.reading import read_json
+from simulator.cost.roofline.shapes import CacheKind, CacheLayers
 
 if TYPE_CHECKING:
     from torch import nn
     from transformers import PreTrainedConfig, PreTrainedModel
 
-
-def read_config(path: Path) -> dict[str, Any]:
-    """Returns the JSON object of a config.json, given as a file or its folder."""
-    file = path / "config.json" if path.is_dir() else path
-    if not file.exists():
-        hub = f"; from the hub: hf download {path} config.json --local-dir {path.name}"
-        named = re.fullmatch(r"[\w.-]+/[\w.-]+(?<!\.json)", str(path)) and file == path
-        what = "no such file: give the path of a config.json" + (hub if named else "")
-        raise FileNotFoundError(errno.ENOENT, what, str(file))
-    config: Any = read_json(file)
-    if not isinstance(config, dict):
-        raise ValueError(f"{file} must hold a JSON object, got a {type(config).__name__}")
-    return config
+# Bytes of one cached key or value; states of linear layers have their own size.
+BYTES_PER_VALUE = 2
+# Number of tokens in the pass.
+TOKENS = 4
 
 
 def architecture(config: Mapping[str, Any]) -> str:
@@ -62,9 +52,7 @@ def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
 
 def without_storage(config: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the configuration without quantisation, which changes no module (see `storage`)."""
-    plain = dict(config)
-    plain.pop("quantization_config", None)
-    return plain
+    return {name: value for name, value in config.items() if name != "quantization_config"}
 
 
 def build(config: PreTrainedConfig, *, kind: str) -> PreTrainedModel:
@@ -82,10 +70,6 @@ def build(config: PreTrainedConfig, *, kind: str) -> PreTrainedModel:
 def _one_line(error: Exception) -> str:
     words = " ".join(str(error).split()) or type(error).__name__
     return words if len(words) <= 200 else words[:200] + "…"
-
-
-# Number of tokens in the pass.
-TOKENS = 4
 
 
 def meta_pass(model: PreTrainedModel) -> tuple[Any, Mapping[str, int]]:
@@ -138,13 +122,70 @@ def _counted(model: nn.Module) -> Iterator[dict[int, int]]:
             if each.dim() >= 2:
                 uses[id(each)] = uses.get(id(each), 0) + 1
 
-    hooks = [
-        module.register_forward_hook(count)
-        for module in model.modules()
-        if not isinstance(module, nn.Embedding)
-    ]
+    users = (module for module in model.modules() if not isinstance(module, nn.Embedding))
+    hooks = [module.register_forward_hook(count) for module in users]
     try:
         yield uses
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def layer_caches(cache: Any, config: PreTrainedConfig) -> list[tuple[CacheLayers, ...]]:
+    """Returns the caches of each layer; refuses a pass without caches, or with an unknown kind."""
+    each_layer: list[tuple[CacheLayers, ...]] = []
+    latest: dict[str, CacheLayers] = {}
+    kinds = chain(getattr(config, "layer_types", None) or (), repeat(""))
+    for layer, kind, sizes in zip(cache.layers, kinds, config.per_layer_config, strict=False):
+        name = type(layer).__name__
+        if type(layer).__module__ != "transformers.cache_utils":
+            raise ValueError(
+                f"the caches of {config.model_type} are of a kind that is not covered, {name}"
+            )
+        keys, found = getattr(layer, "keys", None), list[CacheLayers]()
+        if keys is not None and keys.dim() == 4:
+            found = _attention(layer, kind, sizes)
+            latest[kind] = found[0]
+        elif name == "DummyLayer" and kind in latest:
+            found = [replace(latest[kind], held=False)]
+        each_layer.append((*found, *_state(layer, sizes)))
+    if not any(each_layer):
+        raise ValueError(f"{config.model_type} must cache keys and values or a state, got neither")
+    return each_layer
+
+
+def _attention(layer: Any, kind: str, config: PreTrainedConfig) -> list[CacheLayers]:
+    _, shards, _, key_width = layer.keys.shape
+    value_width = layer.values.shape[-1]
+    heads = int(getattr(config, "num_attention_heads", shards))
+    window = getattr(layer, "sliding_window", None)
+    latent = getattr(config, "kv_lora_rank", None) == key_width and shards == 1
+    # Scores with the keys, then a sum of the values; latent pairs serve as both.
+    products = 2 * key_width + value_width if latent else key_width + value_width
+    found: CacheKind = "latent" if latent else "full"
+    if window is not None:
+        found = "chunked" if kind == "chunked_attention" else "sliding"
+    token_bytes = float(shards * (key_width + value_width) * BYTES_PER_VALUE)
+    main = CacheLayers(found, 1, token_bytes, 0.0, window, float(2 * heads * products), shards)
+    if not hasattr(layer, "indexer_keys"):
+        return [main]
+    top, index = getattr(config, "index_topk", None), layer.indexer_keys
+    if index is None:
+        return [main if top is None else replace(main, kind="indexed", window=top)]
+    width = index.shape[-1]
+    operations = float(2 * int(getattr(config, "index_n_heads", 1)) * width)
+    scan = CacheLayers("full", 1, float(width * BYTES_PER_VALUE), 0.0, None, operations, 1)
+    return [replace(main, kind="indexed", window=top), scan]
+
+
+def _state(layer: Any, config: PreTrainedConfig) -> list[CacheLayers]:
+    """Returns the state of a recurrent layer for one sequence; empty for other layers."""
+    named = (getattr(layer, name, {}) for name in ("conv_states", "recurrent_states"))
+    states = [state for each in named for state in each.values() if state is not None]
+    if not states:
+        return []
+    state_bytes = float(sum(state.numel() * state.element_size() for state in states))
+    # For each token each value is decayed, added to and read once.
+    operations = float(4 * sum(state.numel() for state in states))
+    shards = int(getattr(config, "num_attention_heads", 1))
+    return [CacheLayers("linear", 1, 0.0, state_bytes, None, operations, shards)]

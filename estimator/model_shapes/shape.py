@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
-from estimator.model_shapes.caches import count_caches, layer_caches
-from estimator.model_shapes.meta_pass import architecture, without_storage
-from estimator.model_shapes.storage import Storage, storage
-from estimator.model_shapes.weights import CountedWeights, count_weights, last_layer
-from simulator.cost.roofline.number_formats import NumberFormat
-from simulator.cost.roofline.shapes import CacheLayers, ModelShape, WeightKind, Weights
+from estimator.model_shapes.meta_pass import (
+    BYTES_PER_VALUE,
+    architecture,
+    build,
+    decoder_config,
+    layer_caches,
+    meta_pass,
+    without_storage,
+)
+from estimator.model_shapes.storage import storage
+from estimator.model_shapes.weights import (
+    CountedWeights,
+    count_weights,
+    first_size,
+    last_layer,
+    stored_weights,
+)
+from simulator.cost.roofline.shapes import CacheLayers, ModelShape
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
 
 Part = Literal["whole", "last layer"]
 _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
@@ -27,7 +40,7 @@ _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 class Counted:
     """A model's sizes, weights and caches; sizes and name as in ModelShape.
 
-    caches: with 2 bytes per key or value.
+    caches: with BYTES_PER_VALUE per key or value.
     """
 
     name: str
@@ -37,13 +50,6 @@ class Counted:
     vocabulary: int
     weights: tuple[CountedWeights, ...]
     caches: tuple[CacheLayers, ...]
-
-    def caches_of(self, bytes_per_value: int) -> tuple[CacheLayers, ...]:
-        """Returns the caches with a given number of bytes per key or value."""
-        return tuple(
-            replace(each, bytes_per_token=each.bytes_per_token * bytes_per_value / 2)
-            for each in self.caches
-        )
 
 
 # From a configuration, patterns of unquantised modules, and the part of the model to count.
@@ -57,49 +63,48 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
     part: "whole", or only the weights and caches of the last decoder layer.
     """
     # The storage format of weights changes no module.
-    text, model, cache, uses = _built(json.dumps(without_storage(config), default=dict))
+    text, model, caches, uses = _built(json.dumps(without_storage(config), default=dict))
     if part == "whole":
-        caches = count_caches(cache, text)
+        alike = Counter(chain.from_iterable(caches))
+        found = tuple(replace(each, layers=layers) for each, layers in alike.items())
         weights = count_weights(model, text, kept, uses=uses)
     else:
-        caches = layer_caches(cache, text)[-1]
+        found = caches[-1]
         weights = count_weights(model, text, kept, within=last_layer(model))
     return Counted(
         name=type(model).__name__,
-        layers=_size(text, _LAYERS),
-        hidden=_size(text, ("hidden_size", "n_embd", "d_model")),
+        layers=_size(text, *_LAYERS),
+        hidden=_size(text, "hidden_size", "n_embd", "d_model"),
         # Sizes that vary over layers are taken from the last one.
         heads=_size(
-            text.per_layer_config[-1], ("num_attention_heads", "n_head", "n_heads"), default=1
+            text.per_layer_config[-1], "num_attention_heads", "n_head", "n_heads", default=1
         ),
-        vocabulary=_size(text, ("vocab_size",)),
+        vocabulary=_size(text, "vocab_size"),
         weights=weights,
-        caches=caches,
+        caches=found,
     )
 
 
 @lru_cache(maxsize=8)
-def _built(config: str) -> tuple[Any, PreTrainedModel, Any, Mapping[str, int]]:
+def _built(
+    config: str,
+) -> tuple[Any, PreTrainedModel, list[tuple[CacheLayers, ...]], Mapping[str, int]]:
     """Returns the text's configuration, its model, and a pass; config is JSON text."""
-    from estimator.model_shapes.meta_pass import build, decoder_config, meta_pass
-
     parsed = json.loads(config)
     decoder = decoder_config(parsed)
     model = build(decoder, kind=parsed["model_type"])
     # For a family whose class takes the whole configuration: the text's sizes.
     text = decoder.get_text_config(decoder=True)
-    _size(text, _LAYERS)  # gives a clear error for a model without layers
-    return text, model, *meta_pass(model)
+    _size(text, *_LAYERS)  # gives a clear error for a model without layers
+    cache, uses = meta_pass(model)
+    return text, model, layer_caches(cache, text), uses
 
 
-def _size(config: Any, names: tuple[str, ...], *, default: int | None = None) -> int:
-    for name in names:
-        value = getattr(config, name, None)
-        if isinstance(value, int) and value > 0:
-            return value
-    if default is not None:
-        return default
-    raise ValueError(f"{config.model_type} must have a {names[0]}, got none")
+def _size(config: Any, *names: str, default: int | None = None) -> int:
+    size = first_size(getattr(config, name, None) for name in names) or default
+    if size is None:
+        raise ValueError(f"{config.model_type} must have a {names[0]}, got none")
+    return size
 
 
 def shape_of(
@@ -116,14 +121,15 @@ def shape_of(
 
     Args:
       config: the parsed config.json; for a multimodal model only the text part counts.
-      dtype: number format of the weights (a name in `number_formats.FORMATS`); None: the
-        configuration's own, including its quantization_config.
+      dtype: number format of the weights (a name in `FORMATS`); None:
+        the configuration's own, including its quantization_config.
       activations: number format of activations; None: 16 bits, or the configuration's.
       count: `count`, or a function with cached counts (estimator.model_shapes.kept_counts).
     """
     architecture(config)
     stored = storage(config, dtype=dtype, activations=activations)
     counted = count(config, stored.kept, "whole")
+    wider = round(stored.plain.bytes_per_value) / BYTES_PER_VALUE
     return ModelShape(
         name=counted.name,
         layers=counted.layers,
@@ -131,28 +137,8 @@ def shape_of(
         heads=counted.heads,
         vocabulary=counted.vocabulary,
         weights=stored_weights(counted.weights, stored),
-        caches=counted.caches_of(round(stored.plain.bytes_per_value)),
+        caches=tuple(
+            replace(each, bytes_per_token=each.bytes_per_token * wider) for each in counted.caches
+        ),
         activations=stored.activations,
-    )
-
-
-def stored_weights(counted: tuple[CountedWeights, ...], stored: Storage) -> tuple[Weights, ...]:
-    """Returns the weights in their storage formats; weights stored alike are added up."""
-    totals: dict[tuple[WeightKind, NumberFormat, int, int, bool], int] = {}
-    for each in counted:
-        quantised = each.quantised or stored.quantised.everywhere
-        form = stored.quantised if quantised else stored.plain
-        key = (each.kind, form, each.experts, each.active, each.held)
-        totals[key] = totals.get(key, 0) + each.values
-    return tuple(
-        Weights(
-            kind=kind,
-            values=values,
-            stored_bytes=values * form.bytes_per_value,
-            computed_in=form.product_format(stored.activations),
-            experts=experts,
-            active=active,
-            held=held,
-        )
-        for (kind, form, experts, active, held), values in totals.items()
     )

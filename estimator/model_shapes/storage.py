@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.cost.roofline.number_formats import FORMATS, NumberFormat, find_format, int4
-from simulator.cost.roofline.shapes import WeightKind
+from simulator.cost.roofline.shapes import WeightKind, Weights
 
 _PLAIN = ("float32", "bfloat16", "float16")
 # Kinds of weights that quantisation may change.
 LINEAR: tuple[WeightKind, ...] = ("attention", "feed-forward", "experts")
+# Methods of quantisation that have one format: its name, and the activations' unless plain.
+_METHODS = {"fp8": ("fp8", "fp8"), "fbgemm_fp8": ("fp8", "fp8"), "mxfp4": ("mxfp4", None)}
+# Names of the lists of modules that stay plain.
+_KEPT = ("modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,11 @@ class Storage:
     activations: str
     kept: tuple[str, ...] = ()
 
+    def weights(self, kind: WeightKind, values: int, form: NumberFormat) -> Weights:
+        """Returns weights that are stored in one of the two formats."""
+        computed_in = form.product_format(self.activations)
+        return Weights(kind, values, values * form.bytes_per_value, computed_in)
+
 
 def storage(
     config: Mapping[str, Any], *, dtype: str | None = None, activations: str | None = None
@@ -37,40 +46,33 @@ def storage(
     dtype: a name in FORMATS for the weights, which overrides the configuration.
     activations: format of activations; None: 16 bits, or the configuration's.
     """
-    if dtype in _PLAIN:
-        plain = find_format(dtype)
-        return Storage(plain, plain, dtype if activations is None else activations)
-    if dtype is not None:
-        plain = FORMATS[_named(config) or "bfloat16"]
-        return Storage(
-            plain, find_format(dtype), plain.name if activations is None else activations
-        )
-    named = _named(config)
-    quantisation = _quantisation(config)
-    if named is None and not quantisation:
-        raise ValueError("config.json has no torch_dtype (nor dtype): name the number format")
+    named = dtype if dtype in _PLAIN else _named(config)
     plain = FORMATS[named or "bfloat16"]
-    if not quantisation:
-        return Storage(plain, plain, plain.name if activations is None else activations)
-    stored, computed, kept = _quantised(quantisation, plain.name)
-    return Storage(
-        plain, stored, computed if activations is None else activations, tuple(map(_pattern, kept))
-    )
+    quantised, computed, kept = plain, plain.name, tuple[str, ...]()
+    if dtype is not None:
+        quantised = find_format(dtype)
+    elif fields := _quantisation(config):
+        quantised, computed = _quantised(fields, plain.name)
+        lists = (fields.get(name) for name in _KEPT)
+        modules = (
+            each for each in lists if isinstance(each, Sequence) and not isinstance(each, str)
+        )
+        kept = tuple(_pattern(str(module)) for module in next(modules, ()))
+    elif named is None:
+        raise ValueError("config.json has no torch_dtype (nor dtype): name the number format")
+    return Storage(plain, quantised, computed if activations is None else activations, kept)
 
 
 def _named(config: Mapping[str, Any]) -> str | None:
     """Returns the plain format in the configuration, or None."""
     for fields in (config.get("text_config"), config):
-        if not isinstance(fields, Mapping):
-            continue
         for name in ("dtype", "torch_dtype"):
-            value = fields.get(name)
-            if value is None:
-                continue
-            found = str(value).removeprefix("torch.")
-            if found not in _PLAIN:
-                raise ValueError(f"{name} in config.json must be one of {_PLAIN}, got {found}")
-            return found
+            value = fields.get(name) if isinstance(fields, Mapping) else None
+            if value is not None:
+                found = str(value).removeprefix("torch.")
+                if found not in _PLAIN:
+                    raise ValueError(f"{name} in config.json must be one of {_PLAIN}, got {found}")
+                return found
     return None
 
 
@@ -82,30 +84,28 @@ def _quantisation(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
-def _quantised(fields: Mapping[str, Any], plain: str) -> tuple[NumberFormat, str, Sequence[str]]:
-    """Returns format, activations and unquantised modules of a quantization_config."""
+def _quantised(fields: Mapping[str, Any], plain: str) -> tuple[NumberFormat, str]:
+    """Returns the formats of weights and activations of a quantization_config."""
     method = str(fields.get("quant_method", fields.get("quant_algo", "none"))).lower()
-    kept = _kept(fields)
+    if method in _METHODS:
+        name, narrow = _METHODS[method]
+        return FORMATS[name], narrow or plain
     if method in ("awq", "gptq"):
         bits = fields.get("bits", fields.get("w_bit", 4))
         asymmetric = bool(fields.get("zero_point", fields.get("sym") is False))
-        return _integer(bits, _group(fields), asymmetric), plain, kept
-    if method in ("fp8", "fbgemm_fp8"):
-        return FORMATS["fp8"], "fp8", kept
-    if method == "mxfp4":
-        return FORMATS["mxfp4"], plain, kept
+        return _integer(bits, _group(fields), asymmetric), plain
     if method == "bitsandbytes":
         if fields.get("load_in_8bit") is True:
-            return FORMATS["int8"], plain, kept
-        return int4(group=64, zero_points=False, scale_bytes=4.0), plain, kept
+            return FORMATS["int8"], plain
+        return int4(group=64, zero_points=False, scale_bytes=4.0), plain
     if method in ("modelopt", "modelopt_fp4", "fp8_modelopt"):
         algorithm = str(fields.get("quant_algo", "")).upper()
         if algorithm == "FP8":
-            return FORMATS["fp8"], "fp8", kept
+            return FORMATS["fp8"], "fp8"
         if "NVFP4" in algorithm:
-            return FORMATS["nvfp4"], "fp4", kept
+            return FORMATS["nvfp4"], "fp4"
     if method == "compressed-tensors":
-        return (*_compressed_tensors(fields, plain), kept)
+        return _compressed_tensors(fields, plain)
     raise ValueError(f"quantization_config must be of a method that is covered, got {method}")
 
 
@@ -115,17 +115,14 @@ def _compressed_tensors(fields: Mapping[str, Any], plain: str) -> tuple[NumberFo
     weights = first.get("weights") if isinstance(first, Mapping) else None
     if not isinstance(first, Mapping) or not isinstance(weights, Mapping):
         raise ValueError("quantization_config of compressed-tensors must have config_groups")
-    inputs = first.get("input_activations")
-    bits, floating = weights.get("num_bits"), weights.get("type") == "float"
-    narrow = plain
+    inputs, narrow = first.get("input_activations"), plain
     if isinstance(inputs, Mapping):
-        narrow = {(8, True): "fp8", (8, False): "int8", (4, True): "fp4"}.get(
-            (inputs.get("num_bits", 16), inputs.get("type") == "float"), plain
-        )
-    if floating and bits == 8:
-        return FORMATS["fp8"], narrow
-    if floating and bits == 4:
-        return FORMATS["mxfp4" if weights.get("group_size") == 32 else "nvfp4"], narrow
+        stated = (inputs.get("num_bits", 16), inputs.get("type") == "float")
+        narrow = {(8, True): "fp8", (8, False): "int8", (4, True): "fp4"}.get(stated, plain)
+    bits, floating = weights.get("num_bits"), weights.get("type") == "float"
+    if floating and bits in (4, 8):
+        four = "mxfp4" if weights.get("group_size") == 32 else "nvfp4"
+        return FORMATS["fp8" if bits == 8 else four], narrow
     return _integer(bits, _group(weights), weights.get("symmetric") is False), narrow
 
 
@@ -141,14 +138,6 @@ def _group(fields: Mapping[str, Any]) -> int:
     # -1 or no value: one scale per row, whose size is negligible.
     group = fields.get("group_size", fields.get("q_group_size"))
     return group if isinstance(group, int) and group > 0 else 4096
-
-
-def _kept(fields: Mapping[str, Any]) -> Sequence[str]:
-    for name in ("modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules"):
-        value = fields.get(name)
-        if isinstance(value, Sequence) and not isinstance(value, str):
-            return [str(each) for each in value]
-    return ()
 
 
 def _pattern(module: str) -> str:

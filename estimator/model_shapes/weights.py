@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from estimator.model_shapes.storage import LINEAR
-from simulator.cost.roofline.shapes import WeightKind
+from estimator.model_shapes.storage import LINEAR, Storage
+from simulator.cost.roofline.number_formats import NumberFormat
+from simulator.cost.roofline.shapes import WeightKind, Weights
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -26,7 +28,6 @@ _MIXING = (
     "delta", "retention", "q_proj", "k_proj", "v_proj", "o_proj",
 )  # fmt: skip
 _ROUTERS = ("gate", "router", "shared_expert_gate")
-_ONCE: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def count_weights(
     kept: tuple[str, ...] = (),
     *,
     within: str = "",
-    uses: Mapping[str, int] = _ONCE,
+    uses: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[CountedWeights, ...]:
     """Returns the model's weights by kind; a tied output matrix is counted once, as the head.
 
@@ -61,27 +62,17 @@ def count_weights(
     within: prefix of the names to count.
     uses: uses of each matrix per pass, if not one (estimator.model_shapes.meta_pass).
     """
-    totals: dict[tuple[WeightKind, bool, int, bool], int] = {}
+    totals: Counter[CountedWeights] = Counter()
     for kind, name, parameter, experts in _sorted(model):
-        if not name.startswith(within):
-            continue
-        quantised = _quantised(kind, name, parameter, kept)
-        times_used = 1 if experts else uses.get(name, 1)
-        for held, times in ((True, 1), (False, times_used - 1)):
-            if times > 0 and (held or kind != "embedding"):
-                key = (kind, quantised, experts, held)
-                totals[key] = totals.get(key, 0) + times * parameter.numel()
-    return tuple(
-        CountedWeights(
-            kind=kind,
-            values=values,
-            quantised=quantised,
-            experts=experts,
-            active=_active(config, experts) if experts else 0,
-            held=held,
-        )
-        for (kind, quantised, experts, held), values in totals.items()
-    )
+        if name.startswith(within):
+            quantised = _quantised(kind, name, parameter, kept)
+            active = _active(config, experts) if experts else 0
+            alike = CountedWeights(kind, 0, quantised, experts, active, held=True)
+            totals[alike] += parameter.numel()
+            again = 0 if experts or kind == "embedding" else uses.get(name, 1) - 1
+            if again > 0:
+                totals[replace(alike, held=False)] += again * parameter.numel()
+    return tuple(replace(alike, values=values) for alike, values in totals.items())
 
 
 def last_layer(model: PreTrainedModel) -> str:
@@ -122,27 +113,21 @@ def _sorted(model: PreTrainedModel) -> Iterator[tuple[WeightKind, str, Tensor, i
 
 def _experts(parts: list[str], parameter: Tensor, modules: dict[str, nn.Module]) -> int:
     """Returns the number of routed experts that a parameter belongs to; 0 for none."""
-    from torch import nn
-
     for i, part in enumerate(parts[:-1]):
         if part.lower() in ("experts", "moe_experts") and "shared" not in ".".join(parts[:i]):
             owner = modules[".".join(parts[: i + 1])]
-            if isinstance(owner, nn.ModuleList) or parts[i + 1].isdecimal():
+            if parts[i + 1].isdecimal():
                 return sum(child.isdecimal() for child, _ in owner.named_children())
             return _stacked(owner, parameter)
     owner = modules[".".join(parts[:-1])]
-    if "Experts" in type(owner).__name__:
-        return _stacked(owner, parameter)
-    return 0
+    return _stacked(owner, parameter) if "Experts" in type(owner).__name__ else 0
 
 
 def _stacked(owner: nn.Module, parameter: Tensor) -> int:
     """Returns the number of experts whose weights are stacked in one tensor."""
-    for name in ("num_experts", "moe_num_experts", "num_local_experts"):
-        count = getattr(owner, name, None)
-        if isinstance(count, int) and count > 0:
-            return count
-    return parameter.shape[0] if parameter.dim() >= 2 else 0
+    stacked = parameter.shape[0] if parameter.dim() >= 2 else 0
+    names = ("num_experts", "moe_num_experts", "num_local_experts")
+    return first_size(getattr(owner, name, None) for name in names) or stacked
 
 
 def _quantised(kind: WeightKind, name: str, parameter: Tensor, kept: tuple[str, ...]) -> bool:
@@ -156,16 +141,38 @@ def _quantised(kind: WeightKind, name: str, parameter: Tensor, kept: tuple[str, 
 
 
 def _active(config: PreTrainedConfig, experts: int) -> int:
-    for name in _ACTIVE:
-        value = getattr(config, name, None)
-        if isinstance(value, (list, tuple)):
-            value = max(value)
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return min(value, experts)
+    stated = (getattr(config, name, None) for name in _ACTIVE)
+    active = first_size(max(each) if isinstance(each, (list, tuple)) else each for each in stated)
+    if active is not None:
+        return min(active, experts)
     nested = getattr(config, "ffn_config", None)
     if nested is not None:
         return _active(nested, experts)
     raise ValueError(
         f"config.json must say how many of {experts} experts a token is sent to "
         f"({_ACTIVE[0]} or the like), got no such field"
+    )
+
+
+def first_size(values: Iterable[Any]) -> int | None:
+    """Returns the first positive integer."""
+    sizes = (each for each in values if isinstance(each, int) and not isinstance(each, bool))
+    return next((size for size in sizes if size > 0), None)
+
+
+def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[Weights, ...]:
+    """Returns the weights in their storage formats; weights stored alike are added up."""
+    totals: Counter[tuple[NumberFormat, CountedWeights]] = Counter()
+    for each in counted:
+        quantised = each.quantised or stored.quantised.everywhere
+        form = stored.quantised if quantised else stored.plain
+        totals[form, replace(each, values=0, quantised=False)] += each.values
+    return tuple(
+        replace(
+            stored.weights(each.kind, values, form),
+            experts=each.experts,
+            active=each.active,
+            held=each.held,
+        )
+        for (form, each), values in totals.items()
     )

@@ -1,39 +1,32 @@
 """DFlash: a few layers that replace a block of masks by tokens in one pass."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from estimator.model_shapes.head_kind import Head, HeadKind, borrowed_head, class_names
+from estimator.model_shapes.head_kind import Head, HeadKind
 from simulator.cost.roofline.shapes import DraftShape, Weights
 
 NESTED = "dflash_config"
 _LAYER_IDS = ((NESTED, "target_layer_ids"), (None, "aux_hidden_state_layer_ids"))
 
 
-def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
-    return "dflash" in class_names(config) or NESTED in config
-
-
-def projects_by(config: Mapping[str, Any], name: str) -> bool:
+def projects_by(name: str) -> Callable[[Mapping[str, Any], Mapping[str, Any]], bool]:
     """Returns whether a configuration names a kind of DFlash with its own projections."""
-    nested = config.get(NESTED)
-    projector = nested.get("projector_type") if isinstance(nested, Mapping) else None
-    return name in class_names(config) or projector == name
+
+    def recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
+        nested = config.get(NESTED)
+        return isinstance(nested, Mapping) and nested.get("projector_type") == name
+
+    return recognises
 
 
-def dflash(head: Head) -> DraftShape:
+def dflash(head: Head, *, in_turn: Sequence[Weights] = (), anchored: bool = False) -> DraftShape:
     """Returns a DFlash head (Chen et al. 2026).
 
     A projection of some of the target's states gives it further keys and values. Embedding and
     output matrix are the target's, unless it has its own vocabulary. The first position of a block
-    holds the known token and drafts none.
-    """
-    return block_of(head, in_turn=(), anchored=False)
-
-
-def block_of(head: Head, *, in_turn: Sequence[Weights], anchored: bool) -> DraftShape:
-    """Returns the draft of a block, with the weights that each of its tokens uses in turn.
+    holds the known token.
 
     in_turn: weights that multiply every token after the pass, one token after another.
     anchored: whether the known token's position drafts, too; a configuration may override it.
@@ -50,7 +43,7 @@ def block_of(head: Head, *, in_turn: Sequence[Weights], anchored: bool) -> Draft
     anchored = head.get("sample_from_anchor", default=anchored, within=NESTED)
     return head.draft(
         body,
-        (head.weights("other", width), *(() if own else borrowed_head(head.target))),
+        (head.weights("other", width), *(() if own else head.borrowed_head)),
         once=(head.weights("feed-forward", taps * tapped * width),),
         in_turn=in_turn,
         parallel=True,
@@ -61,9 +54,10 @@ def block_of(head: Head, *, in_turn: Sequence[Weights], anchored: bool) -> Draft
 KIND = HeadKind(
     "DFlash",
     match_priority=3,
-    recognises=_recognises,
     shape=dflash,
     prior="block",
+    named="dflash",
+    keys=(NESTED,),
     methods={
         "vllm": "dflash",
         "sglang": "DFLASH",

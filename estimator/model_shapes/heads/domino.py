@@ -1,15 +1,8 @@
 """Domino: DFlash with a recurrent layer through which tokens depend on earlier tokens."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from estimator.model_shapes.head_kind import Head, HeadKind
-from estimator.model_shapes.heads.dflash import NESTED, block_of, projects_by
+from estimator.model_shapes.heads.dflash import NESTED, dflash, projects_by
 from simulator.cost.roofline.shapes import DraftShape
-
-
-def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
-    return projects_by(config, "domino")
 
 
 def domino(head: Head) -> DraftShape:
@@ -23,7 +16,7 @@ def domino(head: Head) -> DraftShape:
     state = head.integer("gru_hidden_dim", within=NESTED)
     narrow = head.integer("emb_dim", within=NESTED)
     vocabulary = head.get("draft_vocab_size") or head.target.vocabulary
-    return block_of(
+    return dflash(
         head,
         in_turn=(
             head.weights("feed-forward", 3 * state * (width + state) + (width + state) * narrow),
@@ -36,8 +29,9 @@ def domino(head: Head) -> DraftShape:
 KIND = HeadKind(
     "Domino",
     match_priority=2,
-    recognises=_recognises,
     shape=domino,
     prior="block",
+    named="domino",
+    recognises=projects_by("domino"),
     drafts_blocks=True,
 )

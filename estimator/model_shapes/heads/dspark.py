@@ -1,18 +1,11 @@
 """DSpark: DFlash with a Markov head between tokens, and a head for acceptance."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from estimator.model_shapes.head_kind import Head, HeadKind
-from estimator.model_shapes.heads.dflash import NESTED, block_of, projects_by
+from estimator.model_shapes.heads.dflash import NESTED, dflash, projects_by
 from simulator.cost.roofline.shapes import DraftShape
 
 # Default of the speculators format.
 _RANK = 256
-
-
-def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
-    return projects_by(config, "dspark") or "markov_rank" in config
 
 
 def dspark(head: Head) -> DraftShape:
@@ -42,7 +35,7 @@ def dspark(head: Head) -> DraftShape:
     confident = head.get("enable_confidence_head", default=stated or weighed > 0, within=NESTED)
     joined = head.get("confidence_head_with_markov", default=stated, within=NESTED)
     confidence = width + (rank if joined else 0) + 1 if confident else 0
-    return block_of(
+    return dflash(
         head,
         in_turn=(
             head.weights("embedding", head.target.vocabulary * rank),
@@ -56,9 +49,11 @@ def dspark(head: Head) -> DraftShape:
 KIND = HeadKind(
     "DSpark",
     match_priority=1,
-    recognises=_recognises,
     shape=dspark,
     prior="block",
+    named="dspark",
+    keys=("markov_rank",),
+    recognises=projects_by("dspark"),
     methods={"vllm": "dspark", "sglang": "DSPARK", "llama.cpp": "draft-dspark"},
     speculators="dspark",
     drafts_blocks=True,

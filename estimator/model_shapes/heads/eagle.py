@@ -4,16 +4,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from estimator.model_shapes.head_kind import Head, HeadKind, borrowed_head, class_names
+from estimator.model_shapes.head_kind import Head, HeadKind
 from simulator.cost.roofline.shapes import DraftShape
 
 _SAME = ("hidden_size", "vocab_size")
 
 
 def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
-    if config.get("model_type") == "eagle" or "eagle" in class_names(config):
-        return True
-    # Published heads name a model class: a single layer with the width of a larger target.
+    """Published heads name a model class: a single layer with the width of a larger target."""
     text = target.get("text_config") if isinstance(target.get("text_config"), Mapping) else target
     assert isinstance(text, Mapping)
     layers = text.get("num_hidden_layers")
@@ -42,11 +40,8 @@ def eagle(head: Head) -> DraftShape:
     norms = (2 * body.layers - 1) * width
     biased = head.get("eagle_fc_bias", default=False) if served else head.get("bias", default=True)
     drafted = head.get("truncated_vocab_size") or vocabulary
-    output = (
-        borrowed_head(head.target)
-        if drafted == vocabulary
-        else (head.weights("head", drafted * width),)
-    )
+    own = (head.weights("head", drafted * width),)
+    output = head.borrowed_head if drafted == vocabulary else own
     return head.draft(
         replace(body, weights=body.without("other", "head")),
         (
@@ -60,8 +55,10 @@ def eagle(head: Head) -> DraftShape:
 KIND = HeadKind(
     "EAGLE",
     match_priority=9,
-    recognises=_recognises,
     shape=eagle,
     prior="EAGLE",
+    named="eagle",
+    types=("eagle",),
+    recognises=_recognises,
     methods={"vllm": "eagle", "sglang": "EAGLE"},
 )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from estimator.model_shapes.head_kind import Head, HeadKind, class_names
+from estimator.model_shapes.head_kind import Head, HeadKind
 from simulator.cost.roofline.shapes import DraftShape
 
 _LAYER_IDS = "eagle_aux_hidden_state_layer_ids"
@@ -13,25 +13,17 @@ _TAPPED = 3
 
 
 def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
-    if "eagle3" in class_names(config) or config.get("model_type") == "eagle3":
-        return True
     return config.get("model_type") != "eagle" and any(name in config for name in _MARKS)
 
 
-def eagle3(head: Head) -> DraftShape:
+def eagle3(head: Head, masks: tuple[int, ...] = ()) -> DraftShape:
     """Returns an EAGLE-3 head (Li et al. 2025).
 
     Its first layer's attention reads embedding and state, concatenated, each with its own norm. The
     states of three target layers are projected to one, once per block. Its output matrix has the
     draft's own vocabulary; its embedding is the target's unless it was trained.
-    """
-    return eagle3_with(head, ())
 
-
-def eagle3_with(head: Head, masks: tuple[int, ...]) -> DraftShape:
-    """Returns an EAGLE-3 head with extra vectors, `masks` in widths of the joined states.
-
-    A head with such vectors drafts all positions in one pass.
+    masks: extra vectors, in widths of the joined states; with them it drafts all positions at once.
     """
     width = head.integer("hidden_size")
     tapped = head.target_width()
@@ -60,9 +52,11 @@ def eagle3_with(head: Head, masks: tuple[int, ...]) -> DraftShape:
 KIND = HeadKind(
     "EAGLE-3",
     match_priority=5,
-    recognises=_recognises,
     shape=eagle3,
     prior="EAGLE",
+    named="eagle3",
+    types=("eagle3",),
+    recognises=_recognises,
     methods={
         "vllm": "eagle3",
         "sglang": "EAGLE3",

@@ -6,18 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from estimator.model_shapes.head_kind import Head, HeadKind, stated_gamma
-from estimator.model_shapes.shape import stored_weights
-from simulator.cost.roofline.shapes import CacheLayers, DraftShape, ModelShape, Weights
+from estimator.model_shapes.head_kind import Head, HeadKind
+from estimator.model_shapes.meta_pass import build, decoder_config
+from estimator.model_shapes.weights import count_weights, stored_weights
+from simulator.cost.roofline.shapes import CacheLayers, DraftShape, ModelShape
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-_TYPES = ("gemma4_assistant", "gemma4_unified_assistant")
-
-
-def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
-    return config.get("model_type") in _TYPES
 
 
 def gemma_assistant(head: Head) -> DraftShape:
@@ -26,13 +21,17 @@ def gemma_assistant(head: Head) -> DraftShape:
     Projections map embedding and state from the target's width to its own, and back. With
     `use_ordered_embeddings` only the output rows of the likeliest groups of tokens are read.
     """
-    from estimator.model_shapes.weights import count_weights
-
     wide = head.require_width("backbone_hidden_size", head.integer("backbone_hidden_size"))
     text, model = _layers(head)
     width = text.hidden_size
     weights = stored_weights(count_weights(model, text, head.stored.kept), head.stored)
     groups = head.integer("num_centroids") if head.get("use_ordered_embeddings") else 0
+    if groups > 0:
+        active = head.integer("centroid_intermediate_top_k")
+        weights = tuple(
+            replace(each, experts=groups, active=active) if each.kind == "head" else each
+            for each in weights
+        )
     step = ModelShape(
         name="Gemma assistant",
         layers=text.num_hidden_layers,
@@ -40,20 +39,18 @@ def gemma_assistant(head: Head) -> DraftShape:
         heads=text.num_attention_heads,
         vocabulary=text.vocab_size,
         weights=(
-            *(_in_groups(each, head, groups) for each in weights),
+            *weights,
             head.weights("feed-forward", 3 * width * wide + groups * width),
         ),
         caches=_caches(text, head.target),
         activations=head.stored.activations,
     )
-    gamma = stated_gamma(head.config)
-    return DraftShape("Gemma assistant", step, False, None, step.weight_bytes, stated_gamma=gamma)
+    held, gamma = step.weight_bytes, head.stated_gamma
+    return DraftShape("Gemma assistant", step, False, None, held, stated_gamma=gamma)
 
 
 def _layers(head: Head) -> tuple[Any, PreTrainedModel]:
     """Returns the text's configuration, and its layers without key and value projections."""
-    from estimator.model_shapes.meta_pass import build, decoder_config
-
     described = head.config.get("text_config")
     if not isinstance(described, Mapping):
         raise ValueError(
@@ -69,21 +66,12 @@ def _layers(head: Head) -> tuple[Any, PreTrainedModel]:
     return text, model
 
 
-def _in_groups(weights: Weights, head: Head, groups: int) -> Weights:
-    if weights.kind != "head" or groups == 0:
-        return weights
-    return replace(weights, experts=groups, active=head.integer("centroid_intermediate_top_k"))
-
-
 def _caches(text: Any, target: ModelShape) -> tuple[CacheLayers, ...]:
     """Returns the target's caches that these layers read: the last target layer's of each kind."""
     found = []
     for windowed, kind in ((True, "sliding_attention"), (False, "full_attention")):
-        alike = [
-            each
-            for each, its_kind in zip(text.per_layer_config, text.layer_types, strict=True)
-            if its_kind == kind
-        ]
+        layers = zip(text.per_layer_config, text.layer_types, strict=True)
+        alike = [layer for layer, its_kind in layers if its_kind == kind]
         read = [each for each in target.caches if (each.kind == "sliding") == windowed]
         if alike and not read:
             raise ValueError(f"an assistant reads {kind} of its target, {target.name} has none")
@@ -96,8 +84,8 @@ def _caches(text: Any, target: ModelShape) -> tuple[CacheLayers, ...]:
 KIND = HeadKind(
     "Gemma assistant",
     match_priority=0,
-    recognises=_recognises,
     shape=gemma_assistant,
     prior="MTP",
+    types=("gemma4_assistant", "gemma4_unified_assistant"),
     methods={"vllm": "mtp", "llama.cpp": "draft-mtp"},
 )

@@ -1,18 +1,11 @@
 """Medusa: one head per position, made of residual blocks over the target's last state."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from estimator.model_shapes.head_kind import Head, HeadKind, class_names, stated_gamma
+from estimator.model_shapes.head_kind import Head, HeadKind
 from simulator.cost.roofline.shapes import DraftShape
 
 _NAMES = ("medusa_num_heads", "num_heads")
-
-
-def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
-    named = "medusa" in class_names(config) or config.get("model_type") == "medusa"
-    return named or _NAMES[0] in config
 
 
 def medusa(head: Head) -> DraftShape:
@@ -37,15 +30,17 @@ def medusa(head: Head) -> DraftShape:
             head.weights("head", width * vocabulary),
         ),
     )
-    gamma = stated_gamma(head.config)
-    return DraftShape("Medusa", step, False, heads, heads * step.weight_bytes, stated_gamma=gamma)
+    held, gamma = heads * step.weight_bytes, head.stated_gamma
+    return DraftShape("Medusa", step, False, heads, held, stated_gamma=gamma)
 
 
 KIND = HeadKind(
     "Medusa",
     match_priority=3,
-    recognises=_recognises,
     shape=medusa,
     prior="block",
+    named="medusa",
+    types=("medusa",),
+    keys=_NAMES[:1],
     methods={"vllm": "medusa"},
 )

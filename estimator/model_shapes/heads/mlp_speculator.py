@@ -1,16 +1,9 @@
 """MLP speculators: one stage per position, which reads the state and the previous token."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from estimator.model_shapes.head_kind import Head, HeadKind, class_names
+from estimator.model_shapes.head_kind import Head, HeadKind
 from simulator.cost.roofline.shapes import DraftShape
-
-
-def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
-    named = "mlpspeculator" in class_names(config)
-    return named or config.get("model_type") == "mlp_speculator"
 
 
 def mlp_speculator(head: Head) -> DraftShape:
@@ -56,8 +49,9 @@ def mlp_speculator(head: Head) -> DraftShape:
 KIND = HeadKind(
     "MLP speculator",
     match_priority=3,
-    recognises=_recognises,
     shape=mlp_speculator,
     prior="block",
+    named="mlpspeculator",
+    types=("mlp_speculator",),
     methods={"vllm": "mlp_speculator"},
 )

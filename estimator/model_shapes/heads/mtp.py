@@ -3,15 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from estimator.model_shapes.head_kind import (
-    Head,
-    HeadKind,
-    borrowed_head,
-    class_names,
-    stated_gamma,
-)
-from estimator.model_shapes.shape import stored_weights
-from simulator.cost.roofline.shapes import DraftShape, ModelShape
+from estimator.model_shapes.head_kind import Head, HeadKind, class_names
+from estimator.model_shapes.weights import first_size, stored_weights
+from simulator.cost.roofline.shapes import DraftShape
 
 # Names of the number of layers in configurations; the first that is set counts.
 LAYERS = (
@@ -35,13 +29,8 @@ def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
 
 def layers_of(config: Mapping[str, Any]) -> int:
     """Returns how many layers of multi-token prediction a configuration has."""
-    for fields in (config, *(config.get(name) for name in _NESTED)):
-        if isinstance(fields, Mapping):
-            for name in LAYERS:
-                value = fields.get(name)
-                if isinstance(value, int) and value > 0:
-                    return value
-    return 0
+    places = [each for each in (config, *map(config.get, _NESTED)) if isinstance(each, Mapping)]
+    return first_size(place.get(name) for place in places for name in LAYERS) or 0
 
 
 def mtp(head: Head) -> DraftShape:
@@ -61,20 +50,17 @@ def mtp(head: Head) -> DraftShape:
     last = head.count(head.config, stored.kept, "last layer")
     if last.hidden != target.hidden:
         head.require_width("hidden_size", last.hidden)
-    step = ModelShape(
-        name=f"{last.name} MTP",
-        layers=1,
-        hidden=target.hidden,
-        heads=target.heads,
+    step = head.step(
+        f"{last.name} MTP",
+        width=target.hidden,
         vocabulary=target.vocabulary,
         weights=(
             *stored_weights(last.weights, stored),
             head.weights("feed-forward", 2 * target.hidden * target.hidden),
             head.weights("other", 3 * target.hidden),
-            *borrowed_head(target),
+            *head.borrowed_head,
         ),
         caches=last.caches,
-        activations=stored.activations,
     )
     return DraftShape(
         "MTP",
@@ -82,7 +68,7 @@ def mtp(head: Head) -> DraftShape:
         False,
         None,
         layers * step.weight_bytes,
-        stated_gamma=stated_gamma(head.config),
+        stated_gamma=head.stated_gamma,
         multiple=layers,
     )
 
@@ -90,9 +76,9 @@ def mtp(head: Head) -> DraftShape:
 KIND = HeadKind(
     "MTP",
     match_priority=8,
-    recognises=_recognises,
     shape=mtp,
     prior="MTP",
+    recognises=_recognises,
     methods={"vllm": "mtp", "sglang": "EAGLE", "tensorrt-llm": "MTP", "llama.cpp": "draft-mtp"},
     speculators="mtp",
     in_target=True,

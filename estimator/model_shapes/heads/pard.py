@@ -1,15 +1,8 @@
 """PARD: a draft model that drafts all tokens of a block in one pass, from mask tokens."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from estimator.model_shapes.head_kind import Head, HeadKind
 from estimator.model_shapes.shape import shape_of
 from simulator.cost.roofline.shapes import DraftShape
-
-
-def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
-    return "pard_token" in config
 
 
 def pard(head: Head) -> DraftShape:
@@ -21,9 +14,9 @@ def pard(head: Head) -> DraftShape:
 KIND = HeadKind(
     "PARD",
     match_priority=9,
-    recognises=_recognises,
     shape=pard,
     prior="block",
+    keys=("pard_token",),
     methods={"vllm": "draft_model", "tensorrt-llm": "PARD"},
     parallel_drafting=True,
 )

@@ -8,8 +8,8 @@ import pytest
 from published_heads import HEADS, Published, speculators
 from published_targets import GPT_OSS, LLAMA_8B, ONE, QWEN3_8B
 
-from estimator.model_shapes.drafts import draft_kind, draft_of
-from estimator.model_shapes.head_kind import head_kinds, prior_of
+from estimator.model_shapes.drafts import draft_of, kind_of
+from estimator.model_shapes.head_kind import head_kind, head_kinds, prior_of
 from estimator.model_shapes.shape import shape_of
 from simulator.cost.fitted.prior import DRAFTS
 from simulator.cost.roofline.deployment import Deployment, roofline_cost
@@ -33,7 +33,6 @@ def counted(config: dict[str, Any], target: dict[str, Any]) -> DraftShape:
 @pytest.mark.parametrize("head", HEADS, ids=[head.name for head in HEADS])
 def test_a_published_head_is_counted_to_its_last_weight(head: Published) -> None:
     draft = counted(head.config, head.target)
-    assert draft_kind(head.config, target=head.target) == head.kind
     assert (draft.kind, draft.held_bytes) == (head.kind, 2 * head.weights)
     assert (draft.parallel, draft.longest) == (head.parallel, head.longest)
     assert draft.stated_gamma == head.gamma
@@ -76,7 +75,7 @@ def test_layers_of_multi_token_prediction_are_read(keys: dict[str, Any], layers:
         "num_mtp_layers": layers
     }
     draft = draft_of(counting, target=MTP, target_shape=target)
-    assert draft_kind(described, target=MTP) == "MTP"
+    assert kind_of(described, target=MTP) == head_kind("MTP")
     assert draft.multiple == layers
     assert draft.held_bytes == layers * draft.step.weight_bytes
 
@@ -183,5 +182,5 @@ def test_a_format_is_refused_by_the_key_that_it_lacks(
 
 
 def test_a_small_model_is_no_head() -> None:
-    assert draft_kind(LLAMA_8B | ONE | {"hidden_size": 2048}, target=LLAMA_8B) == "model"
-    assert draft_kind(LLAMA_8B | {"num_hidden_layers": 2}, target=LLAMA_8B) == "model"
+    for small in (ONE | {"hidden_size": 2048}, {"num_hidden_layers": 2}):
+        assert kind_of(LLAMA_8B | small, target=LLAMA_8B) is None

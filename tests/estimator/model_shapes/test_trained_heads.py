@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from estimator.model_shapes.drafts import draft_kind, draft_of
+from estimator.model_shapes.drafts import draft_of, kind_of
+from estimator.model_shapes.head_kind import head_kind
 from estimator.model_shapes.shape import shape_of
 from simulator.cost.roofline.shapes import ModelShape
 
@@ -151,7 +152,7 @@ def test_another_configuration_is_a_model(llama: ModelShape) -> None:
     ],
 )
 def test_the_kind_is_read_from_the_configuration(config: dict[str, Any], kind: str) -> None:
-    assert draft_kind(config, target=DEEPSEEK) == kind
+    assert kind_of(config, target=DEEPSEEK) == head_kind(kind)
 
 
 @pytest.mark.parametrize(
