@@ -21,10 +21,10 @@ from embedded_pair import Pair, embedded_pair
 from estimator.intervals import ratio_interval
 from estimator.timing.levels import levels
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.records import Generation
 from reference.speculative import Subject, speculative_session
 from reference.stopping import Stopping

@@ -11,8 +11,7 @@ import argparse
 from embedded_pair import embedded_pair
 
 from estimator.intervals import ratio_interval
-from reference.beams import BeamSettings
-from reference.speculative_beams import beam_search
+from reference.beams import BeamSettings, beam_search
 from simulator.acceptance.iid import Iid
 from simulator.schemes.extensions import BeamCost
 

@@ -22,8 +22,8 @@ from estimator.timing.duplicate_arms import duplicates
 from estimator.timing.rates import BASELINE
 from estimator.timing.turns import decode_in_turns, processor_clock
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling, seeded
-from reference.policies.policy import Fixed
+from reference.laws import Sampling, seeded
+from reference.policies import Fixed
 from reference.speculative import Subject
 from reference.stopping import Stopping
 

@@ -19,13 +19,13 @@ from result_file import setup, write_result
 from tqdm import tqdm
 
 from estimator.prompts.prompts import DEFINITION
-from ngram.formats.cache import load_model as load_ngram
+from ngram.formats.model_files import load_model as load_ngram
 from ngram.rows.rows import Rows
 from ngram.rows.words import vocabulary_of
 from ngram.training.corpus import encode_texts, read_texts
 from ngram.training.train import train
 from reference.atomic import whole_file
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_model, load_tokenizer, resolve_device
 from reference.stopping import Stopping

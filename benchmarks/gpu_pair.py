@@ -33,15 +33,15 @@ from estimator.timing.precision import Timing
 from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.validation.validation import validate
 from ngram.drafters.ngram_drafter import NgramDrafter
-from ngram.formats.cache import load_model as load_ngram
+from ngram.formats.model_files import load_model as load_ngram
 from ngram.rows.rows import Rows
 from ngram.rows.words import vocabulary_of
 from ngram.training.corpus import END, encode_texts
 from ngram.training.train import train as train_ngram
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.causal_model import CausalModel
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.speculative import Subject
 from reference.stopping import Stopping
 from simulator.cost.roofline.deployment import Deployment, roofline_cost

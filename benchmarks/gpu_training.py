@@ -16,8 +16,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor, nn
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from reference.training.loop import Trained, Training, train
-from reference.training.schedule import Schedule, muon_and_adamw
+from reference.training.loop import Schedule, Trained, Training, muon_and_adamw, train
 
 END = "<|endoftext|>"
 

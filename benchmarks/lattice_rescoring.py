@@ -19,7 +19,7 @@ from result_file import setup, write_result
 from tqdm import tqdm
 
 from estimator.intervals import ratio_interval
-from ngram.formats.cache import load_model
+from ngram.formats.model_files import load_model
 from ngram.rows.rows import Rows
 from ngram.rows.words import vocabulary_of
 from reference.models.embedded import library_files, weights_folder

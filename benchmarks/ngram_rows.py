@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from ngram_training import peak_bytes, train_own, zipf_corpus
 
-from ngram.formats.cache import load_model
+from ngram.formats.model_files import load_model
 from ngram.rows.perplexity import load_kenlm
 from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary

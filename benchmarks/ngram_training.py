@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.formats.arpa_files import write_arpa
+from ngram.formats.arpa import write_arpa
 from ngram.rows.words import END
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate
-from ngram.training.kneser_ney import KneserNey
-from ngram.training.lmplz import find_lmplz, run_lmplz
+from ngram.training.smoothers import KneserNey
+from ngram.training.train import find_lmplz, run_lmplz
 
 TEXT_TOKENS = 500
 

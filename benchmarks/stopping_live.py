@@ -40,7 +40,7 @@ from estimator.traces import scoring
 from estimator.traces.scoring import trace
 from estimator.traces.traces import Trace
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.huggingface import load_model
 from reference.speculative import Subject
 from reference.stopping import Stopping

@@ -22,9 +22,9 @@ from estimator.traces.scoring import trace
 from estimator.traces.traces import Trace, acceptance_by_rank, block_efficiency
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import TreeDrafter, likeliest, without_replacement
-from reference.laws.sampling import Sampling, seeded
-from reference.policies.policy import Fixed
-from reference.rules.block_verification import BlockVerification
+from reference.laws import Sampling, seeded
+from reference.policies import Fixed
+from reference.rules import BlockVerification
 from reference.speculative import Subject
 from reference.stopping import Stopping
 from simulator.schemes.best_trees import best_trees

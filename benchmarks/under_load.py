@@ -28,9 +28,9 @@ from estimator.timing.rates import AGAIN, BASELINE, Runs, Timed, decode_rate, pr
 from estimator.traces.ahead import replay_factor
 from estimator.traces.text_traces import TextTraces
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling, seeded
+from reference.laws import Sampling, seeded
 from reference.models.derived import early_exit
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.speculative import Subject
 from reference.stopping import Stopping
 

@@ -23,12 +23,11 @@ from estimator.timing.arms import Speculative
 from estimator.timing.planner import adaptive
 from estimator.timing.precision import Timing
 from estimator.timing.processes import require_one_process
-from reference.beams import BeamSettings
+from reference.beams import BeamSearch, BeamSettings, beam_search, require_widths
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling, seeded
-from reference.rules.rule import STRICT, Rule
+from reference.laws import Sampling, seeded
+from reference.rules import STRICT, Rule
 from reference.speculative import Session, Subject, opening_text, plain_session
-from reference.speculative_beams import BeamSearch, beam_search, require_widths
 from reference.stopping import Stopping, StopStrings
 
 # Draft length of the fixed policy, and width of a beam search, if none is given.

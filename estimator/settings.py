@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reference.laws.sampling import Sampling
+    from reference.laws import Sampling
 
 # Longest draft; predictions keep this many numbers per text and resample them.
 MOST_GAMMA = 1000
@@ -124,7 +124,7 @@ class TimingSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingSettings:
-    """Sampling settings apart from the temperature; see `reference.laws.sampling.Sampling`."""
+    """Sampling settings apart from the temperature; see `reference.laws.Sampling`."""
 
     top_k: int | None = None
     top_p: float = 1.0
@@ -132,7 +132,7 @@ class SamplingSettings:
     repetition_penalty: float = 1.0
 
     def at(self, temperature: float) -> Sampling:
-        from reference.laws.sampling import Sampling
+        from reference.laws import Sampling
 
         return Sampling(
             temperature=temperature,

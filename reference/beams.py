@@ -1,7 +1,11 @@
-"""Beam search over a model's log-probabilities, with the steps and scores of transformers.
+"""Beam search, by one model or drafted ahead (Leviathan et al. 2023, appendix A.4).
 
 A step chooses among all continuations of several texts by their sums of log-probabilities, so there
 is no single growing text and no distribution to verify: beams need a decoding loop of their own.
+
+A draft model searches gamma steps ahead with u >= w beams. The target reads all of these beams in
+one call and takes its own steps as long as its w beams are among the draft's u. So beams and scores
+equal a beam search by the target only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +13,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from reference.models.model import Model
+from reference.models.text_tree import TextTree
 
 Tokens = tuple[int, ...]
 
@@ -93,21 +100,14 @@ def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: BeamSettings)
         return Beams(beams.running, tuple(finished), ended=True)
     running = [beam for beam, end in zip(grown, ends, strict=True) if not end][: search.width]
     # The heuristic of early_stopping=False: the best running beam as if it ended now.
-    hopeless = (
-        len(finished) == search.width
-        and running[0].score / length**search.length_penalty <= finished[-1].score
-    )
+    reachable = running[0].score / length**search.length_penalty
+    hopeless = len(finished) == search.width and reachable <= finished[-1].score
     return Beams(tuple(running), tuple(finished), ended=hopeless)
 
 
-def draft_step(
-    running: Sequence[Beam],
-    log_probs: Mapping[Tokens, Tensor],
-    *,
-    width: int,
-    end_ids: frozenset[int],
+def _draft_step(
+    running: Sequence[Beam], log_probs: Mapping[Tokens, Tensor], width: int, end_ids: frozenset[int]
 ) -> tuple[Beam, ...]:
-    """Returns the `width` (u) unfinished beams that a draft expects after one more token."""
     rows = torch.stack([log_probs[beam.tokens] for beam in running])
     if end_ids:
         rows = rows.index_fill(1, torch.tensor(sorted(end_ids), device=rows.device), -torch.inf)
@@ -120,15 +120,120 @@ def draft_step(
 
 
 def _best(scores: Tensor, count: int) -> list[tuple[int, int, float]]:
-    """Returns row, column and value of the `count` largest entries, largest first."""
+    """Returns row, column and value of the largest entries, largest first."""
     if scores.numel() < count:
         raise ValueError(
             f"beams must leave {count} continuations to choose among, got {scores.numel()} of "
             f"{scores.shape[1]} tokens"
         )
     values, places = scores.flatten().topk(count)
-    columns = scores.shape[1]
-    return [
-        (place // columns, place % columns, value)
-        for place, value in zip(places.tolist(), values.tolist(), strict=True)
-    ]
+    rows, columns = places // scores.shape[1], places % scores.shape[1]
+    return list(zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class BeamBlock:
+    """One target call of a beam search.
+
+    drafted: number of steps that the draft searched ahead.
+    steps: number of steps that the target then took, 1..drafted + 1.
+    fed: tokens that the target read: the ends of its beams and the drafted tokens.
+    """
+
+    drafted: int
+    steps: int
+    fed: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeamSearch:
+    """The result of a beam search.
+
+    beams: finished beams, best first; their scores are transformers' `sequences_scores`.
+    blocks: all target calls, without the prompt's pass.
+    """
+
+    beams: tuple[Beam, ...]
+    blocks: tuple[BeamBlock, ...]
+
+    @property
+    def target_calls(self) -> int:
+        return len(self.blocks)
+
+    @property
+    def steps(self) -> int:
+        """Number of search steps, each of which would be a target call without a draft."""
+        return sum(block.steps for block in self.blocks)
+
+    @property
+    def judged(self) -> int:
+        """Number of drafted steps whose beams were compared: the covered ones, and one a block.
+
+        The last block's last step ends the search, so its beams are not compared.
+        """
+        return self.covered + sum(block.steps <= block.drafted for block in self.blocks[:-1])
+
+    @property
+    def covered(self) -> int:
+        """Number of drafted steps that held the target's beams: top_w(M_p) within top_u(M_q)."""
+        return sum(block.steps - 1 for block in self.blocks)
+
+
+def require_widths(width: int, drafted: int) -> None:
+    """Refuses a draft that searches with fewer beams than the target."""
+    if drafted < width:
+        raise ValueError(f"draft_beams must be at least beams, {width}, got {drafted}")
+
+
+@torch.inference_mode()
+def beam_search(
+    target: Model,
+    prompt: Sequence[int],
+    *,
+    search: BeamSettings,
+    draft: Model | None = None,
+    draft_width: int = 1,
+    gamma: int = 0,
+) -> BeamSearch:
+    """Returns the best continuations of a prompt.
+
+    Args:
+      draft: a model with the target's vocabulary; None: beam search without a draft.
+      draft_width: number of the draft's beams (u), at least the width of the search.
+      gamma: number of steps that the draft searches ahead.
+    """
+    if gamma < 0:
+        raise ValueError(f"gamma must be at least 0, got {gamma}")
+    if draft is not None:
+        require_widths(search.width, draft_width)
+    reader, scout = TextTree(target), None if draft is None else TextTree(draft)
+    for tree in (reader, scout):
+        if tree is not None:
+            tree.start(prompt)
+    beams = Beams()
+    blocks: list[BeamBlock] = []
+    while not beams.ended:
+        shared = _common([beam.tokens for beam in beams.running])
+        # No beams run after the last step.
+        ahead = min(gamma, search.max_new_tokens - beams.length - 1)
+        levels: list[tuple[Beam, ...]] = []
+        while scout is not None and len(levels) < ahead:
+            running = levels[-1] if levels else beams.running
+            log_probs = scout.log_probs(shared, {beam.tokens for beam in running})
+            levels.append(_draft_step(running, log_probs, draft_width, search.end_ids))
+        wanted = {beam.tokens for level in (beams.running, *levels) for beam in level}
+        before = reader.fed
+        log_probs = reader.log_probs(shared, wanted)
+        steps = 0
+        while not beams.ended and all(beam.tokens in log_probs for beam in beams.running):
+            beams = step(beams, log_probs, search)
+            steps += 1
+        blocks.append(BeamBlock(len(levels), steps, reader.fed - before))
+    return BeamSearch(beams.finished, tuple(blocks))
+
+
+def _common(paths: Sequence[Tokens]) -> Tokens:
+    """Returns the common prefix of some continuations."""
+    first, last = min(paths), max(paths)
+    agrees = [one == other for one, other in zip(first, last, strict=False)]
+    return first[: [*agrees, False].index(False)]

@@ -8,11 +8,10 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from reference.laws.laws import Laws, OneHot, concatenate
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions, Scores, Stretch
+from reference.laws import Laws, OneHot, Sampling, concatenate
 from reference.models.model import Model
-from reference.policies.policy import Policy
+from reference.policies import Policy
+from reference.scoring import ScoreOptions, Scores, Stretch
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,8 @@ class Drafter(Protocol):
 
     Example: a drafter that repeats the last token of the text.
 
-      >>> from reference.laws.scoring import score_laws
-      >>> from reference.policies.policy import Fixed
+      >>> from reference.scoring import score_laws
+      >>> from reference.policies import Fixed
       >>> class RepeatDrafter(Drafter):
       ...     name, sampling, forward_seconds = "repeat", None, 0.0
       ...     def start(self, prompt, text):

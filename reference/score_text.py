@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import torch
 
 from reference.drafter import Drafter
-from reference.laws.laws import Laws
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions, Scores, Stretch
+from reference.laws import Laws, Sampling
 from reference.models.model import Model, peaks, positions_of, require_finite, text_limit
+from reference.scoring import ScoreOptions, Scores, Stretch
 
 # Numbers in the rows of one stretch: a tensor of 32 MB, of which only a few exist at once.
 ROW_NUMBERS = 1 << 23

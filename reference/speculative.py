@@ -10,15 +10,14 @@ from dataclasses import dataclass
 
 import torch
 
-from reference.drafter import Clock, Draft, Drafter, ReadsStates
-from reference.laws.sampling import Sampling
+from reference.drafter import Clock, Drafter, ReadsStates
+from reference.laws import Sampling
 from reference.models.model import Model, positions_of, require_finite, text_limit
-from reference.policies.policy import Policy
+from reference.policies import Policy
 from reference.records import Block, Generation
-from reference.rules.rule import STRICT, Rule, Strict
+from reference.rules import STRICT, Rule
 from reference.stopping import Stopping
-from reference.tree_verify import verify_tree
-from reference.verify import Verified, verify
+from reference.verify import verify_draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,6 @@ class Subject:
     """A target and a drafter, with the settings under which they decode.
 
     sampling: the target's settings; the drafter has its own.
-    stopping: when a text ends.
     rule: decides which drafted tokens are accepted.
     """
 
@@ -43,7 +41,8 @@ def speculative_blocks(
 ) -> Iterator[Block]:
     """Yields a text's blocks as they are decoded, one target call each, for batch size 1.
 
-    Leviathan et al. 2023, Algorithm 1.
+    Leviathan et al. 2023, Algorithm 1: draft some tokens, let the target judge all of them in one
+    call, append the accepted ones and the target's own.
 
     Args:
       subject: the pair; `start` has read the prompt.
@@ -72,57 +71,13 @@ def speculative_blocks(
         )
         emitted, ending = stopping.cut(text, verified.tokens, emitted=len(text) - prefix)
         text += emitted
+        # Accepted tokens behind the text's end are not emitted, so they do not count.
         accepted = min(verified.accepted, len(emitted))
+        seconds = clock.seconds()
         blocks.append(
-            Block(
-                gamma, verified.drafted, tuple(emitted), accepted, *clock.seconds(), ending=ending
-            )
+            Block(gamma, verified.drafted, tuple(emitted), accepted, *seconds, ending=ending)
         )
         yield blocks[-1]
-
-
-def verify_draft(
-    target: Model,
-    draft: Draft,
-    text: Sequence[int],
-    *,
-    drafter_name: str,
-    sampling: Sampling,
-    rule: Rule,
-    generator: torch.Generator,
-) -> Verified:
-    """Returns which tokens of a draft the target accepts, and the target's next token.
-
-    The target makes one call. Afterwards its cache holds the text and the accepted tokens.
-
-    Args:
-      target: its cache lacks at least the last id of the text.
-      drafter_name: the drafter's name, for messages.
-      sampling: the target's settings.
-
-    Raises:
-      ValueError: if the draft branches and the rule is not the strict one.
-      FloatingPointError: if a model returned logits that are NaN or infinite.
-    """
-    unseen = torch.tensor(text[target.length :], device=target.device)
-    if draft.parents is not None:
-        if not isinstance(rule, Strict):
-            raise ValueError(f"a draft that branches needs the strict rule, got {rule.name}")
-        return verify_tree(target, draft, text, unseen, sampling=sampling, generator=generator)
-    logits = target.extend(torch.cat([unseen, draft.tokens]))[len(unseen) - 1 :]
-    p = sampling.laws(logits, text, [draft.tokens])
-    count, own = verify(p, draft, rule=rule, generator=generator)
-
-    # The block's only wait for the device: one transfer of ids and of the numbers that show whether
-    # the logits were finite. Ids are exact in double precision.
-    q_witness = draft.tokens[:0] if draft.witness is None else draft.witness
-    results = torch.cat([draft.tokens, count, own, p.witness.double(), q_witness]).tolist()
-    ids, witness = results[: len(draft.tokens) + 2], results[len(draft.tokens) + 2 :]
-    require_finite(witness[len(logits) :], drafter_name, len(text))
-    require_finite(witness[: len(logits)], target.name, len(text))
-    *drafted, accepted, token = map(int, ids)
-    target.rollback(len(text) + accepted)
-    return Verified(tuple(drafted), accepted, token, p)
 
 
 @torch.inference_mode()
@@ -152,8 +107,7 @@ def autoregressive_blocks(
 def opening_text(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
     """Returns the ids that decoding will continue. Runs no model.
 
-    Raises:
-      ValueError: if the prompt is empty, or if prompt and new tokens exceed the target's positions.
+    Refuses a prompt that is empty, and prompt and new tokens that exceed the target's positions.
     """
     if len(prompt) == 0:
         raise ValueError("a prompt must have at least one token, got none")

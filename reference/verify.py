@@ -1,13 +1,15 @@
-"""Accepts a prefix of a draft without branches, and draws the token that follows it."""
+"""One target call judges a draft: it accepts a prefix, or a path of a tree, and adds a token."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from reference.drafter import Draft
-from reference.laws.laws import Laws, OneHot, draw
-from reference.rules.rule import Rule
+from reference.laws import Dense, Laws, OneHot, Sampling, concatenate, draw
+from reference.models.model import Model, peaks, require_finite
+from reference.rules import STRICT, Rule, Strict
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,50 @@ class Verified:
     def tokens(self) -> tuple[int, ...]:
         """The ids to append to the text: the accepted ones, then the target's own."""
         return (*self.drafted[: self.accepted], self.own)
+
+
+def verify_draft(
+    target: Model,
+    draft: Draft,
+    text: Sequence[int],
+    *,
+    drafter_name: str,
+    sampling: Sampling,
+    rule: Rule,
+    generator: torch.Generator,
+) -> Verified:
+    """Returns which tokens of a draft the target accepts, and the target's next token.
+
+    Afterwards the target's cache holds the text and the accepted tokens.
+
+    Args:
+      target: its cache lacks at least the last id of the text.
+      drafter_name: for messages.
+      sampling: the target's settings.
+
+    Raises:
+      ValueError: if the draft branches and the rule is not the strict one.
+      FloatingPointError: if a model returned logits that are NaN or infinite.
+    """
+    unseen = torch.tensor(text[target.length :], device=target.device)
+    if draft.parents is not None:
+        if not isinstance(rule, Strict):
+            raise ValueError(f"a draft that branches needs the strict rule, got {rule.name}")
+        return verify_tree(target, draft, text, unseen, sampling=sampling, generator=generator)
+    logits = target.extend(torch.cat([unseen, draft.tokens]))[len(unseen) - 1 :]
+    p = sampling.laws(logits, text, [draft.tokens])
+    count, own = verify(p, draft, rule=rule, generator=generator)
+
+    # The block's only wait for the device: one transfer of ids and of the numbers that show whether
+    # the logits were finite. Ids are exact in double precision.
+    q_witness = draft.tokens[:0] if draft.witness is None else draft.witness
+    results = torch.cat([draft.tokens, count, own, p.witness.double(), q_witness]).tolist()
+    ids, witness = results[: len(draft.tokens) + 2], results[len(draft.tokens) + 2 :]
+    require_finite(witness[len(logits) :], drafter_name, len(text))
+    require_finite(witness[: len(logits)], target.name, len(text))
+    *drafted, accepted, token = map(int, ids)
+    target.rollback(len(text) + accepted)
+    return Verified(tuple(drafted), accepted, token, p)
 
 
 def verify(
@@ -58,3 +104,86 @@ def verify(
     replacement = rule.replacement(p.first(gamma), draft.q, draft.tokens, place).probabilities
     weights = torch.where(accepted[:, None] < gamma, replacement, p.probabilities[gamma:])
     return accepted, draw(weights, generator)
+
+
+def verify_tree(
+    target: Model,
+    draft: Draft,
+    text: Sequence[int],
+    unseen: Tensor,
+    *,
+    sampling: Sampling,
+    generator: torch.Generator,
+) -> Verified:
+    """Returns the path of a branching draft that the target accepts, and the target's next token.
+
+    The target reads each shared prefix once (Spector and Re 2023; Kim et al. 2024, section 7.2,
+    verify several drafts as a batch). Afterwards its cache holds the text and the accepted path.
+
+    Args:
+      unseen: the text's last ids, which the target has not read; at least 1.
+    """
+    assert draft.parents is not None
+    before = len(unseen)
+    parents = [*range(-1, before - 1), *(before + parent for parent in draft.parents)]
+    logits = target.extend(torch.cat([unseen, draft.tokens]), parents)[before - 1 :]
+    require_finite(peaks(logits).tolist(), target.name, len(text))
+    tokens = draft.tokens.tolist()
+    children: list[list[int]] = [[] for _ in range(len(tokens) + 1)]
+    for place, parent in enumerate(draft.parents):
+        children[parent + 1].append(place)
+
+    laws: list[Laws] = []
+    accepted: list[int] = []
+    while True:
+        # Row 0 is the distribution after the text; row i + 1 follows the draft's token i.
+        row = 1 + accepted[-1] if accepted else 0
+        path = [draft.tokens[place : place + 1] for place in accepted]
+        laws.append(sampling.laws(logits[row : row + 1], text, path))
+        child, own = judge_children(laws[-1], draft, children[row], generator)
+        if child is None:
+            break
+        accepted.append(child)
+    target.keep(len(text), accepted)
+    drafted = [tokens[place] for place in accepted]
+    while children[row]:
+        place = children[row][0]
+        drafted.append(tokens[place])
+        row = place + 1
+    return Verified(tuple(drafted), len(accepted), own, concatenate(laws))
+
+
+def judge_children(
+    p: Laws, draft: Draft, children: Sequence[int], generator: torch.Generator
+) -> tuple[int | None, int]:
+    """Returns which child of a token is accepted (None: no child), and the id after the token.
+
+    If the draft was chosen without randomness, a token is drawn from p; a child that equals it is
+    accepted. So every token of the text is a draw from p, whichever tokens were drafted.
+
+    If the children were drawn, each from its distribution q given the earlier children, they are
+    judged in that order (SpecInfer, Miao et al. 2023, Algorithm 2; without replacement, Sequoia,
+    Chen et al. 2024, Algorithm 2). The strict rule compares the first child with p. After a
+    rejection p becomes norm(max(0, p - q)), and the next child is compared with that. If all are
+    rejected, the token is drawn from the final p.
+
+    Args:
+      p: the target's distribution after the token.
+      children: indices of the token's children in the draft, in the order in which they were drawn.
+    """
+    if isinstance(draft.q, OneHot):
+        own = int(p.draw(generator))
+        tokens = draft.tokens.tolist()
+        return next((place for place in children if tokens[place] == own), None), own
+    first = draft.tokens.new_zeros(1)
+    for place in children:
+        token = draft.tokens[place : place + 1]
+        q = draft.q.at(first + place)
+        uniform = torch.rand(1, generator=generator, device=token.device)
+        if STRICT.accepts(p, q, token, uniform):
+            return place, int(token)
+        # A token that a one-hot p rejects is not p's own, so p stays unchanged.
+        if isinstance(p, Dense):
+            left = STRICT.replacement(p, q, token, first).probabilities
+            p = Dense(left / left.sum(dim=-1, keepdim=True))
+    return None, int(p.draw(generator))

@@ -52,7 +52,7 @@ SUBJECTS = {
         ("tests/simulator/cost/test_cost*.py",),
     ),
     "rules": Subject(
-        ("reference/rules/*.py", "reference/verify.py"),
+        ("reference/rules.py", "reference/verify.py"),
         (
             "tests/reference/test_decoder_acceptance.py",
             "tests/reference/test_decoder_exact_law.py",
@@ -64,7 +64,7 @@ SUBJECTS = {
         ),
     ),
     "policies": Subject(
-        ("reference/policies/*.py",),
+        ("reference/policies.py",),
         (
             "tests/reference/test_decoder_policies.py",
             "tests/reference/policies/*.py",
@@ -72,7 +72,7 @@ SUBJECTS = {
         ),
     ),
     "laws": Subject(
-        ("reference/laws/laws.py", "reference/laws/sampling.py"),
+        ("reference/laws.py",),
         (
             "tests/reference/laws/*.py",
             "tests/reference/test_devices.py",
@@ -92,7 +92,7 @@ SUBJECTS = {
         ),
     ),
     "branches": Subject(
-        ("reference/tree_verify.py", "reference/drafters/trees.py"),
+        ("reference/verify.py", "reference/drafters/trees.py"),
         ("tests/reference/test_tree_verify.py", "tests/reference/drafters/test_trees.py"),
     ),
     "trees": Subject(

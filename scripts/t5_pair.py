@@ -21,8 +21,7 @@ from transformers import (
 
 from reference.atomic import whole_file
 from reference.training.checkpoint import publish
-from reference.training.loop import Training, train
-from reference.training.schedule import Schedule
+from reference.training.loop import Schedule, Training, train
 
 IGNORED = -100
 """The label of padding, which T5's loss leaves out."""

@@ -29,8 +29,7 @@ from training import (
 
 from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.state_heads.eagle3_folder import save_eagle3
-from reference.training.loop import Training
-from reference.training.schedule import Schedule
+from reference.training.loop import Schedule, Training
 from reference.training.unrolling import (
     Windows,
     acceptance_ahead,

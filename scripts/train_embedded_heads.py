@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 from training import POSITIONS, begun, encode, frozen_target, library
 
-from reference.training.loop import Training
-from reference.training.schedule import Schedule
+from reference.training.loop import Schedule, Training
 from studies.blockwise.heads import Heads, save_heads
 from studies.blockwise.training import head_accuracy, kept_states, train_on_states, windows_of
 

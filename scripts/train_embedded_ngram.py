@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 from training import write_note
 
-from ngram.formats.cache import FOLDER
-from ngram.formats.description import fingerprint
+from ngram.formats.model_files import FOLDER, fingerprint
 from ngram.rows.backoff import build, pack
 from ngram.rows.perplexity import score_rows
 from ngram.rows.rows import Rows
@@ -23,7 +22,7 @@ from ngram.rows.words import vocabulary_of
 from ngram.training.corpus import Corpus, encode_texts, read_texts
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate
-from ngram.training.kneser_ney import KneserNey
+from ngram.training.smoothers import KneserNey
 from reference.atomic import whole_file
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_tokenizer

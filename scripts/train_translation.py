@@ -42,7 +42,7 @@ from tokenizers import models, pre_tokenizers, trainers
 from torch import Tensor
 from transformers import T5ForConditionalGeneration
 
-from reference.training.schedule import muon_and_adamw
+from reference.training.loop import muon_and_adamw
 
 VOCABULARY = 3000
 UNKNOWN = "<unk>"

@@ -17,8 +17,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from reference.atomic import whole_file
 from reference.models.embedded import library_files, weights_folder
-from reference.training.loop import Training, train
-from reference.training.schedule import Schedule, muon_and_adamw
+from reference.training.loop import Schedule, Training, muon_and_adamw, train
 
 VOCABULARY = 2048
 POSITIONS = 512

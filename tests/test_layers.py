@@ -22,9 +22,9 @@ ALLOWED: dict[str, set[str]] = {
 ROOMS: dict[str, list[str]] = {
     "simulator": ["numerics", "cost", "acceptance", "choice", "schemes", "traffic"],
     "reference": [
-        "atomic", "reading", "laws", "models", "records", "stopping", "policies", "drafter",
-        "rules", "verify", "tree_verify", "speculative", "beams", "speculative_beams",
-        "score_text", "state_heads", "drafters", "training",
+        "atomic", "reading", "laws", "scoring", "models", "records", "stopping", "policies",
+        "drafter", "rules", "verify", "speculative", "beams", "score_text", "state_heads",
+        "drafters", "training",
     ],
     "ngram": ["rows", "formats", "training", "drafters", "copies"],
     "estimator": [

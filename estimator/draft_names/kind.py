@@ -19,7 +19,7 @@ from estimator.settings import ModelSettings
 if TYPE_CHECKING:
     from ngram.copies.texts import Copied, Texts
     from reference.drafter import Drafter
-    from reference.laws.sampling import Sampling
+    from reference.laws import Sampling
     from reference.models.cached_model import CachedModel
 
 # Makes a drafter for sampling settings.

@@ -14,7 +14,7 @@ from estimator.draft_names.kind import (
     positive,
     value_of,
 )
-from ngram.drafters.matches import LONGEST, MOST
+from ngram.drafters.copying import LONGEST, MOST
 
 if TYPE_CHECKING:
     from ngram.drafters.copying import PromptLookupDrafter

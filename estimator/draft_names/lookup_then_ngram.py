@@ -32,7 +32,7 @@ class LookupOrNgram(DrafterKind):
         return self.lookup, self.ngram
 
     def load(self, context: LoadContext) -> DrafterOf:
-        from ngram.drafters.lookup_then_ngram import LookupThenNgram
+        from ngram.drafters.ngram_drafter import LookupThenNgram
 
         otherwise = self.ngram.maker(context)
         return lambda sampling: LookupThenNgram(self.lookup.drafter(context), otherwise(sampling))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ngram.drafters.ngram_drafter import NgramDrafter
     from ngram.rows.rows import Rows
-    from reference.laws.sampling import Sampling
+    from reference.laws import Sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,12 @@ class Ngram(DrafterKind):
 
     @property
     def own_files(self) -> tuple[Path, ...]:
-        from ngram.formats.cache import FOLDER
+        from ngram.formats.model_files import FOLDER
 
         return (Path(FOLDER if self.file is None else self.file),)
 
     def require(self, needs: Needs) -> None:
-        from ngram.formats.cache import require_embedded_tokenizer
-        from ngram.formats.description import require_tokenizer
+        from ngram.formats.model_files import require_embedded_tokenizer, require_tokenizer
 
         if self.file is None:
             require_embedded_tokenizer(needs.tokenizer, name=needs.target)
@@ -57,7 +56,7 @@ class Ngram(DrafterKind):
 
     def rows(self, context: LoadContext) -> Rows:
         """Returns the model's rows, with the width of the target's vocabulary."""
-        from ngram.formats.cache import embedded_model, load_model
+        from ngram.formats.model_files import embedded_model, load_model
         from ngram.rows.rows import Rows
         from ngram.rows.words import vocabulary_of
 
@@ -66,7 +65,7 @@ class Ngram(DrafterKind):
 
     def from_texts(self, tokenizer: Any) -> Copies:
         from ngram.copies.drafts import ngrams
-        from ngram.formats.cache import embedded_model, load_model
+        from ngram.formats.model_files import embedded_model, load_model
         from ngram.rows.rows import Rows
         from ngram.rows.words import vocabulary_of
 

@@ -77,7 +77,7 @@ class Tree(DrafterKind):
 
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.trees import TreeDrafter, without_replacement
-        from reference.laws.sampling import Sampling
+        from reference.laws import Sampling
         from reference.models.text_tree import require_branching
 
         # A kind with `supports_trees` makes a drafter of this type.

@@ -6,7 +6,7 @@ from typing import Any
 
 from estimator.draft_names.kind import EMBEDDED, DrafterKind, walk
 from estimator.progress import SILENT, Progress, notice
-from ngram.formats.description import content_hash
+from ngram.formats.model_files import content_hash
 from ngram.training.corpus import Corpus, corpus_files, encode_texts, read_texts
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer

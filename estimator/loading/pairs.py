@@ -25,7 +25,7 @@ from reference.models.compiled_model import CompiledModel, CompileError
 from reference.models.device_map import DeviceMap, parse_device_map
 from reference.models.families import unapplied_settings
 from reference.models.huggingface import end_ids, load_model, load_tokenizer, resolve_device
-from reference.rules.rule import Rule, Strict
+from reference.rules import Rule, Strict
 from reference.stopping import Stopping
 
 # Settings that only some kinds of drafters read.

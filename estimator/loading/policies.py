@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from estimator.settings import MOST_GAMMA
-from reference.policies.policy import Confidence, Fixed, Heuristic, Policy, Product
+from reference.policies import Confidence, Fixed, Heuristic, Policy, Product
 
 FIXED, ADAPTIVE = "fixed", "adaptive"
 FIRST_HEURISTIC_GAMMA = 5

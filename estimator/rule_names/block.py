@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from estimator.rule_names.kind import RuleKind
 
 if TYPE_CHECKING:
-    from reference.rules.rule import Rule
+    from reference.rules import Rule
 
 
 class WholeBlock(RuleKind):
@@ -18,6 +18,6 @@ class WholeBlock(RuleKind):
 
     @staticmethod
     def rule(lenience: float) -> Rule:
-        from reference.rules.block_verification import BlockVerification
+        from reference.rules import BlockVerification
 
         return BlockVerification()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from estimator.kinds import kinds_in
 
 if TYPE_CHECKING:
-    from reference.rules.rule import Rule
+    from reference.rules import Rule
 
 
 class RuleKind(ABC):

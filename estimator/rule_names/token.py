@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from estimator.rule_names.kind import RuleKind
 
 if TYPE_CHECKING:
-    from reference.rules.rule import Rule
+    from reference.rules import Rule
 
 
 class TokenByToken(RuleKind):
@@ -19,6 +19,6 @@ class TokenByToken(RuleKind):
 
     @staticmethod
     def rule(lenience: float) -> Rule:
-        from reference.rules.rule import STRICT, Lenient
+        from reference.rules import STRICT, Lenient
 
         return STRICT if lenience == 1 else Lenient(lenience)

@@ -16,9 +16,9 @@ from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs
 from estimator.timing.speeds import at_one_speed
 from estimator.timing.turns import InTurns, decode_in_turns, processor_clock, turn_tokens
 from reference.drafters.hierarchical import draft_model
-from reference.laws.sampling import seeded
+from reference.laws import seeded
 from reference.models.model import positions_of, text_limit
-from reference.policies.policy import Confidence, Fixed, Policy
+from reference.policies import Confidence, Fixed, Policy
 from reference.records import Block
 from reference.speculative import Session, opening_text, plain_session, speculative_session, start
 from reference.speculative import Subject as Subject

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.cached_model import forbidden_ids
 from reference.models.derived import transformers_module
 from reference.models.families import DISTANCES_ALONE

@@ -6,7 +6,7 @@ from dataclasses import replace
 from estimator.timing.arms import probed, probing, run_arms
 from estimator.timing.precision import Timing
 from estimator.timing.rates import priced, timed
-from reference.policies.policy import Adaptive
+from reference.policies import Adaptive
 from reference.speculative import Subject
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma

@@ -24,12 +24,11 @@ from ngram.drafters.ngram_drafter import NgramDrafter
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.state_head import StateHeadDrafter
-from reference.laws.sampling import Sampling, seeded
-from reference.laws.scoring import ScoreOptions, confidence
-from reference.policies.policy import Fixed
-from reference.rules.block_verification import BlockVerification
-from reference.rules.rule import Lenient, Rule, Strict
+from reference.laws import Sampling, seeded
+from reference.policies import Fixed
+from reference.rules import BlockVerification, Lenient, Rule, Strict
 from reference.score_text import score_text
+from reference.scoring import ScoreOptions, confidence
 from reference.speculative import Subject
 
 LENIENCES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
@@ -193,7 +192,7 @@ def own_paths(
 
     Returns:
       starts, ascending, in 0..N, and confidences of shape (starts, L, 3), with the columns of
-      `reference.laws.scoring.confidence` for the drafted token; 0 after a path's end. If
+      `reference.scoring.confidence` for the drafted token; 0 after a path's end. If
       PATH_SECONDS are too short for all, every n-th start has a path.
     """
     generator = seeded(device, *tokens)

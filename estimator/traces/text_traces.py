@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from estimator.timing.rates import BASELINE, Runs
 from estimator.traces.scoring import trace, verification_of
 from estimator.traces.traces import Trace, alpha, lenient_alpha
-from reference.laws.laws import OneHot, overlap
-from reference.laws.sampling import Sampling
+from reference.laws import OneHot, Sampling, overlap
 from reference.models.model import Model
 from reference.records import Generation
-from reference.rules.rule import Lenient
+from reference.rules import Lenient
 from reference.score_text import text_laws
 from reference.speculative import Subject
 

@@ -23,7 +23,7 @@ from estimator.traces.traces import (
     TracePair,
 )
 from estimator.writing import write_whole
-from ngram.formats.cache import sealed, unsealed
+from ngram.formats.model_files import sealed, unsealed
 from reference.atomic import uninterrupted
 
 # Beginning of a journal's first line, before the key.

@@ -22,7 +22,7 @@ Verification = Literal["token", "block"]
 
 
 class RecordedConfidence(NamedTuple):
-    """Confidences of a draft, float32, with the columns of `reference.laws.scoring.confidence`.
+    """Confidences of a draft, float32, with the columns of `reference.scoring.confidence`.
 
     along: confidences along the text, shape (N, 3), or (N, K, 3) by block like `Trace.ratio`.
     starts: block starts with a recorded path of the draft, ascending, in 0..N, shape (M,).

@@ -18,8 +18,7 @@ from reference.models.causal_model import CausalModel
 from reference.models.huggingface import load_model, load_tokenizer, resolve_device
 from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.state_heads.eagle3_folder import save_eagle3
-from reference.training.loop import Training
-from reference.training.schedule import Schedule
+from reference.training.loop import Schedule, Training
 from reference.training.unrolling import acceptance_ahead, train_unrolled, windows_along
 
 

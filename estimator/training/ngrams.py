@@ -7,11 +7,11 @@ from typing import Any
 from estimator.draft_names.kind import EMBEDDED
 from estimator.loading.origins import load_named_tokenizer, read_corpus
 from estimator.progress import SILENT, Progress, notice
-from ngram.formats.cache import load_model
-from ngram.formats.description import (
+from ngram.formats.model_files import (
     Description,
     Smoothing,
     description_path,
+    load_model,
     read_description,
     require_tokenizer,
 )
@@ -19,8 +19,7 @@ from ngram.rows.perplexity import Score, score_kenlm, score_rows
 from ngram.rows.rows import Rows
 from ngram.rows.words import check_order, vocabulary_of
 from ngram.training.estimate import prune_thresholds
-from ngram.training.lmplz import find_lmplz
-from ngram.training.train import train
+from ngram.training.train import find_lmplz, train
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

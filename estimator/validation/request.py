@@ -20,7 +20,7 @@ from estimator.timing.processes import require_one_process
 from estimator.timing.threads import computing
 from estimator.validation.validation import Validation, generations, validate
 from reference.drafters.trees import TreeDrafter
-from reference.policies.policy import Fixed, Policy
+from reference.policies import Fixed, Policy
 from reference.speculative import Subject
 
 GAMMAS = (1, 2, 4, 8)

@@ -26,7 +26,7 @@ from estimator.traces.scoring import verification_of
 from estimator.traces.text_traces import TextTraces
 from estimator.traces.traces import Trace, replayed_calls
 from estimator.validation.row import SpeculativeRow, row_doubts
-from reference.policies.policy import Confidence, Fixed, Policy, Product
+from reference.policies import Confidence, Fixed, Policy, Product
 from simulator.acceptance.stopping import RULES
 from simulator.acceptance.stopping.stopped_text import StoppedBlocks
 from simulator.choice.walltime import improvement_factor

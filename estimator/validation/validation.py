@@ -14,7 +14,7 @@ from estimator.timing.threads import Threads
 from estimator.traces.text_traces import TextTraces
 from estimator.validation.row import SpeculativeRow, max_abs, mean_abs
 from estimator.validation.rows import RowEvidence, row_of
-from reference.policies.policy import Confidence, Fixed, Policy
+from reference.policies import Confidence, Fixed, Policy
 from reference.speculative import Subject
 from simulator.cost.curves import CostModel
 

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ngram.copies.contexts import Contexts, contexts
-from ngram.copies.texts import Copied, Integers, Texts, agreeing
+from ngram.copies.texts import Contexts, Copied, Integers, Texts, agreeing, contexts
 from ngram.rows.rows import Rows
 
 

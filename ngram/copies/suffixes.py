@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.copies.contexts import contexts
-from ngram.copies.texts import Copied, Integers, Texts, agreeing
+from ngram.copies.texts import Copied, Integers, Texts, agreeing, contexts
 from ngram.drafters.suffixes import DEPTH, LEAST_CHANCE, TIE
 
 Numbers = NDArray[np.float64]

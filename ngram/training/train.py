@@ -1,26 +1,97 @@
-"""Trains an n-gram model on a corpus: writes an ARPA file and its description."""
+"""Trains an n-gram model on a corpus by the own estimator or KenLM's `lmplz`; writes its files."""
 
+import os
+import re
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
-from ngram.formats.arpa_files import read_counts, write_arpa
-from ngram.formats.description import (
+from ngram.formats.arpa import read_counts, write_arpa
+from ngram.formats.model_files import (
     Description,
     Smoothing,
     content_hash,
     fingerprint,
     write_description,
 )
-from ngram.rows.words import check_order
+from ngram.rows.words import END, check_order
 from ngram.training.corpus import Corpus
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate, prune_thresholds
-from ngram.training.katz import Katz
-from ngram.training.kneser_ney import KneserNey
-from ngram.training.lmplz import run_lmplz
+from ngram.training.smoothers import FALLBACK_DISCOUNTS, Katz, KneserNey
+from reference.atomic import whole_file
+
+MEMORY = "1G"  # lmplz sorts on disk what exceeds this
+TOKENS_AT_ONCE = 1 << 20
+FALLBACK = re.compile(r"Substituting fallback discounts for order (\d+)")
+
+
+def find_lmplz(given: str | None = None) -> str | None:
+    """Returns the path of the given program, or of the one on PATH; None if there is none."""
+    found = shutil.which("lmplz" if given is None else given)
+    if given is not None and found is None:
+        raise ValueError(f"lmplz must be a program that can be run, got {given}")
+    return found
+
+
+def run_lmplz(
+    program: str,
+    sentences: NDArray[np.int32],
+    path: Path,
+    *,
+    order: int,
+    prune: Sequence[int],
+) -> tuple[int, ...]:
+    """Writes an ARPA file atomically; returns the orders that used the fallback discounts.
+
+    sentences: the ids of all texts in sequence, each text followed by END.
+    prune: thresholds, one per order.
+
+    Raises RuntimeError if `lmplz` fails.
+    """
+    # `lmplz` would write probability 1 for a pruned `</s>`.
+    texts = int(np.count_nonzero(sentences == END))
+    if prune[0] >= texts:
+        raise ValueError(
+            f"for lmplz the unigrams' prune count must be below the number of texts, {texts}, "
+            f"got {prune[0]}"
+        )
+    with (
+        whole_file(path) as partial,
+        tempfile.TemporaryDirectory(dir=path.parent, prefix=".lmplz.") as folder,
+        tempfile.TemporaryFile() as messages,
+    ):
+        command = [program, "--order", str(order), "--memory", MEMORY, "--arpa", str(partial)]
+        command += ["--temp_prefix", f"{folder}/", "--prune", *map(str, prune)]
+        command += ["--discount_fallback", *map(str, FALLBACK_DISCOUNTS)]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=messages
+        ) as process:
+            assert process.stdin is not None
+            try:
+                with os.fdopen(os.dup(process.stdin.fileno()), "wb") as corpus:
+                    _write_corpus(corpus, sentences)
+            except BrokenPipeError:
+                pass  # lmplz ended early; its exit status says why
+        messages.seek(0)
+        output = messages.read().decode("utf-8", "replace")
+        if process.returncode != 0:
+            last = output.strip().splitlines()[-1:] or ["no message"]
+            raise RuntimeError(f"lmplz failed with status {process.returncode}: {last[0]}")
+    return tuple(int(number) + 1 for number in FALLBACK.findall(output))
+
+
+def _write_corpus(file: BinaryIO, sentences: NDArray[np.int32]) -> None:
+    for start in range(0, len(sentences), TOKENS_AT_ONCE):
+        ids = " ".join(map(str, sentences[start : start + TOKENS_AT_ONCE].tolist()))
+        file.write(f"{ids} ".replace(str(END), "\n").encode())
 
 
 def train(

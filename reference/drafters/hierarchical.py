@@ -10,13 +10,12 @@ import torch
 
 from reference.drafter import Draft, Drafter, no_draft
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.laws import Laws, concatenate
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions, Scores, Stretch
+from reference.laws import Laws, Sampling, concatenate
 from reference.models.model import Model
-from reference.policies.policy import Fixed, Policy
-from reference.rules.rule import STRICT
-from reference.speculative import verify_draft
+from reference.policies import Fixed, Policy
+from reference.rules import STRICT
+from reference.scoring import ScoreOptions, Scores, Stretch
+from reference.verify import verify_draft
 
 
 class HierarchicalDrafter:

@@ -8,14 +8,13 @@ from torch import Tensor
 
 from reference.drafter import Draft, draft_tokens
 from reference.drafters.trees import lineage
-from reference.laws.laws import Laws
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions, Scores, Stretch, score_laws
+from reference.laws import Laws, Sampling
 from reference.models.derived import fitted
 from reference.models.model import Model, text_limit
 from reference.models.text_tree import require_branching
-from reference.policies.policy import Policy
+from reference.policies import Policy
 from reference.score_text import require_scorable, text_laws
+from reference.scoring import ScoreOptions, Scores, Stretch, score_laws
 
 
 class ModelDrafter:

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from reference.drafter import Draft, draft_tokens
-from reference.laws.laws import Dense
-from reference.laws.scoring import ScoreOptions, Scores, Stretch, score_laws
-from reference.policies.policy import Policy
+from reference.laws import Dense
+from reference.policies import Policy
+from reference.scoring import ScoreOptions, Scores, Stretch, score_laws
 
 
 class Uniform(Dense):

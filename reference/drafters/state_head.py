@@ -12,12 +12,11 @@ from torch import Tensor
 
 from reference.drafter import Draft, draft_tokens, no_draft
 from reference.drafters.trees import lineage
-from reference.laws.laws import Laws
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
+from reference.laws import Laws, Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.model import Stopwatch, peaks, require_finite
-from reference.policies.policy import Policy
+from reference.policies import Policy
+from reference.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
 from reference.state_heads.head import StateHead, causal_mask, hidden_at, unrolled
 
 

@@ -2,7 +2,7 @@
 
 SpecInfer (Miao et al. 2023) and Sequoia (Chen et al. 2024). The children of a token are either the
 likeliest next tokens, chosen without randomness, or drawn without replacement. In both cases the
-verifier (`reference.tree_verify`) preserves the target's distribution.
+verifier (`reference.verify`) preserves the target's distribution.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from reference.drafter import Draft, Drafter, no_draft
-from reference.laws.laws import Dense, Laws, OneHot, concatenate
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions, Scores, Stretch
+from reference.laws import Dense, Laws, OneHot, Sampling, concatenate
 from reference.models.model import peaks, require_finite
-from reference.policies.policy import Policy
+from reference.models.text_tree import prefix_tree
+from reference.policies import Policy
+from reference.scoring import ScoreOptions, Scores, Stretch
 
 Choice = tuple[Tensor, Laws]
 """Next tokens, shape (n,), int64, and for each its distribution given the tokens before it."""
@@ -65,6 +65,16 @@ def lineage(place: int, parents: Sequence[int]) -> list[int]:
         above.append(place)
         place = parents[place]
     return above
+
+
+def merge_drafts(drafts: Sequence[Sequence[int]], device: torch.device) -> Draft:
+    """Returns several drafts as one branching draft, which holds each shared prefix once.
+
+    drafts: ids, at least one token each; the likeliest draft first.
+    """
+    tokens, parents, _ = prefix_tree(map(tuple, drafts))
+    ids = torch.tensor(tokens, dtype=torch.int64, device=device)
+    return Draft(ids, OneHot(ids), parents=tuple(parents))
 
 
 def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
@@ -209,11 +219,14 @@ class TreeDrafter:
             ranks += rank.tolist()
             accepted = self._accepted(ranks, len(ranks) - positions, options.max_gamma)
             depth = min(self._depth, options.max_gamma)
+            drafted = of_model.drafted
+            if drafted is None:
+                drafted = torch.full((positions,), depth)
             scores.append(
                 Scores(
                     beta=accepted[:, :1].sum(dim=1),
                     ratio=accepted,
-                    drafted=_at_most(depth, of_model.drafted, positions),
+                    drafted=drafted.clamp(max=depth),
                     lenient_beta=torch.zeros(positions, 0, dtype=torch.float64),
                 )
             )
@@ -235,8 +248,3 @@ class TreeDrafter:
                 if start + offset >= first:
                     accepted[start + offset - first, offset] = 1.0
         return accepted
-
-
-def _at_most(depth: int, drafted: Tensor | None, positions: int) -> Tensor:
-    """Returns a tree's depth at each position, limited by what its drafter drafts there."""
-    return torch.full((positions,), depth) if drafted is None else drafted.clamp(max=depth)

@@ -1,6 +1,6 @@
 """Reads several continuations of a text in one pass, by an attention mask."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from weakref import WeakKeyDictionary
 
 import torch
@@ -76,6 +76,24 @@ def _stray(model: Model) -> tuple[float, float]:
 Tokens = tuple[int, ...]
 
 
+def prefix_tree(paths: Iterable[Tokens]) -> tuple[list[int], list[int], dict[Tokens, int]]:
+    """Returns the tree of some continuations, which holds each shared prefix once.
+
+    They are its tokens, the index of the token that each follows (-1: the text's last token), and
+    the index of the last token of each prefix (-1 for the empty one).
+    """
+    tokens: list[int] = []
+    parents: list[int] = []
+    places: dict[Tokens, int] = {(): -1}
+    for path in paths:
+        for end in range(1, len(path) + 1):
+            if path[:end] not in places:
+                places[path[:end]] = len(tokens)
+                tokens.append(path[end - 1])
+                parents.append(places[path[: end - 1]])
+    return tokens, parents, places
+
+
 class TextTree:
     """Reads several continuations of one text with a model whose cache holds a single text.
 
@@ -121,21 +139,15 @@ class TextTree:
     def _tree(
         self, unseen: Sequence[int], shared: Tokens, continuations: Collection[Tokens]
     ) -> dict[Tokens, Tensor]:
-        base = self.model.length
-        places = {shared: len(unseen) - 1}
-        tokens, parents = list(unseen), list(range(-1, len(unseen) - 1))
-        for path in sorted(continuations, key=len):
-            for end in range(len(shared) + 1, len(path) + 1):
-                if path[:end] not in places:
-                    places[path[:end]] = len(tokens)
-                    parents.append(places[path[: end - 1]])
-                    tokens.append(path[end - 1])
-        feed = torch.tensor(tokens, device=self.model.device)
-        chain = len(tokens) == len(unseen)
-        logits = self.model.extend(feed, None if chain else parents)
+        base, last = self.model.length, len(unseen) - 1
+        tails = {path: path[len(shared) :] for path in continuations}
+        tokens, parents, places = prefix_tree(tails.values())
+        feed = torch.tensor([*unseen, *tokens], device=self.model.device)
+        branches = [*range(-1, last), *(last + 1 + parent for parent in parents)]
+        logits = self.model.extend(feed, branches if tokens else None)
         self.model.keep(base, range(len(unseen)))
-        self.fed += len(tokens)
-        return {path: logits[place] for path, place in places.items()}
+        self.fed += len(feed)
+        return {path: logits[last + 1 + places[tail]] for path, tail in tails.items()}
 
     def _paths(
         self, unseen: Sequence[int], shared: Tokens, continuations: Collection[Tokens]

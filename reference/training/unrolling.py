@@ -18,8 +18,7 @@ from transformers import DynamicCache
 from reference.models.states import Taps
 from reference.state_heads.head import StateHead, unrolled
 from reference.training.alignment import LOSSES
-from reference.training.loop import Trained, Training, train
-from reference.training.schedule import muon_and_adamw
+from reference.training.loop import Trained, Training, muon_and_adamw, train
 
 STEP_WEIGHT = 0.8
 # Share of the steps, at the beginning, that minimise the cross-entropy.

@@ -99,8 +99,7 @@ def info_command(model: Path, as_json: bool) -> None:
     Example:
       specplan ngram info model.arpa
     """
-    from ngram.formats.cache import load_model
-    from ngram.formats.description import description_path, read_description
+    from ngram.formats.model_files import description_path, load_model, read_description
 
     loaded = load_model(model)
     description = read_description(model)

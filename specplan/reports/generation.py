@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from reference.records import Block, Generation
-    from reference.rules.rule import Rule
+    from reference.rules import Rule
 
 Decode = Callable[[Sequence[int]], str]
 

@@ -17,8 +17,7 @@ from reference.models.derived import FittedModel
 from reference.speculative import Subject
 from reference.training.alignment import Lesson, align, train_exits
 from reference.training.checkpoint import publish
-from reference.training.loop import Training, require_equal_shares, this_process
-from reference.training.schedule import Schedule
+from reference.training.loop import Schedule, Training, require_equal_shares, this_process
 from simulator.numerics.intervals import CONFIDENCE
 from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
 from studies.bild.calibration import large_texts

@@ -7,7 +7,7 @@ from pathlib import Path
 from estimator.prompts.prompts import prompts_hash
 from estimator.timing.arms import without_draft
 from estimator.writing import write_whole
-from reference.laws.sampling import seeded
+from reference.laws import seeded
 from reference.reading import read_json
 from reference.speculative import Subject
 from reference.training.alignment import Lesson

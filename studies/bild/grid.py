@@ -8,8 +8,8 @@ import torch
 
 from estimator.timing.arms import Speculative
 from estimator.timing.rates import PROBE
-from reference.policies.policy import Fixed
-from reference.rules.rule import STRICT, Lenient, Rule
+from reference.policies import Fixed
+from reference.rules import STRICT, Lenient, Rule
 from reference.speculative import Session, Subject
 from studies.bild import CERTAINTY, DISTANCE, FALLBACKS, LENIENCE, ROLLBACKS
 from studies.bild.loop import bild_session

@@ -11,7 +11,7 @@ import numpy as np
 
 from estimator.intervals import Interval, difference, jackknife_interval, left_out, ratio_interval
 from estimator.traces.text_traces import overlaps
-from reference.laws.sampling import seeded
+from reference.laws import seeded
 from reference.models.model import Model
 from reference.speculative import Subject
 from reference.training.alignment import Lesson

@@ -12,10 +12,11 @@ import torch
 
 from reference.drafter import Clock, Draft
 from reference.models.model import require_finite
-from reference.policies.policy import Policy
+from reference.policies import Policy
 from reference.records import Block, Generation
-from reference.speculative import Session, Subject, start, verify_draft
+from reference.speculative import Session, Subject, start
 from reference.stopping import Stopping
+from reference.verify import verify_draft
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.laws import OneHot
-from reference.laws.sampling import Sampling, seeded
+from reference.laws import OneHot, Sampling, seeded
 from reference.models.model import Model
 from reference.score_text import text_laws
 from studies.bild.cost import BildCalls, count_calls

@@ -13,7 +13,7 @@ from estimator.timing.processes import require_one_process
 from estimator.timing.threads import Threads, computing
 from reference.drafters.hierarchical import draft_model
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import seeded
+from reference.laws import seeded
 from reference.models.derived import transformers_module
 from reference.speculative import Subject
 from studies.bild import CERTAINTY, DISTANCE, ONE_FALLBACK, ONE_ROLLBACK

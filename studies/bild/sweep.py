@@ -23,8 +23,8 @@ from estimator.timing.rates import (
 from estimator.validation.row import row_doubts
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import seeded
-from reference.policies.policy import Fixed
+from reference.laws import seeded
+from reference.policies import Fixed
 from reference.records import Generation
 from reference.speculative import Subject
 from simulator.cost.cost import Cost

@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from reference.laws.laws import Dense, Laws, OneHot
+from reference.laws import Dense, Laws, OneHot
 from reference.records import Block
 
 PAPERS_MOST = 10

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from reference.drafter import Draft, draft_from, no_draft
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
+from reference.laws import Sampling
 from reference.models.model import Model, Stopwatch, peaks, require_finite
-from reference.policies.policy import Policy
+from reference.policies import Policy
+from reference.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
 from studies.blockwise.heads import Heads
 
 

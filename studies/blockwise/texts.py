@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.model import Model
 from reference.speculative import decode
 from reference.stopping import Stopping

@@ -15,7 +15,7 @@ from engines.trials.pair import LocalScorer, require_scored_temperature
 from estimator.traces.scoring import trace
 from estimator.traces.traces import DraftSampling
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.huggingface import load_model
 from reference.speculative import Subject, decode
 from reference.stopping import Stopping

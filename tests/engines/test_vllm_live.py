@@ -25,10 +25,10 @@ from engines.text_scores import acceptance
 from engines.trials.pair import EngineScorer, LocalScorer
 from engines.trials.runs import EngineRun
 from reference.drafters.state_head import StateHeadDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_model
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.state_heads.eagle3_folder import load_eagle3
 from reference.stopping import Stopping
 from simulator.acceptance.replay import Replay

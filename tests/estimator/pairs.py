@@ -11,11 +11,11 @@ from tiny_models import llama, with_noise
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_calls
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.causal_model import CausalModel
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.records import Generation
-from reference.rules.rule import STRICT, Rule
+from reference.rules import STRICT, Rule
 from reference.speculative import Subject, speculative_session
 from reference.stopping import Stopping
 

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from ngram.formats.arpa_files import read_arpa, write_arpa
+from ngram.formats.arpa import read_arpa, write_arpa
 from ngram.rows.backoff import BackoffModel, build
 from ngram.rows.words import END, Grams
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate
-from ngram.training.kneser_ney import KneserNey
+from ngram.training.smoothers import KneserNey
 
 GOLDEN = Path(__file__).parent / "golden"
 WORDS = ["def", "return", "if", "else", "for", "in", "x", "y", "(", ")", ":", "=", "+", "0", "1"]

@@ -12,8 +12,8 @@ from reference.drafter import Drafter
 from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
-from reference.laws.sampling import Sampling
-from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy, Product
+from reference.laws import Sampling
+from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy, Product
 from studies.bild.thresholds import Fallback
 
 VOCABULARY = 3

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import torch
 
 from reference.drafter import Drafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.model import Model
-from reference.policies.policy import Policy
+from reference.policies import Policy
 from reference.records import Generation
-from reference.rules.rule import STRICT, Rule
+from reference.rules import STRICT, Rule
 from reference.speculative import Subject, decode, speculative_session
 from reference.stopping import Stopping
 

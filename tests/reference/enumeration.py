@@ -15,9 +15,8 @@ from plain_laws import plain_law
 from tabular import Table
 from torch import Tensor
 
-from reference.laws.laws import Dense, Laws
-from reference.laws.sampling import Sampling
-from reference.rules.rule import Rule, Strict
+from reference.laws import Dense, Laws, Sampling
+from reference.rules import Rule, Strict
 
 Text = tuple[int, ...]
 Acceptance = Callable[[float, float], float]
@@ -82,7 +81,7 @@ def walk_choices(
         assert size == (1,)
         return torch.tensor([walk.choose([1 / high] * high)])
 
-    for module in ("reference.laws.laws", "reference.verify"):
+    for module in ("reference.laws", "reference.verify"):
         monkeypatch.setattr(f"{module}.draw", draw)
     monkeypatch.setattr(torch, "randint", randint)
     for rule, acceptance in rules.items():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tabular import Table
 
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 
 
 def random_table(seed: int, vocabulary: int, *, zeros: int = 0, remembered: int = 2) -> Table:

@@ -9,10 +9,9 @@ from torch import Tensor
 
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.laws import Dense, Laws, OneHot, concatenate, overlap
-from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed
-from reference.rules.rule import Strict, residual
+from reference.laws import Dense, Laws, OneHot, Sampling, concatenate, overlap
+from reference.policies import Fixed
+from reference.rules import Strict, residual
 from reference.stopping import Stopping
 from reference.verify import verify
 

@@ -13,10 +13,10 @@ from tiny_models import drawn, with_noise
 from transformers import AutoModelForCausalLM
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.stopping import Stopping
 
 CPU = torch.device("cpu")

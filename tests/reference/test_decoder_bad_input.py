@@ -18,7 +18,7 @@ from transformers import (
 
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.huggingface import (
     load_model,
@@ -26,7 +26,7 @@ from reference.models.huggingface import (
     require_same_tokenizer,
     resolve_device,
 )
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.records import Generation
 from reference.stopping import Stopping
 

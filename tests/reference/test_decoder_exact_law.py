@@ -29,9 +29,8 @@ from tabular import Table, TabularModel
 
 from reference.drafter import Draft, Drafter
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.laws import Dense
-from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed, Policy
+from reference.laws import Dense, Sampling
+from reference.policies import Fixed, Policy
 from reference.stopping import Stopping
 
 

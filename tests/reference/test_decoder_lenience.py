@@ -14,10 +14,9 @@ from tabular import Table, TabularModel
 
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.laws import Dense, Laws, OneHot
-from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed
-from reference.rules.rule import Lenient, Strict
+from reference.laws import Dense, Laws, OneHot, Sampling
+from reference.policies import Fixed
+from reference.rules import Lenient, Strict
 from reference.stopping import Stopping
 from reference.verify import verify
 

@@ -16,12 +16,11 @@ from transformers.generation.candidate_generator import AssistedCandidateGenerat
 
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.laws import Dense, Laws, OneHot
-from reference.laws.sampling import Sampling
+from reference.laws import Dense, Laws, OneHot, Sampling
 from reference.models.causal_model import CausalModel
-from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
+from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy
 from reference.records import Block, Generation
-from reference.rules.rule import Strict
+from reference.rules import Strict
 from reference.stopping import Stopping
 
 VOCABULARY = 3

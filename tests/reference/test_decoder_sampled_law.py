@@ -20,9 +20,8 @@ from plain_laws import normalised, plain_law
 from tabular import TabularModel
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.laws import draw
-from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed
+from reference.laws import Sampling, draw
+from reference.policies import Fixed
 from reference.records import Generation
 from reference.stopping import Stopping
 

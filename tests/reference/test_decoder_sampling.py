@@ -18,10 +18,9 @@ from transformers import (
 )
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.laws import Dense, OneHot
-from reference.laws.sampling import Sampling
+from reference.laws import Dense, OneHot, Sampling
 from reference.models.model import peaks
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 
 VOCABULARY = 32
 TEXT = [3, 0, 31, 3, 7]

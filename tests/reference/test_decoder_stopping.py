@@ -16,9 +16,9 @@ from transformers import PreTrainedTokenizerFast
 from transformers.generation.stopping_criteria import StopStringCriteria
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.huggingface import end_ids
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.records import Generation
 from reference.speculative import Subject, speculative_blocks, start
 from reference.stopping import Stopping, StopStrings

@@ -11,10 +11,10 @@ from tiny_models import llama
 from torch import Tensor
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.model import Stopwatch
-from reference.policies.policy import Confidence, Fixed, Policy
+from reference.policies import Confidence, Fixed, Policy
 from reference.records import Generation
 from reference.stopping import Stopping
 

@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from reference.drafter import Draft
-from reference.laws.laws import Dense, Laws, OneHot, draw, overlap
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import Stretch, score_laws
-from reference.rules.rule import Lenient, Rule, Strict, residual
+from reference.laws import Dense, Laws, OneHot, Sampling, draw, overlap
+from reference.rules import Lenient, Rule, Strict, residual
+from reference.scoring import Stretch, score_laws
 from reference.verify import verify
 
 LOGITS = torch.randn(4, 6, generator=torch.Generator().manual_seed(0))

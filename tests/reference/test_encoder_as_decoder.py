@@ -10,11 +10,11 @@ from decoding import alone, speculate
 from transformers import AutoModelForCausalLM, XGLMConfig, XGLMForCausalLM
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
 from reference.models.huggingface import load_model
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.stopping import Stopping
 
 GREEDY = Sampling(0.0)

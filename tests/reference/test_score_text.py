@@ -10,9 +10,9 @@ from torch import Tensor
 
 import reference.score_text
 from reference.drafter import Drafter
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions, Scores
+from reference.laws import Sampling
 from reference.score_text import score_text
+from reference.scoring import ScoreOptions, Scores
 from reference.stopping import Stopping
 
 TOKENS = 13

@@ -14,11 +14,10 @@ from tabular import TabularModel
 from test_decoder_architectures import random_prompt, saved_pair
 from tiny_models import with_noise
 
-from reference.beams import Beams, BeamSettings, step
+from reference.beams import Beams, BeamSearch, BeamSettings, beam_search, step
 from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model
 from reference.models.text_tree import TextTree
-from reference.speculative_beams import BeamSearch, beam_search
 
 CPU = torch.device("cpu")
 # The sums of up to 12 float32 log-probabilities, in another order of passes.

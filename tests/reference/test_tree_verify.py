@@ -14,13 +14,13 @@ from test_decoder_architectures import random_prompt, saved_pair
 from transformers import FalconConfig, FalconForCausalLM
 
 from reference.drafter import Draft
-from reference.laws.sampling import Sampling
+from reference.drafters.trees import merge_drafts
+from reference.laws import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.text_tree import require_branching
-from reference.policies.policy import Fixed, Policy
-from reference.rules.rule import Lenient
+from reference.policies import Fixed, Policy
+from reference.rules import Lenient
 from reference.stopping import Stopping
-from reference.tree_verify import merge_drafts
 
 CPU = torch.device("cpu")
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from reference.drafter import Draft
-from reference.laws.laws import Dense, Laws, OneHot
-from reference.rules.rule import Strict
+from reference.laws import Dense, Laws, OneHot
+from reference.rules import Strict
 from reference.verify import verify
 
 GAMMA, VOCABULARY = 4, 5

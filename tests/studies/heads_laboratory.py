@@ -5,7 +5,7 @@ from tabular import TabularModel
 from torch import nn
 
 from reference.drafter import Drafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.heads import Heads
 

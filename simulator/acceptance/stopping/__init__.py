@@ -21,7 +21,7 @@ _RULES = (
         source="generation/stopping_criteria.py, ConfidenceCriteria: softmax of all scores",
     ),
     StoppingRule(
-        "product", "own", keeps=True, product=True, source="reference/policies/policy.py",
+        "product", "own", keeps=True, product=True, source="reference/policies.py",
         builds="specplan's own decoder, --policy product:P",
     ),
     StoppingRule(

@@ -23,7 +23,7 @@ from estimator.draft_names.ngram import Ngram
 from estimator.progress import notice
 
 if TYPE_CHECKING:
-    from reference.laws.sampling import Sampling
+    from reference.laws import Sampling
     from studies.blockwise.drafter import HeadsDrafter
     from studies.blockwise.lattice.drafter import Rescoring
 

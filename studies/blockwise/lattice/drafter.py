@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 
 from reference.drafter import Draft, draft_from
-from reference.laws.laws import OneHot
-from reference.laws.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
+from reference.drafters.trees import merge_drafts
+from reference.laws import OneHot
 from reference.models.derived import fitted
 from reference.models.model import Model, Stopwatch
-from reference.policies.policy import Policy
-from reference.tree_verify import merge_drafts
+from reference.policies import Policy
+from reference.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.best_paths import (

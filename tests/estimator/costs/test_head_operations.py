@@ -8,7 +8,7 @@ from test_decoder_architectures import saved_pair
 
 from estimator.costs.operations import c_hat, operations_per_token
 from reference.drafters.state_head import StateHeadDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.state_heads.eagle3_folder import load_eagle3
 
 

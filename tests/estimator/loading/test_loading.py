@@ -24,11 +24,10 @@ from estimator.settings import (
     draft_sampling,
 )
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.encoder_decoder import EncoderDecoderModel
-from reference.rules.block_verification import BlockVerification
-from reference.rules.rule import Lenient
+from reference.rules import BlockVerification, Lenient
 
 SAMPLING = Sampling()
 TEXT = PromptSettings(prompts="prompts.txt", max_new_tokens=10)

@@ -3,7 +3,7 @@
 import pytest
 
 from estimator.loading.policies import parse_policies
-from reference.policies.policy import Confidence, Fixed, Heuristic
+from reference.policies import Confidence, Fixed, Heuristic
 
 
 def test_fixed_stands_for_every_gamma_and_adaptive_for_none_yet() -> None:

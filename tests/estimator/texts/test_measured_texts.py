@@ -21,12 +21,16 @@ from estimator.texts.counting import MOST_GROUPS, MeasureTexts, Totals
 from estimator.texts.measure import journal_path, measure
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_blocks
-from ngram.drafters.copying import CopyingDrafter, EarliestLookupDrafter, PromptLookupDrafter
-from ngram.drafters.matches import LatestMatches
+from ngram.drafters.copying import (
+    CopyingDrafter,
+    EarliestLookupDrafter,
+    LatestMatches,
+    PromptLookupDrafter,
+)
 from ngram.drafters.suffixes import Suffixes
 from reference.drafter import Drafter
-from reference.laws.sampling import Sampling
-from reference.rules.rule import STRICT
+from reference.laws import Sampling
+from reference.rules import STRICT
 from reference.speculative import Subject, decode
 from reference.stopping import Stopping
 

@@ -13,11 +13,11 @@ from estimator.timing.batched import decode_batch
 from estimator.timing.planner import planner
 from estimator.traces.scoring import trace
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_model, load_tokenizer
-from reference.policies.policy import Adaptive, Fixed, Policy
+from reference.policies import Adaptive, Fixed, Policy
 from reference.records import Block
 from reference.speculative import Subject, speculative_session
 from reference.stopping import Stopping

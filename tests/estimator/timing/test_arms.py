@@ -11,8 +11,8 @@ import estimator.timing.arms
 from estimator.timing.arms import WARM_UP_TOKENS, Decoder, Speculative, probed, probing, run_arms
 from estimator.timing.precision import Timing
 from estimator.timing.rates import BASELINE, Runs, probes, timed, without
-from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed
+from reference.laws import Sampling
+from reference.policies import Fixed
 from reference.speculative import Session, Subject
 from reference.stopping import Stopping
 

@@ -12,7 +12,7 @@ from tiny_models import drawn
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from estimator.timing.batched import decode_batch, padded
-from reference.laws.sampling import Sampling, seeded
+from reference.laws import Sampling, seeded
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
 from reference.models.encoder_decoder import EncoderDecoderModel

@@ -14,8 +14,7 @@ from transformers import T5Config, T5ForConditionalGeneration
 from estimator.timing.duplicate_arms import Pair, duplicates
 from estimator.timing.turns import decode_in_turns
 from ngram.drafters.copying import PromptLookupDrafter
-from ngram.drafters.lookup_then_ngram import LookupThenNgram
-from ngram.drafters.ngram_drafter import NgramDrafter
+from ngram.drafters.ngram_drafter import LookupThenNgram, NgramDrafter
 from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary
 from reference.drafter import Drafter
@@ -23,12 +22,12 @@ from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.drafters.trees import TreeDrafter, without_replacement
-from reference.laws.sampling import Sampling, seeded
+from reference.laws import Sampling, seeded
 from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel
 from reference.models.derived import early_exit
 from reference.models.encoder_decoder import EncoderDecoderModel
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.speculative import Session, Subject, speculative_session
 from reference.stopping import Stopping
 from studies.blockwise.drafter import HeadsDrafter

@@ -6,7 +6,7 @@ from pairs import PROMPTS, tiny_pair
 
 from estimator.timing.planner import adaptive, planner, planning_generations, probed_gammas
 from estimator.timing.precision import Timing
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.speculative import Subject
 from reference.stopping import Stopping
 from simulator.acceptance.iid import Iid

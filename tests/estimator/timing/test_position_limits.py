@@ -7,7 +7,7 @@ from estimator.timing.arms import require_positions
 from ngram.drafters.copying import PromptLookupDrafter
 from reference.drafters.hierarchical import HierarchicalDrafter, draft_model
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.derived import transformers_module
 from reference.speculative import Subject

@@ -10,8 +10,8 @@ from recurrent_models import FAMILIES, PROMPT, VOCABULARY, model, near
 from estimator.profiles.under_load import require_load
 from estimator.timing.batched import decode_batch
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed
+from reference.laws import Sampling
+from reference.policies import Fixed
 from reference.stopping import Stopping
 from simulator.acceptance.by_position import ByPosition
 from simulator.cost.curves import CostModel

@@ -15,8 +15,8 @@ from estimator.timing.rates import AGAIN, BASELINE, Timed, timed
 from estimator.timing.speeds import at_one_speed
 from estimator.timing.turns import InTurns
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed
+from reference.laws import Sampling
+from reference.policies import Fixed
 from reference.records import Block, Generation
 from reference.speculative import Subject
 from reference.stopping import Stopping

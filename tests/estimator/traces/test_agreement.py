@@ -8,7 +8,7 @@ from pairs import PROMPTS, tiny_subject
 
 from estimator.traces.measured_traces import VALUES, Tracing, require_agreement, weights_hash
 from reference.drafters.random_drafter import RandomDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 
 
 def traced() -> Tracing:

@@ -12,10 +12,9 @@ from tabular import TabularModel
 
 from estimator.traces.scoring import known_verification, trace, trace_pair, verification_of
 from estimator.traces.traces import block_efficiency, replayed_blocks, replayed_calls
-from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed
-from reference.rules.block_verification import BlockVerification
-from reference.rules.rule import Lenient, Strict
+from reference.laws import Sampling
+from reference.policies import Fixed
+from reference.rules import BlockVerification, Lenient, Strict
 from reference.speculative import Subject, speculative_session
 from reference.stopping import Stopping
 

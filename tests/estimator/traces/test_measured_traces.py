@@ -13,7 +13,7 @@ from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.traces.scoring import draft_sampling
 from estimator.traces.traces import TracePair, alpha
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.speculative import Subject
 from reference.stopping import Stopping
 

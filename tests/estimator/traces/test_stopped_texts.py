@@ -14,11 +14,10 @@ from torch import Tensor
 
 from estimator.traces.scoring import trace
 from estimator.traces.traces import Trace
-from reference.laws.laws import Laws
-from reference.laws.sampling import Sampling, seeded
-from reference.laws.scoring import confidence
-from reference.policies.policy import Confidence, Policy, Product
+from reference.laws import Laws, Sampling, seeded
+from reference.policies import Confidence, Policy, Product
 from reference.records import Block
+from reference.scoring import confidence
 from reference.speculative import Subject
 from reference.stopping import Stopping
 from simulator.acceptance.stopping import RULES

@@ -224,7 +224,7 @@ def test_what_another_program_wrote_is_refused_and_stays(
 
 
 def test_arrays_of_another_kind_are_refused(tmp_path: Path) -> None:
-    from ngram.formats.cache import sealed
+    from ngram.formats.model_files import sealed
 
     path = tmp_path / "t.npz"
     for arrays in ({"key": np.array("this")}, {"layout": np.array("others")}):

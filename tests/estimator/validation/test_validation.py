@@ -13,9 +13,9 @@ from estimator.timing.rates import AGAIN, BASELINE
 from estimator.validation.row import SpeculativeRow
 from estimator.validation.validation import Validation, generations, validate
 from ngram.drafters.copying import PromptLookupDrafter
-from reference.laws.sampling import seeded
-from reference.policies.policy import Confidence, Fixed, Heuristic, Policy, Product
-from reference.rules.rule import STRICT, Lenient, Rule
+from reference.laws import seeded
+from reference.policies import Confidence, Fixed, Heuristic, Policy, Product
+from reference.rules import STRICT, Lenient, Rule
 from reference.speculative import Subject
 
 POLICIES = {"one": Fixed(1), "three": Fixed(3)}

@@ -7,18 +7,16 @@ import pytest
 import torch
 from corpora import random_texts, trained_model
 
-from ngram.copies.contexts import contexts
 from ngram.copies.drafts import earliest_lookups, lookups, ngrams
 from ngram.copies.suffixes import suffixes
-from ngram.copies.texts import Copied, Texts
-from ngram.drafters.copying import Index
-from ngram.drafters.matches import EarliestMatches, LatestMatches
+from ngram.copies.texts import Copied, Texts, contexts
+from ngram.drafters.copying import EarliestMatches, Index, LatestMatches
 from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.drafters.suffixes import Suffixes
 from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary
-from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed
+from reference.laws import Sampling
+from reference.policies import Fixed
 
 LONGEST = 7
 Pairs = list[tuple[list[int], list[int]]]
@@ -131,6 +129,6 @@ def test_contexts_do_not_reach_from_one_text_into_another() -> None:
 
 
 def test_texts_too_long_for_one_pass_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ngram.copies.contexts._BITS", 8)
+    monkeypatch.setattr("ngram.copies.texts._BITS", 8)
     with pytest.raises(ValueError, match="a text must be shorter than 4 million tokens, got 12"):
         next(contexts(Texts.of([([1] * 6, [2] * 6)]), 1))

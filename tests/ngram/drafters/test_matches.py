@@ -6,7 +6,7 @@ import torch
 from tiny_models import llama
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 
-from ngram.drafters.matches import EarliestMatches, LatestMatches
+from ngram.drafters.copying import EarliestMatches, LatestMatches
 
 
 def searched(text: list[int], longest: int, limit: int) -> list[int]:

@@ -8,15 +8,13 @@ from chi_squared import require_law
 from corpora import random_texts, trained_model
 
 from ngram.drafters.copying import PromptLookupDrafter
-from ngram.drafters.lookup_then_ngram import LookupThenNgram
-from ngram.drafters.ngram_drafter import NgramDrafter
+from ngram.drafters.ngram_drafter import LookupThenNgram, NgramDrafter
 from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary
 from reference.drafter import Drafter
-from reference.laws.laws import Dense, Laws
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions, Stretch
-from reference.policies.policy import Fixed, FixedLength
+from reference.laws import Dense, Laws, Sampling
+from reference.policies import Fixed, FixedLength
+from reference.scoring import ScoreOptions, Stretch
 
 CPU = torch.device("cpu")
 ROWS = Rows(trained_model(random_texts(1, words=6), 3), Vocabulary(8, end=7))

@@ -15,17 +15,15 @@ from plain_laws import random_table
 from tabular import TabularModel
 
 from ngram.drafters.copying import CopyingDrafter, PromptLookupDrafter
-from ngram.drafters.lookup_then_ngram import LookupThenNgram
-from ngram.drafters.ngram_drafter import NgramDrafter
+from ngram.drafters.ngram_drafter import LookupThenNgram, NgramDrafter
 from ngram.drafters.suffixes import Suffixes
 from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary
 from reference.drafter import Drafter
-from reference.laws.laws import OneHot
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions, Scores
-from reference.policies.policy import Fixed
+from reference.laws import OneHot, Sampling
+from reference.policies import Fixed
 from reference.score_text import score_text, text_laws
+from reference.scoring import ScoreOptions, Scores
 from reference.stopping import Stopping
 from simulator.acceptance.replay import Replay
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from corpora import random_texts, written
 
-import ngram.formats.cache
-from ngram.formats.cache import cache_path, load_model, sealed
-from ngram.formats.description import content_hash
+import ngram.formats.model_files
+from ngram.formats.model_files import cache_path, content_hash, load_model, sealed
 from ngram.rows.backoff import BackoffModel, Level
 
 
@@ -35,7 +34,7 @@ def test_kept_arrays_are_the_files(path: Path, monkeypatch: pytest.MonkeyPatch) 
     first = load_model(path)
     assert cache_path(path).name == "model.arpa.npz"
     assert cache_path(path).exists()
-    monkeypatch.setattr(ngram.formats.cache, "read_arpa", lambda _: pytest.fail("read again"))
+    monkeypatch.setattr(ngram.formats.model_files, "read_arpa", lambda _: pytest.fail("read again"))
     require_equal(load_model(path), first)
 
 
@@ -79,13 +78,13 @@ def test_a_byte_changed_or_an_end_cut_anywhere_is_noticed(path: Path) -> None:
         flipped = whole[place] ^ int(source.integers(1, 256))
         for content in (whole[:place] + bytes([flipped]) + whole[place + 1 :], whole[:place]):
             cache_path(path).write_bytes(content)
-            assert ngram.formats.cache._read(cache_path(path), ngram_key(path)) is None
+            assert ngram.formats.model_files._read(cache_path(path), ngram_key(path)) is None
     require_equal(load_model(path), first)
     assert cache_path(path).read_bytes() == whole
 
 
 def ngram_key(path: Path) -> str:
-    return f"{ngram.formats.cache.LAYOUT} {content_hash(path)}"
+    return f"{ngram.formats.model_files.LAYOUT} {content_hash(path)}"
 
 
 def test_another_programs_arrays_are_not_taken_for_a_model(path: Path) -> None:

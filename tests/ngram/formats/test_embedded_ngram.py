@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from corpora import tiny_tokenizer
 
-import ngram.formats.cache
+import ngram.formats.model_files
 import reference.models.embedded
-from ngram.formats.cache import FOLDER, embedded_model, require_embedded_tokenizer
+from ngram.formats.model_files import FOLDER, embedded_model, require_embedded_tokenizer
 from ngram.rows.rows import Rows
 from ngram.rows.words import vocabulary_of
 from reference.models.embedded import weights_folder
@@ -55,7 +55,7 @@ def test_its_rows_are_laws_of_python() -> None:
 def test_all_that_is_shipped_stays_within_its_limit() -> None:
     folders = [
         Path(module.__file__).parents[1] / "weights"
-        for module in (ngram.formats.cache, reference.models.embedded)
+        for module in (ngram.formats.model_files, reference.models.embedded)
         if module.__file__ is not None
     ]
     files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]

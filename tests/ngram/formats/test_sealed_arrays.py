@@ -7,7 +7,7 @@ from typing import IO, Any
 import numpy as np
 import pytest
 
-from ngram.formats.cache import sealed
+from ngram.formats.model_files import sealed
 
 
 def test_an_interrupt_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:

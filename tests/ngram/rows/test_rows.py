@@ -10,7 +10,7 @@ import pytest
 from corpora import GOLDEN, golden_texts, random_texts, trained_model, written
 from oracles import LN10, kenlm_model, kenlm_state
 
-from ngram.formats.arpa_files import read_arpa
+from ngram.formats.arpa import read_arpa
 from ngram.rows.backoff import build
 from ngram.rows.rows import Rows
 from ngram.rows.words import BEGIN, END, UNKNOWN, Grams, Vocabulary

@@ -11,11 +11,11 @@ import pytest
 from corpora import Entries, entries, random_texts, sentences
 from oracles import kenlm_model, kenlm_state
 
-from ngram.formats.arpa_files import write_arpa
+from ngram.formats.arpa import write_arpa
 from ngram.rows.words import BEGIN, END, UNKNOWN, Grams, word_name
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate
-from ngram.training.katz import MOST_DISCOUNTED, Katz, good_turing_discounts
+from ngram.training.smoothers import MOST_DISCOUNTED, Katz, good_turing_discounts
 
 Words = tuple[int, ...]
 

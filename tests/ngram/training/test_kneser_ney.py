@@ -22,8 +22,8 @@ from corpora import (
 from ngram.rows.words import BEGIN, END, UNKNOWN
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import LOG10_ZERO, estimate, prune_thresholds
-from ngram.training.kneser_ney import FALLBACK_DISCOUNTS, KneserNey, closed_form_discounts
-from ngram.training.lmplz import run_lmplz
+from ngram.training.smoothers import FALLBACK_DISCOUNTS, KneserNey, closed_form_discounts
+from ngram.training.train import run_lmplz
 
 LMPLZ = shutil.which("lmplz")
 AGREEMENT = 1e-4  # in log10

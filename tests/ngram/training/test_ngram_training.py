@@ -11,15 +11,14 @@ import pytest
 from corpora import file_entries, random_texts, sentences, tiny_tokenizer, trained_model, written
 
 import ngram.training.train
-from ngram.formats.description import (
+from ngram.formats.model_files import (
     description_path,
     fingerprint,
     read_description,
     require_tokenizer,
 )
 from ngram.training.corpus import Corpus
-from ngram.training.lmplz import find_lmplz, run_lmplz
-from ngram.training.train import train
+from ngram.training.train import find_lmplz, run_lmplz, train
 
 TEXTS = random_texts(1, words=8)
 LMPLZ = shutil.which("lmplz")
@@ -109,7 +108,7 @@ def test_an_lmplz_that_fails_is_a_failure(tmp_path: Path) -> None:
 
 
 def test_lmplz_gets_a_line_for_each_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ngram.training.lmplz.TOKENS_AT_ONCE", 3)
+    monkeypatch.setattr("ngram.training.train.TOKENS_AT_ONCE", 3)
     copying = program(tmp_path / "lmplz", 'while [ "$1" != --arpa ]; do shift; done; cat > "$2"')
     run_lmplz(copying, sentences([[1, 20], [3]]), tmp_path / "out", order=2, prune=(0, 0))
     lines = [line.split() for line in (tmp_path / "out").read_text().splitlines() if line.strip()]

@@ -27,12 +27,12 @@ from transformers import (
 )
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
 from reference.models.derived import early_exit
 from reference.models.encoder_decoder import EncoderDecoderModel
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.stopping import Stopping
 
 LAYERS = 4

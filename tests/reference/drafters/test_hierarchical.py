@@ -16,9 +16,8 @@ from reference.drafter import Draft, Drafter
 from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
-from reference.laws.laws import Laws
-from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed, FixedLength, Policy
+from reference.laws import Laws, Sampling
+from reference.policies import Fixed, FixedLength, Policy
 from reference.records import Block, Generation
 from reference.stopping import Stopping
 

@@ -15,14 +15,13 @@ from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.laws import Dense
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions, Stretch
+from reference.laws import Dense, Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.derived import FittedModel, fitted
-from reference.policies.policy import Fixed, FixedLength
+from reference.policies import Fixed, FixedLength
 from reference.records import Block, Generation
 from reference.score_text import text_laws
+from reference.scoring import ScoreOptions, Stretch
 from reference.stopping import Stopping
 
 PROMPT = [3, 1, 4, 1, 5]

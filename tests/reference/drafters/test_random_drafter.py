@@ -7,10 +7,9 @@ import torch
 from chi_squared import require_law
 
 from reference.drafters.random_drafter import RandomDrafter
-from reference.laws.laws import Dense, Laws
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions, Stretch
-from reference.policies.policy import Fixed, FixedLength
+from reference.laws import Dense, Laws, Sampling
+from reference.policies import Fixed, FixedLength
+from reference.scoring import ScoreOptions, Stretch
 
 CPU = torch.device("cpu")
 LAW = [0.55, 0.3, 0.1, 0.05]

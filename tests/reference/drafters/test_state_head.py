@@ -15,11 +15,11 @@ from torch import Tensor
 import reference.score_text
 from reference.drafters.state_head import StateHeadDrafter
 from reference.drafters.trees import TreeDrafter, without_replacement
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions
+from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
-from reference.policies.policy import Confidence, Fixed, Policy
+from reference.policies import Confidence, Fixed, Policy
 from reference.score_text import score_text
+from reference.scoring import ScoreOptions
 from reference.state_heads.eagle3_folder import load_eagle3
 from reference.stopping import Stopping
 
@@ -180,7 +180,7 @@ def test_scores_are_those_of_each_block_drafted_alone(
         drafter.start(prompt, whole[:begun])
         forced = iter(whole[begun:])
         monkeypatch.setattr(
-            "reference.laws.laws.Dense.draw",
+            "reference.laws.Dense.draw",
             lambda law, generator, forced=forced: torch.tensor([next(forced)]),
         )
         most = min(reach, len(whole) - begun)

@@ -17,13 +17,12 @@ from test_decoder_architectures import random_prompt, saved_pair
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import Choose, TreeDrafter, likeliest, without_replacement
-from reference.laws.laws import Dense, OneHot
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions, ranks
-from reference.policies.policy import Fixed
+from reference.laws import Dense, OneHot, Sampling
+from reference.policies import Fixed
 from reference.records import Generation
-from reference.rules.rule import STRICT, Lenient, Rule, Strict
+from reference.rules import STRICT, Lenient, Rule, Strict
 from reference.score_text import score_text
+from reference.scoring import ScoreOptions, ranks
 from reference.stopping import Stopping
 
 CHOICES: dict[str, Choose] = {"likeliest": likeliest, "drawn": without_replacement}

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from reference.laws.laws import Dense, OneHot, concatenate, draw, likeliest, precise
+from reference.laws import Dense, OneHot, concatenate, draw, likeliest, precise
 
 
 def draw_at(share: float, weights: Tensor, monkeypatch: pytest.MonkeyPatch) -> list[int]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 
 LOGITS = torch.tensor([[0.5, 0.3, 0.15, 0.05]]).log()
 

@@ -29,10 +29,10 @@ from transformers import (
 from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.huggingface import load_model
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.speculative import Subject, speculative_session
 from reference.stopping import Stopping
 

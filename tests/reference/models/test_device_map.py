@@ -7,7 +7,7 @@ import torch
 from decoding import alone
 from tiny_models import llama
 
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.derived import early_exit
 from reference.models.device_map import DeviceMap, input_device, is_spread, parse_device_map

@@ -18,15 +18,15 @@ from transformers import (
 )
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions
+from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
 from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.models.huggingface import load_model, require_same_kind
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.records import Generation
 from reference.score_text import score_text
+from reference.scoring import ScoreOptions
 from reference.stopping import Stopping
 
 VOCABULARY = 40

@@ -10,9 +10,9 @@ from recurrent_models import FAMILIES, PROMPT, VOCABULARY, model, near
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.text_tree import require_branching
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.stopping import Stopping
 
 GREEDY = Sampling(0.0)

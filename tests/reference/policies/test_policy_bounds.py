@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from reference.laws.laws import Dense
-from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
+from reference.laws import Dense
+from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy
 from studies.bild.thresholds import Fallback, inverse_perplexity, peak_probability
 
 

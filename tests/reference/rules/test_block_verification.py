@@ -31,11 +31,9 @@ from plain_laws import normalised
 from tabular import TabularModel
 
 from reference.drafter import Draft
-from reference.laws.laws import Dense, OneHot
-from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed
-from reference.rules.block_verification import BlockVerification, shares
-from reference.rules.rule import Strict
+from reference.laws import Dense, OneHot, Sampling
+from reference.policies import Fixed
+from reference.rules import BlockVerification, Strict, shares
 from reference.stopping import Stopping
 from reference.verify import verify
 

@@ -12,10 +12,10 @@ from torch import Tensor
 from transformers import DeepseekV3Config, DeepseekV3ForCausalLM
 
 from reference.drafters.state_head import StateHeadDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.state_heads.head import causal_mask
 from reference.state_heads.mtp import Mtp, load_mtp
 from reference.stopping import Stopping

@@ -7,15 +7,14 @@ import torch
 from tiny_models import llama
 from transformers import T5Config, T5ForConditionalGeneration
 
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
 from reference.models.derived import early_exit
 from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.score_text import text_laws
 from reference.training.alignment import LOSSES, Lesson, align, logits_along, train_exits
-from reference.training.loop import Training
-from reference.training.schedule import Schedule
+from reference.training.loop import Schedule, Training
 
 VOCABULARY = 24
 LESSONS = [

@@ -8,8 +8,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from reference.training.loop import Trained, Training, train
-from reference.training.schedule import Schedule, muon_and_adamw
+from reference.training.loop import Schedule, Trained, Training, muon_and_adamw, train
 
 
 class KilledError(Exception):

@@ -14,8 +14,7 @@ from ranks import forked_ranks
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from reference.training.loop import Trained, Training, this_process, train
-from reference.training.schedule import Schedule
+from reference.training.loop import Schedule, Trained, Training, this_process, train
 
 STEPS = 8
 ROOT = Path(__file__).parents[3]

@@ -7,12 +7,11 @@ import torch
 from eagle3_laboratory import tiny_target
 
 from reference.drafters.state_head import StateHeadDrafter
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions
+from reference.laws import Sampling
 from reference.score_text import score_text
+from reference.scoring import ScoreOptions
 from reference.state_heads.eagle3 import Eagle3, shape_for
-from reference.training.loop import Training
-from reference.training.schedule import Schedule
+from reference.training.loop import Schedule, Training
 from reference.training.unrolling import acceptance_ahead, train_unrolled, windows_along
 
 STEPS = 3

@@ -13,8 +13,8 @@ from tree_replay import calls_along
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import TreeDrafter
-from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed
+from reference.laws import Sampling
+from reference.policies import Fixed
 from simulator.acceptance.tokens import expected_tokens
 from simulator.cost.cost import Ratio
 from simulator.schemes.best_trees import best_trees

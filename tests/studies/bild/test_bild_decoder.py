@@ -13,8 +13,7 @@ from tabular import Table, TabularModel
 
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.laws import Dense, Laws, OneHot, draw
-from reference.laws.sampling import Sampling
+from reference.laws import Dense, Laws, OneHot, Sampling, draw
 from reference.records import Generation
 from reference.speculative import Subject
 from reference.stopping import Stopping, StopStrings

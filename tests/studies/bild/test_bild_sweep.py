@@ -13,7 +13,7 @@ from pairs import PROMPTS, tiny_pair
 from estimator.timing.precision import Timing
 from estimator.validation.file import parse_rows
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.speculative import Subject
 from reference.stopping import Stopping
 from simulator.cost.curves import CostModel

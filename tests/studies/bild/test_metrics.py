@@ -5,7 +5,7 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_llama
 
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.records import Generation
 from reference.speculative import decode
 from reference.stopping import Stopping

@@ -13,11 +13,11 @@ from ngram.rows.rows import Rows
 from ngram.rows.words import END, Vocabulary
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate
-from ngram.training.kneser_ney import KneserNey
+from ngram.training.smoothers import KneserNey
 from reference.drafter import Drafter
-from reference.laws.sampling import Sampling
+from reference.laws import Sampling
 from reference.models.causal_model import CausalModel
-from reference.policies.policy import Fixed
+from reference.policies import Fixed
 from reference.stopping import Stopping
 from studies.blockwise.analysis import (
     analyse,

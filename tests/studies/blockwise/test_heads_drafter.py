@@ -8,10 +8,10 @@ from heads_laboratory import heads_drafter, random_embedding, random_heads
 from tabular import TabularModel
 
 import reference.score_text
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions
-from reference.policies.policy import Confidence, Fixed
+from reference.laws import Sampling
+from reference.policies import Confidence, Fixed
 from reference.score_text import score_text
+from reference.scoring import ScoreOptions
 from reference.stopping import Stopping
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.heads import Heads

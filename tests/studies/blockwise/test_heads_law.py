@@ -10,9 +10,9 @@ from heads_laboratory import heads_drafter
 from plain_laws import plain_law
 from tabular import TabularModel
 
-from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed, Policy
-from reference.rules.rule import Strict
+from reference.laws import Sampling
+from reference.policies import Fixed, Policy
+from reference.rules import Strict
 from reference.stopping import Stopping
 
 

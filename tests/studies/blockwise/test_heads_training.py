@@ -9,8 +9,7 @@ from tiny_models import llama
 from torch import nn
 from transformers import LlamaForCausalLM
 
-from reference.training.loop import Training
-from reference.training.schedule import Schedule
+from reference.training.loop import Schedule, Training
 from studies.blockwise.heads import Heads
 from studies.blockwise.training import (
     head_accuracy,

@@ -7,7 +7,7 @@ import pytest
 from corpora import random_texts, written
 from oracles import LN10, kenlm_model, kenlm_state
 
-from ngram.formats.cache import load_model
+from ngram.formats.model_files import load_model
 from ngram.rows.rows import Rows
 from ngram.rows.words import BEGIN, Vocabulary
 from studies.blockwise.lattice.automaton import Automaton

@@ -16,11 +16,11 @@ from tabular import TabularModel
 
 from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import ScoreOptions
-from reference.policies.policy import Confidence, Fixed
-from reference.rules.rule import Strict
+from reference.laws import Sampling
+from reference.policies import Confidence, Fixed
+from reference.rules import Strict
 from reference.score_text import score_text
+from reference.scoring import ScoreOptions
 from reference.stopping import Stopping
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton

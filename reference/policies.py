@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 
 from torch import Tensor
 
-from reference.laws.laws import Laws, OneHot
+from reference.laws import Laws, OneHot
 from reference.records import Block
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from reference.laws.laws import Dense, Laws, OneHot, overlap
-from reference.laws.sampling import Sampling
+from reference.laws import Dense, Laws, OneHot, Sampling, overlap
 
 # llama.cpp's draft sampler sees the 10 likeliest tokens only (common/speculative.cpp, top_k).
 CANDIDATES = 10

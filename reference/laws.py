@@ -1,0 +1,250 @@
+"""Laws: next-token distributions, and the sampling settings that make them from logits.
+
+Every sampling method is standard sampling from an adjusted distribution (Leviathan et al. 2023,
+section 2.2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
+    """Returns one token per row, drawn in proportion to the row's weights; shape (...), int64.
+
+    It is the first token whose cumulative weight, in double precision, exceeds a uniform share of
+    the total, so a token of weight 0 is never drawn. `torch.multinomial` draws from the same
+    distribution, but its checks wait for the device.
+
+    weights: shape (..., vocabulary), not negative, with a positive entry in each row.
+    """
+    cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
+    total = cumulative[..., -1:]
+    share = torch.rand(total.shape, generator=generator, dtype=torch.float64, device=weights.device)
+    tokens = torch.searchsorted(cumulative, share.mul_(total), right=True).squeeze(-1)
+    # NaN weights are reported at the end of the block; until then the ids must be valid.
+    return tokens.clamp_(max=weights.shape[-1] - 1)
+
+
+def likeliest(logits: Tensor) -> Tensor:
+    """Returns the id of each row's largest logit, ties to the smallest id, shape (positions,)."""
+    on_cpu = logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.float64)
+    # On a CPU `torch.argmax` compares one by one; NumPy is faster except for a few thousand.
+    if on_cpu and logits.numel() >= 8192:
+        return torch.from_numpy(logits.numpy().argmax(axis=-1))
+    return logits.argmax(dim=-1)
+
+
+def precise(logits: Tensor) -> Tensor:
+    """Returns logits in single precision or better: half precision would round distributions."""
+    return logits if logits.dtype == torch.float64 else logits.float()
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """Distributions as probabilities, shape (positions, vocabulary); rows sum to 1."""
+
+    probabilities: Tensor
+
+    @property
+    def device(self) -> torch.device:
+        return self.probabilities.device
+
+    @property
+    def witness(self) -> Tensor:
+        """One number per row, finite exactly where the row is a distribution; (positions,).
+
+        A softmax of logits with NaN or +inf, or of -inf only, is NaN throughout.
+        """
+        return self.probabilities[:, 0]
+
+    def of(self, tokens: Tensor) -> Tensor:
+        """Returns the probability of one token per position, shape (positions,)."""
+        return self.probabilities.gather(-1, tokens[:, None]).squeeze(-1)
+
+    def first(self, positions: int) -> "Dense":
+        return Dense(self.probabilities[:positions])
+
+    def at(self, positions: Tensor) -> "Dense":
+        """Returns the distributions at some positions, shape (n,), int64."""
+        return Dense(self.probabilities[positions])
+
+    def draw(self, generator: torch.Generator) -> Tensor:
+        """Returns one token per position, shape (positions,), int64."""
+        return draw(self.probabilities, generator)
+
+    def dense(self, vocabulary: int) -> Tensor:
+        """Returns the probabilities, shape (positions, vocabulary)."""
+        return self.probabilities
+
+
+@dataclass(frozen=True, slots=True)
+class OneHot:
+    """Distributions that put all probability on one token each; methods as in `Dense`.
+
+    tokens: shape (positions,), int64.
+    logits: the logits whose argmax the tokens are, shape (positions, vocabulary); None if no model
+      computed them.
+    """
+
+    tokens: Tensor
+    logits: Tensor | None = None
+
+    @property
+    def device(self) -> torch.device:
+        return self.tokens.device
+
+    @property
+    def witness(self) -> Tensor:
+        """One number per row, finite exactly where the logits were; shape (positions,)."""
+        if self.logits is None:
+            return torch.zeros_like(self.tokens, dtype=torch.float32)
+        return self.logits.gather(-1, self.tokens[:, None])[:, 0]
+
+    def of(self, tokens: Tensor) -> Tensor:
+        return (self.tokens == tokens).to(torch.float32)
+
+    def first(self, positions: int) -> "OneHot":
+        logits = None if self.logits is None else self.logits[:positions]
+        return OneHot(self.tokens[:positions], logits)
+
+    def at(self, positions: Tensor) -> "OneHot":
+        logits = None if self.logits is None else self.logits[positions]
+        return OneHot(self.tokens[positions], logits)
+
+    def draw(self, generator: torch.Generator) -> Tensor:
+        """Returns the tokens themselves; the generator is not advanced."""
+        return self.tokens
+
+    def dense(self, vocabulary: int) -> Tensor:
+        rows = torch.zeros(len(self.tokens), vocabulary, device=self.tokens.device)
+        return rows.scatter_(1, self.tokens[:, None], 1.0)
+
+    def at_temperature_one(self) -> Dense | None:
+        """Returns softmax(logits), the distributions before the argmax; None without logits."""
+        return None if self.logits is None else Dense(precise(self.logits).softmax(dim=-1))
+
+
+Laws = Dense | OneHot
+
+
+def concatenate(parts: list[Laws]) -> Laws:
+    """Returns the distributions of all parts in order; all parts are dense, or all one-hot."""
+    dense = [part.probabilities for part in parts if isinstance(part, Dense)]
+    if dense:
+        return Dense(torch.cat(dense))
+    logits = [part.logits for part in parts if isinstance(part, OneHot) and part.logits is not None]
+    behind = torch.cat(logits) if len(logits) == len(parts) else None
+    return OneHot(torch.cat([part.tokens for part in parts if isinstance(part, OneHot)]), behind)
+
+
+def overlap(p: Laws, q: Laws) -> Tensor:
+    """Returns beta = sum over x of min(p(x), q(x)), (positions,) (Leviathan et al., Theorem 5)."""
+    if isinstance(p, OneHot):
+        return q.of(p.tokens)
+    if isinstance(q, OneHot):
+        return p.of(q.tokens)
+    return torch.minimum(p.probabilities, q.probabilities).sum(dim=-1)
+
+
+LEAST_TEMPERATURE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How logits become a next-token distribution (Leviathan et al. 2023, section 2.2).
+
+    Applied in the order of transformers: repetition penalty, temperature, top-k, top-p, min-p.
+
+    temperature: 0 for the one-hot argmax (ties go to the smallest id), or at least 1e-6, so that
+      no logit overflows.
+    top_k: keep the k largest logits (and their ties); None keeps all.
+    top_p: keep the smallest set of tokens whose probability reaches top_p, in (0, 1].
+    min_p: drop tokens below min_p times the largest probability, in [0, 1].
+    repetition_penalty: above 0; divides positive logits of tokens already in the text, multiplies
+      negative ones (Keskar et al. 2019). 1 changes nothing.
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+
+    def __post_init__(self) -> None:
+        # Written so that NaN fails each comparison.
+        if not (self.temperature == 0 or LEAST_TEMPERATURE <= self.temperature < float("inf")):
+            raise ValueError(
+                f"temperature must be 0, or finite and at least {LEAST_TEMPERATURE}, "
+                f"got {self.temperature}"
+            )
+        if self.top_k is not None and self.top_k < 1:
+            raise ValueError(f"top_k must be at least 1, got {self.top_k}")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p must lie in (0, 1], got {self.top_p}")
+        if not 0 <= self.min_p <= 1:
+            raise ValueError(f"min_p must lie in [0, 1], got {self.min_p}")
+        if not 0 < self.repetition_penalty < float("inf"):
+            raise ValueError(
+                f"repetition_penalty must be finite and above 0, got {self.repetition_penalty}"
+            )
+
+    @property
+    def greedy(self) -> bool:
+        """Whether every distribution is one-hot."""
+        return self.temperature == 0
+
+    def laws(self, logits: Tensor, text: Sequence[int], drafted: Sequence[Tensor] = ()) -> Laws:
+        """Returns the distributions of consecutive positions.
+
+        Args:
+          logits: shape (positions, vocabulary). The last row follows all of `text` and `drafted`,
+            which the repetition penalty reads; each earlier row follows one token less.
+          drafted: the ids after the text, in parts of shape (n,), int64.
+        """
+        if self.repetition_penalty != 1:
+            logits = self._penalised(precise(logits), text, drafted)
+        if self.greedy:
+            return OneHot(likeliest(logits), logits)
+        logits = precise(logits)
+        if self.temperature != 1:
+            logits = logits / self.temperature
+        if self.top_k is not None and self.top_k < logits.shape[-1]:
+            least = logits.topk(self.top_k, dim=-1).values[:, -1:]
+            logits = logits.masked_fill(logits < least, -torch.inf)
+        if self.top_p < 1:
+            logits = self._nucleus(logits)
+        probabilities = logits.softmax(dim=-1)
+        if self.min_p > 0:
+            least = self.min_p * probabilities.amax(dim=-1, keepdim=True)
+            probabilities = logits.masked_fill(probabilities < least, -torch.inf).softmax(dim=-1)
+        return Dense(probabilities)
+
+    def _nucleus(self, logits: Tensor) -> Tensor:
+        ascending, order = logits.sort(dim=-1)
+        below = ascending.softmax(dim=-1).cumsum(dim=-1) <= 1 - self.top_p
+        below[:, -1] = False
+        return logits.masked_fill(below.scatter(-1, order, below), -torch.inf)
+
+    def _penalised(self, logits: Tensor, text: Sequence[int], drafted: Sequence[Tensor]) -> Tensor:
+        rows, vocabulary = logits.shape
+        ids = torch.cat([torch.tensor(text, device=logits.device), *drafted])
+        # Row 0 follows all but the last rows - 1 ids, each later row one id more.
+        seen_from = torch.arange(rows - len(ids), rows, device=logits.device).clamp_(min=0)
+        first_row = torch.full((vocabulary,), rows, device=logits.device)
+        first_row.scatter_reduce_(0, ids, seen_from, "amin")
+        seen = torch.arange(rows, device=logits.device)[:, None] >= first_row
+        penalised = torch.where(
+            logits < 0, logits * self.repetition_penalty, logits / self.repetition_penalty
+        )
+        return torch.where(seen, penalised, logits)
+
+
+def seeded(device: torch.device, *seed: int) -> torch.Generator:
+    """Returns a random generator seeded by these numbers."""
+    # SeedSequence ignores trailing zeros, hence the length.
+    state = np.random.SeedSequence((len(seed), *seed)).generate_state(1, np.uint64)[0]
+    return torch.Generator(device).manual_seed(int(state) >> 1)

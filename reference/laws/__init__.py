@@ -1,1 +1,0 @@
-"""Next-token laws: rows, what makes them from logits, and how likely a given text is accepted."""

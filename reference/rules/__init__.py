@@ -1,1 +1,0 @@
-"""Acceptance rules: which drafted tokens are accepted, and what replaces a rejected one."""
