@@ -43,6 +43,7 @@ $(PACKAGE): pyproject.toml constraints.txt
 
 $(TOOLS): $(PACKAGE)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]' --constraint constraints.txt
+	-$(BIN)/python -m pip install --quiet --no-deps --target $(VENV)/kernels 'aiconfigurator-core==0.12.0'
 	touch $@
 
 docs: $(SITE)

@@ -1,13 +1,15 @@
 """The library of measured kernels: its range, its files, and its refusals."""
 
 import json
-from importlib.metadata import PackageNotFoundError
+import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import estimator.kernel_tables as tables
 from estimator.kernel_tables import INSTALL, PACKAGE, MeasuredKernels, missing
+from specplan.main import main
 
 SIZES = {"rows": 8, "outputs": 6144, "inputs": 4096, "stored": 2.0}
 
@@ -80,22 +82,35 @@ def test_kernels_that_were_not_measured_are_named(
         kernels.attention(batch=1, context=1000, heads=33, key_heads=11, head_size=96)
 
 
-def _installed() -> bool:
-    try:
-        from importlib.metadata import version
-
-        return version(PACKAGE).startswith(tables.PINNED)
-    except PackageNotFoundError:
-        return False
+# Where `make test` puts the library, so that all other tests and programs plan as without it.
+LIBRARY = Path(sys.prefix) / "kernels"
 
 
-@pytest.mark.skipif(not _installed(), reason=f"needs {INSTALL}")
+@pytest.mark.skipif(not (LIBRARY / "aiconfigurator_core").is_dir(), reason="no library of kernels")
 class TestRealTables:
-    """The tables themselves, where they are installed."""
+    """The tables themselves, where the package index had them."""
 
     @pytest.fixture
-    def kernel_tables(self) -> None:
-        """Lets the installed release be seen."""
+    def kernel_tables(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Lets the library be seen."""
+        monkeypatch.syspath_prepend(LIBRARY)
+
+    def test_a_plan_of_a_covered_gpu_is_priced_by_measured_kernels(
+        self, kernel_tables: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        configs = Path(__file__).parents[2] / "docs" / "configs"
+        command = [
+            "plan", "--json", "--gpu", "h100", "--engine", "vllm", "--alpha", "0.7",
+            "--target-config", str(configs / "llama-3.1-8b.json"),
+            "--draft-config", str(configs / "llama-3.1-8b-eagle3.json"),
+        ]  # fmt: skip
+        answer = CliRunner().invoke(main, command, catch_exceptions=False)
+        plan = json.loads(answer.stdout)
+        assert plan["cost"]["model"] == "kernels"
+        assert "aiconfigurator-core 0.12.0, h100_sxm, vllm" in plan["cost"]["source"]
+        # A step reads 7.5 billion weights of two bytes, at 3.35 TB/s in 4.5 ms at least.
+        assert 4.5 < plan["baseline_ms_per_token"] < 9
 
     def test_a_product_takes_no_less_than_its_bytes_and_grows_with_rows(
         self, kernel_tables: None
