@@ -44,10 +44,9 @@ class BatchExpanding(RooflineMachine):
 
     def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         work = super().checking_work(load, drafting)
-        amounts = work.amounts.copy()
-        amounts[PARAMETERS.index("cache")] += amounts[PARAMETERS.index("recache")]
-        amounts[PARAMETERS.index("recache")] = 0
-        return Work(amounts, work.fixed)
+        work[PARAMETERS.index("cache")] += work[PARAMETERS.index("recache")]
+        work[PARAMETERS.index("recache")] = 0
+        return work
 
 
 TABLES: dict[tuple[str, str], MeasuredKernels] = {}

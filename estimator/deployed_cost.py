@@ -7,7 +7,13 @@ from estimator.kernel_tables import MeasuredKernels, missing
 from estimator.model_shapes.head_kind import prior_of
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.kernels import KernelMachine
-from simulator.cost.fitted.machine import CachedMachine, Drafting, LoadPoint, Machine
+from simulator.cost.fitted.machine import (
+    CachedMachine,
+    Drafting,
+    LoadPoint,
+    Machine,
+    seconds_of,
+)
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
 from simulator.cost.fitted.roofline_machine import RooflineMachine
@@ -122,10 +128,10 @@ def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Tr
 def _differences(ours: Posterior, other: Posterior, load: LoadPoint) -> tuple[str, ...]:
     """Returns a note if the roofline's cost differs by more than _DIFFERENT; else nothing."""
     blocks = [
-        each.machine.block_work(load, Drafting(_COMPARED)).seconds(each.logs)
+        seconds_of(each.machine.block_work(load, Drafting(_COMPARED)), each.logs)
         for each in (ours, other)
     ]
-    steps = [each.machine.plain_work(load).seconds(each.logs) for each in (ours, other)]
+    steps = [seconds_of(each.machine.plain_work(load), each.logs) for each in (ours, other)]
     gain = steps[1] / blocks[1] * blocks[0] / steps[0] - 1
     slower = steps[1] / steps[0] - 1
     if max(abs(gain), abs(slower)) <= _DIFFERENT:

@@ -71,7 +71,6 @@ def curve_of(
     """Returns tokens per call and speed-up of each γ.
 
     Args:
-      acceptance: how often drafted tokens are accepted.
       price: the cost of blocks. If it is exact, only the acceptance is uncertain.
       gammas: at least 1 each, rising, shape (n,).
       c_hat: operations of one draft step over the operations of one target step.
@@ -81,34 +80,27 @@ def curve_of(
     def operations(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.asarray(lengths * c_hat + lengths + 1, dtype=np.float64)
 
-    gains = _gains(acceptance, price, gammas, doubt)
+    cost = price.doubtful
+    logs, own = _lengths(acceptance, price, gammas)
+    if cost is None:
+        factors = np.asarray(speed_up(acceptance, price.cost, gammas))
+        gains = Forecast(np.log(factors), own if doubt is None else doubt(gammas))
+    else:
+        draftings = [Drafting(gamma) for gamma in gammas.tolist()]
+        gains = cost.posterior.speed_ups(cost.load, draftings, np.exp(logs).tolist()).blurred(own)
+        factors = gains.quantile(0.5)
     known = (acceptance.observed_gamma, price.cost.observed_gamma)
-    observed = [each for each in known if each is not None]
-    exact = price.posterior is None
-    none = np.zeros(len(gammas), dtype=np.bool_)
+    observed = min((each for each in known if each is not None), default=np.inf)
+    beyond = False if price.wall is None else price.wall.beyond(price.batch, gammas)
     return Curve(
         gamma=gammas,
         expected_tokens=np.asarray(acceptance.tokens_per_call(gammas)),
-        improvement_factor=np.asarray(speed_up(acceptance, price.cost, gammas))
-        if exact
-        else gains.quantile(0.5),
+        improvement_factor=factors,
         operations_factor=acceptance.per_token(operations, gammas),
-        extrapolated=gammas > min(observed) if observed else none,
-        beyond_graphs=none if price.wall is None else price.wall.beyond(price.batch, gammas),
+        extrapolated=gammas > observed,
+        beyond_graphs=np.broadcast_to(beyond, gammas.shape),
         gains=gains,
     )
-
-
-def _gains(
-    acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int64], doubt: Doubt | None
-) -> Forecast:
-    lengths, own = _lengths(acceptance, price, gammas)
-    if price.posterior is None or price.point is None:
-        logs = np.log(speed_up(acceptance, price.cost, gammas))
-        return Forecast(np.asarray(logs), own if doubt is None else doubt(gammas), 0.0)
-    draftings = [Drafting(gamma) for gamma in gammas.tolist()]
-    law = price.posterior.speed_ups(price.point, draftings, np.exp(lengths).tolist())
-    return law.blurred(own)
 
 
 def _lengths(
@@ -120,9 +112,7 @@ def _lengths(
     against the block time computed from it. At other γ the error that is not shared remains. Runs
     with drafts that ended early do not measure the time at their γ.
     """
-    runs = () if price.posterior is None else price.posterior.runs
-    own = [each for each in runs if each.load == price.point and each.drafted is None]
-    run = sorted({each.gamma for each in own if each.gamma > 0})
+    run = sorted({each.gamma for each in price.own_runs if each.drafted is None} - {0})
     every = np.unique([*gammas.tolist(), *run])
     logs, covariance = acceptance.log_lengths(every)
     if run:
@@ -135,17 +125,18 @@ def _lengths(
 
 def token_seconds(acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int64]) -> Forecast:
     """Returns the distribution of the time between two tokens of a sequence, by γ."""
-    lengths, own = _lengths(acceptance, price, gammas)
-    if price.posterior is None or price.point is None:
-        logs = np.log(acceptance.seconds_per_token(gammas, price.cost))
-        return Forecast(np.asarray(logs), own, 0.0)
-    draftings = [Drafting(gamma) for gamma in gammas.tolist()]
-    law = price.posterior.seconds_per_token(price.point, draftings, np.exp(lengths).tolist())
+    logs, own = _lengths(acceptance, price, gammas)
+    cost = price.doubtful
+    if cost is None:
+        return Forecast(np.log(acceptance.seconds_per_token(gammas, price.cost)), own)
+    blocks = [Drafting(gamma) for gamma in gammas.tolist()]
+    law = cost.posterior.seconds_per_token(cost.load, blocks, np.exp(logs).tolist())
     return law.blurred(own)
 
 
 def baseline_seconds(price: Pricing) -> Forecast:
     """Returns the distribution of the time between two tokens without speculation, shape (1,)."""
-    if price.posterior is None or price.point is None:
-        return Forecast(np.log([price.cost.baseline_seconds]), np.zeros((1, 1)), 0.0)
-    return price.posterior.seconds_per_token(price.point, [None], [1.0])
+    cost = price.doubtful
+    if cost is None:
+        return Forecast.exact(np.log([price.cost.baseline_seconds]))
+    return cost.posterior.seconds_per_token(cost.load, [None], [1.0])

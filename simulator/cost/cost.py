@@ -1,4 +1,7 @@
-"""Cost: the time of a block. Acceptance and cost together give a plan."""
+"""Cost: the time of a block, given by Theorem 8 (`Ratio`), or by another cost with a change.
+
+Acceptance and cost together give a plan.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -185,8 +188,12 @@ class Redrafted(WrappedCost):
         return self.inner.verification_free
 
     def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        lengths = integers("gamma", gamma)
-        seconds = np.zeros(lengths.shape)
-        for length in np.unique(lengths[lengths > 0]).tolist():
-            seconds[lengths == length] = self.drafting(length)
-        return seconds[()]
+        return by_gamma(gamma, lambda length: self.drafting(length) if length > 0 else 0.0)
+
+
+def by_gamma(gamma: ArrayLike, seconds: Callable[[int], float]) -> NDArray[np.float64]:
+    """Returns `seconds` of each γ, shape (...), computed once for equal γ."""
+    lengths = integers("gamma", gamma)
+    found, places = np.unique(lengths, return_inverse=True)
+    values = np.array([seconds(each) for each in found.tolist()], dtype=np.float64)
+    return values[places].reshape(lengths.shape)[()]

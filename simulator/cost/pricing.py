@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from simulator.cost.cost import Cost
     from simulator.cost.fitted.machine import LoadPoint
-    from simulator.cost.fitted.posterior import Posterior
+    from simulator.cost.fitted.posterior import ParametricCost, Posterior
     from simulator.cost.fitted.runs import Run
     from simulator.cost.wall import Wall
 
@@ -102,12 +102,9 @@ class Pricing:
     multiple: number of a draft's layers, if they are run again: a longer draft is a multiple.
     stated_gamma: number of drafted tokens in the draft's configuration; None if there is none.
     draft_passes: maps a largest n to times of the draft's passes over 1 to n tokens, by n, in the
-      cost's unit; None: a pass takes as long as a step.
+      cost's unit, without any posterior; None: a pass takes as long as a step.
     prompt_seconds: maps a number of prompt tokens to the time of a pass over them, without a draft
       and with a draft; None if not known.
-    posterior: distribution of the cost's parameters; `cost` has the most probable ones. None: the
-      cost is exact.
-    point: the load at which the posterior is evaluated; None without a posterior.
     wall: the largest step that the server runs as a captured graph; None if no limit is known.
     draft_share: weights of a draft step over weights of a target step; None if not known.
     timed: the γ with measured speed-ups; only these are advised. Empty: any γ may be advised.
@@ -122,11 +119,26 @@ class Pricing:
     stated_gamma: int | None = None
     draft_passes: Callable[[int], Mapping[int, float]] | None = None
     prompt_seconds: Callable[[int], tuple[float, float]] | None = None
-    posterior: Posterior | None = None
-    point: LoadPoint | None = None
     wall: Wall | None = None
     draft_share: float | None = None
     timed: tuple[int, ...] = ()
+
+    @property
+    def doubtful(self) -> ParametricCost | None:
+        """The cost with the distribution of its parameters; None if the cost is exact."""
+        from simulator.cost.fitted.posterior import ParametricCost
+
+        return self.cost if isinstance(self.cost, ParametricCost) else None
+
+    @property
+    def posterior(self) -> Posterior | None:
+        """The distribution of the cost's parameters; None if the cost is exact."""
+        return None if self.doubtful is None else self.doubtful.posterior
+
+    @property
+    def point(self) -> LoadPoint | None:
+        """The load at which the posterior is evaluated; None if the cost is exact."""
+        return None if self.doubtful is None else self.doubtful.load
 
     @property
     def expected_c(self) -> tuple[float, float] | None:
@@ -162,21 +174,12 @@ class Pricing:
         """Returns the pricing of an uncertain cost on a machine that is not known."""
         from simulator.cost.fitted.posterior import ParametricCost
 
-        cost = ParametricCost.of(posterior, point)
-        return cls(cost, batch=point.batch, posterior=posterior, point=point)
+        return cls(ParametricCost(posterior, point), batch=point.batch)
 
     def in_doubt(self, posterior: Posterior, point: LoadPoint) -> Pricing:
         """Returns this pricing with an uncertain cost in place of its cost."""
-        doubtful = Pricing.of_doubt(posterior, point)
-        return replace(
-            self,
-            cost=doubtful.cost,
-            posterior=posterior,
-            point=point,
-            draft_passes=self.draft_passes
-            and partial(_passes_in_doubt, self.draft_passes, posterior, point),
-            prompt_seconds=self.prompt_seconds and partial(self._prompts_in_doubt, posterior),
-        )
+        prompts = self.prompt_seconds and partial(_prompts, self.prompt_seconds, posterior)
+        return replace(self, cost=Pricing.of_doubt(posterior, point).cost, prompt_seconds=prompts)
 
     @property
     def own_runs(self) -> list[Run]:
@@ -187,25 +190,9 @@ class Pricing:
     @property
     def own_gains(self) -> dict[int, tuple[float, float]]:
         """The log gain of each γ in the runs at this load, and its standard deviation."""
-        if self.posterior is None:
-            return {}
         from simulator.cost.fitted.runs import log_gains
 
         return log_gains(self.own_runs)
-
-    def _prompts_in_doubt(self, posterior: Posterior, tokens: int) -> tuple[float, float]:
-        """Returns prompt_seconds with the target's arithmetic corrected by the posterior.
-
-        A pass takes at least as long as a pass over one token.
-        """
-        from simulator.cost.fitted.machine import LoadPoint
-
-        assert self.prompt_seconds is not None
-        alone, both = self.prompt_seconds(tokens)
-        one = posterior.machine.plain_work(LoadPoint(0)).seconds(posterior.logs)
-        work = posterior.machine.prompt_work(LoadPoint(0, prompt_ratio=tokens))
-        found = max(one, work.seconds(posterior.logs))
-        return found, found + both - alone
 
     def published_speeds(self, tokens_per_second: float | None) -> tuple[float, float] | None:
         """Returns the range of speeds likely by published measurements, in tokens per second.
@@ -224,19 +211,21 @@ class Pricing:
         """Returns the times of the draft's passes over n tokens of a sequence, by n."""
         if self.draft_passes is None:
             return {1: self.cost.c * self.cost.step_seconds}
-        return self.draft_passes(widest)
+        passes, cost = self.draft_passes(widest), self.doubtful
+        return passes if cost is None else {n: cost.draft_pass_seconds(n) for n in passes}
 
 
-def _passes_in_doubt(
-    passes: Callable[[int], Mapping[int, float]],
-    posterior: Posterior,
-    point: LoadPoint,
-    widest: int,
-) -> Mapping[int, float]:
-    """Returns the times of the draft's passes over 1 to `widest` tokens, by a posterior."""
-    from simulator.cost.fitted.machine import Drafting
+def _prompts(
+    exact: Callable[[int], tuple[float, float]], posterior: Posterior, tokens: int
+) -> tuple[float, float]:
+    """Returns prompt seconds with the target's arithmetic corrected by the posterior.
 
-    return {
-        n: posterior.machine.drafting_work(point, Drafting(1, n)).seconds(posterior.logs)
-        for n in passes(widest)
-    }
+    A pass takes at least as long as a pass over one token.
+    """
+    from simulator.cost.fitted.machine import LoadPoint, seconds_of
+
+    plain, both = exact(tokens)
+    work = posterior.machine.prompt_work(LoadPoint(0, prompt_ratio=tokens))
+    step = posterior.machine.plain_work(LoadPoint(0))
+    found = max(float(seconds_of(each, posterior.logs)) for each in (step, work))
+    return found, found + both - plain

@@ -76,10 +76,10 @@ def _factors(price: Pricing, longest: int, lots: NDArray[np.float64]) -> NDArray
 
     lots: standard normal draws, shape (draws, longest + 2).
     """
-    assert price.posterior is not None
-    assert price.point is not None
+    assert price.doubtful is not None
     blocks = [None, *map(Drafting, range(1, longest + 1))]
-    law = price.posterior.seconds_per_token(price.point, blocks, [1.0] * len(blocks))
+    cost = price.doubtful
+    law = cost.posterior.seconds_per_token(cost.load, blocks, [1.0] * len(blocks))
     return np.asarray(np.exp(lots[:, :-1] @ _root(law.covariance) + law.error * lots[:, -1:]))
 
 

@@ -2,6 +2,11 @@
 
 from types import MappingProxyType
 
+import numpy as np
+
+from simulator.cost.fitted.machine import COUNT, LoadPoint, Machine
+from simulator.cost.fitted.posterior import ParametricCost, Posterior
+from simulator.cost.fitted.prior import vague_prior
 from simulator.cost.fitted.roofline_machine import RooflineMachine
 from simulator.cost.roofline.deployment import Deployment
 from simulator.cost.roofline.hardware import Hardware
@@ -25,3 +30,9 @@ EXPERTS = Weights("experts", 8 * 10**9, 16e9, "bfloat16", experts=64, active=4)
 DRAFT = DraftShape("EAGLE-3", shape(dense(10**8), layers=1), False, None, 2e8)
 SERVED = RooflineMachine(Deployment(shape(dense(10**9)), DRAFT, GPU))
 MIXTURE = RooflineMachine(Deployment(shape(dense(10**9), EXPERTS), DRAFT, GPU))
+
+
+def cost_at(machine: Machine, load: LoadPoint, logs: np.ndarray) -> ParametricCost:
+    """Returns the cost of a machine whose parameters are known."""
+    posterior = Posterior(machine, vague_prior([1.0]), logs, 1e-9 * np.eye(COUNT), ())
+    return ParametricCost(posterior, load)

@@ -18,6 +18,11 @@ _BETWEEN, _BEYOND = 0.1, 0.3
 _DOUBTED = [PARAMETERS.index(each) for each in ("roof", "block", "draft")]
 
 
+def costs_of_runs(runs: Sequence[Run]) -> Posterior:
+    """Returns the cost of blocks on a machine known only by its runs, if any."""
+    return infer(FittedMachine(), vague_prior([run.step_seconds for run in runs] or [1.0]), runs)
+
+
 def price_of_runs(runs: Sequence[Run]) -> Pricing:
     """Returns the cost of blocks at the single load of all runs, with its uncertainty."""
     found = costs_of_runs(runs)
@@ -42,7 +47,7 @@ def prices_of_runs(
     Raises ValueError if runs have several contexts, or no batch is complete.
     """
     by_batch = defaultdict(list)
-    for run in runs:
+    for run in sorted(runs, key=lambda run: run.load.batch):
         by_batch[run.load.batch].append(run)
     if len({run.load.context for run in runs}) > 1:
         raise ValueError(
@@ -50,35 +55,25 @@ def prices_of_runs(
         )
     if len(by_batch) == 1 and batches is None:
         return (price_of_runs(runs),)
-    missing = [_missing(batch, each) for batch, each in sorted(by_batch.items())]
-    lacking = tuple(each for each in missing if each)
-    known = {
-        batch: costs_of_runs(each) for batch, each in sorted(by_batch.items()) if _complete(each)
-    }
+    missing = {batch: _missing(each) for batch, each in by_batch.items()}
+    lacking = tuple(each for each in missing.values() if each)
+    known = {batch: costs_of_runs(each) for batch, each in by_batch.items() if not missing[batch]}
     if not known:
         raise ValueError(f"no batch was run both with and without speculation. {' '.join(lacking)}")
     return tuple(_priced(known, batch, runs[0].load.context, lacking) for batch in batches or known)
 
 
-def _complete(runs: Sequence[Run]) -> bool:
-    return {run.gamma > 0 for run in runs} == {True, False}
-
-
-def _missing(batch: int, runs: Sequence[Run]) -> str:
+def _missing(runs: Sequence[Run]) -> str:
     """Returns a sentence that names the run that a batch lacks; empty if it is complete."""
-    if _complete(runs):
+    drafted = {run.gamma > 0 for run in runs}
+    if len(drafted) == 2:
         return ""
-    drafted = runs[0].gamma > 0
-    arm, gamma = ("without", 0) if drafted else ("with", "K")
+    arm, gamma = ("without", 0) if True in drafted else ("with", "K")
+    batch = runs[0].load.batch
     return (
         f"Batch {batch} has no run {arm} speculation, so it has no speed-up: add --run "
         f"gamma={gamma},batch={batch},..."
     )
-
-
-def costs_of_runs(runs: Sequence[Run]) -> Posterior:
-    """Returns the cost of blocks on a machine known only by its runs, if any."""
-    return infer(FittedMachine(), vague_prior([run.step_seconds for run in runs] or [1.0]), runs)
 
 
 def _priced(

@@ -1,14 +1,28 @@
-"""Runs as equations in a deployment's parameters: logarithms of times and of speed-ups."""
+"""Runs as equations in a deployment's parameters, and the parameters that fit them best.
+
+The parameters have a lognormal prior. The most probable parameters given the runs are found by
+least squares. Their logarithms are taken as normal around that point, with a covariance from the
+curvature there (Laplace's approximation; Tierney and Kadane 1986).
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.cost.fitted.machine import COUNT, Drafting, LoadPoint, Machine, Work, Works
+from simulator.cost.fitted.machine import (
+    COUNT,
+    Drafting,
+    LoadPoint,
+    Machine,
+    Work,
+    log_slopes,
+    seconds_of,
+)
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import Run, pooled
@@ -21,7 +35,8 @@ _NO_ERROR = 1e-6
 class Evidence:
     """Logarithms of n measurements: speed-ups where `paired`, else times per token.
 
-    own, plain: work per emitted token as the run decoded, and without speculation.
+    own, plain: work per emitted token as the run decoded, and without speculation, shape (n,
+      COUNT + 1).
     paired: whether there is a run without speculation at the run's load, shape (n,).
     drafted: whether the run speculated, shape (n,).
     measured: the logarithms, shape (n,).
@@ -30,8 +45,8 @@ class Evidence:
     at_load: 1 if a run is paired and at that load, else 0; shape (n, number of loads).
     """
 
-    own: Works
-    plain: Works
+    own: Work
+    plain: Work
     paired: NDArray[np.bool_]
     drafted: NDArray[np.bool_]
     measured: NDArray[np.float64]
@@ -45,58 +60,45 @@ class Evidence:
 
         The plain time is the geometric mean of the load's plain runs.
         """
-        alone: dict[LoadPoint, list[float]] = {}
-        for run in runs:
-            if run.drafting is None:
-                alone.setdefault(run.load, []).append(float(np.log(run.seconds_per_token)))
-        plain_error = {run.load: run.error for run in runs if run.drafting is None}
-        paired = [run.drafting is not None and run.load in alone for run in runs]
-        loads = tuple(
-            dict.fromkeys(run.load for run, compared in zip(runs, paired, strict=True) if compared)
-        )
-        measured = [
-            np.mean(alone[run.load]) - np.log(run.seconds_per_token)
-            if compared
-            else np.log(run.seconds_per_token)
-            for run, compared in zip(runs, paired, strict=True)
-        ]
+        times = np.log([run.seconds_per_token for run in runs])
+        errors = np.array([run.error for run in runs])
+        drafted = np.array([run.drafting is not None for run in runs])
+        plain: dict[LoadPoint, list[int]] = defaultdict(list)
+        for place in np.flatnonzero(~drafted).tolist():
+            plain[runs[place].load].append(place)
+        paired = drafted & [run.load in plain for run in runs]
+        # A run without a baseline is its own, which changes nothing below.
+        baselines = [plain.get(run.load, [place]) for place, run in enumerate(runs)]
+        before = np.array([times[each].mean() for each in baselines])
+        error = np.array([errors[each[-1]] for each in baselines])
+        of_pairs = [run.load if each else None for run, each in zip(runs, paired, strict=True)]
+        loads = tuple(dict.fromkeys(load for load in of_pairs if load is not None))
+        at_load = [[own == load for load in loads] for own in of_pairs]
         return cls(
-            Works.of([_run_work(machine, run) for run in runs]),
-            Works.of([machine.token_work(run.load, None, 1.0) for run in runs]),
-            np.array(paired, dtype=np.bool_),
-            np.array([run.drafting is not None for run in runs], dtype=np.bool_),
-            np.array(measured, dtype=np.float64),
-            np.array(
-                [
-                    np.hypot(run.error, plain_error[run.load] if compared else 0.0)
-                    for run, compared in zip(runs, paired, strict=True)
-                ],
-                dtype=np.float64,
-            ),
+            np.array([_run_work(machine, run) for run in runs]),
+            np.array([machine.token_work(run.load, None, 1.0) for run in runs]),
+            paired,
+            drafted,
+            np.where(paired, before - times, times),
+            np.where(paired, np.hypot(errors, error), errors),
             loads,
-            np.array(
-                [
-                    [float(compared and run.load == load) for load in loads]
-                    for run, compared in zip(runs, paired, strict=True)
-                ]
-            ).reshape(len(runs), len(loads)),
+            np.array(at_load, dtype=np.float64).reshape(len(runs), len(loads)),
         )
 
     def errors(self, level_error: float, ratio_error: float) -> NDArray[np.float64]:
         """Returns the standard deviation of each measured logarithm, shape (n,)."""
-        alone = np.hypot(level_error, ratio_error * self.drafted)
-        return np.asarray(np.hypot(np.where(self.paired, ratio_error, alone), self.noise))
+        unpaired = np.hypot(level_error, ratio_error * self.drafted)
+        return np.asarray(np.hypot(np.where(self.paired, ratio_error, unpaired), self.noise))
 
     def misfit(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Returns the modelled minus the measured logarithms, shape (n,)."""
-        own = self.own.log_seconds(logs)
-        modelled = np.where(self.paired, self.plain.log_seconds(logs) - own, own)
-        return np.asarray(modelled - self.measured)
+        own, plain = np.log(seconds_of(self.own, logs)), np.log(seconds_of(self.plain, logs))
+        return np.asarray(np.where(self.paired, plain - own, own) - self.measured)
 
     def slopes(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Returns the derivatives of the misfits by θ, shape (n, COUNT)."""
-        own = self.own.slopes(logs)
-        return np.asarray(np.where(self.paired[:, None], self.plain.slopes(logs) - own, own))
+        own = log_slopes(self.own, logs)
+        return np.asarray(np.where(self.paired[:, None], log_slopes(self.plain, logs) - own, own))
 
 
 def _run_work(machine: Machine, run: Run) -> Work:
@@ -107,39 +109,26 @@ def _run_work(machine: Machine, run: Run) -> Work:
     below, above = (
         machine.token_work(run.load, Drafting(gamma), run.length) for gamma in (least, least + 1)
     )
-    return below.plus(above.plus(below, -1), run.drafted - least)
+    return below + (run.drafted - least) * (above - below)
 
 
 def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
     """Returns the posterior of a deployment's parameters.
 
     A run with speculation enters by its speed-up over plain runs of its load, or by its time if
-    there are none. Several runs of one setting enter as their mean.
-
-    Args:
-      machine: the deployment.
-      prior: distribution of the parameters before any run.
-      runs: measurements; without any the posterior is the prior.
+    there are none. Several runs of one setting enter as their mean. Without any run the posterior
+    is the prior.
     """
     if not runs:
         return Posterior(machine, prior, prior.logs, prior.covariance, ())
-    evidence = Evidence.of(machine, pooled(runs))
-    found, covariance = conclude(prior, evidence)
-    return Posterior(machine, prior, found, covariance, tuple(runs), evidence.loads)
-
-
-def conclude(prior: Prior, evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the most probable parameters and load effects, and their covariance.
-
-    Shapes (COUNT + m,) and (COUNT + m, COUNT + m): logarithms of the parameters, then for each of m
-    loads the log of its measured over modelled speed-ups.
-    """
     from scipy.optimize import least_squares
 
-    root = np.zeros((COUNT + len(evidence.loads),) * 2)
+    evidence = Evidence.of(machine, pooled(runs))
+    loads = len(evidence.loads)
+    root = np.zeros((COUNT + loads,) * 2)
     root[:COUNT, :COUNT] = np.linalg.cholesky(np.linalg.inv(prior.covariance)).T
-    root[COUNT:, COUNT:] = np.eye(len(evidence.loads)) / max(prior.load_error, _NO_ERROR)
-    start = np.concatenate([prior.logs, np.zeros(len(evidence.loads))])
+    root[COUNT:, COUNT:] = np.eye(loads) / max(prior.load_error, _NO_ERROR)
+    start = np.concatenate([prior.logs, np.zeros(loads)])
     errors = evidence.errors(prior.level_error, prior.ratio_error)
 
     def residuals(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -152,4 +141,5 @@ def conclude(prior: Prior, evidence: Evidence) -> tuple[NDArray[np.float64], NDA
 
     found = np.asarray(least_squares(residuals, start, jac=jacobian, method="lm").x)
     slope = jacobian(found)
-    return found, np.asarray(np.linalg.inv(slope.T @ slope))
+    covariance = np.asarray(np.linalg.inv(slope.T @ slope))
+    return Posterior(machine, prior, found, covariance, tuple(runs), evidence.loads)

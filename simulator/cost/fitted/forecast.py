@@ -24,15 +24,20 @@ class Forecast:
     mean: shape (n,).
     covariance: covariance that follows from uncertain parameters, shape (n, n).
     error: standard deviation of the model's own error, shared by all quantities.
-    lowest, highest: physical bounds of the logarithms, shape (n,); None if there are none.
+    lowest, highest: physical bounds of the logarithms, shape (n,); infinite if there are none.
       Quantiles and probabilities respect the bounds; mean and covariance ignore them.
     """
 
     mean: NDArray[np.float64]
     covariance: NDArray[np.float64]
-    error: float
-    lowest: NDArray[np.float64] | None = None
-    highest: NDArray[np.float64] | None = None
+    error: float = 0.0
+    lowest: NDArray[np.float64] | float = -np.inf
+    highest: NDArray[np.float64] | float = np.inf
+
+    @classmethod
+    def exact(cls, logs: NDArray[np.float64]) -> Forecast:
+        """Returns the distribution of logarithms without any uncertainty."""
+        return cls(logs, np.zeros((len(logs), len(logs))))
 
     @property
     def deviation(self) -> NDArray[np.float64]:
@@ -42,12 +47,9 @@ class Forecast:
     def quantile(self, share: float) -> NDArray[np.float64]:
         """Returns a quantile of each quantity (not its logarithm), shape (n,); share in (0, 1)."""
         below, above = self._bounds()
-        law = NormalDist()
-        found = [
-            law.inv_cdf(min(max(low + share * (high - low), _TAIL), 1 - _TAIL))
-            for low, high in zip(below, above, strict=True)
-        ]
-        return np.asarray(np.exp(self.mean + np.array(found) * self._scale))
+        shares = np.clip(below + share * (above - below), _TAIL, 1 - _TAIL)
+        found = np.array([NormalDist().inv_cdf(each) for each in shares.tolist()])
+        return np.asarray(np.exp(self.mean + found * self._scale))
 
     def interval(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Returns lower end, median and upper end of each quantity's interval, shape (n,) each."""
@@ -60,7 +62,7 @@ class Forecast:
         level: above 0; 1 gives the probability that a speed-up is a gain.
         """
         below, above = self._bounds()
-        at = _shares((np.log(level) - self.mean) / self._scale)
+        at = self._share(np.log(level))
         return np.asarray(np.clip((above - at) / np.maximum(above - below, _TAIL), 0.0, 1.0))
 
     def blurred(self, covariance: NDArray[np.float64]) -> Forecast:
@@ -69,23 +71,15 @@ class Forecast:
         The bounds recede by half the interval of that error.
         """
         further = deviations() * np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        return Forecast(
-            self.mean,
-            self.covariance + covariance,
-            self.error,
-            None if self.lowest is None else self.lowest - further,
-            None if self.highest is None else self.highest + further,
-        )
+        bounds = (self.lowest - further, self.highest + further)
+        return Forecast(self.mean, self.covariance + covariance, self.error, *bounds)
 
     def only(self, which: NDArray[np.bool_]) -> Forecast:
         """Returns the distribution of the selected quantities."""
-        return Forecast(
-            self.mean[which],
-            self.covariance[np.ix_(which, which)],
-            self.error,
-            None if self.lowest is None else self.lowest[which],
-            None if self.highest is None else self.highest[which],
-        )
+        ends = (self.lowest, self.highest)
+        bounds = (np.broadcast_to(each, self.mean.shape)[which] for each in ends)
+        covariance = self.covariance[np.ix_(which, which)]
+        return Forecast(self.mean[which], covariance, self.error, *bounds)
 
     @property
     def _scale(self) -> NDArray[np.float64]:
@@ -93,15 +87,10 @@ class Forecast:
 
     def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Returns the probability below each bound, for the distribution without bounds."""
-        count = len(self.mean)
-        below, above = np.zeros(count), np.ones(count)
-        if self.lowest is not None:
-            below = np.minimum(_shares((self.lowest - self.mean) / self._scale), 1 - 2 * _TAIL)
-        if self.highest is not None:
-            above = np.maximum(_shares((self.highest - self.mean) / self._scale), below + _TAIL)
-        return below, above
+        below = np.minimum(self._share(self.lowest), 1 - 2 * _TAIL)
+        return below, np.maximum(self._share(self.highest), below + _TAIL)
 
-
-def _shares(deviations: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the standard normal cumulative distribution function."""
-    return np.array([0.5 * erfc(-each / sqrt(2)) for each in deviations.tolist()])
+    def _share(self, logs: NDArray[np.float64] | float) -> NDArray[np.float64]:
+        """Returns the probability below each logarithm, for the distribution without bounds."""
+        away = (logs - self.mean) / self._scale
+        return np.array([0.5 * erfc(-each / sqrt(2)) for each in away.tolist()])

@@ -10,8 +10,8 @@ attention; the parameter "recache" is the share of that bound. Caches other than
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from simulator.cost.fitted.machine import Drafting, LoadPoint, Machine, Work, work
-from simulator.cost.fitted.roofline_machine import roof_seconds
+from simulator.cost.fitted.machine import Drafting, LoadPoint, Work, work
+from simulator.cost.fitted.roofline_machine import DeployedMachine, roof_seconds
 from simulator.cost.roofline.deployment import Deployment, over_pcie
 from simulator.cost.roofline.shapes import CacheLayers, ModelShape, Weights
 
@@ -68,7 +68,7 @@ class KernelTables(ABC):
         """Returns the time of an all-reduce of 16-bit rows."""
 
 
-class KernelMachine(Machine):
+class KernelMachine(DeployedMachine):
     """A deployment with passes priced from measured kernels.
 
     deployment: target, draft and GPU; of its conditions only the number of GPUs is used.
@@ -83,9 +83,6 @@ class KernelMachine(Machine):
             raise ValueError("kernels do not cover several GPUs over PCIe")
         self.deployment = deployment
         self.tables = tables
-
-    def plain_work(self, load: LoadPoint) -> Work:
-        return self._target_work(load, new_tokens=1).plus(work(plain=1), 1)
 
     def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         draft, tp = self.deployment.draft, self.deployment.draft_conditions.tp
@@ -106,10 +103,6 @@ class KernelMachine(Machine):
             fixed=passes * self._agreement(draft.step, rows=rows, tp=tp),
         )
 
-    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        target = self._target_work(load, new_tokens=drafting.new_tokens)
-        return target.plus(work(block=1), 1)
-
     def prompt_work(self, load: LoadPoint) -> Work:
         if load.prompt_ratio == 0:
             return work()
@@ -121,7 +114,7 @@ class KernelMachine(Machine):
         )
         return work(prompt=load.batch * load.prompt_ratio * seconds / CHUNK)
 
-    def _target_work(self, load: LoadPoint, *, new_tokens: int) -> Work:
+    def target_work(self, load: LoadPoint, new_tokens: int) -> Work:
         shape, tp = self.deployment.target, self.deployment.conditions.tp
         rows = load.batch * new_tokens
         # Tokens of one sequence share experts, which tables of independent tokens do not know.

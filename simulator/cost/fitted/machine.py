@@ -1,9 +1,12 @@
-"""The uncertain parameters of a deployment's times: factors and times, each above 0."""
+"""Machines: the work of steps with and without drafts, as a function of uncertain parameters.
 
-from __future__ import annotations
+A work is a vector with an amount for each parameter and, last, seconds that no parameter scales
+(all-reduces). Its seconds are linear in the amounts:
+
+    seconds = Σ_i amounts_i · exp(θ_i) + fixed
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,68 +30,30 @@ PARAMETERS = (
     "recache",  # the same for every further token of a sequence
 )
 COUNT = len(PARAMETERS)
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """The work of a step. Its seconds are linear in the amounts:
-
-        seconds = Σ_i amounts_i · exp(θ_i) + fixed
-
-    amounts: amount of each of PARAMETERS, at least 0, shape (COUNT,).
-    fixed: seconds that no parameter scales (all-reduces).
-    """
-
-    amounts: NDArray[np.float64]
-    fixed: float = 0.0
-
-    def seconds(self, logs: NDArray[np.float64]) -> float:
-        """Returns the step's time; logs: natural logarithms θ of the parameters, shape (COUNT,)."""
-        return float(self.amounts @ np.exp(logs)) + self.fixed
-
-    def plus(self, other: Work, share: float) -> Work:
-        """Returns the sum of this work and a share of another work."""
-        return Work(self.amounts + share * other.amounts, self.fixed + share * other.fixed)
-
-
-@dataclass(frozen=True, slots=True)
-class Works:
-    """The works of n steps; their seconds are amounts · exp(θ) + fixed.
-
-    amounts: amount of each parameter, shape (n, COUNT).
-    fixed: seconds that no parameter scales, shape (n,).
-    """
-
-    amounts: NDArray[np.float64]
-    fixed: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, works: Sequence[Work]) -> Works:
-        amounts = np.array([each.amounts for each in works]).reshape(-1, COUNT)
-        return cls(amounts, np.array([each.fixed for each in works], dtype=np.float64))
-
-    def log_seconds(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the logarithms of the times, shape (n,); logs: θ, shape (COUNT,)."""
-        return np.asarray(np.log(self.amounts @ np.exp(logs) + self.fixed))
-
-    def slopes(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the derivatives of log_seconds by θ, shape (n, COUNT)."""
-        parts = self.amounts * np.exp(logs)
-        return np.asarray(parts / (parts.sum(axis=1) + self.fixed)[:, None])
+# Amounts of PARAMETERS, at least 0, and seconds that none scales: shape (COUNT + 1,).
+Work = NDArray[np.float64]
 
 
 def work(*, fixed: float = 0.0, **amounts: float) -> Work:
-    """Returns a work from amounts by parameter name; other amounts are 0.
-
-    Raises:
-      ValueError: if a name is not in PARAMETERS.
-    """
-    vector = np.zeros(COUNT)
-    for name, amount in amounts.items():
+    """Returns a work from amounts by parameter name; other amounts are 0."""
+    for name in amounts:
         if name not in PARAMETERS:
             raise ValueError(f"parameter must be one of {', '.join(PARAMETERS)}, got {name}")
-        vector[PARAMETERS.index(name)] = amount
-    return Work(vector, fixed)
+    return np.array([*(amounts.get(name, 0.0) for name in PARAMETERS), fixed])
+
+
+def seconds_of(works: Work, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the times of works; logs: natural logarithms θ of the parameters, (..., COUNT).
+
+    works: shape (COUNT + 1,) or (n, COUNT + 1). Returns shape (...) or (..., n).
+    """
+    return np.asarray(np.exp(logs) @ works[..., :-1].T + works[..., -1])[()]
+
+
+def log_slopes(works: Work, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the derivatives of log(seconds_of(works)) by θ, shape (n, COUNT)."""
+    parts = works[:, :-1] * np.exp(logs)
+    return np.asarray(parts / (parts.sum(axis=1) + works[:, -1])[:, None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +110,7 @@ class Machine(ABC):
       ...     def checking_work(self, load, drafting): return work(roof=1)
       ...     def prompt_work(self, load): return work()
       >>> block = Simple().block_work(LoadPoint(context=0, batch=1), Drafting(4))
-      >>> round(float(block.amounts.sum()), 6)
+      >>> round(float(block.sum()), 6)
       1.2
     """
 
@@ -171,7 +136,7 @@ class Machine(ABC):
 
     def block_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         """Returns the work of one block of every sequence."""
-        return self.checking_work(load, drafting).plus(self.drafting_work(load, drafting), 1)
+        return self.checking_work(load, drafting) + self.drafting_work(load, drafting)
 
     def token_work(self, load: LoadPoint, drafting: Drafting | None, length: float) -> Work:
         """Returns the mean work in which each sequence of the batch emits one token.
@@ -179,14 +144,13 @@ class Machine(ABC):
         It includes other requests' prompts that the server reads in between.
 
         Args:
-          load: load of the server.
           drafting: the drafts of a block; None means no speculation.
           length: tokens that a block emits in each sequence, at least 1; 1 without speculation.
         """
         prompts = self.prompt_work(load)
         if drafting is None:
-            return prompts.plus(self.plain_work(load), 1)
-        return prompts.plus(self.block_work(load, drafting), 1 / length)
+            return prompts + self.plain_work(load)
+        return prompts + self.block_work(load, drafting) / length
 
 
 class CachedMachine(Machine):
@@ -217,7 +181,6 @@ class CachedMachine(Machine):
         return self._works[asked]
 
 
-@dataclass(frozen=True, slots=True)
 class FittedMachine(Machine):
     """A machine known only by its runs: three parameters fit the times of one load.
 

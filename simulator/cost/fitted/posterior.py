@@ -1,13 +1,8 @@
-"""The posterior of a deployment's parameters: a prior from other deployments, updated by runs.
-
-The parameters have a lognormal prior. The most probable parameters given the runs are found by
-least squares. Their logarithms are taken as normal around that point, with a covariance from the
-curvature there (Laplace's approximation; Tierney and Kadane 1986).
-"""
+"""The posterior of a deployment's parameters, and the cost of blocks that follows from it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil
@@ -16,7 +11,7 @@ from random import Random
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.cost import Cost
+from simulator.cost.cost import Cost, by_gamma
 from simulator.cost.fitted.forecast import Forecast
 from simulator.cost.fitted.machine import (
     COUNT,
@@ -24,11 +19,12 @@ from simulator.cost.fitted.machine import (
     FittedMachine,
     LoadPoint,
     Machine,
-    Works,
+    Work,
+    log_slopes,
+    seconds_of,
 )
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import Run, pooled
-from simulator.numerics.arguments import integers
 
 # Half the draws where predictions are not linear in the parameters' logarithms.
 _PAIRS = 128
@@ -38,12 +34,10 @@ _PAIRS = 128
 class Posterior:
     """A deployment's parameters given its runs.
 
-    machine: the deployment.
     prior: distribution before the runs.
     found: most probable logarithms of the parameters, then each load's effect: log of measured over
       modelled speed-ups; shape (COUNT + m,).
     doubt: covariance of `found`, shape (COUNT + m, COUNT + m).
-    runs: the measurements.
     loads: the m loads that were run with and without drafts.
     """
 
@@ -67,12 +61,11 @@ class Posterior:
     @property
     def impossible(self) -> tuple[Run, ...]:
         """Runs whose speed-up exceeds their tokens per block, which is impossible."""
-        alone = {run.load: run.seconds_per_token for run in self.runs if run.drafting is None}
+        plain = {run.load: run.seconds_per_token for run in self.runs if run.drafting is None}
         return tuple(
             run
             for run in self.runs
-            if run.drafting is not None
-            and alone.get(run.load, 0.0) > run.length * run.seconds_per_token
+            if run.drafting is not None and plain.get(run.load, 0.0) > run.step_seconds
         )
 
     @property
@@ -91,14 +84,15 @@ class Posterior:
           lengths: mean tokens that a block of each drafting emits, at least 1.
         """
         plain, own = self._works(load, [None], [1.0]), self._works(load, draftings, lengths)
-        mean = plain.log_seconds(self.logs) - own.log_seconds(self.logs)
-        slopes = plain.slopes(self.logs) - own.slopes(self.logs)
+        mean = _gains(plain, own, self.logs)
+        slopes = log_slopes(plain, self.logs) - log_slopes(own, self.logs)
         covariance = slopes @ self.covariance @ slopes.T
         error = float(np.hypot(self.prior.ratio_error, self.prior.load_error))
         fitted = isinstance(self.machine, FittedMachine)
         vague = not (any(run.gamma > 0 for run in self.runs) if fitted else self.runs)
         if self.prior.drawn and vague:
-            drawn = self._draws(plain) - self._draws(own)
+            logs = self.logs + _lots() @ np.linalg.cholesky(self.covariance).T
+            drawn = _gains(plain, own, logs)
             mean, covariance = drawn.mean(axis=0), np.atleast_2d(np.cov(drawn, rowvar=False))
         if load in self.loads:
             at = COUNT + self.loads.index(load)
@@ -107,7 +101,7 @@ class Posterior:
             covariance = covariance + shared[:, None] + shared + self.doubt[at, at]
             error = self.prior.ratio_error
         # A block takes no less than a step without drafts, unless runs contradict it.
-        highest = None if self.impossible else np.log(np.asarray(lengths, dtype=np.float64))
+        highest = np.inf if self.impossible else np.log(np.asarray(lengths, dtype=np.float64))
         return Forecast(mean, covariance, error, highest=highest)
 
     def seconds_per_token(
@@ -117,48 +111,37 @@ class Posterior:
 
         Arguments as in speed_ups. A drafting of None, with length 1, is a step without speculation.
         """
-        alone = [run for run in self.runs if run.load == load and run.drafting is None]
-        if alone:
-            return self._beside(alone, load, draftings, lengths)
+        plain = [run for run in self.runs if run.load == load and run.drafting is None]
+        drafted = np.array([each is not None for each in draftings], dtype=np.float64)
+        if plain:  # the measured time over the speed-ups
+            (run,) = pooled(plain)
+            law = self.speed_ups(load, [each or Drafting(1) for each in draftings], lengths)
+            covariance = np.outer(drafted, drafted) * (law.covariance + law.error**2)
+            mean = np.log(run.seconds_per_token) - drafted * law.mean
+            return Forecast(mean, covariance, max(run.error, self.prior.ratio_error))
         works = self._works(load, draftings, lengths)
-        slopes = works.slopes(self.logs)
-        drafted = np.array([each is not None for each in draftings])
+        slopes = log_slopes(works, self.logs)
         # The error of measured speed-ups at one load counts in a time with drafts.
         own = np.hypot(self.prior.ratio_error, self.prior.load_error) * drafted
-        least = self.machine.least_seconds(load)
-        lowest = np.log(np.full(len(lengths), least) / np.asarray(lengths)) if least > 0 else None
+        covariance = slopes @ self.covariance @ slopes.T + np.outer(own, own)
+        least = 0.0 if self.runs else self.machine.least_seconds(load)
         return Forecast(
-            works.log_seconds(self.logs),
-            slopes @ self.covariance @ slopes.T + np.outer(own, own),
+            np.log(seconds_of(works, self.logs)),
+            covariance,
             self.prior.level_error,
-            lowest=None if self.runs else lowest,
+            lowest=np.log(least / np.asarray(lengths)) if least > 0 else -np.inf,
         )
-
-    def _beside(
-        self,
-        alone: Sequence[Run],
-        load: LoadPoint,
-        draftings: Sequence[Drafting | None],
-        lengths: Sequence[float],
-    ) -> Forecast:
-        """Returns the times at a load with measured plain steps: the plain time over speed-ups."""
-        (run,) = pooled(alone)
-        drafted = np.array([each is not None for each in draftings])
-        law = self.speed_ups(load, [each or Drafting(1) for each in draftings], lengths)
-        mean = np.log(run.seconds_per_token) - drafted * law.mean
-        covariance = np.outer(drafted, drafted) * (law.covariance + law.error**2)
-        return Forecast(mean, covariance, max(run.error, self.prior.ratio_error))
-
-    def _draws(self, works: Works) -> NDArray[np.float64]:
-        """Returns the logarithms of times at drawn parameters, shape (draws, n)."""
-        logs = self.logs + _lots() @ np.linalg.cholesky(self.covariance).T
-        return np.asarray(np.log(np.exp(logs) @ works.amounts.T + works.fixed))
 
     def _works(
         self, load: LoadPoint, draftings: Sequence[Drafting | None], lengths: Sequence[float]
-    ) -> Works:
+    ) -> Work:
         pairs = zip(draftings, lengths, strict=True)
-        return Works.of([self.machine.token_work(load, each, length) for each, length in pairs])
+        return np.array([self.machine.token_work(load, each, length) for each, length in pairs])
+
+
+def _gains(plain: Work, own: Work, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the logarithms of speed-ups; logs: parameters, or draws of them."""
+    return np.asarray(np.log(seconds_of(plain, logs)) - np.log(seconds_of(own, logs)))
 
 
 @cache
@@ -172,32 +155,22 @@ def _lots() -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class ParametricCost(Cost):
-    """Times of blocks at given parameters, without other requests' prompts.
+    """Times of blocks at a posterior's most probable parameters, without other requests' prompts.
 
-    logs: natural logarithms of the parameters, shape (COUNT,).
-    observed: the largest γ of the load's runs; None without any.
+    load: the requests that are served.
     """
 
-    machine: Machine
+    posterior: Posterior
     load: LoadPoint
-    logs: NDArray[np.float64]
-    observed: int | None = None
-
-    @classmethod
-    def of(cls, posterior: Posterior, load: LoadPoint) -> ParametricCost:
-        """Returns the cost at the posterior's most probable parameters."""
-        drafted = [run.mean_drafted for run in posterior.runs if run.load == load]
-        observed = ceil(max(drafted, default=0))
-        free = replace(load, prompt_ratio=0.0)
-        return cls(posterior.machine, free, posterior.logs, observed or None)
 
     @property
     def observed_gamma(self) -> int | None:
-        return self.observed
+        drafted = [run.mean_drafted for run in self.posterior.runs if run.load == self.load]
+        return ceil(max(drafted, default=0)) or None
 
     @property
     def baseline_seconds(self) -> float:
-        return self.machine.plain_work(self.load).seconds(self.logs)
+        return self._seconds(self.posterior.machine.plain_work(self._free))
 
     @property
     def c(self) -> float:
@@ -206,23 +179,27 @@ class ParametricCost(Cost):
         return float(second - first) / self.step_seconds
 
     def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        return self._by_gamma(gamma, self._drafting)
+        def drafting(length: int) -> float:
+            if length == 0:
+                return 0.0
+            return self._seconds(self.posterior.machine.drafting_work(self._free, Drafting(length)))
+
+        return by_gamma(gamma, drafting)
 
     def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        return self._by_gamma(gamma, self._checking)
+        def checking(length: int) -> float:
+            block = Drafting(length) if length > 0 else Drafting(1, verified=1)
+            return self._seconds(self.posterior.machine.checking_work(self._free, block))
 
-    def _drafting(self, gamma: int) -> float:
-        if gamma == 0:
-            return 0.0
-        return self.machine.drafting_work(self.load, Drafting(gamma)).seconds(self.logs)
+        return by_gamma(gamma, checking)
 
-    def _checking(self, gamma: int) -> float:
-        block = Drafting(gamma) if gamma > 0 else Drafting(1, verified=1)
-        return self.machine.checking_work(self.load, block).seconds(self.logs)
+    def draft_pass_seconds(self, n: int) -> float:
+        """Returns the time of one pass of the draft over n tokens of every sequence."""
+        return self._seconds(self.posterior.machine.drafting_work(self.load, Drafting(1, n)))
 
-    def _by_gamma(self, gamma: ArrayLike, seconds: Callable[[int], float]) -> NDArray[np.float64]:
-        lengths = integers("gamma", gamma)
-        asked = lengths.ravel().tolist()
-        of = {length: seconds(length) for length in set(asked)}
-        found = np.array([of[length] for length in asked], dtype=np.float64)
-        return np.asarray(found.reshape(lengths.shape))[()]
+    @property
+    def _free(self) -> LoadPoint:
+        return replace(self.load, prompt_ratio=0.0)
+
+    def _seconds(self, work: Work) -> float:
+        return float(seconds_of(work, self.posterior.logs))

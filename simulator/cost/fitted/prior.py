@@ -18,8 +18,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.cost.fitted.machine import PARAMETERS
+from simulator.cost.fitted.machine import COUNT, PARAMETERS
 
+# Times of passes that the parameters correct.
 Base = Literal["roofline", "kernels"]
 FILES: Mapping[Base, Path] = MappingProxyType(
     {
@@ -39,7 +40,6 @@ NOT_CALIBRATED = ("model",)
 # The means come from few sources: this is their own variance, over the covariance around them. An
 # engine or a draft that no row has is less certain, and so are the model's errors for it.
 FEW_SOURCES, UNKNOWN, UNKNOWN_ERROR = 1.3, 0.3, 1.5
-
 # Variance of the logarithm of a number that a user states.
 SURE = 1e-8
 
@@ -98,16 +98,15 @@ class Traits:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of these traits' effects in the fitted data."""
-        names = [f"draft {self.draft}"]
-        if self.engine is not None:
-            names += [f"engine {self.engine}", f"{self.engine}, {self.draft}"]
-        if self.weights != "plain":
-            names.append(f"weights {self.weights}")
-        if self.mixture:
-            names.append("mixture")
-        if self.pcie:
-            names.append("PCIe")
-        return tuple(names)
+        named = {
+            f"draft {self.draft}": True,
+            f"engine {self.engine}": self.engine is not None,
+            self.group: self.engine is not None,
+            f"weights {self.weights}": self.weights != "plain",
+            "mixture": self.mixture,
+            "PCIe": self.pcie,
+        }
+        return tuple(name for name, has in named.items() if has)
 
     @property
     def group(self) -> str:
@@ -120,70 +119,64 @@ def published_prior(
 ) -> Prior:
     """Returns the prior of a deployment with these traits.
 
-    Args:
-      effects: the result of a fit; None: the fit in the package.
-      over: times of passes that the parameters correct: roofline or measured kernels.
-
-    Raises ValueError if the kind of draft is unknown.
+    effects: the result of a fit; None: the fit in the package.
     """
     if traits.draft not in DRAFTS:
         raise ValueError(f"draft must be one of {', '.join(DRAFTS)}, got {traits.draft}")
     if traits.engine is None:
-        return _mixture(
-            [
-                published_prior(replace(traits, engine=engine), effects=effects, over=over)
-                for engine in (("llama.cpp",) if traits.weights == "gguf" else ANY_ENGINE)
-            ]
-        )
+        engines = ("llama.cpp",) if traits.weights == "gguf" else ANY_ENGINE
+        each = [replace(traits, engine=engine) for engine in engines]
+        return _mixture([published_prior(one, effects=effects, over=over) for one in each])
     fitted = _published(over) if effects is None else effects
-    logs = np.array(fitted["mean"])
-    doubt = FEW_SOURCES
-    for name in traits.names:
-        if name in fitted["effects"]:
-            logs = logs + np.array(fitted["effects"][name])
-        else:
-            doubt += UNKNOWN
-    if traits.group in fitted["errors"]:
-        errors = fitted["errors"][traits.group]
-    else:
+    known = [fitted["effects"][name] for name in traits.names if name in fitted["effects"]]
+    doubt = FEW_SOURCES + UNKNOWN * (len(traits.names) - len(known))
+    errors = fitted["errors"].get(traits.group)
+    if errors is None:
         errors = [UNKNOWN_ERROR * error for error in fitted["errors"]["all"]]
+    level, ratio, shared = errors
     # Sources disagree about draft models in today's servers.
     apart = traits.draft in APART and traits.engine != V0
-    wider = fitted["doubts"].get(traits.draft, 1.0) ** 2 if apart else 1.0
-    level, ratio, shared = errors
-    covariance = doubt * wider * np.array(fitted["covariance"])
-    known = traits.draft not in NOT_CALIBRATED
-    return Prior(logs, covariance, level, ratio, shared, drawn=apart, calibrated=known)
+    if apart:
+        doubt *= fitted["doubts"].get(traits.draft, 1.0) ** 2
+    return Prior(
+        np.sum([fitted["mean"], *known], axis=0),
+        doubt * np.array(fitted["covariance"]),
+        level,
+        ratio,
+        shared,
+        drawn=apart,
+        calibrated=traits.draft not in NOT_CALIBRATED,
+    )
 
 
 def _mixture(priors: Sequence[Prior]) -> Prior:
     """Returns the normal prior with the mean and covariance of an equally weighted mixture."""
     logs = np.array([each.logs for each in priors])
-    within = np.mean([each.covariance for each in priors], axis=0)
     errors = np.array([(each.level_error, each.ratio_error, each.load_error) for each in priors])
-    off = logs - logs.mean(axis=0)
     level, ratio, shared = np.sqrt(np.mean(errors**2, axis=0)).tolist()
-    covariance = within + off.T @ off / len(priors)
-    drawn = any(each.drawn for each in priors)
-    calibrated = all(each.calibrated for each in priors)
+    off = logs - logs.mean(axis=0)
     return Prior(
-        logs.mean(axis=0), covariance, level, ratio, shared, drawn=drawn, calibrated=calibrated
+        logs.mean(axis=0),
+        np.mean([each.covariance for each in priors], axis=0) + off.T @ off / len(priors),
+        level,
+        ratio,
+        shared,
+        drawn=any(each.drawn for each in priors),
+        calibrated=all(each.calibrated for each in priors),
     )
 
 
 def vague_prior(step_seconds: Sequence[float]) -> Prior:
-    """Returns the prior of a `simulator.cost.fitted.machine.FittedMachine`, known only by its runs.
+    """Returns the prior of a machine known only by its runs, `FittedMachine`.
 
     step_seconds: step times of the runs; the shortest sets the scale.
     """
-    least = min(step_seconds)
-    logs = np.zeros(len(PARAMETERS))
-    deviations = np.ones(len(PARAMETERS))
+    logs, deviations = np.zeros(COUNT), np.ones(COUNT)
     # In the published sweeps a block spends about a fifth of a step outside the models, and a
     # drafted token with its verification a tenth; each may be three times more or less.
     for name, share, deviation in (("roof", 0.9, 0.5), ("block", 0.2, 1.1), ("draft", 0.1, 1.1)):
         index = PARAMETERS.index(name)
-        logs[index], deviations[index] = np.log(share * least), deviation
+        logs[index], deviations[index] = np.log(share * min(step_seconds)), deviation
     # Runs carry their own errors; here is the error of the model's form.
     return Prior(logs, np.diag(deviations**2), level_error=0.005, ratio_error=0.01)
 

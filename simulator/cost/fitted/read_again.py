@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.cost import WrappedCost
+from simulator.cost.cost import WrappedCost, by_gamma
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.machine import Drafting, LoadPoint, Machine, Work
 from simulator.cost.fitted.posterior import ParametricCost
 from simulator.cost.pricing import Pricing
-from simulator.numerics.arguments import integers
 
 # From γ to the chance that a block ends with a rejection behind 0, …, γ - 1 accepted tokens,
 # shape (γ,).
@@ -31,15 +30,14 @@ class ReadAgain(WrappedCost):
     rejected: Rejected
 
     def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        lengths = integers("gamma", gamma)
-        again = np.zeros(lengths.shape)
-        for length in np.unique(lengths[lengths > 0]).tolist():
+        def again(length: int) -> float:
             # All blocks contain the time outside their pass, so that differences cancel it.
             passes = self.inner.checking_seconds(np.arange(length)) + (
                 self.inner.step_seconds - self.inner.checking_seconds(0)
             )
-            again[lengths == length] = self.rejected(length) @ passes
-        return np.asarray(self.inner.checking_seconds(lengths) + again)[()]
+            return float(self.rejected(length) @ passes) if length > 0 else 0.0
+
+        return np.asarray(self.inner.checking_seconds(gamma) + by_gamma(gamma, again))[()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class ReadingAgain(Machine):
     """A machine with uncertain parameters that reads accepted tokens again, in its runs, too.
 
     inner: the machine without reading again.
-    rejected: probability that a block is rejected after each number of accepted tokens.
+    rejected: as of ReadAgain.
     """
 
     inner: Machine
@@ -60,28 +58,26 @@ class ReadingAgain(Machine):
         return self.inner.drafting_work(load, drafting)
 
     def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        found = self.inner.checking_work(load, drafting)
         # A block that verifies only its first token has drafted nothing that could be rejected.
         chances = self.rejected(min(drafting.gamma, drafting.new_tokens - 1))
-        for accepted, chance in enumerate(chances):
-            found = found.plus(self._pass(load, accepted + 1), float(chance))
-        return found
+        # Passes over 1, 2, … tokens of every sequence, without the time outside them.
+        least = self.inner.checking_work(load, Drafting(1, verified=1))
+        step = self.inner.plain_work(load) - least
+        again = sum(
+            chance * (self.inner.checking_work(load, Drafting(1, verified=tokens)) + step)
+            for tokens, chance in enumerate(chances.tolist(), start=1)
+        )
+        return np.asarray(self.inner.checking_work(load, drafting) + again)
 
     def prompt_work(self, load: LoadPoint) -> Work:
         return self.inner.prompt_work(load)
 
-    def _pass(self, load: LoadPoint, tokens: int) -> Work:
-        """Returns the work of a pass over `tokens` tokens of every sequence, without overhead."""
-        block = self.inner.checking_work(load, Drafting(1, verified=tokens))
-        least = self.inner.checking_work(load, Drafting(1, verified=1))
-        return block.plus(least, -1).plus(self.inner.plain_work(load), 1)
-
 
 def reading_again(price: Pricing, rejected: Rejected) -> Pricing:
     """Returns the pricing of a target that reads a rejected block's accepted tokens again."""
-    if price.posterior is None or price.point is None:
-        return replace(price, cost=ReadAgain(price.cost, rejected))
-    known = price.posterior
+    cost = price.cost
+    if not isinstance(cost, ParametricCost):
+        return replace(price, cost=ReadAgain(cost, rejected))
+    known = cost.posterior
     posterior = infer(ReadingAgain(known.machine, rejected), known.prior, known.runs)
-    cost = ParametricCost.of(posterior, price.point)
-    return replace(price, cost=cost, posterior=posterior)
+    return replace(price, cost=ParametricCost(posterior, cost.load))

@@ -1,5 +1,6 @@
 """The work of a deployment's steps from its models' shapes and its GPU's roofline."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -13,8 +14,22 @@ from simulator.cost.roofline.shapes import ModelShape
 _REACHED = 0.9
 
 
+class DeployedMachine(Machine):
+    """A deployment whose steps are passes of its target and its draft."""
+
+    @abstractmethod
+    def target_work(self, load: LoadPoint, new_tokens: int) -> Work:
+        """Returns the work of the target's pass over `new_tokens` tokens of every sequence."""
+
+    def plain_work(self, load: LoadPoint) -> Work:
+        return self.target_work(load, 1) + work(plain=1)
+
+    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
+        return self.target_work(load, drafting.new_tokens) + work(block=1)
+
+
 @dataclass(frozen=True, slots=True)
-class RooflineMachine(Machine):
+class RooflineMachine(DeployedMachine):
     """A deployment priced by its GPU's roofline.
 
     deployment: target, draft and GPU. Of its conditions only the number of GPUs is used; efficiency
@@ -22,9 +37,6 @@ class RooflineMachine(Machine):
     """
 
     deployment: Deployment
-
-    def plain_work(self, load: LoadPoint) -> Work:
-        return self._target_work(load, new_tokens=1).plus(work(plain=1), 1)
 
     def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         draft, hardware = self.deployment.draft, self.deployment.hardware
@@ -40,20 +52,15 @@ class RooflineMachine(Machine):
             fixed=passes * _agreement(shape, hardware, tokens=load.batch * width, tp=tp),
         )
 
-    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        target = self._target_work(load, new_tokens=drafting.new_tokens)
-        return target.plus(work(block=1), 1)
-
     def prompt_work(self, load: LoadPoint) -> Work:
         return work(prompt=load.batch * load.prompt_ratio * self._token_arithmetic)
 
     def least_seconds(self, load: LoadPoint) -> float:
         # Kernels read weights and caches no faster than the data sheet, give or take its rounding.
-        amounts = self.plain_work(load).amounts
-        read = amounts[PARAMETERS.index("roof")] + amounts[PARAMETERS.index("cache")]
-        return _REACHED * float(read)
+        plain = self.plain_work(load)
+        return _REACHED * float(plain[PARAMETERS.index("roof")] + plain[PARAMETERS.index("cache")])
 
-    def _target_work(self, load: LoadPoint, *, new_tokens: int) -> Work:
+    def target_work(self, load: LoadPoint, new_tokens: int) -> Work:
         shape, hardware = self.deployment.target, self.deployment.hardware
         tp = self.deployment.conditions.tp
         dense = replace(shape, weights=shape.without("experts"), caches=())
@@ -96,14 +103,12 @@ def roof_seconds(
         return 0.0
     sizes = {"new_tokens": new_tokens, "context": load.context, "batch": load.batch}
     seconds = forward_seconds(shape, hardware, conditions=_shared(tp), **sizes)
-    tokens = load.batch * new_tokens
-    return float(seconds) - _agreement(shape, hardware, tokens=tokens, tp=tp)
+    return float(seconds) - _agreement(shape, hardware, tokens=load.batch * new_tokens, tp=tp)
 
 
 def _agreement(shape: ModelShape, hardware: Hardware, *, tokens: int, tp: int) -> float:
     """Returns the seconds of a pass's all-reduces, two per layer; 0 on one GPU."""
     if tp == 1:
         return 0.0
-    return float(
-        2 * shape.layers * all_reduce_seconds(hardware, values=tokens * shape.hidden, gpus=tp)
-    )
+    values = tokens * shape.hidden
+    return float(2 * shape.layers * all_reduce_seconds(hardware, values=values, gpus=tp))

@@ -4,13 +4,13 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from statistics import fmean, stdev
 
 from simulator.cost.fitted.machine import Drafting, LoadPoint
 
-# Slower than this is no token of a server: most likely the unit is wrong.
-SLOWEST_SECONDS = 2.0
-FASTEST_SECONDS = 2e-5
+# Beyond these is no token of a server: most likely the unit is wrong.
+FASTEST_SECONDS, SLOWEST_SECONDS = 2e-5, 2.0
 # Kernels change with the number of tokens: a published block of 8 took 20 % less than one of 7.
 STEP_NOISE = 0.3
 # Relative standard deviation of a token's time between two starts of one server.
@@ -46,7 +46,7 @@ class Run:
 
     def __post_init__(self) -> None:
         seconds = self.seconds_per_token
-        if not math.isfinite(seconds) or seconds <= 0:
+        if not 0 < seconds < math.inf:
             raise ValueError(f"tpot must be above 0 ms, got {1e3 * seconds:g}")
         if not FASTEST_SECONDS <= seconds <= SLOWEST_SECONDS:
             raise ValueError(
@@ -97,11 +97,13 @@ def pooled(runs: Sequence[Run]) -> tuple[Run, ...]:
 
 def _mean(runs: Sequence[Run]) -> Run:
     logs = [math.log(run.seconds_per_token) for run in runs]
-    error = max(stdev(logs), fmean(run.error for run in runs)) / math.sqrt(len(runs))
-    length = fmean(run.length for run in runs)
-    drafted = None if runs[0].drafted is None else fmean(run.mean_drafted for run in runs)
-    seconds = math.exp(fmean(logs))
-    return replace(runs[0], seconds_per_token=seconds, length=length, error=error, drafted=drafted)
+    return replace(
+        runs[0],
+        seconds_per_token=math.exp(fmean(logs)),
+        length=fmean(run.length for run in runs),
+        error=max(stdev(logs), fmean(run.error for run in runs)) / math.sqrt(len(runs)),
+        drafted=None if runs[0].drafted is None else fmean(run.mean_drafted for run in runs),
+    )
 
 
 def require_consistent(runs: Sequence[Run]) -> None:
@@ -117,16 +119,14 @@ def require_consistent(runs: Sequence[Run]) -> None:
     models = sorted({run.model for run in runs if run.model is not None})
     if len(models) > 1:
         raise ValueError(f"runs must be of one model, got {' and '.join(models)}")
-    for first in runs:
-        for second in runs:
-            if first.load == second.load and first.mean_drafted < second.mean_drafted:
-                least = (1 - STEP_NOISE) * first.step_seconds
-                if second.step_seconds < least:
-                    raise ValueError(
-                        f"the step time (tpot times length) of gamma {second.gamma} must be at "
-                        f"least about the time of gamma {first.gamma}, "
-                        f"{1e3 * first.step_seconds:.3g} ms, got {1e3 * second.step_seconds:.3g} ms"
-                    )
+    for first, second in permutations(runs, 2):
+        shorter = first.load == second.load and first.mean_drafted < second.mean_drafted
+        if shorter and second.step_seconds < (1 - STEP_NOISE) * first.step_seconds:
+            raise ValueError(
+                f"the step time (tpot times length) of gamma {second.gamma} must be at least about "
+                f"the time of gamma {first.gamma}, {1e3 * first.step_seconds:.3g} ms, "
+                f"got {1e3 * second.step_seconds:.3g} ms"
+            )
 
 
 def log_gains(runs: Sequence[Run]) -> dict[int, tuple[float, float]]:

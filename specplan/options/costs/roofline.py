@@ -101,8 +101,10 @@ class Roofline(Deployed, Loads, Runs, CostKind):
 
 
 def _fitted(posterior: Posterior, run: Run) -> float:
-    works = posterior.machine.token_work(run.load, run.drafting, run.length)
-    return works.seconds(posterior.logs)
+    from simulator.cost.fitted.machine import seconds_of
+
+    work = posterior.machine.token_work(run.load, run.drafting, run.length)
+    return float(seconds_of(work, posterior.logs))
 
 
 def _misfits(posterior: Posterior) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from simulator.acceptance.iid import Iid
 from simulator.choice.curve import baseline_seconds, token_seconds
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.choice.plan import Plan, plan
+from simulator.cost.cost import WrappedCost
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.machine import COUNT, Drafting, FittedMachine, LoadPoint
 from simulator.cost.fitted.posterior import ParametricCost, Posterior
@@ -39,7 +40,7 @@ def doubtful(posterior: Posterior, acceptance: Acceptance, *, max_gamma: int = 1
 def test_without_doubt_it_is_the_plan_of_the_cost_itself() -> None:
     sure = Prior(PRIOR.logs, 1e-16 * np.eye(COUNT), 1e-9, 1e-9)
     posterior = infer(SERVED, sure, [])
-    cost = ParametricCost.of(posterior, LOAD)
+    cost = WrappedCost(ParametricCost(posterior, LOAD))
     found = doubtful(posterior, Iid(0.8), max_gamma=12)
     assert found.curve.improvement_factor == pytest.approx(
         speed_up(Iid(0.8), cost, found.curve.gamma)

@@ -54,7 +54,7 @@ def machine(target: ModelShape = LLAMA_8B, tp: int = 1) -> KernelMachine:
 
 
 def amount(work: Work, parameter: str) -> float:
-    return float(work.amounts[PARAMETERS.index(parameter)])
+    return float(work[PARAMETERS.index(parameter)])
 
 
 def lookups(of: KernelMachine) -> Counter[tuple[object, ...]]:
@@ -73,7 +73,7 @@ def test_a_step_of_a_dense_model_is_its_five_products_attention_and_no_all_reduc
     layers = sum(1e-12 * n * k + 4e-6 for n, k in sides)
     assert amount(work, "roof") == pytest.approx(32 * layers + 1e-12 * 128256 * 4096 + 4e-6)
     assert amount(work, "cache") == pytest.approx(32 * 4e-6)
-    assert (amount(work, "plain"), amount(work, "block"), work.fixed) == (1, 0, 0)
+    assert (amount(work, "plain"), amount(work, "block"), work[-1]) == (1, 0, 0)
 
 
 def test_verification_takes_more_rows_and_reads_caches_between_once_and_each_query() -> None:
@@ -92,7 +92,7 @@ def test_several_gpus_divide_products_and_heads_and_agree_twice_a_layer() -> Non
     assert ("product", 4, 1536, 4096, 2.0) in lookups(of)
     assert ("product", 4, 4096, 1024, 2.0) in lookups(of)
     assert ("attention", 4, 1000, 8, 2, 128) in lookups(of)
-    assert work.fixed == pytest.approx(2 * 32 * 4e-6)
+    assert work[-1] == pytest.approx(2 * 32 * 4e-6)
 
 
 def test_further_tokens_experts_are_apart_from_those_of_a_step() -> None:

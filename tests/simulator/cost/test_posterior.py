@@ -9,7 +9,14 @@ from served_machines import SERVED
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up
 from simulator.cost.fitted.fit import infer
-from simulator.cost.fitted.machine import COUNT, PARAMETERS, Drafting, FittedMachine, LoadPoint
+from simulator.cost.fitted.machine import (
+    COUNT,
+    PARAMETERS,
+    Drafting,
+    FittedMachine,
+    LoadPoint,
+    seconds_of,
+)
 from simulator.cost.fitted.posterior import ParametricCost
 from simulator.cost.fitted.prior import Prior, Traits, published_prior, vague_prior
 from simulator.cost.fitted.runs import Run, pooled, require_consistent
@@ -25,7 +32,8 @@ def run(gamma: int, milliseconds: float, length: float = 1.0, load: LoadPoint = 
 
 def exact(logs: np.ndarray, gamma: int) -> float:
     """Returns the time of a token of MACHINE with these parameters."""
-    return MACHINE.token_work(LOAD, Drafting(gamma) if gamma else None, length(gamma)).seconds(logs)
+    work = MACHINE.token_work(LOAD, Drafting(gamma) if gamma else None, length(gamma))
+    return float(seconds_of(work, logs))
 
 
 def length(gamma: int) -> float:
@@ -58,7 +66,7 @@ def test_without_doubt_the_answer_is_that_of_the_parameters_and_runs_change_noth
     drafting, length = Drafting(4), float(Iid(0.8).tokens_per_call(4))
     posterior = infer(MACHINE, sure, [run(0, 9.0), run(3, 6.0, 2.0)])
     law = posterior.speed_ups(LOAD, [drafting], [length])
-    cost = ParametricCost.of(posterior, LOAD)
+    cost = ParametricCost(posterior, LOAD)
     assert np.exp(law.mean[0]) == pytest.approx(float(speed_up(Iid(0.8), cost, 4)))
     assert posterior.logs == pytest.approx(PRIOR.logs, abs=1e-8)
     assert law.deviation[0] == pytest.approx(0.05, rel=1e-6)
@@ -149,7 +157,7 @@ def test_a_run_that_gains_more_than_its_tokens_is_named_and_lifts_the_bound() ->
     posterior = infer(MACHINE, PRIOR, runs)
     assert posterior.impossible == (runs[1],)
     law = posterior.speed_ups(LOAD, [Drafting(3)], [2.0])
-    assert law.highest is None
+    assert law.highest == np.inf
     assert infer(MACHINE, PRIOR, [run(0, 7.0), run(3, 5.0, 2.0)]).impossible == ()
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from served_machines import SERVED
+from served_machines import SERVED, cost_at
 
 from simulator.acceptance.by_position import ByPosition
 from simulator.acceptance.iid import Iid
@@ -14,8 +14,7 @@ from simulator.choice.grid import PlanRequest, plans
 from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
 from simulator.cost.fitted.fit import infer
-from simulator.cost.fitted.machine import Drafting, LoadPoint
-from simulator.cost.fitted.posterior import ParametricCost
+from simulator.cost.fitted.machine import Drafting, LoadPoint, seconds_of
 from simulator.cost.fitted.prior import Traits, published_prior
 from simulator.cost.fitted.read_again import ReadAgain, ReadingAgain
 from simulator.cost.fitted.runs import Run
@@ -56,8 +55,8 @@ OFTEN = Iid(0.7)
 
 
 def test_a_machine_in_doubt_reads_again_as_its_cost_does() -> None:
-    again = ParametricCost(ReadingAgain(SERVED, OFTEN.rejected), LOAD, PRIOR.logs)
-    alone = ParametricCost(SERVED, LOAD, PRIOR.logs)
+    again = cost_at(ReadingAgain(SERVED, OFTEN.rejected), LOAD, PRIOR.logs)
+    alone = cost_at(SERVED, LOAD, PRIOR.logs)
     gammas = np.arange(6)
     expected = ReadAgain(alone, OFTEN.rejected).block_seconds(gammas)
     np.testing.assert_allclose(again.block_seconds(gammas), expected, rtol=1e-12)
@@ -66,10 +65,10 @@ def test_a_machine_in_doubt_reads_again_as_its_cost_does() -> None:
 
 def test_what_is_in_doubt_stays_so_and_measured_runs_hold_their_second_readings() -> None:
     length = float(OFTEN.tokens_per_call(3))
-    seconds = ReadingAgain(SERVED, OFTEN.rejected).token_work(LOAD, Drafting(3), length)
+    token = ReadingAgain(SERVED, OFTEN.rejected).token_work(LOAD, Drafting(3), length)
     runs = [
-        Run(LOAD, SERVED.token_work(LOAD, None, 1).seconds(PRIOR.logs)),
-        Run(LOAD, seconds.seconds(PRIOR.logs), Drafting(3), length),
+        Run(LOAD, seconds_of(SERVED.token_work(LOAD, None, 1), PRIOR.logs)),
+        Run(LOAD, seconds_of(token, PRIOR.logs), Drafting(3), length),
     ]
     request = PlanRequest(
         (OFTEN,), (Pricing.of_doubt(infer(SERVED, PRIOR, runs), LOAD),), gamma=3, max_gamma=6

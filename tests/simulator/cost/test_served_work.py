@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from served_machines import DRAFT, MIXTURE, SERVED, shape
+from served_machines import DRAFT, MIXTURE, SERVED, cost_at, shape
 
 from simulator.cost.fitted.machine import (
     COUNT,
@@ -12,9 +12,9 @@ from simulator.cost.fitted.machine import (
     Drafting,
     FittedMachine,
     LoadPoint,
+    seconds_of,
     work,
 )
-from simulator.cost.fitted.posterior import ParametricCost
 from simulator.cost.fitted.roofline_machine import RooflineMachine
 from simulator.cost.roofline.deployment import roofline_cost
 from simulator.cost.roofline.forward import Conditions
@@ -41,7 +41,7 @@ def test_without_what_engines_add_a_block_takes_what_the_roofline_says(
         max_gamma=8,
     )
     factors = logs(layer=1e-5, **dict.fromkeys(ROOFS, 2.0))
-    cost = ParametricCost(machine, load, factors)
+    cost = cost_at(machine, load, factors)
     gammas = np.arange(1, 9)
     assert cost.baseline_seconds == pytest.approx(roofline.baseline_seconds)
     assert cost.block_seconds(gammas) == pytest.approx(roofline.block_seconds(gammas))
@@ -50,8 +50,8 @@ def test_without_what_engines_add_a_block_takes_what_the_roofline_says(
 
 def test_every_factor_counts_what_its_name_says() -> None:
     load, drafting = LoadPoint(500, batch=4, prompt_ratio=2.0), Drafting(3)
-    block = MIXTURE.block_work(load, drafting).amounts
-    plain = MIXTURE.plain_work(load).amounts
+    block = MIXTURE.block_work(load, drafting)
+    plain = MIXTURE.plain_work(load)
     of = {name: index for index, name in enumerate(PARAMETERS)}
     assert block[of["layer"]] == 10 + 3
     assert (block[of["block"]], block[of["draft"]], block[of["plain"]]) == (1, 3, 0)
@@ -60,7 +60,7 @@ def test_every_factor_counts_what_its_name_says() -> None:
     # A token multiplies the dense weights and 4 of 64 experts' at 1e15 operations a second.
     token = 2 * (1e9 + 8e9 * 4 / 64) / 1e15
     assert block[of["arithmetic"]] == pytest.approx(15 * token)
-    assert MIXTURE.prompt_work(load).amounts[of["prompt"]] == pytest.approx(4 * 2 * token)
+    assert MIXTURE.prompt_work(load)[of["prompt"]] == pytest.approx(4 * 2 * token)
     cached = [4 * 10 * (500 + n) * 1000 / 1e12 for n in (1, 4)]
     assert block[of["cache"]] == pytest.approx(cached[1])
     assert block[of["recache"]] == pytest.approx(3 * cached[0])
@@ -72,46 +72,48 @@ def test_every_factor_counts_what_its_name_says() -> None:
 def test_a_parallel_draft_takes_one_pass_and_a_look_up_none() -> None:
     parallel = RooflineMachine(replace(SERVED.deployment, draft=replace(DRAFT, parallel=True)))
     of = PARAMETERS.index("draft")
-    assert parallel.drafting_work(LoadPoint(0), Drafting(7)).amounts[of] == 1
+    assert parallel.drafting_work(LoadPoint(0), Drafting(7))[of] == 1
     nothing = replace(DRAFT, step=replace(shape(layers=0), caches=()), parallel=True)
     look_up = RooflineMachine(replace(SERVED.deployment, draft=nothing))
-    assert not look_up.drafting_work(LoadPoint(0), Drafting(7)).amounts.any()
+    assert not look_up.drafting_work(LoadPoint(0), Drafting(7)).any()
 
 
 def test_a_tree_is_verified_by_its_tokens_and_drafted_by_its_width() -> None:
     of = PARAMETERS.index("sequence")
     tree = Drafting(5, width=4, verified=16)
-    assert SERVED.checking_work(LoadPoint(0, batch=2), tree).amounts[of] == 32
-    assert SERVED.drafting_work(LoadPoint(0), tree).amounts[PARAMETERS.index("draft")] == 5
+    assert SERVED.checking_work(LoadPoint(0, batch=2), tree)[of] == 32
+    assert SERVED.drafting_work(LoadPoint(0), tree)[PARAMETERS.index("draft")] == 5
 
 
 def test_a_token_is_a_share_of_a_block_and_waits_for_prompts_as_without_drafts() -> None:
     load = LoadPoint(100, batch=2, prompt_ratio=3.0)
     factors = logs(prompt=1.0)
     token = SERVED.token_work(load, Drafting(3), 2.5)
-    assert token.seconds(factors) == pytest.approx(SERVED.prompt_work(load).seconds(factors))
+    assert seconds_of(token, factors) == pytest.approx(
+        seconds_of(SERVED.prompt_work(load), factors)
+    )
     token = SERVED.token_work(load, Drafting(3), 2.5)
-    assert token.seconds(logs(block=1.0)) == pytest.approx(1 / 2.5)
+    assert seconds_of(token, logs(block=1.0)) == pytest.approx(1 / 2.5)
 
 
 def test_all_reduces_are_fixed() -> None:
     two = RooflineMachine(replace(SERVED.deployment, conditions=Conditions(tp=2)))
     once = 1e-5 + 1000 * 2 / 1e11
-    assert two.plain_work(LoadPoint(0)).fixed == pytest.approx(20 * once)
-    assert SERVED.plain_work(LoadPoint(0)).fixed == 0
+    assert two.plain_work(LoadPoint(0))[-1] == pytest.approx(20 * once)
+    assert SERVED.plain_work(LoadPoint(0))[-1] == 0
 
 
 def test_an_unseen_machine_has_a_step_a_block_and_a_token() -> None:
     machine = FittedMachine()
     factors = logs(roof=5.0, block=1.0, draft=0.5)
-    assert machine.plain_work(LoadPoint(0)).seconds(factors) == pytest.approx(5)
-    assert machine.block_work(LoadPoint(0), Drafting(4)).seconds(factors) == pytest.approx(8)
+    assert seconds_of(machine.plain_work(LoadPoint(0)), factors) == pytest.approx(5)
+    assert seconds_of(machine.block_work(LoadPoint(0), Drafting(4)), factors) == pytest.approx(8)
 
 
 def test_an_unknown_parameter_is_refused() -> None:
     with pytest.raises(ValueError, match=r"parameter must be one of roof, .*, got speed"):
         work(speed=1.0)
-    assert work().amounts.shape == (COUNT,)
+    assert work().shape == (COUNT + 1,)
 
 
 @pytest.mark.parametrize(
