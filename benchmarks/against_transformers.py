@@ -19,7 +19,7 @@ import torch
 from embedded_pair import Pair, embedded_pair
 
 from estimator.intervals import ratio_interval
-from estimator.timing.levels import levels
+from estimator.timing.levels import polish
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
@@ -111,7 +111,7 @@ def timed(
                 if repeat >= 0:
                     seconds[name][number][repeat] = time.perf_counter() - began
             assert len(outputs) == 1 or not alike, "greedy outputs differ"
-    found = levels(np.array(list(seconds.values())).swapaxes(0, 1))
+    found, _ = polish(np.array(list(seconds.values())).swapaxes(0, 1))
     return dict(zip(ways, found.T.tolist(), strict=True))
 
 

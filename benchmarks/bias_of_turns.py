@@ -18,9 +18,8 @@ import torch
 from embedded_pair import embedded_pair
 
 from estimator.timing.arms import Speculative, without_draft
-from estimator.timing.duplicate_arms import duplicates
 from estimator.timing.rates import BASELINE
-from estimator.timing.turns import decode_in_turns, processor_clock
+from estimator.timing.turns import decode_in_turns, duplicates, processor_clock
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling, seeded
 from reference.policies import Fixed

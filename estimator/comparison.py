@@ -10,8 +10,7 @@ import numpy as np
 from estimator.intervals import difference, jackknife_interval
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import SCHEMA, read_profile
-from estimator.validation.file import Validated, parse_validation
-from estimator.validation.row import ValidationRow
+from estimator.validation.file import Validated, ValidationRow, parse_validation
 from reference.reading import read_json
 
 # A value, and its values with each prompt left out, in order; none for a single prompt.

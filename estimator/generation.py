@@ -19,8 +19,7 @@ from estimator.settings import (
     draft_sampling,
     require_read_lengths,
 )
-from estimator.timing.arms import Speculative
-from estimator.timing.planner import adaptive
+from estimator.timing.arms import Speculative, adaptive
 from estimator.timing.precision import Timing
 from estimator.timing.processes import require_one_process
 from reference.beams import BeamSearch, BeamSettings, beam_search, require_widths

@@ -1,78 +1,122 @@
-"""Compares the runs of one γ with predictions from acceptance and prices."""
+"""One row of a validation on an engine: the runs of one γ against their predictions."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from engines.counting import NOTHING
+from engines.counting import NOTHING, RateInterval
 from engines.text_scores import acceptance, greedy_text_gap, text_gap
 from engines.trials.audit import Predicted, audit, predict, simulated
-from engines.trials.pair import Pair
-from engines.trials.row import EngineRow
-from engines.trials.runs import EngineRun
+from engines.trials.pair import Pair, Text, texts_of
 from engines.trials.timing import PassTimes, speed_up_interval
-from engines.trials.trial import Case, Measured, Trial
+from engines.trials.trial import Case, Trial
 from estimator.prompts.prompts import prompts_hash
-from estimator.validation.row import row_doubts
+from estimator.validation.file import ValidationRow, row_doubts
 from simulator.acceptance.replay import Replay
 from simulator.choice.walltime import improvement_factor
 
-# Target and draft scores of each text, by γ and case, then by repeat and prompt.
-Scores = dict[tuple[int, Case], list[list[Pair]]]
+# Target and draft scores of the texts of one temperature.
+Scores = Mapping[Text, Pair]
 
 
-@dataclass(frozen=True, slots=True)
-class Along:
+class EngineRow(ValidationRow, frozen=True, kw_only=True):
+    """A prediction for an engine and its measurement; speed-ups exclude the prompts.
+
+    draft_temperature: 0 for argmax drafts, else the target's temperature.
+    alpha: mean of a_t along the target's texts.
+    c: time that one more drafted token adds to a step, relative to a baseline step.
+    acceptance_predicted, acceptance_counted: unconditional rates by position.
+    acceptance_explained: whether the models explain the counts; audit: the reason if not.
+    predicted_from: "replay" of the run's own texts; "counts" if acceptance is simulated or not
+      explained.
+    predicted_theorem8: speed-up if verification were free and acceptance i.i.d.
+    predicted_seconds_per_token: in one stream.
+    predicted_target_calls: target passes by replay; None if the replayed texts are others.
+    target_calls: counted target passes, without those over prompts.
+    """
+
+    derived: ClassVar[tuple[str, ...]] = (
+        "error_percent", "time_error_percent", "predicted_calibrated", "seconds_per_token",
+    )  # fmt: skip
+
+    gamma: int
+    alpha: float
+    predicted: float
+    ms_per_token: float
+    tokens_per_second: float
+    engine: str
+    engine_version: str
+    concurrency: int
+    c: float
+    acceptance_predicted: tuple[RateInterval, ...]
+    acceptance_counted: tuple[RateInterval, ...]
+    acceptance_explained: bool
+    audit: str
+    predicted_from: str
+    predicted_theorem8: float
+    predicted_seconds_per_token: float
+    predicted_target_calls: float | None
+    target_calls: int
+    block_efficiency: float
+    accepted_fraction: float
+    identical_to_target: bool | None
+    baseline_tokens_per_second: float
+
+    @property
+    def seconds_per_token(self) -> float:
+        """Measured seconds per token in one stream."""
+        return self.ms_per_token / 1e3
+
+    @property
+    def time_error_percent(self) -> float:
+        """Relative error of the predicted time of a token, in per cent."""
+        return 100 * (self.predicted_seconds_per_token / self.seconds_per_token - 1)
+
+
+class Along(NamedTuple):
     """The acceptance along a text.
 
     which: identity of the text; repeats of a greedy text share it.
     chances: a_t of its tokens, shape (N,).
-    start: position of the first draft.
+    drafted: a_t from the first draft on.
     """
 
     which: tuple[int, ...]
     chances: NDArray[np.float64]
-    start: int
-
-    @property
-    def drafted(self) -> NDArray[np.float64]:
-        """a_t from the first draft on."""
-        return self.chances[self.start :]
+    drafted: NDArray[np.float64]
 
 
-def judge(
-    trial: Trial, measured: Measured, scores: Scores, timed: PassTimes, gamma: int, case: Case
-) -> EngineRow:
+def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case) -> EngineRow:
     """Returns the row of one γ, temperature and concurrency."""
-    temperature, concurrency = case
-    own, baseline_runs = measured.rows[gamma, case], measured.rows[0, case]
-    gap = None if trial.request.synthetic is not None else _gap(measured, scores, gamma, case)
+    (temperature, concurrency), synthetic = case, trial.request.synthetic
+    own = trial.runs[case]["rows", gamma]
+    gap = None if synthetic is not None else _gap(trial, scores, gamma, case)
     # If the engine's texts are not the target's, acceptance along the target's own texts is used.
-    replays = gap is None and trial.request.synthetic is None
-    texts = along(trial, measured, scores, gamma if replays else 0, case)
+    replays = gap is None and synthetic is None
+    texts = _along(trial, scores, gamma if replays else 0, case)
     counts = sum((one.total for one in own), NOTHING)
-    if trial.request.synthetic is not None:
-        allowed = simulated(trial.request.synthetic[:gamma], drafts=counts.drafts)
+    if synthetic is not None:
+        allowed = simulated(synthetic[:gamma], drafts=counts.drafts)
     else:
         allowed = _allowed(trial, texts, gamma, resample=not replays)
     found = audit(allowed, counts, text_gap=gap)
     calls = sum(one.steps(drafts_past_end=trial.kind.drafts_past_end) for one in own)
     replayed = _calls(trial, texts, gamma) if replays else None
     tokens = sum(one.decoded for one in own)
-    seconds = timed.levels["rows", gamma] * calls / tokens
+    baseline, seconds = timed.levels["rows", 0], timed.levels["rows", gamma] * calls / tokens
     steps = timed.steps(trial.request.priced_gammas)
     expected_calls = calls if replayed is None or not found.explained else replayed
     predicted = expected_calls * float(steps.cost.block_seconds(gamma)) / tokens
     alpha = float(np.concatenate([text.chances for text in texts]).mean())
-    baseline = timed.levels["rows", 0]
-    low, high = speed_up_interval(baseline / seconds, trial.kind, timed, own, gamma, case)
+    low, high = speed_up_interval(baseline / seconds, trial, timed, gamma, case)
     row = EngineRow(
         engine=trial.kind.name,
-        engine_version=measured.version,
+        engine_version=trial.version,
         target=trial.target,
         draft=trial.draft,
         prompts_hash=prompts_hash(trial.prompts),
@@ -99,50 +143,43 @@ def judge(
         block_efficiency=tokens / calls,
         accepted_fraction=counts.accepted / counts.drafted if counts.drafted > 0 else 0.0,
         tokens=tokens,
-        identical_to_target=_identical(own, baseline_runs) if temperature == 0 else None,
+        identical_to_target=_identical(trial, gamma, case) if temperature == 0 else None,
         baseline_tokens_per_second=concurrency / baseline,
         tokens_per_second=concurrency / seconds,
     )
-    return replace(row, doubts=_doubts(timed, row))
-
-
-def _doubts(timed: PassTimes, row: EngineRow) -> tuple[str, ...]:
-    found = dict.fromkeys(row_doubts(row, tokens_a_call=row.block_efficiency))
     # The line through all prices inherits the doubt of each.
-    found |= dict.fromkeys(timed.shrinking("priced").values())
-    found |= dict.fromkeys(filter(None, [timed.shrinking("rows").get(row.gamma)]))
-    return tuple(found)
+    doubts = [*row_doubts(row, tokens_a_call=row.block_efficiency)]
+    doubts += timed.shrinking("priced").values()
+    doubts += filter(None, [timed.shrinking("rows").get(gamma)])
+    return replace(row, doubts=tuple(dict.fromkeys(doubts)))
 
 
-def along(trial: Trial, measured: Measured, scores: Scores, gamma: int, case: Case) -> list[Along]:
+def _along(trial: Trial, scores: Scores, gamma: int, case: Case) -> list[Along]:
     """Returns the acceptance along every text of a γ."""
     found, way = [], trial.request.draft_sampling
-    runs = zip(measured.rows[gamma, case], scores[gamma, case], strict=True)
-    for repeat, (one, pairs) in enumerate(runs):
-        for prompt, (text, pair) in enumerate(zip(one.completions, pairs, strict=True)):
-            which = (prompt, *text.tokens) if case[0] == 0 else (prompt, repeat)
-            chances = acceptance(*pair, draft_sampling=way, temperature=case[0])
-            start = 0 if trial.kind.drafts_with_prompt else text.first
-            found.append(Along(which, chances, start))
+    for repeat, one in enumerate(trial.runs[case]["rows", gamma]):
+        texts = zip(texts_of(trial, one), one.completions, strict=True)
+        for prompt, (text, completion) in enumerate(texts):
+            which = (prompt, *completion.tokens) if case[0] == 0 else (prompt, repeat)
+            chances = acceptance(*scores[text], draft_sampling=way, temperature=case[0])
+            start = 0 if trial.kind.drafts_with_prompt else completion.first
+            found.append(Along(which, chances, chances[start:]))
     return found
 
 
-def _gap(measured: Measured, scores: Scores, gamma: int, case: Case) -> str | None:
+def _gap(trial: Trial, scores: Scores, gamma: int, case: Case) -> str | None:
     """Returns how an engine's texts differ from the target's own; None if they do not."""
-    if case[0] > 0:
-        return text_gap(
-            *([[target for target, _ in pairs] for pairs in scores[each, case]]
-              for each in (gamma, 0))
-        )  # fmt: skip
     own, baseline = (
         [
-            (text.tokens, target)
-            for one, pairs in zip(measured.rows[each, case], scores[each, case], strict=True)
-            for text, (target, _) in zip(one.completions, pairs, strict=True)
+            [(text[1], scores[text][0]) for text in texts_of(trial, one)]
+            for one in trial.runs[case]["rows", each]
         ]
         for each in (gamma, 0)
     )
-    return greedy_text_gap(own, baseline)
+    if case[0] == 0:
+        return greedy_text_gap(*(list(chain.from_iterable(runs)) for runs in (own, baseline)))
+    drawn = ([[target for _, target in texts] for texts in runs] for runs in (own, baseline))
+    return text_gap(*drawn)
 
 
 def _allowed(trial: Trial, texts: Sequence[Along], gamma: int, *, resample: bool) -> Predicted:
@@ -165,10 +202,10 @@ def _calls(trial: Trial, texts: Sequence[Along], gamma: int) -> float:
     )
 
 
-def _identical(own: Sequence[EngineRun], baseline_runs: Sequence[EngineRun]) -> bool:
+def _identical(trial: Trial, gamma: int, case: Case) -> bool:
     """Returns whether all texts are the target's own, id for id."""
-    return all(
-        text.tokens == other.tokens
-        for one, before in zip(own, baseline_runs, strict=True)
-        for text, other in zip(one.completions, before.completions, strict=True)
+    own, baseline = (
+        [text.tokens for one in trial.runs[case]["rows", each] for text in one.completions]
+        for each in (gamma, 0)
     )
+    return own == baseline

@@ -1,7 +1,6 @@
 """Measures a profile on an engine: acceptance along the target's texts, and step times."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -10,11 +9,10 @@ from engines.engine import Engine, Setting
 from engines.observing.observation import Observation
 from engines.observing.profiles import counted_drafting
 from engines.text_scores import acceptance
-from engines.trials.pair import Pair, prepared
+from engines.trials.pair import Pair, prepared, texts_of
 from engines.trials.request import MeasureEngine
-from engines.trials.runs import run
 from engines.trials.timing import block_seconds, timed_steps
-from engines.trials.trial import Measured, Trial
+from engines.trials.trial import Trial
 from engines.trials.turns import run_trial
 from estimator.profiles.parts import DraftAcceptance, Estimate, Setup, TextSettings
 from estimator.profiles.profile import ClockCheck, Improvement, Profile, TimesMs
@@ -44,35 +42,27 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
         require_place(kept)
     # The target writes the texts without speculation; other prompts are timed.
     with prepared(request) as (engine, score, trial):
-        trial, measured = run_trial(engine, trial, progress=progress)
+        trial = run_trial(engine, trial, progress=progress)
         [case] = trial.cases
-        timed, line_error = timed_steps(trial, measured, case), None
-        if trial.request.priced_gammas:
-            steps = timed.steps(trial.request.priced_gammas)
+        timed, line_error = timed_steps(trial, case), None
+        if request.priced_gammas:
+            steps = timed.steps(request.priced_gammas)
             cost, line_error = steps.cost, steps.line_error
         else:
             progress.expect(len(trial.other_prompts))
             draft_seconds = _draft_alone(engine, trial, progress.step)
             cost = CostModel({1: timed.levels["priced", 0]}, draft_seconds=draft_seconds)
         traced: tuple[TracePair, ...] = ()
-        if not request.counted:
-            written = measured.rows[0, case][0].completions
-            texts = [
-                (prompt, text.tokens) for prompt, text in zip(trial.prompts, written, strict=True)
-            ]
-            traced = traces(score(texts, case[0]), temperature=case[0])
-    if request.counted:
-        draftings = {trial.request.draft_sampling: _counted(trial, measured)}
-    else:
-        draftings = {
-            way: _drafting([each.under(way) for each in traced], request.max_gamma)
-            for way in DRAFT_SAMPLINGS
-        }
-    setup = _setup(engine.flags, trial, measured.version)
-    profile = _profile(draftings, cost, trial, setup)
+        if request.counted:
+            draftings = {request.draft_sampling: _counted(trial)}
+        else:
+            texts = texts_of(trial, trial.runs[case]["rows", 0][0])
+            traced = _traces(score(texts, case[0]), temperature=case[0])
+            draftings = {way: _drafting(traced, way, request.max_gamma) for way in DRAFT_SAMPLINGS}
     doubts = tuple(dict.fromkeys(timed.shrinking("priced").values()))
-    if doubts:
-        profile = replace(profile, clock=replace(profile.clock, quiet=False, doubts=doubts))
+    quiet = False if doubts else None
+    clock = ClockCheck(quiet=quiet, doubts=doubts, repeats=trial.repeats)
+    profile = _profile(draftings, cost, _setup(engine.flags, trial), clock, request)
     if output is not None:
         write_profile(profile, output)
     if kept is not None and traced:
@@ -80,7 +70,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
     return profile, line_error
 
 
-def traces(scores: Sequence[Pair], *, temperature: float) -> tuple[TracePair, ...]:
+def _traces(scores: Sequence[Pair], *, temperature: float) -> tuple[TracePair, ...]:
     """Returns the traces of texts that the target wrote at a temperature.
 
     β at a position is Σ min(p, q), but two log-probabilities give only a_t. The mean of a_t over
@@ -94,15 +84,16 @@ def traces(scores: Sequence[Pair], *, temperature: float) -> tuple[TracePair, ..
     return tuple(TracePair(*(one(pair, way) for way in DRAFT_SAMPLINGS)) for pair in scores)
 
 
-def _drafting(own: Sequence[Trace], max_gamma: int) -> DraftAcceptance:
+def _drafting(traced: Sequence[TracePair], way: DraftSampling, max_gamma: int) -> DraftAcceptance:
+    own = [each.under(way) for each in traced]
     return DraftAcceptance(measured_alpha(own), blocks=replayed_blocks(own, max_gamma))
 
 
-def _counted(trial: Trial, measured: Measured) -> DraftAcceptance:
+def _counted(trial: Trial) -> DraftAcceptance:
     """Returns the acceptance that the engine counted at the largest timed γ."""
     gamma = trial.request.priced_gammas[-1]
     [case] = trial.cases
-    runs = measured.priced[gamma, case]
+    runs = trial.runs[case]["priced", gamma]
     counts = sum((one.total for one in runs), NOTHING)
     return counted_drafting(
         Observation(**vars(counts), kind=trial.kind.name, origin="metrics", stated_gamma=gamma),
@@ -113,31 +104,26 @@ def _counted(trial: Trial, measured: Measured) -> DraftAcceptance:
 
 def _draft_alone(engine: Engine, trial: Trial, progress: Callable[[], object]) -> float:
     """Returns the seconds per token of the draft, served without a target, on timed prompts."""
-    [(temperature, concurrency)] = trial.cases
+    [case] = trial.cases
     with engine.serve(Setting(0, model="draft")) as server:
-        own = run(
-            server,
-            trial.other_prompts,
-            speculative=False,
-            max_new_tokens=trial.request.text.max_new_tokens,
-            temperature=temperature,
-            concurrency=concurrency,
-            seed=trial.request.seed,
-            progress=progress,
-        )
+        own = trial.written(server, 0, case, trial.other_prompts, first=0, progress=progress)
     return float(np.nanmedian(block_seconds(trial.kind, [own])))
 
 
 def _profile(
-    draftings: dict[DraftSampling, DraftAcceptance], cost: CostModel, trial: Trial, setup: Setup
+    draftings: dict[DraftSampling, DraftAcceptance],
+    cost: CostModel,
+    setup: Setup,
+    clock: ClockCheck,
+    request: MeasureEngine,
 ) -> Profile:
     """Returns the profile, with every requested γ up to the largest timed one."""
-    drafting = draftings[trial.request.draft_sampling]
+    drafting = draftings[request.draft_sampling]
     priced = cost.observed_gamma
-    longest = trial.request.longest if priced is None else min(trial.request.longest, priced)
+    longest = request.longest if priced is None else min(request.longest, priced)
     return Profile(
         alpha=drafting.alpha,
-        draft_sampling=trial.request.draft_sampling,
+        draft_sampling=request.draft_sampling,
         draftings=draftings,
         setup=setup,
         times=TimesMs.of(cost, Estimate(cost.c)),
@@ -149,28 +135,25 @@ def _profile(
             )
             for gamma in range(1, longest + 1)
         },
-        clock=ClockCheck(repeats=trial.repeats),
+        clock=clock,
     )
 
 
-def _setup(flags: tuple[str, ...], trial: Trial, engine_version: str) -> Setup:
-    [(temperature, concurrency)] = trial.cases
+def _setup(flags: tuple[str, ...], trial: Trial) -> Setup:
+    request, [(temperature, concurrency)] = trial.request, trial.cases
+    prices = () if request.priced_gammas else ("prices=target and draft alone",)
     return Setup(
         target=trial.target,
         draft=trial.draft,
         sampling={"temperature": temperature},
-        draft_temperature=0.0 if trial.request.draft_sampling == "argmax" else temperature,
+        draft_temperature=0.0 if request.draft_sampling == "argmax" else temperature,
         texts=TextSettings(
             prompts_hash=prompts_hash(trial.prompts),
-            max_new_tokens=trial.request.text.max_new_tokens,
-            max_gamma=trial.request.longest,
-            seed=trial.request.seed,
+            max_new_tokens=request.text.max_new_tokens,
+            max_gamma=request.longest,
+            seed=request.seed,
         ),
         engine=trial.kind.name,
-        engine_version=engine_version,
-        flags=(
-            *flags,
-            f"concurrency={concurrency}",
-            *(() if trial.request.priced_gammas else ("prices=target and draft alone",)),
-        ),
+        engine_version=trial.version,
+        flags=(*flags, f"concurrency={concurrency}", *prices),
     ).here(("specplan",))

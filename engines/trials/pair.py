@@ -2,22 +2,24 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Literal
 
-from engines.engine import Engine, ScoringServer, Setting
+from engines.engine import Engine, EngineServer, ScoringServer, Setting
 from engines.kind import Models
-from engines.servers.running import RunningPair
+from engines.servers.process import healthy
 from engines.text_scores import TextScores, load_causal, score_text
 from engines.trials.request import MeasureEngine, ValidateEngine
+from engines.trials.runs import EngineRun
 from engines.trials.trial import Trial
 from estimator.loading.folders import folder_pair
 from estimator.timing.processes import require_one_process
 
 # Positions left free beyond the longest prompt, its text and a draft.
 SPARE_POSITIONS = 8
-
 
 # A prompt and its text.
 Text = tuple[tuple[int, ...], tuple[int, ...]]
@@ -26,45 +28,79 @@ Pair = tuple[TextScores, TextScores]
 Scorer = Callable[[Sequence[Text], float], list[Pair]]
 
 
-class LocalScorer:
-    """Scores with both models loaded on this machine, at any temperature.
+@contextmanager
+def prepared(request: ValidateEngine | MeasureEngine) -> Iterator[tuple[Engine, Scorer, Trial]]:
+    """Yields a request's engine, the scorer of its texts, and the trial of its pair.
+
+    Files written for the engine are removed afterwards.
+    """
+    require_one_process("--engine")
+    with TemporaryDirectory(prefix="specplan-") as name:
+        folder = Path(name)
+        pair = folder_pair(request.target, request.drafts, request.text, folder)
+        room = request.text.max_new_tokens + request.longest + SPARE_POSITIONS
+        models = Models(pair.target, pair.draft, folder, max(map(len, pair.prompts)) + room)
+        kind, settings = request.kind, request.engine
+        if settings.target_url is not None and kind.connect is not None:
+            urls = (settings.target_url, request.server, settings.draft_url)
+            engine: Engine = RunningPair(kind.connect, *urls)
+        else:
+            assert kind.start is not None  # requests name no others
+            engine = kind.start(models, settings)
+        half = (len(pair.prompts) + 1) // 2
+        trial = Trial(
+            request=request,
+            target=pair.target_name,
+            draft=pair.draft_name,
+            prompts=pair.prompts[:half],
+            other_prompts=pair.prompts[half:],
+            repeats=request.timing.repeats,
+        )
+        here = request.scored_here
+        yield (
+            engine,
+            local_scorer(pair.target, pair.draft) if here else engine_scorer(engine),
+            trial,
+        )
+
+
+def texts_of(trial: Trial, own: EngineRun) -> list[Text]:
+    """Returns the texts of a run of the predicted prompts, each after its prompt."""
+    texts = (text.tokens for text in own.completions)
+    return list(zip(trial.prompts, texts, strict=True))
+
+
+def local_scorer(target: str, draft: str) -> Scorer:
+    """Returns a scorer that loads both models on this machine, once; any temperature.
 
     target, draft: names or folders.
     """
+    load = cache(load_causal)
 
-    def __init__(self, target: str, draft: str) -> None:
-        self.target, self.draft = target, draft
-        self._loaded: dict[str, Any] = {}
-
-    def __call__(self, texts: Sequence[Text], temperature: float) -> list[Pair]:
-        for source in (self.target, self.draft):
-            if source not in self._loaded:
-                self._loaded[source] = load_causal(source)
-        return [
-            (
-                score_text(self._loaded[self.target], *text, temperature=temperature),
-                score_text(self._loaded[self.draft], *text, temperature=temperature),
-            )
-            for text in texts
-        ]
-
-
-class EngineScorer:
-    """Scores on an engine, which serves one model after the other."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-
-    def __call__(self, texts: Sequence[Text], temperature: float) -> list[Pair]:
-        require_scored_temperature(temperature)
-        of_target, of_draft = (self._scores(model, texts) for model in ("target", "draft"))
+    def scored(texts: Sequence[Text], temperature: float) -> list[Pair]:
+        of_target, of_draft = (
+            [score_text(load(source), *text, temperature=temperature) for text in texts]
+            for source in (target, draft)
+        )
         return list(zip(of_target, of_draft, strict=True))
 
-    def _scores(self, model: Literal["target", "draft"], texts: Sequence[Text]) -> list[TextScores]:
-        with self.engine.serve(Setting(0, model=model)) as server:
+    return scored
+
+
+def engine_scorer(engine: Engine) -> Scorer:
+    """Returns a scorer by an engine, which serves one model after the other."""
+
+    def of_model(model: Literal["target", "draft"], texts: Sequence[Text]) -> list[TextScores]:
+        with engine.serve(Setting(0, model=model)) as server:
             if not isinstance(server, ScoringServer):
                 raise ValueError("laws must be local with a server that scores no given text")
             return [server.score(*text) for text in texts]
+
+    def scored(texts: Sequence[Text], temperature: float) -> list[Pair]:
+        require_scored_temperature(temperature)
+        return list(zip(of_model("target", texts), of_model("draft", texts), strict=True))
+
+    return scored
 
 
 def require_scored_temperature(temperature: float) -> None:
@@ -76,39 +112,53 @@ def require_scored_temperature(temperature: float) -> None:
         )
 
 
-@contextmanager
-def prepared(
-    request: ValidateEngine | MeasureEngine,
-) -> Iterator[tuple[Engine, Scorer, Trial]]:
-    """Yields a request's engine, the scorer of its texts, and the trial of its pair.
+@dataclass(frozen=True, slots=True)
+class RunningPair:
+    """Running servers of one kind of engine and one pair, neither started nor stopped here.
 
-    Files written for the engine are removed afterwards.
+    connect: connects to a server; see `engines.kind.EngineKind`.
+    target: URL of a server of the target without speculation.
+    server: URL of a server of the target with its draft, at a fixed γ; None: not given.
+    draft: URL of a server of the draft; None: not given.
     """
-    require_one_process("--engine")
-    with TemporaryDirectory(prefix="specplan-") as name:
-        folder = Path(name)
-        pair = folder_pair(request.target, request.drafts, request.text, folder)
-        room = request.text.max_new_tokens + request.longest + SPARE_POSITIONS
-        positions = max(map(len, pair.prompts)) + room
-        models = Models(pair.target, pair.draft, folder, positions)
-        kind, settings = request.kind, request.engine
-        if settings.target_url is not None and kind.connect is not None:
-            engine: Engine = RunningPair(
-                kind.connect, settings.target_url, server=request.server, draft=settings.draft_url
-            )
+
+    connect: Callable[[str], EngineServer]
+    target: str
+    server: str | None
+    draft: str | None
+
+    # Only the servers' owner knows their settings.
+    flags = ()
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[EngineServer]:
+        """Yields the server for a setting; see `engines.engine.Engine`.
+
+        Refuses a URL that is missing or that no server answers at, `server` and `target-url` with
+        different models, and `draft-url` and `target-url` with the same one.
+        """
+        drafting = setting.model == "draft"
+        if setting.gamma > 0:
+            server = _reached(self.connect, "server", self.server)
+        elif drafting:
+            server = _reached(self.connect, "draft-url", self.draft)
         else:
-            assert kind.start is not None  # requests name no others
-            engine = kind.start(models, settings)
-        half = (len(pair.prompts) + 1) // 2
-        trial = Trial(
-            request=request,
-            kind=kind,
-            target=pair.target_name,
-            draft=pair.draft_name,
-            prompts=pair.prompts[:half],
-            other_prompts=pair.prompts[half:],
-            repeats=request.timing.repeats,
-            seconds=request.timing.seconds(request.target),
-        )
-        here = request.scored_here
-        yield engine, LocalScorer(pair.target, pair.draft) if here else EngineScorer(engine), trial
+            server = _reached(self.connect, "target-url", self.target)
+        target = self.connect(self.target).model if setting.gamma > 0 or drafting else None
+        if setting.gamma > 0 and server.model != target:
+            raise ValueError(
+                f"server and target-url must serve one model, got {server.model} and {target}"
+            )
+        if drafting and target is not None and server.model == target:
+            raise ValueError(
+                f"draft-url must serve another model than target-url, got {target} at both"
+            )
+        yield server
+
+
+def _reached(connect: Callable[[str], EngineServer], option: str, url: str | None) -> EngineServer:
+    if url is None:
+        raise ValueError(f"{option} must be given, got none")
+    if not healthy(url.rstrip("/").removesuffix("/v1")):
+        raise ValueError(f"no server answers at {url} ({option})")
+    return connect(url)

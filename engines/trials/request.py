@@ -54,10 +54,7 @@ class OnEngine:
 
     @property
     def kind(self) -> EngineKind:
-        """The kind of engine.
-
-        Raises ValueError if specplan does not run an engine of this name.
-        """
+        """The kind of engine; refuses a name that specplan does not run."""
         runs = names_of(lambda each: each.start)
         if self.engine.engine not in runs:
             raise ValueError(f"engine must be one of {', '.join(runs)}, got {self.engine.engine}")
@@ -118,7 +115,6 @@ class ValidateEngine(OnEngine):
 
     @property
     def priced_gammas(self) -> tuple[int, ...]:
-        """The γ whose steps are timed for prices; see `priced_gammas`."""
         return priced_gammas(self.gammas)
 
 

@@ -23,9 +23,30 @@ class EngineRun:
     completions: tuple[Completion, ...]
     counts: tuple[Counts, ...]
 
+    def __add__(self, other: EngineRun) -> EngineRun:
+        return EngineRun(self.completions + other.completions, self.counts + other.counts)
+
     @property
     def total(self) -> Counts:
         return sum(self.counts, NOTHING)
+
+    @property
+    def decoded(self) -> int:
+        """Number of tokens that did not come from passes over prompts."""
+        return sum(len(text.tokens) - text.first for text in self.completions)
+
+    @property
+    def seconds(self) -> float:
+        """Decoding time summed over requests, including concurrent ones."""
+        return sum(text.seconds for text in self.completions)
+
+    @property
+    def parts(self) -> tuple[EngineRun, ...]:
+        """One run per text if texts were counted separately; else this run."""
+        if len(self.counts) != len(self.completions):
+            return (self,)
+        texts = zip(self.completions, self.counts, strict=True)
+        return tuple(EngineRun((text,), (counted,)) for text, counted in texts)
 
     def steps(self, *, drafts_past_end: bool) -> int:
         """Returns the number of target passes after the passes over the prompts.
@@ -45,36 +66,14 @@ class EngineRun:
         A block that drafts no further than the text's end may be short by 1, …, γ-1 tokens, each at
         most once per text.
         """
-        most = gamma * self.total.drafts
+        total = self.total
+        most = gamma * total.drafts
         short = 0 if drafts_past_end else len(self.completions) * gamma * (gamma - 1) // 2
-        if not most - short <= self.total.drafted <= most:
+        if not most - short <= total.drafted <= most:
             raise ValueError(
                 "gamma must be what the server drafts, "
-                f"{self.total.drafted / self.total.drafts:.1f} tokens a block, got {gamma}"
+                f"{total.drafted / total.drafts:.1f} tokens a block, got {gamma}"
             )
-
-    @property
-    def parts(self) -> tuple[EngineRun, ...]:
-        """One run per text if texts were counted separately; else this run."""
-        if len(self.counts) != len(self.completions):
-            return (self,)
-        return tuple(
-            EngineRun((text,), (counted,))
-            for text, counted in zip(self.completions, self.counts, strict=True)
-        )
-
-    def __add__(self, other: EngineRun) -> EngineRun:
-        return EngineRun(self.completions + other.completions, self.counts + other.counts)
-
-    @property
-    def decoded(self) -> int:
-        """Number of tokens that did not come from passes over prompts."""
-        return sum(len(text.tokens) - text.first for text in self.completions)
-
-    @property
-    def seconds(self) -> float:
-        """Decoding time summed over requests, including concurrent ones."""
-        return sum(text.seconds for text in self.completions)
 
 
 def run(
@@ -111,13 +110,12 @@ def run(
     def read() -> Counts:
         return server.counts() if speculative else NOTHING
 
-    readings = [read()]
+    readings, texts = [read()], list[Completion]()
     if concurrency > 1:
         with ThreadPoolExecutor(concurrency) as pool:
             texts = list(pool.map(one, range(len(prompts))))
         readings.append(read())
     else:
-        texts = []
         for number in range(len(prompts)):
             texts.append(one(number))
             readings.append(read())

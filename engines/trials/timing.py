@@ -3,10 +3,18 @@
 Every γ runs in each turn (`Trial.turns`), on prompts of both uses, so `estimator.timing.levels`
 separates the time of a pass from the speed of the machine. The error comes from a bootstrap over
 prompts (Efron 1979), because the jackknife is inconsistent for medians.
+
+An engine reports the time of its steps, but not the share of drafting. So a line
+
+    s(γ) = s₀ + k γ
+
+is drawn through the smallest and the largest γ. The slope k takes the place of the draft step in
+other cost models, and includes the verification of one more token. If the line misses a third γ
+between them by more than LINE_TOLERANCE, that point becomes a corner.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,16 +23,73 @@ from numpy.typing import NDArray
 
 from engines.kind import EngineKind
 from engines.trials.runs import EngineRun
-from engines.trials.steps import Steps
-from engines.trials.trial import Case, Cell, Measured, Trial, Use
+from engines.trials.trial import Case, Cell, Trial, Use
 from estimator.intervals import Interval, ratio, steps_out_of_order, student
-from estimator.timing.levels import SWEEPS, levels
+from estimator.timing.levels import SWEEPS, polish
+from simulator.cost.curves import CostModel
 
 # Arrays of one shape, by cell.
 Table = dict[Cell, NDArray[np.float64]]
 # Number of bootstrap samples, which gives their spread to 5 %; a few sweeps suffice for each.
 RESAMPLES = 200
 RESAMPLE_SWEEPS = 5
+LINE_TOLERANCE = 0.02
+# Least share of a step that is not drafting.
+LEAST_PASS = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Step times of an engine at one temperature and concurrency.
+
+    baseline_seconds: time of a token without speculation.
+    seconds: time of a step, by γ in ascending order; at least one.
+    """
+
+    baseline_seconds: float
+    seconds: Mapping[int, float]
+
+    @property
+    def line_error(self) -> float | None:
+        """Relative error of the line through the outer γ at the third; None without a third."""
+        if len(self.seconds) < 3:
+            return None
+        low, between, *_, high = self.seconds
+        ends = [self.seconds[low], self.seconds[high]]
+        return float(np.interp(between, [low, high], ends)) / self.seconds[between] - 1
+
+    @property
+    def is_line(self) -> bool:
+        """Whether the line fits, or no third γ tests it."""
+        return abs(self.line_error or 0.0) <= LINE_TOLERANCE
+
+    @property
+    def slope(self) -> float:
+        """Seconds that each drafted token adds, verification included; at least 0.
+
+        With a single γ, the line begins at the baseline's step.
+        """
+        *_, high = points = list(self.seconds.items())
+        low = points[0] if len(points) > 1 else (0, self.baseline_seconds)
+        return max(0.0, (high[1] - low[1]) / (high[0] - low[0]))
+
+    @property
+    def c(self) -> float:
+        """`slope` relative to the time of a baseline token."""
+        return self.slope / self.baseline_seconds
+
+    @property
+    def cost(self) -> CostModel:
+        """The cost model in which γ slopes are the draft, and the rest of a step the target pass.
+
+        The slope is reduced where it would leave less than LEAST_PASS of a step for the pass.
+        """
+        gammas = list(self.seconds)
+        kept = [gammas[0], gammas[-1]] if self.is_line else gammas
+        most = min(self.seconds[gamma] / gamma for gamma in kept)
+        draft = min(self.slope, (1 - LEAST_PASS) * most)
+        passes = {gamma + 1: self.seconds[gamma] - gamma * draft for gamma in kept}
+        return CostModel(target_seconds={1: self.baseline_seconds, **passes}, draft_seconds=draft)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +112,11 @@ class PassTimes:
             return None, None
         middle = self.levels[use, longer] / self.levels[use, shorter]
         quotients = self.resampled[use, longer] / self.resampled[use, shorter]
-        return resampled_interval(middle, quotients, units=self.drawn.shape[1])
+        return _resampled_interval(middle, quotients, units=self.drawn.shape[1])
 
     def shrinking(self, use: Use) -> dict[int, str]:
         """Returns a sentence for each γ whose step is out of order; see `steps_out_of_order`."""
-        seconds = {gamma: found for (own, gamma), found in self.levels.items() if own == use}
-        drafting = {gamma: found for gamma, found in seconds.items() if gamma > 0}
+        drafting = {g: found for (own, g), found in self.levels.items() if own == use and g > 0}
         return steps_out_of_order(drafting, partial(self.step_ratio, use))
 
     @property
@@ -61,22 +125,16 @@ class PassTimes:
 
         The error of acceptance is not included. None without resamples.
         """
-        found = [
-            self.step_ratio(use, 0, gamma)
-            for use, gamma in self.levels
-            if gamma > 0 and (use, 0) in self.levels
-        ]
+        found = [self.step_ratio(use, 0, gamma) for use, gamma in self.levels if gamma > 0]
         known = [high / low for low, high in found if low is not None and high is not None]
         return 100 * (math.sqrt(max(known)) - 1) if known else None
 
     def steps(self, gammas: Sequence[int]) -> Steps:
         """Returns the step times at these γ, on the timed prompts."""
-        return Steps(
-            self.levels["priced", 0], {gamma: self.levels["priced", gamma] for gamma in gammas}
-        )
+        return Steps(self.levels["priced", 0], {g: self.levels["priced", g] for g in gammas})
 
 
-def resampled_interval(value: float, resampled: NDArray[np.float64], *, units: int) -> Interval:
+def _resampled_interval(value: float, resampled: NDArray[np.float64], *, units: int) -> Interval:
     """Returns the interval of a ratio from its resamples, symmetric in the logarithm.
 
     Percentiles are too narrow over few units, so Student's t and n - 1 in place of n are used.
@@ -90,23 +148,30 @@ def resampled_interval(value: float, resampled: NDArray[np.float64], *, units: i
     return ratio(value, error * value, student(units - 1))
 
 
-def timed_steps(trial: Trial, measured: Measured, case: Case) -> PassTimes:
+def timed_steps(trial: Trial, case: Case) -> PassTimes:
     """Returns the times of target passes in a case.
 
     Servers that ran together share the speeds of turns; otherwise each γ has speeds of its own.
-
-    Raises ValueError if no text has a step after the pass over its prompt.
+    Refuses texts without a step after the pass over the prompt.
     """
-    table = _table(trial, measured, case)
-    for (_, gamma), row in table.items():
+    table = {
+        cell: block_seconds(trial.kind, runs)
+        for cell, runs in trial.runs[case].items()
+        if trial.prompts_of(cell[0])
+    }
+    # One use may have a prompt fewer.
+    turns = max(row.shape[1] for row in table.values())
+    for (use, gamma), row in table.items():
         if np.isnan(row).all():
             raise ValueError(
                 "max-new-tokens must leave a step after the passes over the prompts, "
                 f"got {trial.request.text.max_new_tokens} at gamma {gamma}"
             )
+        missing = ((0, 0), (0, turns - row.shape[1]))
+        table[use, gamma] = np.pad(row, missing, constant_values=np.nan)
     whole = {cell: row.ravel() for cell, row in table.items()}
     found = {cell: float(level) for cell, level in _levels(trial, whole, SWEEPS).items()}
-    axis = unit_axis(case)
+    axis = _unit_axis(case)
     present = np.array([~np.isnan(row).all(axis=1 - axis) for row in table.values()])
     units = present.shape[1]
     if present.sum(axis=1).min() < 2:
@@ -119,86 +184,67 @@ def timed_steps(trial: Trial, measured: Measured, case: Case) -> PassTimes:
     return PassTimes(found, drawn, _levels(trial, resamples, RESAMPLE_SWEEPS))
 
 
-def precision_percent(trial: Trial, measured: Measured) -> float | None:
+def precision_percent(trial: Trial) -> float | None:
     """Returns the precision of a trial's least precise case, per cent; None if one is unknown."""
-    every = [timed_steps(trial, measured, case).precision_percent for case in trial.cases]
+    every = [timed_steps(trial, case).precision_percent for case in trial.cases]
     known = [percent for percent in every if percent is not None]
     return max(known) if len(known) == len(every) else None
 
 
-def unit_axis(case: Case) -> int:
+def _unit_axis(case: Case) -> int:
     """Returns the axis of (repeats, turns) to resample: turns of one prompt each, else repeats."""
     return 1 if case[1] == 1 else 0
 
 
-def block_seconds(kind: EngineKind, runs: Sequence[EngineRun]) -> NDArray[np.float64]:
-    """Returns the mean seconds of a target pass with its drafting, shape (repeats, turns).
+def _work(kind: EngineKind, runs: Sequence[EngineRun]) -> NDArray[np.float64]:
+    """Returns seconds, steps and decoded tokens of each turn, shape (repeats, turns, 3).
 
-    A turn is one text, or all texts that ran together; NaN if it had no step.
+    A turn is one text, or all texts that ran together.
     """
+    past_end = kind.drafts_past_end
     return np.array(
         [
             [
-                part.seconds / steps if steps > 0 else np.nan
+                (part.seconds, part.steps(drafts_past_end=past_end), part.decoded)
                 for part in one.parts
-                for steps in (part.steps(drafts_past_end=kind.drafts_past_end),)
             ]
             for one in runs
         ]
     )
 
 
-def _table(trial: Trial, measured: Measured, case: Case) -> Table:
-    """Returns the seconds of all cells, padded with NaN where one use has a prompt fewer."""
-    table = {
-        (use, gamma): block_seconds(trial.kind, measured.of(use)[gamma, case])
-        for use, gamma in trial.cells(trial.served_gammas)
-        if trial.prompts_of(use)
-    }
-    turns = max(row.shape[1] for row in table.values())
-    return {
-        cell: np.pad(row, ((0, 0), (0, turns - row.shape[1])), constant_values=np.nan)
-        for cell, row in table.items()
-    }
+def block_seconds(kind: EngineKind, runs: Sequence[EngineRun]) -> NDArray[np.float64]:
+    """Returns the mean seconds of a target pass with its drafting, shape (repeats, turns).
+
+    NaN if a turn had no step.
+    """
+    seconds, steps, _ = np.moveaxis(_work(kind, runs), -1, 0)
+    return np.where(steps > 0, seconds / np.maximum(steps, 1), np.nan)
 
 
 def _levels(trial: Trial, table: Table, sweeps: int) -> Table:
     """Returns the levels of cells, shape (...), from their seconds by turn, shape (..., turns)."""
-    cells = trial.cells(trial.served_gammas)
-    sharing = (
-        [cells]
-        if trial.request.together
-        else [[cell for cell in cells if cell[1] == gamma] for gamma in trial.served_gammas]
-    )
+    gammas = trial.served_gammas
     found: Table = {}
-    for group in sharing:
-        rows = [cell for cell in group if cell in table]
-        seconds = np.stack([table[cell] for cell in rows], axis=-2)
-        found |= dict(zip(rows, np.moveaxis(levels(seconds, sweeps=sweeps), -1, 0), strict=True))
+    for group in [gammas] if trial.request.together else [(gamma,) for gamma in gammas]:
+        rows = [cell for cell in trial.cells(group) if cell in table]
+        levels, _ = polish(np.stack([table[cell] for cell in rows], axis=-2), sweeps=sweeps)
+        found |= dict(zip(rows, np.moveaxis(levels, -1, 0), strict=True))
     return found
 
 
 def speed_up_interval(
-    speed_up: float,
-    kind: EngineKind,
-    timed: PassTimes,
-    own: Sequence[EngineRun],
-    gamma: int,
-    case: Case,
+    speed_up: float, trial: Trial, timed: PassTimes, gamma: int, case: Case
 ) -> Interval:
     """Returns the interval of a measured speed-up; (None, None) without resamples."""
     if len(timed.drawn) == 0:
         return None, None
-    counts = np.array(
-        [
-            [(part.steps(drafts_past_end=kind.drafts_past_end), part.decoded) for part in one.parts]
-            for one in own
-        ]
-    ).sum(axis=1 - unit_axis(case))
+    counts = _work(trial.kind, trial.runs[case]["rows", gamma])[..., 1:]
+    counts = counts.sum(axis=1 - _unit_axis(case))
     units = len(counts)
     # The timed prompts may be one more.
     more = timed.drawn.shape[1] - units
     calls, tokens = np.pad(counts, ((0, more), (0, 0)))[timed.drawn].sum(axis=1).T
     with np.errstate(divide="ignore", invalid="ignore"):
         quotients = timed.resampled["rows", 0] * tokens / (timed.resampled["rows", gamma] * calls)
-    return resampled_interval(speed_up, quotients, units=units)
+    return _resampled_interval(speed_up, quotients, units=units)

@@ -1,16 +1,15 @@
-"""The plan of a trial on an engine, and the runs that it collects."""
+"""A trial on an engine: the runs that a request asks for, and those that were made."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from engines.engine import Setting
+from engines.engine import EngineServer, Setting
 from engines.kind import EngineKind
 from engines.trials.request import MeasureEngine, ValidateEngine
-from engines.trials.runs import EngineRun, Prompts
+from engines.trials.runs import EngineRun, Prompts, run
 from estimator.timing.rates import LEAST_PROMPTS
 
 # A temperature and a concurrency.
@@ -25,57 +24,58 @@ WARM_UP_PROMPTS = 2
 class Trial:
     """The runs of a request on an engine: as planned, or as far as there was time.
 
-    kind: the request's engine.
     target, draft: names of the models.
     prompts: prompts whose decoding is predicted.
     other_prompts: prompts on which steps are timed.
     repeats: number of repeats, at most.
-    seconds: time after which no more turns begin.
+    runs: runs by case and cell, one for each repeat.
+    version: version of the engine that ran.
     """
 
     request: ValidateEngine | MeasureEngine
-    kind: EngineKind
     target: str
     draft: str
     prompts: Prompts
     other_prompts: Prompts
     repeats: int
-    seconds: float = math.inf
+    runs: dict[Case, dict[Cell, list[EngineRun]]] = field(default_factory=dict)
+    version: str = ""
 
     def __post_init__(self) -> None:
-        if min(self.gammas, default=1) < 1:
-            raise ValueError(f"gamma must be at least 1 with --engine, got {min(self.gammas)}")
-        if min(self.concurrencies) < 1:
-            raise ValueError(f"concurrency must be at least 1, got {min(self.concurrencies)}")
+        gammas, concurrencies, rates = self.gammas, self.concurrencies, self.request.synthetic
+        if min(gammas, default=1) < 1:
+            raise ValueError(f"gamma must be at least 1 with --engine, got {min(gammas)}")
+        if min(concurrencies) < 1:
+            raise ValueError(f"concurrency must be at least 1, got {min(concurrencies)}")
         least = min(len(self.prompts), len(self.other_prompts))
-        if max(self.concurrencies) > least:
+        if max(concurrencies) > least:
             raise ValueError(
                 f"concurrency must be at most the number of prompts, {least} here, of those that "
-                f"are predicted and of those that are priced, got {max(self.concurrencies)}"
+                f"are predicted and of those that are priced, got {max(concurrencies)}"
             )
-        new_tokens = self.request.text.max_new_tokens
-        if new_tokens < 2:
+        if self.request.text.max_new_tokens < 2:
             raise ValueError(
                 "max-new-tokens must be at least 2 with --engine, the first token being the "
-                f"prompt's, got {new_tokens}"
+                f"prompt's, got {self.request.text.max_new_tokens}"
             )
-        rates = self.request.synthetic
-        if rates is None:
-            return
-        if len(rates) < max(self.gammas):
+        if rates is not None and len(rates) < max(gammas):
             raise ValueError(
-                f"synthetic must have a rate for each of {max(self.gammas)} positions, "
-                f"got {len(rates)}"
+                f"synthetic must have a rate for each of {max(gammas)} positions, got {len(rates)}"
             )
-        if not all(0 <= rate <= 1 for rate in rates) or list(rates) != sorted(rates)[::-1]:
+        falling = rates is None or list(rates) == sorted(rates, reverse=True)
+        if rates is not None and not (falling and all(0 <= rate <= 1 for rate in rates)):
             raise ValueError(
                 "synthetic must be rates in [0, 1] of which none is above the one before it, "
                 f"got {', '.join(f'{rate:g}' for rate in rates)}"
             )
 
     @property
+    def kind(self) -> EngineKind:
+        return self.request.kind
+
+    @property
     def gammas(self) -> tuple[int, ...]:
-        """The γ to predict, each at least 1."""
+        """The distinct γ to predict, each at least 1."""
         return tuple(dict.fromkeys(self.request.gammas))
 
     @property
@@ -87,24 +87,24 @@ class Trial:
     def temperatures(self) -> tuple[float, ...]:
         return tuple(dict.fromkeys(self.request.temperatures))
 
-    def setting(self, gamma: int) -> Setting:
-        rates = self.request.synthetic
-        return Setting(
-            gamma,
-            self.request.draft_sampling,
-            max(self.concurrencies),
-            synthetic=None if rates is None or gamma == 0 else rates[:gamma],
-        )
+    @property
+    def cases(self) -> list[Case]:
+        """Every combination of temperature and concurrency."""
+        return [(t, c) for t in self.temperatures for c in self.concurrencies]
 
     @property
     def served_gammas(self) -> tuple[int, ...]:
         """The γ of all servers, ascending from 0 (no speculation)."""
         return tuple(sorted({0, *self.gammas, *self.request.priced_gammas}))
 
-    @property
-    def cases(self) -> list[Case]:
-        """Every combination of temperature and concurrency."""
-        return [(t, c) for t in self.temperatures for c in self.concurrencies]
+    def setting(self, gamma: int) -> Setting:
+        rates = self.request.synthetic if gamma > 0 else None
+        return Setting(
+            gamma,
+            self.request.draft_sampling,
+            max(self.concurrencies),
+            synthetic=None if rates is None else rates[:gamma],
+        )
 
     def cells(self, gammas: Sequence[int]) -> list[Cell]:
         """Returns the cells that a turn runs at these γ."""
@@ -140,35 +140,42 @@ class Trial:
         return replace(self, prompts=self.prompts[:count], other_prompts=self.other_prompts[:count])
 
     @property
-    def texts(self) -> int:
-        """Number of texts to write."""
-        runs = len(self.cases) * self.repeats
-        warm = len(self.cases) * len(self.other_prompts[:WARM_UP_PROMPTS])
-        total = warm * len(self.served_gammas)
-        for use, _ in self.cells(self.served_gammas):
-            total += runs * len(self.prompts_of(use))
-        return total
+    def planned_texts(self) -> int:
+        """Number of texts to write, at most."""
+        warm = len(self.other_prompts[:WARM_UP_PROMPTS]) * len(self.served_gammas)
+        repeated = sum(len(self.prompts_of(use)) for use, _ in self.cells(self.served_gammas))
+        return len(self.cases) * (warm + self.repeats * repeated)
 
+    def written(
+        self,
+        server: EngineServer,
+        gamma: int,
+        case: Case,
+        prompts: Prompts,
+        *,
+        first: int,
+        progress: Callable[[], object],
+    ) -> EngineRun:
+        """Returns the texts that a server writes for prompts.
 
-@dataclass(slots=True)
-class Measured:
-    """The runs of a trial, by γ and case, one for each repeat.
+        first: number of the first text, which with the request's seed decides its randomness.
+        progress: called after each text.
+        """
+        return run(
+            server,
+            prompts,
+            speculative=gamma > 0,
+            max_new_tokens=self.request.text.max_new_tokens,
+            temperature=case[0],
+            concurrency=case[1],
+            seed=self.request.seed + first,
+            progress=progress,
+        )
 
-    rows: runs of predicted prompts; priced: runs of timed prompts.
-    """
-
-    version: str = ""
-    rows: dict[tuple[int, Case], list[EngineRun]] = field(default_factory=dict)
-    priced: dict[tuple[int, Case], list[EngineRun]] = field(default_factory=dict)
-
-    def of(self, use: Use) -> dict[tuple[int, Case], list[EngineRun]]:
-        return self.rows if use == "rows" else self.priced
-
-    def add(self, cell: Cell, case: Case, repeat: int, run: EngineRun) -> None:
+    def add(self, case: Case, cell: Cell, repeat: int, own: EngineRun) -> None:
         """Adds the run of some prompts of a repeat."""
-        use, gamma = cell
-        runs = self.of(use).setdefault((gamma, case), [])
+        runs = self.runs.setdefault(case, {}).setdefault(cell, [])
         if len(runs) <= repeat:
-            runs.append(run)
+            runs.append(own)
         else:
-            runs[repeat] += run
+            runs[repeat] += own

@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 
-from engines.trials.judgement import Scores, judge
-from engines.trials.pair import Pair, Scorer, Text, prepared
+from engines.trials.judgement import EngineRow, Scores, judge
+from engines.trials.pair import Scorer, prepared, texts_of
 from engines.trials.request import ValidateEngine
-from engines.trials.row import EngineRow
-from engines.trials.steps import Steps
-from engines.trials.timing import precision_percent, timed_steps
-from engines.trials.trial import Case, Measured, Trial
+from engines.trials.timing import Steps, precision_percent, timed_steps
+from engines.trials.trial import Case, Trial
 from engines.trials.turns import run_trial
 from estimator.progress import SILENT, Progress
-from estimator.validation.row import max_abs, mean_abs
+from estimator.validation.file import max_abs, mean_abs
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,43 +45,31 @@ class EngineValidation:
 def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineValidation:
     """Returns rows of predicted and measured decoding on an engine, with their audit."""
     with prepared(request) as (engine, score, trial):
-        trial, measured = run_trial(engine, trial, progress=progress)
-        scores = _scores(trial, measured, score)
-    timed = {case: timed_steps(trial, measured, case) for case in trial.cases}
-    rows = tuple(
-        judge(trial, measured, scores, timed[case], gamma, case)
-        for case in trial.cases
-        for gamma in trial.gammas
-    )
-    steps = {case: timed[case].steps(request.priced_gammas) for case in trial.cases}
+        trial = run_trial(engine, trial, progress=progress)
+        scores = {heat: _scores(trial, heat, score) for heat in trial.temperatures}
+    timed = {case: timed_steps(trial, case) for case in trial.cases}
     return EngineValidation(
-        rows,
-        steps,
-        len(trial.prompts),
-        trial.repeats,
-        precision_percent(trial, measured),
-        engine.flags,
+        rows=tuple(
+            judge(trial, scores[case[0]], timed[case], gamma, case)
+            for case in trial.cases
+            for gamma in trial.gammas
+        ),
+        steps={case: timed[case].steps(request.priced_gammas) for case in trial.cases},
+        prompts=len(trial.prompts),
+        repeats=trial.repeats,
+        precision_percent=precision_percent(trial),
+        flags=engine.flags,
     )
 
 
-def _scores(trial: Trial, measured: Measured, score: Scorer) -> Scores:
+def _scores(trial: Trial, temperature: float, score: Scorer) -> Scores:
     """Returns the scores of the rows' texts; equal texts are scored once."""
-    scored: Scores = {}
-    for temperature in trial.temperatures:
-        keys = [key for key in measured.rows if key[1][0] == temperature]
-        texts = {
-            (prompt, text.tokens): None
-            for key in keys
-            for one in measured.rows[key]
-            for prompt, text in zip(trial.prompts, one.completions, strict=True)
-        }
-        known: dict[Text, Pair] = dict(zip(texts, score(list(texts), temperature), strict=True))
-        for key in keys:
-            scored[key] = [
-                [
-                    known[prompt, text.tokens]
-                    for prompt, text in zip(trial.prompts, one.completions, strict=True)
-                ]
-                for one in measured.rows[key]
-            ]
-    return scored
+    texts = {
+        text: None
+        for case, cells in trial.runs.items()
+        for (use, _), runs in cells.items()
+        if use == "rows" and case[0] == temperature
+        for one in runs
+        for text in texts_of(trial, one)
+    }
+    return dict(zip(texts, score(list(texts), temperature), strict=True))

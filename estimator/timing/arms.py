@@ -10,22 +10,32 @@ from functools import partial
 import numpy as np
 import torch
 
-from estimator.timing.duplicate_arms import duplicates
-from estimator.timing.precision import Timing
-from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs
-from estimator.timing.speeds import at_one_speed
-from estimator.timing.turns import InTurns, decode_in_turns, processor_clock, turn_tokens
+from estimator.timing.precision import Timing, precision_percent
+from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs, priced, timed
+from estimator.timing.turns import (
+    InTurns,
+    at_one_speed,
+    decode_in_turns,
+    duplicates,
+    processor_clock,
+    turn_tokens,
+)
 from reference.drafters.hierarchical import draft_model
 from reference.laws import seeded
 from reference.models.model import positions_of, text_limit
-from reference.policies import Confidence, Fixed, Policy
+from reference.policies import Adaptive, Confidence, Fixed, Policy
 from reference.records import Block
 from reference.speculative import Session, opening_text, plain_session, speculative_session, start
 from reference.speculative import Subject as Subject
 from reference.stopping import Stopping
+from simulator.acceptance.iid import Iid
+from simulator.choice.gain import best_gamma
+from simulator.cost.cost import Cost
 
 WARM_UP_TOKENS = 8
-
+# The adaptive planner's grid: a text has a few dozen blocks, so alpha is not known more precisely.
+ALPHA_STEPS = 1000
+PROBED_PROMPTS = 2
 
 Decoder = Callable[[Subject, Sequence[int], torch.Generator], Session]
 """Starts a session: from the pair, a prompt's ids and a generator of random numbers. Equal decoders
@@ -94,9 +104,10 @@ def run_arms(
             )
             ran += [(arm, prompt, text) for (arm, _), text in zip(together, texts, strict=True)]
             rounds = 1 + max(max(numbers, default=first) for _, numbers in texts)
-        whole = prompt == len(prompts) - 1
-        if until is not None and whole and until.precise(_at_one_speed(arms, ran)):
-            break
+        if until is not None and prompt == len(prompts) - 1:
+            reached = precision_percent(timed(_at_one_speed(arms, ran)))
+            if until.precise(reached):
+                break
     return _at_one_speed(arms, ran)
 
 
@@ -183,3 +194,39 @@ def probed(gammas: Sequence[int]) -> list[int]:
     """Returns the distinct draft lengths to time; 0 joins a single one, to show a step's cost."""
     distinct = sorted(set(gammas))
     return distinct if len(distinct) > 1 else sorted({0, *distinct})
+
+
+def planner(cost: Cost, *, max_gamma: int) -> Callable[[float], int]:
+    """Returns a function from alpha to the gamma with the largest calibrated improvement.
+
+    Its result is at most max_gamma; 0 means a plain target step. It looks results up on a grid of
+    alphas, so it costs almost no time per block.
+    """
+    best = [
+        best_gamma(Iid(step / ALPHA_STEPS), cost, max_gamma=max_gamma)
+        for step in range(ALPHA_STEPS + 1)
+    ]
+    return lambda alpha: best[round(alpha * ALPHA_STEPS)]
+
+
+def probed_gammas(max_gamma: int) -> list[int]:
+    """Returns powers of two up to max_gamma, and max_gamma."""
+    return sorted({max_gamma, *(2**i for i in range(max_gamma.bit_length()))})
+
+
+def adaptive(
+    subject: Subject, prompts: Sequence[Sequence[int]], timing: Timing, *, max_gamma: int
+) -> Adaptive:
+    """Returns the adaptive policy, after measuring costs on the first prompts.
+
+    prompts: ids, at least one prompt.
+    timing: its seed and progress are used; each run is timed once, without a time limit.
+    """
+    probes, once = probing(probed_gammas(max_gamma)), replace(timing, repeats=1, until=None)
+    runs = run_arms(subject, prompts[:PROBED_PROMPTS], probes, once)
+    return Adaptive(planner(priced(timed(runs)), max_gamma=max_gamma))
+
+
+def planning_generations(prompts: Sequence[Sequence[int]], max_gamma: int) -> int:
+    """Returns how often `adaptive` calls progress."""
+    return len(prompts[:PROBED_PROMPTS]) * (2 + len(probed(probed_gammas(max_gamma))))

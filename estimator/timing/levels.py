@@ -17,17 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 SWEEPS = 20
 
-Median = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Array = NDArray[np.float64]
 
 
-def levels(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> NDArray[np.float64]:
-    """Returns the first result of `polish`: each thing's seconds, shape (..., things)."""
-    return polish(seconds, sweeps=sweeps)[0]
-
-
-def polish(
-    seconds: ArrayLike, *, sweeps: int = SWEEPS
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def polish(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> tuple[Array, Array]:
     """Returns the seconds of each thing at the turns' median speed, and each turn's speed.
 
     Args:
@@ -53,7 +46,7 @@ def polish(
     return np.exp(things + middle)[..., 0], np.exp(speeds - middle)[..., 0, :]
 
 
-def _median(values: NDArray[np.float64], axis: int) -> Median:
+def _median(values: Array, axis: int) -> Callable[[Array], Array]:
     """Returns a function that takes medians along an axis of arrays with NaN at the same places.
 
     The axis is kept with length 1. The middle places are found once, from `values`. The median of a
@@ -63,7 +56,7 @@ def _median(values: NDArray[np.float64], axis: int) -> Median:
     last = values.shape[axis] - 1
     low, high = np.maximum(count - 1, 0) // 2, np.minimum(count // 2, last)
 
-    def median(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def median(values: Array) -> Array:
         ordered = np.sort(values, axis=axis)
         ends = (np.take_along_axis(ordered, at, axis=axis) for at in (low, high))
         return np.asarray(sum(ends) / 2)

@@ -14,17 +14,14 @@ from math import expm1, hypot, log
 from estimator.intervals import ratio_interval
 from estimator.progress import CountedProgress, Progress
 from estimator.settings import TimedPair
-from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs, Timed, timed
+from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Timed
 from reference.records import Generation
 
 
 def precision_percent(texts: Timed) -> float | None:
     """Returns the error of speed-ups due to the clock: half their interval, in per cent.
 
-    texts: the baseline's and other arms' texts; probes are ignored.
-
-    Returns:
-      the largest over all arms; None for a single prompt.
+    It is the largest over all arms but probes (if there are others); None for a single prompt.
     """
     arms = [arm for arm in texts if arm != AGAIN]
     only_probes = all(arm == BASELINE or arm.startswith(PROBE) for arm in arms)
@@ -62,7 +59,7 @@ class Until:
     ) -> None:
         """Starts the clock.
 
-        percent: requested precision (`precision_percent`).
+        percent: requested precision of speed-ups.
         seconds: time limit.
         report: called with each precision that has been reached.
         """
@@ -70,13 +67,12 @@ class Until:
         self._end = time.monotonic() + seconds
         self._report = report
 
-    def late(self) -> bool:
-        """Returns whether the time is up."""
-        return time.monotonic() >= self._end
+    def late(self, seconds: float = 0.0) -> bool:
+        """Returns whether the time is up for work that takes some seconds."""
+        return time.monotonic() + seconds >= self._end
 
-    def precise(self, runs: Runs) -> bool:
-        """Returns whether the runs so far, of all prompts, have the requested precision."""
-        reached = precision_percent(timed(runs))
+    def precise(self, reached: float | None) -> bool:
+        """Returns whether a precision in per cent is known and at least the requested one."""
         if reached is None:
             return False
         self._report(f"precise to {reached:.1f} %")
@@ -103,13 +99,10 @@ class Timing:
 def timings(
     request: TimedPair, *, count: int, planned: int, progress: Progress
 ) -> Iterator[Timing]:
-    """Yields the timing of each of several measurements, with its share of the remaining time.
+    """Yields the timing of each of `count` measurements, with its share of the remaining time.
 
-    Args:
-      request: gives repeats and time limit.
-      count: number of measurements.
-      planned: number of generations of each, if all repeats are needed.
-      progress: expects these; after each measurement the unneeded ones are subtracted.
+    planned: number of generations of each, if all repeats are needed.
+    progress: expects these; after each measurement the unneeded ones are subtracted.
     """
     end = time.monotonic() + request.timing.seconds(request.models.target)
     for left in range(count, 0, -1):

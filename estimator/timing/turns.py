@@ -2,27 +2,42 @@
 
 The speed of a shared machine changes within seconds, by up to a factor of two, and less within a
 fraction of a second. Texts decoded one after the other meet different speeds. Texts that take turns
-of a few hundredths of a second meet the same speed in each round, and `estimator.timing.speeds` can
-divide it out.
+of a few hundredths of a second, each with its own caches, meet the same speed in each round, which
+`at_one_speed` divides out.
 
 Texts advance by tokens, not by seconds: in each round all of them reach the same length. So their
 contexts grow alike, all end together, and the blocks of a round do not depend on a clock.
 """
 
+import copy
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import psutil
 import torch
+from torch import Tensor, nn
 
+from estimator.timing.levels import polish
+from reference.drafter import Drafter
+from reference.models.compiled_model import OneCacheError
+from reference.models.model import Model
 from reference.records import Block, Generation
 from reference.speculative import Session
 
 # Turn of the baseline: long compared with refilling caches, short compared with speed changes.
 TURN_SECONDS = 0.025
+# Share of free memory for duplicates; the rest is for other growth.
+SHARE_OF_FREE = 0.5
+# A kind of block in fewer rounds is ignored: its level would only reflect their speeds.
+LEAST_ROUNDS = 4
+# A round with fewer kinds is ignored: its speed would only reflect their noise.
+LEAST_KINDS = 3
 
-
+Pair = tuple[Model, Drafter]
+Clock = Callable[[], float]
 InTurns = tuple[Generation, tuple[int, ...]]
 """A text, and the number of the round in which each of its blocks was decoded."""
 
@@ -38,7 +53,7 @@ def decode_in_turns(
     *,
     tokens: int,
     order: np.random.Generator,
-    clock: Callable[[], float] | None = None,
+    clock: Clock | None = None,
     first_round: int = 0,
     progress: Callable[[], object] = lambda: None,
 ) -> list[InTurns]:
@@ -64,7 +79,7 @@ def decode_in_turns(
         wanted += tokens
         for text in order.permutation(sorted(going)).tolist():
             if text not in texts:
-                texts[text] = timed_session(starts[text], clock)
+                texts[text] = _timed_session(starts[text], clock)
             while lengths[text] < wanted and text in going:
                 block = next_block(texts[text].blocks, clock)
                 blocks[text].append(block)
@@ -81,7 +96,7 @@ def decode_in_turns(
     ]
 
 
-def processor_clock(device: torch.device) -> Callable[[], float] | None:
+def processor_clock(device: torch.device) -> Clock | None:
     """Returns this thread's CPU clock, or None if it is too coarse.
 
     It does not advance while another program uses the processor. If there are more programs than
@@ -93,23 +108,23 @@ def processor_clock(device: torch.device) -> Callable[[], float] | None:
     return time.thread_time if one_thread and hasattr(time, "CLOCK_THREAD_CPUTIME_ID") else None
 
 
-def timed_session(start: Callable[[], Session], clock: Callable[[], float] | None) -> Session:
+def _timed_session(start: Callable[[], Session], clock: Clock | None) -> Session:
     """Returns a session whose prompt time is measured by a clock."""
     began = 0.0 if clock is None else clock()
     text = start()
     return text if clock is None else replace(text, prefill_seconds=clock() - began)
 
 
-def next_block(blocks: Iterator[Block], clock: Callable[[], float] | None) -> Block:
+def next_block(blocks: Iterator[Block], clock: Clock | None) -> Block:
     """Returns the next block, scaled to the clock's time; without a clock its own times remain."""
     began = 0.0 if clock is None else clock()
     block = next(blocks)
     if clock is None or block.seconds == 0:
         return block
-    return scaled(block, (clock() - began) / block.seconds)
+    return _scaled(block, (clock() - began) / block.seconds)
 
 
-def scaled(block: Block, factor: float) -> Block:
+def _scaled(block: Block, factor: float) -> Block:
     """Returns a block whose parts (drafting, verifying, other) are scaled by a factor."""
     return replace(
         block,
@@ -117,3 +132,96 @@ def scaled(block: Block, factor: float) -> Block:
         verify_seconds=factor * block.verify_seconds,
         other_seconds=factor * block.other_seconds,
     )
+
+
+def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
+    """Returns texts with the times that their blocks would take at the rounds' median speed.
+
+    Each kind of block (its arm and its number of drafted tokens) has a level, and all arms of a
+    round share its speed, so an error in the speed does not change their ratios. The parts of a
+    block (drafting, verifying, other) keep their proportions.
+    """
+    speeds = _round_speeds(runs)
+    return [
+        replace(
+            text,
+            # The prompt was read in its first round.
+            prefill_seconds=text.prefill_seconds / speeds.get(min(rounds, default=-1), 1.0),
+            blocks=tuple(
+                _scaled(block, 1 / speeds.get(number, 1.0))
+                for block, number in zip(text.blocks, rounds, strict=True)
+            ),
+        )
+        for _, (text, rounds) in runs
+    ]
+
+
+def _round_speeds(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
+    """Returns the duration of each round's blocks relative to the median speed.
+
+    Rounds are left out if they have too few kinds of blocks in common with other rounds.
+    """
+    seconds: dict[tuple[str, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for arm, (text, rounds) in runs:
+        for block, number in zip(text.blocks, rounds, strict=True):
+            if block.seconds > 0:  # else the clock is too coarse
+                seconds[arm, len(block.drafted)][number].append(block.seconds)
+    kinds = [each for each in seconds.values() if len(each) >= LEAST_ROUNDS]
+    counts = Counter(number for each in kinds for number in each)
+    numbers = [number for number, count in counts.items() if count >= LEAST_KINDS]
+    if not numbers:
+        return {}
+    _, speeds = polish(
+        [[np.median(each.get(number, np.nan)) for number in numbers] for each in kinds]
+    )
+    return dict(zip(numbers, speeds.tolist(), strict=True))
+
+
+@torch.inference_mode()
+def duplicates(pair: Pair, count: int, *, longer: float) -> list[Pair]:
+    """Returns the pair and duplicates of it, as many as fit the memory.
+
+    A duplicate shares weights and tables, and has its own caches, counts and times. A compiled
+    model cannot be duplicated, because its programs are bound to its one cache.
+
+    pair: has decoded a text, so that the size of its caches is known.
+    count: number of pairs wanted, at least 1.
+    longer: length of the longest text over the length of the decoded one.
+    """
+    each = longer * sum(held.nbytes for held in _parts(pair) if isinstance(held, Tensor))
+    available = SHARE_OF_FREE * free_bytes(pair[0].device)
+    fitting = int(min(count - 1, available / max(each, 1.0)))
+    shared = [part for part in _parts(pair) if isinstance(part, nn.Module)]
+    try:
+        return [pair, *(copy.deepcopy(pair, {id(p): p for p in shared}) for _ in range(fitting))]
+    except OneCacheError:
+        return [pair]
+
+
+def free_bytes(device: torch.device) -> float:
+    """Returns the free memory of a device, including memory that the system can release."""
+    if device.type == "cuda":
+        return float(torch.cuda.mem_get_info(device)[0])
+    return float(psutil.virtual_memory().available)
+
+
+def _parts(whole: object) -> Iterator[object]:
+    """Yields every object inside an object, once each; modules and tensors are not opened."""
+    seen: set[int] = set()
+    waiting = [whole]
+    while waiting:
+        part = waiting.pop()
+        if id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            waiting += _held(part)
+
+
+def _held(part: object) -> Iterable[object]:
+    if isinstance(part, nn.Module | Tensor | str | bytes | type):
+        return ()
+    if isinstance(part, Mapping):
+        return part.values()
+    if isinstance(part, Sequence | set):
+        return () if part and isinstance(next(iter(part)), int) else part
+    return getattr(part, "__dict__", {}).values()

@@ -1,19 +1,184 @@
-"""The JSON file of a validation by any decoder: its rows and a summary."""
+"""Validations as files: the rows of every decoder, their summary, and impossible values in them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import msgspec
 
 from estimator.profiles.parts import Level
-from estimator.validation.row import ValidationRow
+from estimator.writing import builtins
 from reference.reading import read_json
 from simulator.numerics.intervals import CONFIDENCE, FORMER_CONFIDENCE
 
 SPECULATIVE: Final = "speculative"
 BILD: Final = "bild"
 ENGINE: Final = "engine"
+# An interval with a larger ratio of its ends carries no information.
+MOST_SPREAD = 3.0
+_FASTER = " (the steps with and without drafts differ, or the clock was held up)"
+
+
+class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Prediction and measurement of one draft and setting.
+
+    Each decoder's row adds its own fields. Speed-ups are over the target without a draft; the
+    prompt's pass is not included.
+
+    target: the target's name; "" if the file does not state it.
+    prompts_hash: hash of the prompts; rows may be compared if it is equal.
+    draft_temperature: temperature of the draft's sampling; None if it has none.
+    policy: `fixed`, or another policy's name.
+    gamma: draft length of the policy fixed, else None.
+    measured: the target's seconds over the run's.
+    measured_low, measured_high: interval of the measured speed-up.
+    measured_left_out: measured speed-up without each prompt, in order; empty for one prompt.
+    predicted: speed-up from separately measured costs; None without a prediction.
+    ms_per_token: milliseconds per token of one sequence.
+    tokens_per_second: throughput of all sequences together.
+    draft_seconds, verify_seconds, other_seconds: parts of the run; None if not separable.
+    doubts: sentences about impossible values; with any, none of the times can be trusted.
+    """
+
+    # Properties that are written together with the fields.
+    derived: ClassVar[tuple[str, ...]] = ("error_percent",)
+
+    draft: str
+    temperature: float
+    measured: float
+    tokens: int
+    target: str = ""
+    prompts_hash: str = ""
+    draft_temperature: float | None = None
+    policy: str = "fixed"
+    gamma: int | None = None
+    rule: str = ""
+    alpha: float | None = None
+    measured_low: float | None = None
+    measured_high: float | None = None
+    measured_left_out: tuple[float, ...] = ()
+    predicted: float | None = None
+    ms_per_token: float | None = None
+    tokens_per_second: float | None = None
+    draft_seconds: float | None = None
+    verify_seconds: float | None = None
+    other_seconds: float | None = None
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def error_percent(self) -> float | None:
+        """100 (predicted - measured) / measured."""
+        if self.predicted is None:
+            return None
+        return 100 * (self.predicted - self.measured) / self.measured
+
+    @property
+    def predicted_calibrated(self) -> float | None:
+        """`predicted`, by the name that some decoders' rows also write."""
+        return self.predicted
+
+    @property
+    def parts_seconds(self) -> tuple[float, float, float] | None:
+        """Seconds of drafting, verifying and the rest; None if not separable."""
+        if self.draft_seconds is None or self.verify_seconds is None or self.other_seconds is None:
+            return None
+        return self.draft_seconds, self.verify_seconds, self.other_seconds
+
+    def data(self) -> dict[str, Any]:
+        """Returns the row for JSON: fields and derived values."""
+        names = (*self.__struct_fields__, *self.derived)
+        written: dict[str, Any] = builtins({name: getattr(self, name) for name in names})
+        return written
+
+
+class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
+    """Prediction and measurement of one draft, temperature and policy.
+
+    Only fixed policies have predictions.
+
+    lossless: whether the rule preserves the target's distribution.
+    alpha: mean of sum min(p, q) over texts sampled from the target before the run; for a lenient
+      rule with its p/l in place of p (Leviathan et al. 2023, A.5).
+    c: seconds of a draft step over seconds of a target step; None if nothing was drafted.
+    predicted: replay over the run's own texts with separately measured costs; None for a lossy rule
+      above temperature 0, because its texts are not the target's.
+    predicted_theorem8: prediction with free verification and i.i.d. acceptance.
+    predicted_ahead, predicted_ahead_low, predicted_ahead_high: replay over other texts of the
+      target; None for a lossy rule.
+    measured: from the median of each block's repeats; its interval is over prompts, None for one
+      prompt.
+    error_percent_low, _high: interval of the error over prompts, which are the same for both.
+    predicted_target_calls, target_calls: calls on the run's own texts.
+    identical_to_target: whether every id equals greedy decoding's; None above temperature 0.
+    tie_gap: if not identical, the target's largest logit gap at a first difference; else None.
+    end_to_end_predicted, end_to_end_measured: speed-ups including both prefills.
+    """
+
+    derived: ClassVar[tuple[str, ...]] = ("error_percent", "predicted_calibrated")
+
+    alpha: float
+    tokens_per_second: float
+    draft_seconds: float
+    verify_seconds: float
+    other_seconds: float
+    lossless: bool
+    c: float | None
+    predicted_theorem8: float | None = None
+    predicted_ahead: float | None = None
+    predicted_ahead_low: float | None = None
+    predicted_ahead_high: float | None = None
+    error_percent_low: float | None = None
+    error_percent_high: float | None = None
+    predicted_target_calls: float | None = None
+    target_calls: int
+    block_efficiency: float
+    accepted_fraction: float | None
+    identical_to_target: bool | None
+    tie_gap: float | None
+    baseline_tokens_per_second: float
+    end_to_end_predicted: float | None = None
+    end_to_end_measured: float
+
+
+def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tuple[str, ...]:
+    """Returns sentences about the impossible values of a row.
+
+    A step emits at most γ + 1 tokens and takes at least as long as the target's pass over one, so
+    no speed-up exceeds the tokens per step. If one does, the clock was disturbed.
+
+    tokens_a_call: mean tokens per target call; None if steps are not target calls.
+    """
+    found = []
+    low, high = row.measured_low, row.measured_high
+    most = None if row.gamma is None else row.gamma + 1
+    if most is not None and row.measured > most:
+        found.append(
+            f"a speed-up of {row.measured:.2f} is more than the {most} tokens of a step{_FASTER}"
+        )
+    elif tokens_a_call is not None and low is not None and low > tokens_a_call:
+        found.append(
+            f"a speed-up of at least {low:.2f} is more than the {tokens_a_call:.2f} tokens of a "
+            f"step{_FASTER}"
+        )
+    if most is not None and row.predicted is not None and row.predicted > most:
+        found.append(
+            f"a predicted speed-up of {row.predicted:.2f} is more than the {most} tokens of a step"
+        )
+    if low is not None and high is not None and not high <= MOST_SPREAD * low:
+        found.append(f"too noisy to use ({low:.2g} to {high:.2g} times): use more prompts")
+    return tuple(found)
+
+
+def mean_abs(errors: Iterable[float | None]) -> float | None:
+    """Returns the mean size of the known errors; None if there are none."""
+    sizes = [abs(error) for error in errors if error is not None]
+    return sum(sizes) / len(sizes) if sizes else None
+
+
+def max_abs(errors: Iterable[float | None]) -> float | None:
+    """Returns the largest size of the known errors; None if there are none."""
+    return max((abs(error) for error in errors if error is not None), default=None)
+
 
 RowKind = TypeVar("RowKind", bound=ValidationRow)
 

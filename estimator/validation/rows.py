@@ -25,7 +25,7 @@ from estimator.traces.ahead import ahead_interval, replay_factor
 from estimator.traces.scoring import verification_of
 from estimator.traces.text_traces import TextTraces
 from estimator.traces.traces import Trace, replayed_calls
-from estimator.validation.row import SpeculativeRow, row_doubts
+from estimator.validation.file import SpeculativeRow, row_doubts
 from reference.policies import Confidence, Fixed, Policy, Product
 from simulator.acceptance.stopping import RULES
 from simulator.acceptance.stopping.stopped_text import StoppedBlocks

@@ -6,13 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from estimator.timing.arms import Speculative, probed, probing, run_arms
-from estimator.timing.planner import adaptive, planning_generations
+from estimator.timing.arms import (
+    Speculative,
+    adaptive,
+    planning_generations,
+    probed,
+    probing,
+    run_arms,
+)
 from estimator.timing.precision import Timing, precision_percent
 from estimator.timing.rates import BASELINE, Noise, noise, priced, shrinking, timed
 from estimator.timing.threads import Threads
 from estimator.traces.text_traces import TextTraces
-from estimator.validation.row import SpeculativeRow, max_abs, mean_abs
+from estimator.validation.file import SpeculativeRow, max_abs, mean_abs
 from estimator.validation.rows import RowEvidence, row_of
 from reference.policies import Confidence, Fixed, Policy
 from reference.speculative import Subject

@@ -11,9 +11,9 @@ from specplan.reports.validation import MEASURED, TIMES_IN_DOUBT, doubt_mark, pr
 
 if TYPE_CHECKING:
     from engines.counting import RateInterval
+    from engines.trials.judgement import EngineRow
     from engines.trials.request import MeasureEngine
-    from engines.trials.row import EngineRow
-    from engines.trials.steps import Steps
+    from engines.trials.timing import Steps
     from engines.trials.trial import Case
     from engines.trials.validation import EngineValidation
 

@@ -10,7 +10,7 @@ from specplan.reports.output import folded
 from specplan.reports.table import MS, TOKENS, Column, fastest, ranged, shown, table
 
 if TYPE_CHECKING:
-    from estimator.validation.row import SpeculativeRow, ValidationRow
+    from estimator.validation.file import SpeculativeRow, ValidationRow
     from estimator.validation.validation import Validation
 
 LONGEST_NAME = 24

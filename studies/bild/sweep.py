@@ -20,7 +20,7 @@ from estimator.timing.rates import (
     probes,
     timed,
 )
-from estimator.validation.row import row_doubts
+from estimator.validation.file import row_doubts
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import seeded

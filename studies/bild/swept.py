@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from estimator.validation.row import ValidationRow, mean_abs
+from estimator.validation.file import ValidationRow, mean_abs
 
 # Names of decoders.
 LARGE, SMALL, BILD, WINDOW = "large", "small", "bild", "window"

@@ -1,46 +1,47 @@
 """Trials with made-up runs: counts, times, and scores."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.counting import NOTHING, Counts
 from engines.engine import Completion
-from engines.kind import EngineKind, EngineSettings
+from engines.kind import EngineSettings
 from engines.trials.request import ValidateEngine
 from engines.trials.runs import EngineRun
-from engines.trials.trial import Measured, Trial
+from engines.trials.trial import Trial
 from estimator.settings import PromptSettings, TimingSettings
 
-ENGINE = EngineKind(name="made", title="made")
+# A first token, and two blocks of drafts that are all accepted; seconds of a token and of a block.
+GAMMA, ALONE, STEP = 3, 2e-3, 5e-3
+TOKENS = 1 + 2 * (GAMMA + 1)
+ONCE = TimingSettings(repeats=1, precision=0.0)
 
 
 def made_trial(
     *,
-    gamma: int,
+    gamma: int = GAMMA,
     prompts: int,
-    tokens: int,
-    repeats: int,
-    concurrencies: tuple[int, ...] = (1,),
+    tokens: int = TOKENS,
     priced: int | None = None,
-    kind: EngineKind = ENGINE,
+    engine: str = "llama.cpp",
     seed: int = 0,
-    servers: Literal["together", "in-turn"] = "together",
-    precision: float | None = 0.0,
+    timing: TimingSettings = ONCE,
+    **settings: Any,
 ) -> Trial:
     """Returns a greedy trial at one gamma; `priced`: how many prompts are priced, None: all."""
     ids = tuple((n,) for n in range(prompts))
     request = ValidateEngine(
-        engine=EngineSettings("llama.cpp", concurrencies=concurrencies, servers=servers),
+        engine=EngineSettings(engine, **settings),
         text=PromptSettings(max_new_tokens=tokens),
-        timing=TimingSettings(repeats=repeats, precision=precision),
+        timing=timing,
         seed=seed,
         gammas=(gamma,),
         temperatures=(0.0,),
     )
-    return Trial(request, kind, "t", "d", ids, ids[:priced], repeats)
+    return Trial(request, "t", "d", ids, ids[:priced], timing.repeats)
 
 
 def made_run(
@@ -51,30 +52,25 @@ def made_run(
     blocks = (tokens - 1) // (gamma + 1)
     each = Counts.of(blocks, blocks * gamma, (blocks,) * gamma) if drafts else NOTHING
     texts = tuple(Completion((0,) * tokens, 1, float(time)) for time in seconds)
-    return EngineRun(
-        texts, (sum([each] * len(texts), NOTHING),) if at_once else (each,) * len(texts)
-    )
+    counts = (each,) * len(texts)
+    return EngineRun(texts, (sum(counts, NOTHING),) if at_once else counts)
 
 
-def made_measured(
-    trial: Trial, times: NDArray[np.float64], *, plain: float, step: float
-) -> Measured:
-    """Returns the runs of a trial.
+def made_runs(times: NDArray[np.float64], *, at_once: int = 1, **settings: Any) -> Trial:
+    """Returns a trial with its runs.
 
-    Args:
-      times: factors of the runs' times, for priced and predicted prompts, each without and with
-        drafts, shape (4, repeats, prompts).
-      plain, step: seconds of a token of the target, and of a step with drafts.
+    times: factors of the runs' times, for priced and predicted prompts, each without and with
+      drafts, shape (4, repeats, prompts).
+    at_once: number of simultaneous requests.
     """
-    [gamma], [case] = trial.gammas, trial.cases
-    tokens = trial.request.text.max_new_tokens
-    measured = Measured("1")
-    cells = ((use, drafted) for use in ("priced", "rows") for drafted in (0, gamma))
-    for (use, drafted), rows in zip(cells, times, strict=True):
-        whole = (tokens - 1) * (step / (gamma + 1) if drafted else plain)
-        prompts = len(trial.prompts_of(use))
-        measured.of(use)[drafted, case] = [
-            made_run(trial, whole * row[:prompts], drafts=drafted > 0, at_once=case[1] > 1)
-            for row in rows
-        ]
-    return measured
+    _, repeats, prompts = times.shape
+    timing = TimingSettings(repeats=repeats, precision=0.0)
+    trial = made_trial(prompts=prompts, timing=timing, concurrencies=(at_once,), **settings)
+    cells = ((use, gamma) for use in ("priced", "rows") for gamma in (0, GAMMA))
+    for (use, gamma), rows in zip(cells, times, strict=True):
+        whole = 2 * (STEP if gamma else (GAMMA + 1) * ALONE)
+        for repeat, row in enumerate(rows):
+            seconds = whole * row[: len(trial.prompts_of(use))]
+            run = made_run(trial, seconds, drafts=gamma > 0, at_once=at_once > 1)
+            trial.add((0.0, at_once), (use, gamma), repeat, run)
+    return trial

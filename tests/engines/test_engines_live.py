@@ -16,13 +16,13 @@ from engines.servers.mlx import Mlx
 from engines.servers.transformers import Transformers
 from engines.sources import observe
 from engines.text_scores import acceptance
-from engines.trials.pair import LocalScorer
+from engines.trials.pair import local_scorer
 from engines.trials.runs import EngineRun, run
 from simulator.acceptance.replay import Replay
 
 PROMPTS = embedded_ids(count=2)
 TOKENS, GAMMA, BEYOND = 16, 4, 32
-LOCAL = LocalScorer(TARGET, DRAFT)
+LOCAL = local_scorer(TARGET, DRAFT)
 
 
 @pytest.fixture(scope="module", params=["llama.cpp", "mlx", "transformers"])

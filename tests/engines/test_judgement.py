@@ -4,45 +4,34 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_trials import ENGINE, made_measured, made_run, made_trial
+from made_trials import ALONE, GAMMA, STEP, TOKENS, made_run, made_runs, made_trial
 from msgspec import structs
 from numpy.typing import NDArray
 
 from engines.counting import NOTHING, Counts
 from engines.engine import Completion
-from engines.kind import EngineKind
 from engines.text_scores import TextScores
-from engines.trials.judgement import judge
-from engines.trials.row import EngineRow
+from engines.trials.judgement import EngineRow, judge
 from engines.trials.runs import EngineRun
-from engines.trials.steps import Steps
-from engines.trials.timing import timed_steps
-from engines.trials.trial import Measured
+from engines.trials.timing import Steps, timed_steps
+from engines.trials.trial import Trial
 from engines.trials.validation import EngineValidation
 from specplan.reports.engines import validation_text
 
-GAMMA, REPEATS, PROMPTS = 3, 2, 5
-ALONE, STEP = 2e-3, 5e-3
-# A first token, and two blocks with every draft accepted.
-TOKENS = 1 + 2 * (GAMMA + 1)
-QUIET = np.ones((2, REPEATS, PROMPTS))
+REPEATS, PROMPTS = 2, 5
+QUIET = np.ones((4, REPEATS, PROMPTS))
 
 
-def judged(concurrency: int, speeds: NDArray[np.float64], noise: NDArray[np.float64]) -> EngineRow:
-    """Returns the row of runs at some speed of each turn, shape (repeats, prompts)."""
-    trial = made_trial(
-        gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS, concurrencies=(concurrency,)
-    )
-    [case] = trial.cases
-    times = speeds * noise
-    measured = made_measured(trial, np.concatenate([times, times]), plain=ALONE, step=STEP)
-    scores = TextScores.of(np.zeros(TOKENS), np.ones(TOKENS, dtype=int))
-    pairs = {key: [[(scores, scores)] * PROMPTS] * REPEATS for key in measured.rows}
-    return judge(trial, measured, pairs, timed_steps(trial, measured, case), GAMMA, case)
+def judged(trial: Trial) -> EngineRow:
+    """Returns the row of texts of zeros, which both models find certain."""
+    [case], sure = trial.cases, TextScores.of(np.zeros(TOKENS), np.ones(TOKENS, dtype=int))
+    scores = {(prompt, (0,) * TOKENS): (sure, sure) for prompt in trial.prompts}
+    return judge(trial, scores, timed_steps(trial, case), GAMMA, case)
 
 
 def test_speeds_of_turns_leave_no_trace_in_the_interval() -> None:
-    row = judged(1, np.random.default_rng(0).uniform(1, 2, (REPEATS, PROMPTS)), QUIET)
+    speeds = np.random.default_rng(0).uniform(1, 2, (REPEATS, PROMPTS))
+    row = judged(made_runs(speeds * QUIET))
     assert row.target_calls == row.predicted_target_calls == 2 * PROMPTS * REPEATS
     assert row.measured == pytest.approx(ALONE * (GAMMA + 1) / STEP)
     assert (row.measured_low, row.measured_high) == pytest.approx((row.measured,) * 2)
@@ -50,14 +39,14 @@ def test_speeds_of_turns_leave_no_trace_in_the_interval() -> None:
 
 def test_what_differs_between_prompts_is_the_interval() -> None:
     noise = np.exp(np.random.default_rng(1).normal(0, 0.05, (2, REPEATS, PROMPTS)))
-    row = judged(1, np.ones((REPEATS, PROMPTS)), noise)
+    row = judged(made_runs(np.concatenate([noise, noise])))
     assert row.measured_low is not None
     assert row.measured_high is not None
     assert row.measured_low < row.measured < row.measured_high
 
 
 def test_repeats_are_drawn_anew_where_prompts_ran_at_once() -> None:
-    row = judged(4, np.outer([1.0, 1.7], np.ones(PROMPTS)), QUIET)
+    row = judged(made_runs(np.outer([1.0, 1.7], np.ones(PROMPTS)) * QUIET, at_once=4))
     assert row.measured_low == pytest.approx(row.measured)
     assert row.measured == pytest.approx(ALONE * (GAMMA + 1) / STEP)
 
@@ -69,7 +58,7 @@ def greedy_row(
     accepted: int,
     missed: NDArray[np.bool_] | None = None,
     repeats: int = 1,
-    kind: EngineKind = ENGINE,
+    engine: str = "llama.cpp",
 ) -> EngineRow:
     """Returns the row of texts at temperature 0.
 
@@ -79,30 +68,33 @@ def greedy_row(
       blocks: number of blocks of each text after its first id.
       accepted: number of accepted tokens per block.
       missed: which ids of the texts are not the draft's likeliest; None: they all are.
-      repeats: number of repeats.
-      kind: engine that wrote the texts.
+      engine: which wrote the texts.
     """
     texts, tokens = gaps.shape
-    trial = made_trial(gamma=4, prompts=texts, tokens=tokens, repeats=repeats, kind=kind)
+    trial = replace(
+        made_trial(gamma=4, prompts=texts, tokens=tokens, engine=engine, servers="together"),
+        repeats=repeats,
+    )
     [case] = trial.cases
     counts = Counts.of(blocks, 4 * blocks, (blocks,) * accepted)
-    own = tuple(Completion(tuple((row > 0).astype(int).tolist()), 1, blocks * STEP) for row in gaps)
+    ids = [tuple((row > 0).astype(int).tolist()) for row in gaps]
+    own = tuple(Completion(each, 1, blocks * STEP) for each in ids)
     alone = (Completion((0,) * tokens, 1, ALONE * (tokens - 1)),) * texts
-    runs = {
-        (4, case): [EngineRun(own, (counts,) * texts)] * repeats,
-        (0, case): [EngineRun(alone, (NOTHING,) * texts)] * repeats,
-    }
-    measured = Measured("1", rows=runs, priced=runs)
+    for use in ("rows", "priced"):
+        for repeat in range(repeats):
+            trial.add(case, (use, 4), repeat, EngineRun(own, (counts,) * texts))
+            trial.add(case, (use, 0), repeat, EngineRun(alone, (NOTHING,) * texts))
     sure, ranks = np.zeros(tokens), np.ones(tokens, dtype=int)
     of_draft = ranks + (np.zeros_like(gaps, dtype=bool) if missed is None else missed)
-    written = [
-        (TextScores.of(-row, 1 + (row > 0)), TextScores.of(sure, found))
-        for row, found in zip(gaps, of_draft, strict=True)
-    ]
     # On the target's own text the draft's likeliest is it as often as on its own the target's.
-    of_target = [(TextScores.of(sure, ranks), TextScores.of(sure, 1 + (row > 0))) for row in gaps]
-    pairs = {(4, case): [written] * repeats, (0, case): [of_target] * repeats}
-    return judge(trial, measured, pairs, timed_steps(trial, measured, case), 4, case)
+    scores = {
+        (prompt, (0,) * tokens): (TextScores.of(sure, ranks), TextScores.of(sure, 1 + (row > 0)))
+        for prompt, row in zip(trial.prompts, gaps, strict=True)
+    } | {
+        (prompt, text): (TextScores.of(-row, 1 + (row > 0)), TextScores.of(sure, found))
+        for prompt, text, row, found in zip(trial.prompts, ids, gaps, of_draft, strict=True)
+    }
+    return judge(trial, scores, timed_steps(trial, case), 4, case)
 
 
 def wrong_ids(share: float) -> NDArray[np.bool_]:
@@ -129,12 +121,9 @@ def test_greedy_texts_that_part_at_near_ties_are_the_targets_own() -> None:
 
 
 def test_what_greedy_repeats_accept_past_the_end_is_one_draw() -> None:
-    kind = EngineKind(name="made", title="made", drafts_past_end=True)
-    missed = np.random.default_rng(4).random((3, 31)) < 0.3
+    gaps, missed = np.zeros((3, 31)), np.random.default_rng(4).random((3, 31)) < 0.3
     once, often = (
-        greedy_row(
-            gaps=np.zeros((3, 31)), blocks=10, accepted=2, missed=missed, repeats=repeats, kind=kind
-        )
+        greedy_row(gaps=gaps, blocks=10, accepted=2, missed=missed, repeats=repeats, engine="vllm")
         for repeats in (1, 7)
     )
     assert once.acceptance_predicted[3].low < once.acceptance_predicted[3].high
@@ -143,28 +132,19 @@ def test_what_greedy_repeats_accept_past_the_end_is_one_draw() -> None:
 
 def test_steps_that_shrink_with_gamma_are_marked_in_the_row() -> None:
     """Prices at γ 1 of twice what they are at γ 3, as a clock under load once had it."""
-    trial = made_trial(gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS)
+    trial = made_runs(QUIET)
     [case] = trial.cases
-    measured = made_measured(trial, np.ones((4, REPEATS, PROMPTS)), plain=ALONE, step=STEP)
     slow = [made_run(trial, [2 * 2 * STEP] * PROMPTS, drafts=True) for _ in range(REPEATS)]
-    measured.priced[1, case] = measured.rows[1, case] = slow
-    trial = replace(trial, request=replace(trial.request, gammas=(1, GAMMA)))
-    scores = TextScores.of(np.zeros(TOKENS), np.ones(TOKENS, dtype=int))
-    pairs = {key: [[(scores, scores)] * PROMPTS] * REPEATS for key in measured.rows}
-    row = judge(trial, measured, pairs, timed_steps(trial, measured, case), GAMMA, case)
+    trial.runs[case]["priced", 1] = trial.runs[case]["rows", 1] = slow
+    row = judged(replace(trial, request=replace(trial.request, gammas=(1, GAMMA))))
     assert row.doubts == ("a step takes 5.00 ms at gamma 3 and 10.00 at gamma 1",)
-    assert judged(1, np.ones((REPEATS, PROMPTS)), QUIET).doubts == ()
+    assert judged(made_runs(QUIET)).doubts == ()
 
 
 def test_a_speed_up_beyond_the_tokens_of_a_step_is_marked_in_the_row() -> None:
-    slow = np.concatenate([QUIET, QUIET])
+    slow = QUIET.copy()
     slow[2] *= 3  # the baseline on the predicted prompts
-    trial = made_trial(gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS)
-    [case] = trial.cases
-    measured = made_measured(trial, slow, plain=ALONE, step=STEP)
-    scores = TextScores.of(np.zeros(TOKENS), np.ones(TOKENS, dtype=int))
-    pairs = {key: [[(scores, scores)] * PROMPTS] * REPEATS for key in measured.rows}
-    row = judge(trial, measured, pairs, timed_steps(trial, measured, case), GAMMA, case)
+    row = judged(made_runs(slow))
     assert row.measured == pytest.approx(4.8)
     (doubt,) = row.doubts
     assert doubt.startswith("a speed-up of 4.80 is more than the 4 tokens of a step (the steps ")
@@ -172,7 +152,7 @@ def test_a_speed_up_beyond_the_tokens_of_a_step_is_marked_in_the_row() -> None:
 
 def test_a_row_in_doubt_never_ends_in_explained() -> None:
     """As a busy machine once had it: far apart, and steps at γ 1 dearer than at γ 3."""
-    row = judged(1, np.ones((REPEATS, PROMPTS)), QUIET)
+    row = judged(made_runs(QUIET))
     steps = {(row.temperature, row.concurrency): Steps(ALONE, {1: 2 * STEP, GAMMA: STEP})}
 
     def told(*doubts: str) -> str:

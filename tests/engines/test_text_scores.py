@@ -11,7 +11,7 @@ from vllm_server import vllm_server
 
 from engines.servers.vllm import VllmServer, _rank
 from engines.text_scores import TextScores, acceptance
-from engines.trials.pair import LocalScorer, require_scored_temperature
+from engines.trials.pair import local_scorer, require_scored_temperature
 from estimator.traces.scoring import trace
 from estimator.traces.traces import DraftSampling
 from reference.drafters.model_drafter import ModelDrafter
@@ -50,7 +50,7 @@ def test_acceptance_from_two_log_probabilities_is_that_of_full_rows(
         for number, prompt in enumerate(prompts)
     ]
     written = [(prompt, tuple(text)) for prompt, text in zip(prompts, texts, strict=True)]
-    scores = LocalScorer(target_name, draft_name)(written, 1.0)
+    scores = local_scorer(target_name, draft_name)(written, 1.0)
     ways: dict[DraftSampling, Sampling] = {"sampled": sampling, "argmax": Sampling(temperature=0)}
     for way, drafts in ways.items():
         drafter = ModelDrafter(draft, drafts, target.vocabulary)
@@ -85,7 +85,7 @@ def test_of_ids_that_tie_the_least_is_the_likeliest_to_both_scorers(
     for module in ("engines.trials.pair", "vllm_server"):
         monkeypatch.setattr(f"{module}.load_causal", lambda source: tied_model)
     text = ((0,), (1, 4, 3, 0))
-    [(of_target, of_draft)] = LocalScorer("T", "D")([text], 0.0)
+    [(of_target, of_draft)] = local_scorer("T", "D")([text], 0.0)
     with vllm_server("T", name="T") as url:
         told = VllmServer(url).score(*text)
     for scores in (of_target, of_draft, told):

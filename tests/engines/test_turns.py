@@ -1,21 +1,20 @@
 """Trials end when they are precise enough or the time is up, and return what was run."""
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from made_trials import made_trial
+from made_trials import GAMMA, made_trial
 
 from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
-from engines.trials.trial import Measured, Trial
+from engines.trials.trial import Trial
 from engines.trials.turns import run_trial
+from estimator.settings import TimingSettings
 
-PROMPTS, REPEATS, GAMMA = 4, 3, 3
-TOKENS = 1 + 2 * (GAMMA + 1)
+PROMPTS, REPEATS = 4, 3
 
 
 @dataclass
@@ -64,13 +63,12 @@ class Told:
         self.notes.append(text)
 
 
-def ran(told: Told, **settings: Any) -> tuple[Trial, Measured]:
-    seconds = settings.pop("seconds", math.inf)
-    trial = made_trial(gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS, **settings)
-    return run_trial(Made(), replace(trial, seconds=seconds), progress=told)
+def ran(told: Told, *, precision: float | None, seconds: float = 1e9, **settings: Any) -> Trial:
+    timing = TimingSettings(repeats=REPEATS, precision=precision, time_limit=seconds)
+    return run_trial(Made(), made_trial(prompts=PROMPTS, timing=timing, **settings), progress=told)
 
 
-@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize(("precision", "servers"), [(-1.0, "together"), (None, "in-turn")])
 @pytest.mark.parametrize(
     ("settings", "prompts", "repeats"),
     [
@@ -81,22 +79,23 @@ def ran(told: Told, **settings: Any) -> tuple[Trial, Measured]:
     ],
 )
 def test_what_there_was_time_for_is_what_every_server_wrote(
-    settings: dict[str, object], prompts: int, repeats: int, together: bool
+    settings: dict[str, Any], prompts: int, repeats: int, precision: float | None, servers: str
 ) -> None:
     told = Told()
-    precision, servers = (-1.0, "together") if together else (None, "in-turn")
-    trial, measured = ran(told, servers=servers, precision=precision, **settings)
+    trial = ran(told, servers=servers, precision=precision, **settings)
     assert (len(trial.prompts), len(trial.other_prompts)) == (prompts, prompts)
-    assert trial.repeats == repeats
-    assert {key[0] for key in measured.rows} == {key[0] for key in measured.priced} == {0, GAMMA}
-    for runs in (*measured.rows.values(), *measured.priced.values()):
-        assert [len(each.completions) for each in runs] == [prompts] * repeats
+    assert (trial.repeats, trial.version) == (repeats, "1")
+    cells = {(use, gamma) for use in ("rows", "priced") for gamma in (0, GAMMA)}
+    for case in trial.cases:
+        assert set(trial.runs[case]) == cells
+        for runs in trial.runs[case].values():
+            assert [len(each.completions) for each in runs] == [prompts] * repeats
     assert told.steps == told.expected
 
 
 def test_repeats_end_once_they_are_precise() -> None:
     told = Told()
-    trial, _ = ran(told, precision=0.1)
+    trial = ran(told, precision=0.1)
     assert (trial.repeats, told.notes) == (1, ["precise to 0.0 %"])
     # One after the other, no speed-up is known before the last server has run.
-    assert ran(Told(), precision=None, servers="in-turn")[0].repeats == REPEATS
+    assert ran(Told(), precision=None, servers="in-turn").repeats == REPEATS

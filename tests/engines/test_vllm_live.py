@@ -22,7 +22,7 @@ from engines.observing.vllm import TURNS_ON
 from engines.servers.vllm import Vllm, VllmServer
 from engines.sources import observe
 from engines.text_scores import acceptance
-from engines.trials.pair import EngineScorer, LocalScorer
+from engines.trials.pair import engine_scorer, local_scorer
 from engines.trials.runs import EngineRun
 from reference.drafters.state_head import StateHeadDrafter
 from reference.laws import Sampling
@@ -78,7 +78,7 @@ def test_vllm_writes_the_targets_text_in_the_steps_that_replay_expects(vllm: Vll
         counts, found = server.counts(), observe([server.url], gamma=None)
     pairs = [(prompt, text.tokens) for prompt, text in zip(PROMPTS, own.completions, strict=True)]
     assert [text.tokens for text in own.completions] == [text.tokens for text in alone.completions]
-    local = LocalScorer(TARGET, DRAFT)(pairs, 1.0)
+    local = local_scorer(TARGET, DRAFT)(pairs, 1.0)
     for (target, _), told in zip(local, scored, strict=True):
         assert told.ranks.tolist() == target.ranks.tolist()
         assert told.logprobs == pytest.approx(target.logprobs, abs=1e-3)
@@ -158,7 +158,7 @@ def test_two_log_probabilities_of_vllm_give_the_acceptance_of_full_rows(vllm: Vl
             (prompt, server.complete(prompt, max_new_tokens=64, temperature=1.0, seed=0).tokens)
             for prompt in PROMPTS
         ]
-    told, local = EngineScorer(vllm)(sampled, 1.0), LocalScorer(TARGET, DRAFT)(sampled, 1.0)
+    told, local = engine_scorer(vllm)(sampled, 1.0), local_scorer(TARGET, DRAFT)(sampled, 1.0)
     for way in ("argmax", "sampled"):
         for pair, own in zip(told, local, strict=True):
             chances, expected = (

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from metrics_pages import vllm_page
 from plan_inputs import PROFILE
 
-from engines.trials.row import EngineRow
+from engines.trials.judgement import EngineRow
 from estimator.profiles.profile import LoadCosts, Workload
 from estimator.profiles.profile_file import profile_json
-from estimator.validation.row import SpeculativeRow, ValidationRow
+from estimator.validation.file import SpeculativeRow, ValidationRow
 from specplan.main import main
 from studies.bild.swept import BildRow
 

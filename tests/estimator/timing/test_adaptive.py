@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from estimator.prompts.prompts import embedded_prompts
+from estimator.timing.arms import planner
 from estimator.timing.batched import decode_batch
-from estimator.timing.planner import planner
 from estimator.traces.scoring import trace
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling

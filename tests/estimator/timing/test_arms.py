@@ -10,7 +10,7 @@ from pairs import PROMPTS, tiny_pair
 import estimator.timing.arms
 from estimator.timing.arms import WARM_UP_TOKENS, Decoder, Speculative, probed, probing, run_arms
 from estimator.timing.precision import Timing
-from estimator.timing.rates import BASELINE, Runs, probes, timed, without
+from estimator.timing.rates import probes, timed, without
 from reference.laws import Sampling
 from reference.policies import Fixed
 from reference.speculative import Session, Subject
@@ -36,7 +36,7 @@ def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
 
         return begin
 
-    monkeypatch.setattr("estimator.timing.duplicate_arms.free_bytes", lambda _: free)
+    monkeypatch.setattr("estimator.timing.turns.free_bytes", lambda _: free)
     arms = probing([1, 2]) | {f"gamma {g}": Speculative(Fixed(g)) for g in (2, 5)}
     ended = []
     runs = run_arms(
@@ -91,8 +91,9 @@ class Impatient:
         self.prompts -= 1
         return self.prompts < 0
 
-    def precise(self, runs: Runs) -> bool:
-        return len(runs[BASELINE][-1]) == self.repeats
+    def precise(self, reached: float | None) -> bool:
+        self.repeats -= 1
+        return self.repeats == 0
 
 
 @pytest.mark.parametrize(

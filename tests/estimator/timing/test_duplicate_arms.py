@@ -11,8 +11,7 @@ from pairs import PROMPTS, VOCABULARY, tiny_llama, tiny_pair
 from torch import nn
 from transformers import T5Config, T5ForConditionalGeneration
 
-from estimator.timing.duplicate_arms import Pair, duplicates
-from estimator.timing.turns import decode_in_turns
+from estimator.timing.turns import Pair, decode_in_turns, duplicates
 from ngram.drafters.copying import PromptLookupDrafter
 from ngram.drafters.ngram_drafter import LookupThenNgram, NgramDrafter
 from ngram.rows.rows import Rows
@@ -137,12 +136,12 @@ def test_twins_share_modules_and_tables_and_nothing_that_changes() -> None:
 def test_memory_bounds_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = tiny_pair(SAMPLING)
     begin(pair, 2).finished()
-    monkeypatch.setattr("estimator.timing.duplicate_arms.free_bytes", lambda _: 0.0)
+    monkeypatch.setattr("estimator.timing.turns.free_bytes", lambda _: 0.0)
     assert duplicates(pair, 5, longer=1) == [pair]
     # Two layers and two models; keys and values of 256 positions, 32 wide, in float32.
     held = 2 * 2 * 2 * 256 * 32 * 4
     # Half of the memory is for duplicates; the states of 14 tokens are small compared with caches.
-    monkeypatch.setattr("estimator.timing.duplicate_arms.free_bytes", lambda _: 2 * 3.5 * held)
+    monkeypatch.setattr("estimator.timing.turns.free_bytes", lambda _: 2 * 3.5 * held)
     assert [len(duplicates(pair, 5, longer=longer)) for longer in (1, 3, 4)] == [4, 2, 1]
 
 

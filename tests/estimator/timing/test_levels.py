@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from estimator.timing.levels import levels, polish
+from estimator.timing.levels import polish
 
 ALONE, SHORT, LONG = TRUE = (1.3, 3.5, 7.2)
+
+
+def levels(seconds: ArrayLike) -> NDArray[np.float64]:
+    return polish(seconds)[0]
 
 
 def seconds(generator: np.random.Generator, *, turns: int, noise: float) -> NDArray[np.float64]:

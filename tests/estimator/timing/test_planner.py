@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pairs import PROMPTS, tiny_pair
 
-from estimator.timing.planner import adaptive, planner, planning_generations, probed_gammas
+from estimator.timing.arms import adaptive, planner, planning_generations, probed_gammas
 from estimator.timing.precision import Timing
 from reference.laws import Sampling
 from reference.speculative import Subject

@@ -60,18 +60,14 @@ def test_what_prompts_differ_in_is_no_fault_of_the_clock() -> None:
 def test_of_a_single_prompt_nothing_is_known() -> None:
     texts = {arm: rows[:1] for arm, rows in drawn(np.random.default_rng(1), 0.1).items()}
     assert precision_percent(texts) is None
-    assert not Until(percent=1e9).precise({arm: [rows] for arm, rows in texts.items()})
+    assert not Until(percent=1e9).precise(None)
 
 
 def test_runs_are_precise_enough_as_asked_and_say_so() -> None:
-    texts = drawn(np.random.default_rng(2), 0.01)
-    reached = precision_percent(texts)
-    assert reached is not None
-    runs = {arm: [[text] for text in rows] for arm, rows in texts.items()}
     told: list[str] = []
-    assert Until(percent=1.01 * reached, report=told.append).precise(runs)
-    assert not Until(percent=0.99 * reached).precise(runs)
-    assert told == [f"precise to {reached:.1f} %"]
+    assert Until(percent=1.5, report=told.append).precise(1.49)
+    assert not Until(percent=1.5).precise(1.51)
+    assert told == ["precise to 1.5 %"]
 
 
 def test_it_is_late_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,6 +75,8 @@ def test_it_is_late_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     until = Until(seconds=3)
     assert not until.late()
+    assert not until.late(2.9)
+    assert until.late(3.1)
     now[0] = 53.0
     assert until.late()
     assert not Until().late()

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from estimator.timing.precision import precision_percent
 from estimator.timing.rates import AGAIN, BASELINE, Timed, decode_rate, measured_interval, noise
-from estimator.timing.speeds import at_one_speed
-from estimator.timing.turns import decode_in_turns
+from estimator.timing.turns import at_one_speed, decode_in_turns
 from reference.records import Block
 from reference.speculative import Session
 

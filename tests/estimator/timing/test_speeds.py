@@ -12,8 +12,7 @@ from tabular import TabularModel
 from estimator.timing.arms import Speculative, probing, run_arms
 from estimator.timing.precision import Timing
 from estimator.timing.rates import AGAIN, BASELINE, Timed, timed
-from estimator.timing.speeds import at_one_speed
-from estimator.timing.turns import InTurns
+from estimator.timing.turns import InTurns, at_one_speed
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.policies import Fixed

@@ -3,7 +3,7 @@
 import pytest
 
 from estimator.intervals import steps_out_of_order
-from estimator.validation.row import ValidationRow, row_doubts
+from estimator.validation.file import ValidationRow, row_doubts
 
 
 def row(measured: float, low: float | None, high: float | None, **more: float) -> ValidationRow:

@@ -10,7 +10,7 @@ from pairs import PROMPTS, tiny_subject
 from estimator.timing.arms import Speculative, probing, run_arms
 from estimator.timing.precision import Timing
 from estimator.timing.rates import AGAIN, BASELINE
-from estimator.validation.row import SpeculativeRow
+from estimator.validation.file import SpeculativeRow
 from estimator.validation.validation import Validation, generations, validate
 from ngram.drafters.copying import PromptLookupDrafter
 from reference.laws import seeded

@@ -10,13 +10,14 @@ import pytest
 from estimator.validation.file import (
     ENGINE,
     SPECULATIVE,
+    SpeculativeRow,
     Validated,
+    ValidationRow,
     parse_rows,
     parse_validation,
     read_validation,
     validation_json,
 )
-from estimator.validation.row import SpeculativeRow, ValidationRow
 
 SPECULATIVE_ROW: dict[str, Any] = {
     "draft": "embedded", "temperature": 0.0, "draft_temperature": 0.0, "policy": "fixed",

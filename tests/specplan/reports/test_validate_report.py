@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from estimator.timing.rates import Noise
 from estimator.timing.threads import Threads
-from estimator.validation.row import SpeculativeRow
+from estimator.validation.file import SpeculativeRow
 from estimator.validation.validation import Validation, summary
 from simulator.cost.curves import CostModel
 from specplan.reports.validation import rows_table, summary_lines

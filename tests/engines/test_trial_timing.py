@@ -1,38 +1,73 @@
-"""Intervals of measured speed-ups cover as often as they say, over prompts and over repeats."""
+"""Times of an engine's steps: prices by a line or a corner, and intervals that cover."""
 
 import numpy as np
 import pytest
 import scipy.stats
-from made_trials import ENGINE, made_measured, made_run, made_trial
+from made_trials import ALONE, GAMMA, STEP, made_run, made_runs, made_trial
 from numpy.typing import NDArray
 
-from engines.trials.timing import PassTimes, speed_up_interval, timed_steps
+from engines.trials.request import priced_gammas
+from engines.trials.timing import PassTimes, Steps, speed_up_interval, timed_steps
 
-GAMMA, ALONE, STEP = 3, 2e-3, 5e-3
-# A first token, and two blocks with every draft accepted.
-TOKENS = 1 + 2 * (GAMMA + 1)
 SPEED_UP = ALONE * (GAMMA + 1) / STEP
+
+
+@pytest.mark.parametrize(
+    ("seconds", "line_error", "c", "blocks"),
+    [
+        # A line prices what lies between and beyond.
+        ({1: 2.0, 4: 3.5, 8: 5.5}, 0, 0.5, {1: 2, 2: 2.5, 4: 3.5, 8: 5.5, 10: 6.5}),
+        # A third point off the line is a corner; within two per cent the line is kept.
+        ({1: 2.0, 4: 4.4, 8: 5.5}, 3.5 / 4.4 - 1, 0.5, {1: 2, 2: 2.8, 4: 4.4, 6: 4.95, 8: 5.5}),
+        ({1: 2.0, 4: 3.55, 8: 5.5}, 3.5 / 3.55 - 1, 0.5, {4: 3.5}),
+        # Prices that fall on the way are met; c is at least 0.
+        ({1: 5.0, 2: 4.0, 4: 6.0}, 16 / 3 / 4 - 1, 1 / 3, {1: 5, 2: 4, 4: 6}),
+        ({1: 5.0, 4: 4.0}, None, 0, {1: 5, 4: 4}),
+        # c is what one more drafted token adds, over a token of the target.
+        ({1: 1.05, 8: 3.0}, None, 1.95 / 7, {1: 1.05, 8: 3}),
+        # With a single gamma, c is taken from the target.
+        ({4: 3.0}, None, 0.5, {4: 3}),
+    ],
+)
+def test_steps_are_priced_by_a_line_or_a_corner(
+    seconds: dict[int, float], line_error: float | None, c: float, blocks: dict[int, float]
+) -> None:
+    steps = Steps(1.0, seconds)
+    assert steps.line_error == (None if line_error is None else pytest.approx(line_error))
+    assert steps.is_line == (line_error is None or abs(line_error) <= 0.02)
+    assert steps.c == pytest.approx(c)
+    assert steps.cost.block_seconds(list(blocks)) == pytest.approx(list(blocks.values()))
+    assert steps.cost.baseline_seconds == 1.0
+    assert steps.cost.c == pytest.approx(c)
+
+
+def test_steps_that_grow_faster_than_gamma_keep_their_prices() -> None:
+    steps = Steps(1.0, {1: 1.0, 8: 20.0})
+    assert steps.c == pytest.approx(19 / 7)
+    assert steps.cost.block_seconds([1, 8]) == pytest.approx([1, 20])
+    assert steps.cost.c == pytest.approx(0.99)
+
+
+@pytest.mark.parametrize(
+    ("gammas", "priced"),
+    [((1, 2, 3, 4, 6, 8), (1, 4, 8)), ((8, 1), (1, 8)), ((4,), (4,)), ((1, 2, 4, 8), (1, 4, 8))],
+)
+def test_prices_are_taken_at_the_outer_gammas_and_between(
+    gammas: tuple[int, ...], priced: tuple[int, ...]
+) -> None:
+    assert priced_gammas(gammas) == priced
 
 
 def interval(
     times: NDArray[np.float64], *, priced: int | None = None, at_once: bool = False, seed: int = 0
 ) -> tuple[float, float] | tuple[None, None]:
     """Returns the interval of runs of `times`; see `made_trials`."""
-    _, repeats, prompts = times.shape
-    trial = made_trial(
-        gamma=GAMMA,
-        prompts=prompts,
-        tokens=TOKENS,
-        repeats=repeats,
-        concurrencies=(prompts if at_once else 1,),
-        priced=priced,
-        seed=seed,
-    )
+    together = times.shape[-1] if at_once else 1
+    trial = made_runs(times, at_once=together, priced=priced, seed=seed)
     [case] = trial.cases
-    measured = made_measured(trial, times, plain=ALONE, step=STEP)
-    timed = timed_steps(trial, measured, case)
+    timed = timed_steps(trial, case)
     speed_up = (GAMMA + 1) * timed.levels["rows", 0] / timed.levels["rows", GAMMA]
-    return speed_up_interval(speed_up, ENGINE, timed, measured.rows[GAMMA, case], GAMMA, case)
+    return speed_up_interval(speed_up, trial, timed, GAMMA, case)
 
 
 # Prompts, repeats, trials, at once, and how much speed-ups of prompts differ.
@@ -84,9 +119,10 @@ def test_the_interval_is_student_s_on_the_spread_of_resamples(prompts: int) -> N
     quotients = np.exp(np.random.default_rng(0).normal(0.3, 0.1, 200))
     resampled = {("rows", 0): quotients, ("rows", GAMMA): np.ones(200)}
     timed = PassTimes({}, np.zeros((200, prompts), dtype=np.int64), resampled)
-    trial = made_trial(gamma=GAMMA, prompts=prompts, tokens=TOKENS, repeats=1)
-    own = [made_run(trial, np.ones(prompts), drafts=True)]
-    low, high = speed_up_interval(1.5, ENGINE, timed, own, GAMMA, (0.0, 1))
+    trial = made_trial(prompts=prompts)
+    [case] = trial.cases
+    trial.add(case, ("rows", GAMMA), 0, made_run(trial, np.ones(prompts), drafts=True))
+    low, high = speed_up_interval(1.5, trial, timed, GAMMA, case)
     error = np.log(quotients).std() * np.sqrt(prompts / (prompts - 1))
     reach = np.exp(scipy.stats.t.ppf(0.95, prompts - 1) * error)
     assert (low, high) == pytest.approx((1.5 / reach, 1.5 * reach))
