@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from estimator.draft_names.kind import (
-    EMBEDDED,
-    DrafterKind,
-    DrafterOf,
-    LoadContext,
-    Needs,
-    value_of,
-)
+from estimator.draft_names.kind import EMBEDDED, DrafterKind, DrafterOf, LoadContext
+from estimator.settings import ModelSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,36 +26,24 @@ class Eagle3Name(DrafterKind):
 
     folder: str | None = None
 
-    @classmethod
-    def parse(cls, text: str) -> Eagle3Name | None:
-        return cls(value_of(text, cls)) if text.partition(":")[0] == cls.prefix else None
-
-    def __str__(self) -> str:
-        return self.prefix if self.folder is None else f"{self.prefix}:{self.folder}"
-
     @property
     def own_files(self) -> tuple[Path, ...]:
         from reference.models.embedded import weights_folder
 
         return (weights_folder("eagle3") if self.folder is None else Path(self.folder),)
 
-    def require(self, needs: Needs) -> None:
+    def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
         if self.folder is None:
-            if needs.target != EMBEDDED:
+            if target != EMBEDDED:
                 raise ValueError(
-                    f"draft eagle3 needs the embedded target, got {needs.target}; give its own "
+                    f"draft eagle3 needs the embedded target, got {target}; give its own "
                     "head's folder, or train one with: specplan heads train --kind eagle3"
                 )
-            return
-        if (Path(self.folder) / "tokenizer.json").is_file():
+        elif (Path(self.folder) / "tokenizer.json").is_file():
             from reference.models.huggingface import load_tokenizer, require_same_tokenizer
 
-            require_same_tokenizer(
-                needs.tokenizer,
-                load_tokenizer(self.folder),
-                target_name=needs.target,
-                draft_name=str(self),
-            )
+            own = load_tokenizer(self.folder)
+            require_same_tokenizer(tokenizer, own, target_name=target, draft_name=str(self))
 
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.state_head import StateHeadDrafter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from estimator.draft_names.kind import LoadContext, ModelKind, needed_value, positive
+from estimator.draft_names.kind import LoadContext, ModelKind, positive
 
 if TYPE_CHECKING:
     from reference.models.cached_model import CachedModel
@@ -25,10 +25,8 @@ class EarlyExit(ModelKind):
     layers: int
 
     @classmethod
-    def parse(cls, text: str) -> EarlyExit | None:
-        if text.partition(":")[0] != cls.prefix:
-            return None
-        return cls(positive(needed_value(text, cls), "exit:N", text))
+    def of_value(cls, value: str, text: str) -> EarlyExit:
+        return cls(positive(value, "exit:N", text))
 
     def model(self, context: LoadContext) -> CachedModel:
         from reference.models.derived import early_exit

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from estimator.draft_names.hf import pretrained
-from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind, Needs
+from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind
+from estimator.settings import ModelSettings
 
 if TYPE_CHECKING:
     from reference.models.cached_model import CachedModel
@@ -20,9 +21,6 @@ class Embedded(ModelKind):
     names = (EMBEDDED,)
     rescores = True
 
-    def __str__(self) -> str:
-        return EMBEDDED
-
     @property
     def served(self) -> str:
         from reference.models.embedded import weights_folder
@@ -33,9 +31,9 @@ class Embedded(ModelKind):
     def sources(self) -> tuple[str, ...]:
         return (self.served,)
 
-    def require(self, needs: Needs) -> None:
-        if needs.target != EMBEDDED:
-            raise ValueError(f"draft embedded needs the embedded target, got {needs.target}")
+    def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
+        if target != EMBEDDED:
+            raise ValueError(f"draft embedded needs the embedded target, got {target}")
 
     def model(self, context: LoadContext) -> CachedModel:
         draft = pretrained(self.served, context)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from estimator.draft_names.kind import ANY_NAME, LoadContext, ModelKind, Needs, needed_value
+from estimator.draft_names.kind import ANY_NAME, DrafterKind, LoadContext, ModelKind
+from estimator.settings import ModelSettings
 
 if TYPE_CHECKING:
     from reference.models.cached_model import CachedModel
@@ -23,12 +24,8 @@ class HuggingFace(ModelKind):
     name: str
 
     @classmethod
-    def parse(cls, text: str) -> HuggingFace:
-        stated = text.partition(":")[0] == cls.prefix
-        return cls(needed_value(text, cls) if stated else text)
-
-    def __str__(self) -> str:
-        return f"hf:{self.name}"
+    def parse(cls, text: str) -> DrafterKind:
+        return super(HuggingFace, cls).parse(text) or cls(text)
 
     @property
     def served(self) -> str:
@@ -38,16 +35,11 @@ class HuggingFace(ModelKind):
     def sources(self) -> tuple[str, ...]:
         return (self.name,)
 
-    def require(self, needs: Needs) -> None:
+    def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
         from reference.models.huggingface import load_tokenizer, require_same_tokenizer
 
-        code = needs.settings.trust_remote_code
-        require_same_tokenizer(
-            needs.tokenizer,
-            load_tokenizer(self.name, trust_remote_code=code),
-            target_name=needs.target,
-            draft_name=self.name,
-        )
+        own = load_tokenizer(self.name, trust_remote_code=settings.trust_remote_code)
+        require_same_tokenizer(tokenizer, own, target_name=target, draft_name=self.name)
 
     def model(self, context: LoadContext) -> CachedModel:
         return pretrained(self.name, context)

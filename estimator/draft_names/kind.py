@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -44,23 +44,11 @@ class LoadContext:
     passes: Callable[[CachedModel], CachedModel] = lambda draft: draft
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """The target that a drafter must fit, known before any weights are read.
-
-    settings: how to load a tokenizer, and whether to accept an n-gram model without a check.
-    """
-
-    target: str
-    tokenizer: Any
-    settings: ModelSettings
-
-
 class DrafterKind(ABC):
     """One kind of drafter; an instance is a drafter that a user named.
 
     prefix: how its names begin; "" if they contain other names, or may be anything.
-    names: its names in help texts.
+    names: its names in help texts; they show whether it may have a value after a colon, or must.
     match_priority: JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME or ANY_NAME.
     own_states: whether it needs hidden states of the target's own passes, and so cannot draft for
       another model.
@@ -69,6 +57,7 @@ class DrafterKind(ABC):
     uncompiled: why the models cannot have compiled passes with it; None: they can.
     unspread: why the target cannot be spread over several devices with it; None: it can.
     unmeasured: why its acceptance cannot be measured; None: it can.
+    copies_earliest: whether its lookup copies from the earliest of the longest matches.
 
     CONTRIBUTING.md shows a complete example, `Repeat`.
 
@@ -89,20 +78,36 @@ class DrafterKind(ABC):
     uncompiled: ClassVar[str | None] = None
     unspread: ClassVar[str | None] = None
     unmeasured: ClassVar[str | None] = None
+    copies_earliest: ClassVar[bool] = False
 
     @classmethod
     def parse(cls, text: str) -> DrafterKind | None:
         """Returns the drafter that a text names; None if it names no drafter of this kind.
 
-        By default a kind has no values, and its prefix is its only name.
-
         Raises ValueError if a value is missing, superfluous or out of range.
         """
-        if text.partition(":")[0] != cls.prefix:
+        word, colon, value = text.partition(":")
+        if word != cls.prefix:
             return None
-        if ":" in text:
-            raise ValueError(f"draft {cls.prefix} takes no value, got {text!r}")
-        return cls()
+        if colon and not any(name.startswith(f"{word}:") for name in cls.names):
+            raise ValueError(f"draft {word} takes no value, got {text!r}")
+        if not value and (colon or word not in cls.names):
+            raise ValueError(f"draft {word}: needs a value after the colon, got {text!r}")
+        return cls.of_value(value, text) if value else cls()
+
+    @classmethod
+    def of_value(cls, value: str, text: str) -> DrafterKind:
+        """Returns the drafter of a name with a value, which is its first field by default."""
+        return cls(value)  # type: ignore[call-arg]
+
+    def __str__(self) -> str:
+        """Returns its name: the prefix, and the values that are not the default."""
+        stated = (
+            str(getattr(self, each.name))
+            for each in fields(self)  # type: ignore[arg-type]
+            if getattr(self, each.name) != each.default
+        )
+        return ":".join((self.prefix, *stated))
 
     @abstractmethod
     def load(self, context: LoadContext) -> DrafterOf:
@@ -124,11 +129,6 @@ class DrafterKind(ABC):
     def lookup_lengths(self) -> tuple[int, int] | None:
         """Fewest and most tokens of its matches, if it is a lookup and nothing else."""
         return None
-
-    @property
-    def copies_earliest(self) -> bool:
-        """Whether its lookup copies from the earliest of the longest matches."""
-        return False
 
     @property
     def suffixes(self) -> tuple[int, bool] | None:
@@ -159,10 +159,13 @@ class DrafterKind(ABC):
         """Source files in specplan's own formats (n-grams, heads), not transformers checkpoints."""
         return ()
 
-    def require(self, needs: Needs) -> None:  # noqa: B027 - most suit all
-        """Raises ValueError if the drafter does not fit the target, for example its tokenizer.
+    def require(  # noqa: B027 - most suit all
+        self, target: str, *, tokenizer: Any, settings: ModelSettings
+    ) -> None:
+        """Raises ValueError if the drafter does not fit a target, before any weights are read.
 
-        The base class accepts every target.
+        target, tokenizer: the target's name and tokenizer.
+        settings: how to load a tokenizer, and whether to accept an n-gram model without a check.
         """
 
 
@@ -191,22 +194,6 @@ def walk(drafter: DrafterKind) -> Iterator[DrafterKind]:
     yield drafter
     for part in drafter.parts:
         yield from walk(part)
-
-
-def value_of(text: str, kind: type[DrafterKind]) -> str | None:
-    """Returns the text after the colon of a kind's name; None if there is no colon."""
-    _, colon, value = text.partition(":")
-    if colon and not value:
-        raise ValueError(f"draft {kind.prefix}: needs a value after the colon, got {text!r}")
-    return value or None
-
-
-def needed_value(text: str, kind: type[DrafterKind]) -> str:
-    """Returns the text after the colon."""
-    value = value_of(text, kind)
-    if value is None:
-        raise ValueError(f"draft {kind.prefix}: needs a value after the colon, got {text!r}")
-    return value
 
 
 def positive(value: str, form: str, text: str) -> int:

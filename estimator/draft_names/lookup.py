@@ -12,12 +12,14 @@ from estimator.draft_names.kind import (
     DrafterOf,
     LoadContext,
     positive,
-    value_of,
 )
 from ngram.drafters.copying import LONGEST, MOST
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ngram.drafters.copying import PromptLookupDrafter
+    from reference.laws.sampling import Sampling
 
 # vLLM's prompt_lookup_min and prompt_lookup_max where neither is given.
 VLLM_LENGTH = 5
@@ -37,12 +39,12 @@ class Lookup(DrafterKind):
     longest: int = LONGEST
 
     @classmethod
-    def parse(cls, text: str) -> Lookup | None:
-        if text.partition(":")[0] != cls.prefix or text.startswith("lookup:vllm"):
-            return None
-        value = value_of(text, cls)
-        if value is None:
-            return cls()
+    def parse(cls, text: str) -> DrafterKind | None:
+        vllm = text.startswith(LookupOfVllm.prefix)
+        return None if vllm else super(Lookup, cls).parse(text)
+
+    @classmethod
+    def of_value(cls, value: str, text: str) -> Lookup:
         longest = positive(value, "lookup:N", text)
         if longest > MOST:
             raise ValueError(f"draft lookup:N needs an N of at most {MOST}, got {text!r}")
@@ -57,14 +59,11 @@ class Lookup(DrafterKind):
 
         return lambda texts, max_gamma: lookups(texts, longest=self.longest, max_gamma=max_gamma)
 
-    def drafter(self, context: LoadContext) -> PromptLookupDrafter:
-        """Returns the drafter, which has no sampling of its own."""
+    def load(self, context: LoadContext) -> Callable[[Sampling], PromptLookupDrafter]:
         from ngram.drafters.copying import PromptLookupDrafter
 
-        return PromptLookupDrafter(device=context.target.device, longest=self.longest)
-
-    def load(self, context: LoadContext) -> DrafterOf:
-        return lambda sampling: self.drafter(context)
+        device = context.target.device
+        return lambda sampling: PromptLookupDrafter(device=device, longest=self.longest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +76,7 @@ class LookupOfVllm(DrafterKind):
 
     prefix = "lookup:vllm"
     names = ("lookup:vllm", "lookup:vllm:MIN-MAX")
+    copies_earliest = True
 
     shortest: int = VLLM_LENGTH
     longest: int = VLLM_LENGTH
@@ -97,10 +97,6 @@ class LookupOfVllm(DrafterKind):
     @property
     def lookup_lengths(self) -> tuple[int, int]:
         return self.shortest, self.longest
-
-    @property
-    def copies_earliest(self) -> bool:
-        return True
 
     def from_texts(self, tokenizer: Any) -> Copies:
         from ngram.copies.drafts import earliest_lookups

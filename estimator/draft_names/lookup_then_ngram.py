@@ -22,10 +22,11 @@ class LookupOrNgram(DrafterKind):
     @classmethod
     def parse(cls, text: str) -> LookupOrNgram | None:
         first, _, second = text.partition("+")
-        if second.partition(":")[0] != Ngram.prefix:
+        ngram = Ngram.parse(second)
+        lookup = None if ngram is None else Lookup.parse(first)
+        if not isinstance(ngram, Ngram) or not isinstance(lookup, Lookup):
             return None
-        lookup, ngram = Lookup.parse(first), Ngram.parse(second)
-        return None if lookup is None or ngram is None else cls(lookup, ngram)
+        return cls(lookup, ngram)
 
     @property
     def parts(self) -> tuple[DrafterKind, ...]:
@@ -34,5 +35,5 @@ class LookupOrNgram(DrafterKind):
     def load(self, context: LoadContext) -> DrafterOf:
         from ngram.drafters.ngram_drafter import LookupThenNgram
 
-        otherwise = self.ngram.maker(context)
-        return lambda sampling: LookupThenNgram(self.lookup.drafter(context), otherwise(sampling))
+        lookup, otherwise = self.lookup.load(context), self.ngram.load(context)
+        return lambda sampling: LookupThenNgram(lookup(sampling), otherwise(sampling))

@@ -6,15 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from estimator.draft_names.kind import (
-    Copies,
-    DrafterKind,
-    DrafterOf,
-    LoadContext,
-    Needs,
-    positive,
-    value_of,
-)
+from estimator.draft_names.kind import Copies, DrafterKind, DrafterOf, LoadContext, positive
+from estimator.settings import ModelSettings
 from ngram.drafters.suffixes import DEPTH, MOST_DEPTH
 
 if TYPE_CHECKING:
@@ -36,12 +29,7 @@ class Suffix(DrafterKind):
     file: str | None = None
 
     @classmethod
-    def parse(cls, text: str) -> Suffix | None:
-        if text.partition(":")[0] != cls.prefix:
-            return None
-        value = value_of(text, cls)
-        if value is None:
-            return cls()
+    def of_value(cls, value: str, text: str) -> Suffix:
         first, colon, file = value.partition(":")
         if not first.lstrip("-").isdecimal():
             return cls(file=value)
@@ -52,10 +40,6 @@ class Suffix(DrafterKind):
             raise ValueError(f"draft suffix:N: needs a file after the colon, got {text!r}")
         return cls(depth, file or None)
 
-    def __str__(self) -> str:
-        depth = "" if self.depth == DEPTH else f":{self.depth}"
-        return self.prefix + depth + ("" if self.file is None else f":{self.file}")
-
     @property
     def own_files(self) -> tuple[Path, ...]:
         return () if self.file is None else (Path(self.file),)
@@ -64,7 +48,7 @@ class Suffix(DrafterKind):
     def suffixes(self) -> tuple[int, bool]:
         return self.depth, self.file is not None
 
-    def require(self, needs: Needs) -> None:
+    def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
         self._require_file()
 
     def from_texts(self, tokenizer: Any) -> Copies:

@@ -11,7 +11,6 @@ from estimator.draft_names.kind import (
     DrafterKind,
     DrafterOf,
     LoadContext,
-    Needs,
     parse_drafter,
     walk,
 )
@@ -109,9 +108,8 @@ def load(
     source = target_source(target_name)
     tokenizer = load_tokenizer(source, trust_remote_code=models.trust_remote_code)
     if both is not None:
-        needs = Needs(target_name, tokenizer, both)
         for part in (part for name in names.values() for part in walk(name)):
-            part.require(needs)
+            part.require(target_name, tokenizer=tokenizer, settings=both)
     prompts = encoded_prompts(texts, tokenizer, text, target_name)
     target = load_model(
         source,

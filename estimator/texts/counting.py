@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.draft_names.kind import Needs, parse_drafter
+from estimator.draft_names.kind import parse_drafter
 from estimator.prompts.logs import LogPart, Pair, encoded
 from estimator.settings import MAX_GAMMA, ModelSettings
 from ngram.copies.texts import Copied, Integers, Texts
@@ -157,7 +157,7 @@ class Counter:
 
             tokenizer = load_named_tokenizer(name)
             settings = ModelSettings(force=request.force)
-            kind.require(Needs(target=str(name), tokenizer=tokenizer, settings=settings))
+            kind.require(str(name), tokenizer=tokenizer, settings=settings)
         for file in kind.own_files:
             if file.exists() and file.samefile(request.texts):
                 raise ValueError(

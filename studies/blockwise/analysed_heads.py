@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind, Needs, parse_drafter
+from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind, parse_drafter
 from estimator.draft_names.ngram import Ngram
 from estimator.loading.pairs import LoadedPair, load
 from estimator.progress import SILENT, Progress, notice
@@ -70,12 +70,12 @@ def _rescorers(
     """Returns the n-gram rescorers by name, and the neural one."""
     embedded = request.models.target in (None, EMBEDDED)
     context = LoadContext(loaded.target, loaded.tokenizer, request.models)
-    needs = Needs(loaded.target.name, loaded.tokenizer, request.models)
+    target, tokenizer = loaded.target, loaded.tokenizer
     files: tuple[str | None, ...] = request.ngrams or ((None,) if embedded else ())
     automata: dict[str, Automaton] = {}
     for ngram in map(Ngram, files):
-        ngram.require(needs)
-        rows = ngram.rows(context)
+        ngram.require(target.name, tokenizer=tokenizer, settings=request.models)
+        rows = ngram.rows(tokenizer, width=target.vocabulary)
         order = f"{rows.model.order}-gram"
         automata[order if order not in automata else f"{order} {ngram.file}"] = Automaton(rows)
     neural = EMBEDDED if request.neural is None and embedded else request.neural
@@ -84,7 +84,7 @@ def _rescorers(
     rescorer = parse_drafter(neural)
     if not isinstance(rescorer, ModelKind) or not rescorer.rescores:
         raise ValueError(f"neural must name a model, got {neural}")
-    rescorer.require(needs)
+    rescorer.require(target.name, tokenizer=tokenizer, settings=request.models)
     model = rescorer.model(context)
     require_branching(model)
     return automata, model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from estimator.draft_names.kind import (
     EMBEDDED,
@@ -13,14 +13,13 @@ from estimator.draft_names.kind import (
     DrafterOf,
     LoadContext,
     ModelKind,
-    Needs,
     drafter_kinds,
     parse_drafter,
     positive,
-    value_of,
 )
 from estimator.draft_names.ngram import Ngram
 from estimator.progress import notice
+from estimator.settings import ModelSettings
 
 if TYPE_CHECKING:
     from reference.laws import Sampling
@@ -58,16 +57,25 @@ class HeadsName(DrafterKind):
     def parse(cls, text: str) -> HeadsName | None:
         whole, star, count = text.partition("*")
         first, plus, second = whole.partition("+")
-        if first.partition(":")[0] != cls.prefix:
+        heads = super(HeadsName, cls).parse(first)
+        if not isinstance(heads, HeadsName):
             return None
         drafts = positive(count, "heads*P", text) if star else 1
-        folder = value_of(first, cls)
         rescorer = _rescorer(second, text) if plus else None
         if drafts > 1 and rescorer is not None and not isinstance(rescorer, Ngram):
             raise ValueError(
                 f"draft heads+RESCORER*P needs an n-gram to find the P best paths, got {text!r}"
             )
-        return cls(folder, rescorer, drafts)
+        return cls(heads.folder, rescorer, drafts)
+
+    def __str__(self) -> str:
+        rescorer = "" if self.rescorer is None else f"+{self.rescorer}"
+        paths = "" if self.drafts == 1 else f"*{self.drafts}"
+        return f"{self._heads}{rescorer}{paths}"
+
+    @property
+    def _heads(self) -> str:
+        return self.prefix if self.folder is None else f"{self.prefix}:{self.folder}"
 
     @property
     def alone(self) -> bool:
@@ -92,10 +100,10 @@ class HeadsName(DrafterKind):
 
         return (weights_folder("heads") if self.folder is None else Path(self.folder),)
 
-    def require(self, needs: Needs) -> None:
-        if self.folder is None and needs.target != EMBEDDED:
+    def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
+        if self.folder is None and target != EMBEDDED:
             raise ValueError(
-                f"draft heads needs the embedded target, got {needs.target}; train its own with: "
+                f"draft heads needs the embedded target, got {target}; train its own with: "
                 "specplan heads train"
             )
 
@@ -109,10 +117,9 @@ class HeadsName(DrafterKind):
         [folder] = self.own_files
         heads = load_heads(folder, target.module, name=target.name)
         embedding = target.module.get_output_embeddings()
-        shown = self.prefix if self.folder is None else f"{self.prefix}:{self.folder}"
 
         def plain(sampling: Sampling) -> HeadsDrafter:
-            return HeadsDrafter(target, heads, embedding, sampling, name=shown)
+            return HeadsDrafter(target, heads, embedding, sampling, name=self._heads)
 
         if self.alone:
             return plain
@@ -120,12 +127,7 @@ class HeadsName(DrafterKind):
         require_arcs(k, target.vocabulary)
         rescoring = self._rescoring(context)
         self._require_paths(context, k ** (heads.count - 1))
-        rescored = (
-            shown
-            + ("" if self.rescorer is None else f"+{self.rescorer}")
-            + ("" if self.drafts == 1 else f"*{self.drafts}")
-        )
-        return lambda sampling: LatticeDrafter(plain(sampling), rescoring, k=k, name=rescored)
+        return lambda sampling: LatticeDrafter(plain(sampling), rescoring, k=k, name=str(self))
 
     def _rescoring(self, context: LoadContext) -> Rescoring:
         from studies.blockwise.lattice.automaton import Automaton
@@ -136,8 +138,10 @@ class HeadsName(DrafterKind):
         if isinstance(self.rescorer, ModelKind):
             model = self.rescorer.model(context)
             return LocalRescoring(model, context.target.vocabulary, weight=weight)
-        rows = self.rescorer.rows(context) if isinstance(self.rescorer, Ngram) else None
-        automaton = None if rows is None else Automaton(rows)
+        automaton = None
+        if isinstance(self.rescorer, Ngram):
+            width = context.target.vocabulary
+            automaton = Automaton(self.rescorer.rows(context.tokenizer, width=width))
         return GlobalRescoring(automaton, weight=weight, count=self.drafts)
 
     def _require_paths(self, context: LoadContext, paths: int) -> None:

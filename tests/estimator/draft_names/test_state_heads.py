@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from estimator.draft_names.kind import Needs, parse_drafter
+from estimator.draft_names.kind import parse_drafter
 from estimator.settings import ModelSettings
 from reference.models.embedded import weights_folder
 
@@ -27,24 +27,23 @@ def test_a_folder_is_named_behind_the_colon() -> None:
 
 
 def test_the_embedded_head_drafts_for_its_target_alone() -> None:
-    needs = Needs("other", None, ModelSettings(target="other", drafts=("eagle3",)))
     with pytest.raises(ValueError, match="draft eagle3 needs the embedded target, got other"):
-        parse_drafter("eagle3").require(needs)
+        parse_drafter("eagle3").require("other", tokenizer=None, settings=ModelSettings())
 
 
 def test_a_head_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
     """Its own is read where it has one, as those that servers load often do."""
     own = AutoTokenizer.from_pretrained(weights_folder("target"))
-    needs = Needs("embedded", own, ModelSettings(drafts=(f"eagle3:{tmp_path}",)))
+    drafter = parse_drafter(f"eagle3:{tmp_path}")
     own.save_pretrained(tmp_path)
-    parse_drafter(f"eagle3:{tmp_path}").require(needs)
+    drafter.require("embedded", tokenizer=own, settings=ModelSettings())
     other = Tokenizer(WordLevel({"a": 0, "b": 1}, unk_token="a"))
     PreTrainedTokenizerFast(tokenizer_object=other).save_pretrained(tmp_path)
     with pytest.raises(
         ValueError,
         match=r"must share one tokenizer, got embedded with 2048 tokens and eagle3:.* with 2$",
     ):
-        parse_drafter(f"eagle3:{tmp_path}").require(needs)
+        drafter.require("embedded", tokenizer=own, settings=ModelSettings())
 
 
 def test_multi_token_prediction_is_the_targets_own_and_takes_no_value() -> None:
