@@ -19,7 +19,7 @@ PROMPT, OUTPUT = 500, 1000
 
 def write_log(path: Path, texts: int) -> int:
     """Writes the log, and returns how many texts the library gave."""
-    from estimator.loading.origins import load_named_tokenizer
+    from estimator.loading.folders import load_named_tokenizer
     from reference.models.embedded import library_files
 
     tokenizer = load_named_tokenizer("embedded")

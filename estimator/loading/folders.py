@@ -1,22 +1,80 @@
-"""A pair for engines that load models themselves: folders, and prompts as ids."""
+"""Where models and texts are loaded from: names, folders, and stamps that identify their files."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from estimator.draft_names.kind import EMBEDDED, parse_drafter
-from estimator.loading.origins import target_source
+from estimator.draft_names.kind import EMBEDDED, DrafterKind, parse_drafter, walk
+from estimator.progress import SILENT, Progress, notice
 from estimator.prompts.prompts import prompt_ids
 from estimator.settings import PromptSettings
+from ngram.formats.description import content_hash
+from ngram.training.corpus import Corpus, corpus_files, encode_texts, read_texts
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer, require_same_tokenizer
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
 
+def target_source(name: str) -> str:
+    """Returns the source of a target or its tokenizer; `embedded` becomes its folder."""
+    return str(weights_folder("target")) if name == EMBEDDED else name
+
+
+def file_stamps(name: str) -> list[str]:
+    """Returns name, size and time of each file at a path; a hub name is returned unchanged."""
+    path = Path(name)
+    if not path.exists():
+        return [name]
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    stats = [(file.name, file.stat()) for file in files if file.is_file()]
+    return [f"{file} {stat.st_size} {stat.st_mtime_ns}" for file, stat in stats]
+
+
+def model_files(target: str, drafters: Iterable[DrafterKind]) -> list[str]:
+    """Returns the stamps of all files that a target and its drafters are loaded from."""
+    parts = (part for drafter in drafters for part in walk(drafter))
+    sources = [target_source(target), *(source for part in parts for source in part.sources)]
+    return [stamp for source in sources for stamp in file_stamps(source)]
+
+
+def own_hashes(drafter: DrafterKind) -> list[str]:
+    """Returns hashes of the drafter's files in specplan's own formats: n-grams and heads.
+
+    Unlike stamps, hashes are equal on every machine.
+    """
+    places = [place for part in walk(drafter) for place in part.own_files]
+    files = [file for place in places for file in (place, *sorted(place.glob("*")))]
+    return [content_hash(file)[:16] for file in files if file.is_file()]
+
+
+def load_named_tokenizer(name: str) -> Any:
+    """Returns the tokenizer of a target: embedded, a Hugging Face name or a folder."""
+    return load_tokenizer(target_source(name))
+
+
+def read_corpus(
+    sources: Sequence[str], pattern: str | None, tokenizer: Any, *, progress: Progress = SILENT
+) -> Corpus:
+    """Returns the corpus as ids; a notice says how many byte sequences were unreadable."""
+    files = corpus_files(sources, pattern)
+    progress.expect(len(files))
+
+    def counted() -> Iterator[Path]:
+        for file in files:
+            yield file
+            progress.step()
+
+    corpus = encode_texts(read_texts(counted()), tokenizer)
+    if corpus.replaced > 0:
+        notice(f"{corpus.replaced} unreadable byte sequences in the corpus were replaced")
+    return corpus
+
+
 @dataclass(frozen=True, slots=True)
 class FolderPair:
-    """A pair and its prompts.
+    """A pair for engines that load models themselves, and its prompts.
 
     target, draft: names or folders; a draft's folder also has the tokenizer's files.
     prompts: ids, at least two prompts.
@@ -45,7 +103,7 @@ def folder_pair(
     tokenizer = load_tokenizer(source)
     require_same_tokenizer(tokenizer, load_tokenizer(loaded), target_name=target, draft_name=draft)
     twice = replace(text, num_prompts=2 * text.num_prompts)
-    prompts = tuple(tuple(ids) for ids in prompt_ids(twice, tokenizer, target))
+    prompts = tuple(map(tuple, prompt_ids(twice, tokenizer, target)))
     if len(prompts) < 2:
         raise ValueError(
             "prompts must be at least 2 with --engine, since prices come from other ones than "
@@ -71,11 +129,9 @@ def _draft_name(target: str, drafts: Sequence[str]) -> str:
 
 def _whole_embedded_draft(folder: Path) -> str:
     """Returns a folder with the embedded draft and its tokenizer's files, for engines."""
-    tokenizer = weights_folder("target")
-    whole = folder / "draft"
+    tokenizer, whole = weights_folder("target"), folder / "draft"
     whole.mkdir()
-    for path in [
-        *weights_folder("draft").iterdir(), *(tokenizer / name for name in TOKENIZER_FILES)
-    ]:  # fmt: skip
+    files = (*weights_folder("draft").iterdir(), *(tokenizer / name for name in TOKENIZER_FILES))
+    for path in files:
         (whole / path.name).symlink_to(path.resolve())
     return str(whole)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,9 @@ from estimator.draft_names.kind import (
     parse_drafter,
     walk,
 )
-from estimator.loading.origins import model_files, target_source
+from estimator.loading.folders import model_files, target_source
 from estimator.progress import notice
-from estimator.prompts.prompts import encoded_prompts, given_prompt, wanted_prompts
+from estimator.prompts.prompts import encoded_prompts, wanted_prompts
 from estimator.settings import ModelSettings, PromptSource, SamplingSettings, TargetSettings
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
@@ -98,17 +98,21 @@ def load(
       gammas: draft lengths for which passes are compiled.
     """
     target_name = EMBEDDED if models.target is None else models.target
-    texts = wanted_prompts(text) if prompt is None else [given_prompt(prompt)]
+    texts = wanted_prompts(text, prompt)
     both = models if isinstance(models, ModelSettings) else None
     names = {} if both is None else {name: parse_drafter(name) for name in draft_names(both)}
-    device_map = _device_map(models, names.values(), compiling=compiling)
+    parts = [part for drafter in names.values() for part in walk(drafter)]
+    device_map = _device_map(models, parts, compiling=compiling)
     if both is not None:
-        _require_read(both, names)
+        read = frozenset().union(*(part.reads for part in parts))
+        for setting in OF_SOME_KINDS:
+            if getattr(both, setting) is not None and setting not in read:
+                raise ValueError(f"{setting} is not read by draft {', '.join(names)}")
     device = resolve_device(models.device)
     source = target_source(target_name)
     tokenizer = load_tokenizer(source, trust_remote_code=models.trust_remote_code)
     if both is not None:
-        for part in (part for name in names.values() for part in walk(name)):
+        for part in parts:
             part.require(target_name, tokenizer=tokenizer, settings=both)
     prompts = encoded_prompts(texts, tokenizer, text, target_name)
     target = load_model(
@@ -131,6 +135,12 @@ def load(
     widths = sorted({1, *(gamma + 1 for gamma in gammas)})
     target = with_passes(target, compiling, longest=longest, widths=widths)
     _warn_of_unapplied_settings(target, SamplingSettings() if sampling is None else sampling)
+    origins = [str(device), str(target.module.dtype), *model_files(target_name, names.values())]
+    # Compiled passes round differently, and other devices may.
+    if compiling != "off":
+        origins.append(f"compile {compiling}")
+    if models.device_map is not None:
+        origins.append(f"device_map {models.device_map}")
     return LoadedPair(
         target,
         tokenizer,
@@ -139,32 +149,16 @@ def load(
         [None] * len(prompts) if texts is None else [each.category for each in texts],
         [None] * len(prompts) if texts is None else [each.reference for each in texts],
         Stopping(text.max_new_tokens, end_ids(target.module, tokenizer)),
-        [
-            str(device),
-            str(target.module.dtype),
-            *model_files(target_name, names.values()),
-            # Compiled passes round differently, and other devices may.
-            *([] if compiling == "off" else [f"compile {compiling}"]),
-            *([] if models.device_map is None else [f"device_map {models.device_map}"]),
-        ],
+        origins,
     )
 
 
-def _require_read(models: ModelSettings, names: Mapping[str, DrafterKind]) -> None:
-    """Refuses settings that no drafter reads."""
-    read = frozenset().union(*(part.reads for name in names.values() for part in walk(name)))
-    for setting in OF_SOME_KINDS:
-        if getattr(models, setting) is not None and setting not in read:
-            raise ValueError(f"{setting} is not read by draft {', '.join(names)}")
-
-
 def _device_map(
-    models: TargetSettings, drafters: Iterable[DrafterKind], *, compiling: str
+    models: TargetSettings, parts: Iterable[DrafterKind], *, compiling: str
 ) -> DeviceMap | None:
     """Returns how the target is spread over devices; None: on one device."""
-    parts = [part for drafter in drafters for part in walk(drafter)]
-    for why in (part.uncompiled for part in parts if compiling != "off"):
-        if why is not None:
+    if compiling != "off":
+        for why in filter(None, (part.uncompiled for part in parts)):
             raise ValueError(f"compile cannot be given with {why}")
     if models.device_map is None:
         return None
@@ -175,21 +169,17 @@ def _device_map(
         )
     if compiling != "off":
         raise ValueError("compile cannot be given with device_map: passes go from device to device")
-    for why in (part.unspread for part in parts):
-        if why is not None:
-            raise ValueError(f"device_map cannot be given with {why}")
+    for why in filter(None, (part.unspread for part in parts)):
+        raise ValueError(f"device_map cannot be given with {why}")
     return parse_device_map(models.device_map)
 
 
 def _warn_of_unapplied_settings(target: CachedModel, sampling: SamplingSettings) -> None:
     """Warns of settings in the target's own configuration that are not applied."""
-    found = unapplied_settings(target.module.generation_config)
-    others = {
-        name: value for name, value in found.items() if getattr(sampling, name, None) != value
-    }
+    found = unapplied_settings(target.module.generation_config).items()
+    others = [f"{name} {value}" for name, value in found if getattr(sampling, name, None) != value]
     if others:
-        listed = ", ".join(f"{name} {value}" for name, value in others.items())
-        notice(f"not applied of the generation_config of {target.name}: {listed}")
+        notice(f"not applied of the generation_config of {target.name}: {', '.join(others)}")
 
 
 # A draft reads one token per step, and two after its whole draft was accepted.

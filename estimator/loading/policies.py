@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from estimator.settings import MOST_GAMMA
+from estimator.settings import FIXED, MOST_GAMMA
 from reference.policies import Confidence, Fixed, Heuristic, Policy, Product
 
-FIXED, ADAPTIVE = "fixed", "adaptive"
+ADAPTIVE, HEURISTIC = "adaptive", "heuristic"
 FIRST_HEURISTIC_GAMMA = 5
-HEURISTIC = "heuristic"
 STOPPING = {"confidence": Confidence, "product": Product}
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from estimator.costs.operations import c_hat
 from estimator.draft_names.kind import parse_drafter
-from estimator.loading.origins import own_hashes
+from estimator.loading.folders import own_hashes
 from estimator.loading.pairs import LoadedPair, load, one_draft
 from estimator.profiles.measurement import (
     make_profile,

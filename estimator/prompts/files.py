@@ -104,20 +104,14 @@ def _of_file(path: Path) -> list[Prompt]:
         raise ValueError(f"prompts must be readable UTF-8 text, got {path}: {error}") from error
     if path.suffix == ".json":
         records = _parsed(text, str(path))
-        if not isinstance(records, list):
-            records = [records]
+        records = records if isinstance(records, list) else [records]
         found = [(record, f"{path} item {at}") for at, record in enumerate(records, start=1)]
     else:
         # `splitlines` would also split at U+0085, U+2028 and form feeds.
-        lines = [
-            (line, f"{path} line {at}")
-            for at, line in enumerate(text.split("\n"), start=1)
-            if line.strip()
-        ]
-        if path.suffix not in JSON_LINES:
-            found = lines
-        else:
-            found = [(_parsed(line, where), where) for line, where in lines]
+        lines = enumerate(text.split("\n"), start=1)
+        found = [(line, f"{path} line {at}") for at, line in lines if line.strip()]
+        if path.suffix in JSON_LINES:
+            found = [(_parsed(line, where), where) for line, where in found]
     if not found:
         raise ValueError(f"prompts must hold at least one prompt, got none in {path}")
     return [prompt_of(record, where) for record, where in found]
@@ -140,20 +134,16 @@ def prompt_of(record: Any, where: str) -> Prompt:
 
     Raises ValueError if it has no prompt or an empty one, or if a field is not text.
     """
-    notes: dict[str, str | None] = dict.fromkeys(NOTES)
-    if isinstance(record, str):
-        text = record
-    elif isinstance(record, Mapping):
-        text = _field(record, where)
-        for name in NOTES:
-            note = record.get(name)
-            if name == "reference" and isinstance(note, list):
-                note = note[0] if note else None
-            if note is not None and not isinstance(note, str):
-                raise ValueError(f"{where}: field {name} must be text, got {type(note).__name__}")
-            notes[name] = note
-    else:
+    if not isinstance(record, (str, Mapping)):
         raise ValueError(f"{where} must be text or a record, got {type(record).__name__}")
+    fields = {"prompt": record} if isinstance(record, str) else record
+    text = _field(fields, where)
+    notes = {name: fields.get(name) for name in NOTES}
+    if isinstance(notes["reference"], list):
+        notes["reference"] = next(iter(notes["reference"]), None)
+    for name, note in notes.items():
+        if note is not None and not isinstance(note, str):
+            raise ValueError(f"{where}: field {name} must be text, got {type(note).__name__}")
     if not text.strip():
         raise ValueError(f"a prompt must not be empty, got an empty one: {where}")
     require_characters(text, f"{where}: a prompt")

@@ -29,36 +29,13 @@ class LogLine(msgspec.Struct):
 LogPart = tuple[int, Sequence[bytes] | Sequence[dict[str, Any]]]
 """Number of a log's line, from 1, and the lines from there on: JSON (some may be blank) or rows."""
 
-
+Pair = tuple[Sequence[int], Sequence[int]]
 _DECODER = msgspec.json.Decoder(LogLine)
 
 
 def parts(path: Path) -> Iterator[LogPart]:
     """Yields the parts of a log in order, of about PART_BYTES or PART_ROWS each."""
     yield from _of_table(path) if path.suffix == PARQUET else _of_lines(path)
-
-
-def read(part: LogPart) -> Iterator[tuple[int, LogLine | str]]:
-    """Yields the number of each line that is not blank, and the line, or why it cannot be used."""
-    first, lines = part
-    for number, line in enumerate(lines, start=first):
-        if isinstance(line, bytes) and not line.strip():
-            continue
-        try:
-            found = (
-                _DECODER.decode(line) if isinstance(line, bytes) else msgspec.convert(line, LogLine)
-            )
-            for name in ("prompt", "output"):
-                value = getattr(found, name)
-                if isinstance(value, str):
-                    require_characters(value, name)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            yield number, f"must be a JSON object with prompt and output, got: {error}"
-        except ValueError as error:
-            yield number, str(error)
-        else:
-            empty = len(found.output) == 0
-            yield number, "output must not be empty, got none" if empty else found
 
 
 def _of_lines(path: Path) -> Iterator[LogPart]:
@@ -89,21 +66,21 @@ def _of_table(path: Path) -> Iterator[LogPart]:
         raise ValueError(f"texts must be a Parquet file, got {path}: {error}") from None
 
 
-Pair = tuple[Sequence[int], Sequence[int]]
-
-
 def encoded(part: LogPart, tokenizer: Any) -> tuple[list[Pair], list[tuple[int, str]]]:
     """Returns the ids of the prompts and outputs of a part; number and reason of its bad lines.
 
     Without a tokenizer the log must have ids, which are not checked.
     """
+    first, lines = part
     good: list[tuple[int, LogLine]] = []
     bad: list[tuple[int, str]] = []
-    for number, line in read(part):
-        if isinstance(line, str):
-            bad.append((number, line))
-        else:
-            good.append((number, line))
+    for number, line in enumerate(lines, start=first):
+        if isinstance(line, bytes) and not line.strip():
+            continue
+        try:
+            good.append((number, _parsed(line)))
+        except ValueError as error:
+            bad.append((number, str(error)))
     pairs: list[Pair] = []
     for (number, _), pair in zip(good, _ids([line for _, line in good], tokenizer), strict=True):
         reason = _refusal(pair, tokenizer)
@@ -112,6 +89,19 @@ def encoded(part: LogPart, tokenizer: Any) -> tuple[list[Pair], list[tuple[int, 
         else:
             bad.append((number, reason))
     return pairs, sorted(bad)
+
+
+def _parsed(line: bytes | dict[str, Any]) -> LogLine:
+    try:
+        found = _DECODER.decode(line) if isinstance(line, bytes) else msgspec.convert(line, LogLine)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ValueError(f"must be a JSON object with prompt and output, got: {error}") from None
+    for name, value in (("prompt", found.prompt), ("output", found.output)):
+        if isinstance(value, str):
+            require_characters(value, name)
+    if not found.output:
+        raise ValueError("output must not be empty, got none")
+    return found
 
 
 def _ids(lines: Sequence[LogLine], tokenizer: Any) -> list[tuple[Any, Any]]:

@@ -1,27 +1,32 @@
-"""Turns settings into prompts: the user's own, a data set's, or library sources."""
+"""Turns settings into prompts: the user's own, a public data set's, or library sources."""
 
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from estimator.progress import notice
-from estimator.prompts.datasets import read_dataset
-from estimator.prompts.files import Prompt, read_prompts, require_characters
+from estimator.prompts.files import Prompt, prompt_of, read_prompts, require_characters
 from estimator.settings import EMBEDDED_PROMPT_TOKENS, PromptSource
 from reference.models.embedded import library_files
+from reference.models.hub import quiet, require_hub
 from reference.models.huggingface import encode_chat
 
-
-def given_prompt(prompt: str) -> Prompt:
-    """Returns a prompt given on the command line."""
-    require_characters(prompt, "prompt")
-    return Prompt(prompt)
+DEFINITION = re.compile(r"^(?:def|class) ", re.MULTILINE)
 
 
-def wanted_prompts(settings: PromptSource) -> list[Prompt] | None:
-    """Returns the requested number of a user's prompts; None means library sources."""
+def wanted_prompts(settings: PromptSource, given: str | None = None) -> list[Prompt] | None:
+    """Returns the requested number of a user's prompts; None means library sources.
+
+    given: a prompt in place of the source that the settings name.
+    """
+    if given is not None:
+        require_characters(given, "prompt")
+        return [Prompt(given)]
     if settings.dataset is not None:
         if settings.prompts is not None:
             raise ValueError("prompts and dataset cannot both be given")
@@ -31,11 +36,11 @@ def wanted_prompts(settings: PromptSource) -> list[Prompt] | None:
             split=settings.dataset_split,
             count=settings.count,
         )
-    for name, value in (
-        ("dataset-config", settings.dataset_config), ("dataset-split", settings.dataset_split)
-    ):  # fmt: skip
+    for name in ("dataset_config", "dataset_split"):
+        value = getattr(settings, name)
         if value is not None:
-            raise ValueError(f"{name} must come with a dataset, got {value} without")
+            option = name.replace("_", "-")
+            raise ValueError(f"{option} must come with a dataset, got {value} without")
     if settings.prompts is not None:
         prompts, left_out = read_prompts(settings.prompts)
         if left_out:
@@ -50,15 +55,19 @@ def wanted_prompts(settings: PromptSource) -> list[Prompt] | None:
 def encoded_prompts(
     prompts: Sequence[Prompt] | None, tokenizer: Any, settings: PromptSource, target_name: str
 ) -> list[list[int]]:
-    """Returns the ids of prompts, with the chat template if the settings request it."""
+    """Returns the ids of prompts, cut or with the chat template if the settings request it."""
     if prompts is None:
         return _library_prompts(tokenizer, settings)
-    texts = [prompt.text for prompt in prompts]
-    if not settings.chat:
-        return encode_prompts(texts, tokenizer, prompt_tokens=settings.prompt_tokens)
-    if settings.prompt_tokens is not None:
-        raise ValueError("prompt_tokens cannot be given with chat: it would cut the template")
-    return [encode_chat(tokenizer, text, name=target_name) for text in texts]
+    texts, longest = [prompt.text for prompt in prompts], settings.prompt_tokens
+    if settings.chat:
+        if longest is not None:
+            raise ValueError("prompt_tokens cannot be given with chat: it would cut the template")
+        return [encode_chat(tokenizer, text, name=target_name) for text in texts]
+    encoded = [tokenizer(text)["input_ids"][:longest] for text in texts]
+    if [] in encoded:
+        number = encoded.index([]) + 1
+        raise ValueError(f"a prompt must have at least one token, got none in prompt {number}")
+    return encoded
 
 
 def prompt_ids(settings: PromptSource, tokenizer: Any, target_name: str) -> list[list[int]]:
@@ -79,35 +88,19 @@ def _library_prompts(tokenizer: Any, settings: PromptSource) -> list[list[int]]:
     return prompts
 
 
-DEFINITION = re.compile(r"^(?:def|class) ", re.MULTILINE)
-
-
-def encode_prompts(
-    texts: Sequence[str], tokenizer: Any, *, prompt_tokens: int | None
-) -> list[list[int]]:
-    """Returns the ids of prompts, each cut to its first prompt_tokens."""
-    prompts = [tokenizer(text)["input_ids"][:prompt_tokens] for text in texts]
-    for number, prompt in enumerate(prompts, start=1):
-        if not prompt:
-            raise ValueError(f"a prompt must have at least one token, got none in prompt {number}")
-    return prompts
-
-
 def embedded_prompts(tokenizer: Any, *, count: int, prompt_tokens: int) -> list[list[int]]:
     """Returns at most `count` prompts of prompt_tokens ids from library files held out of training.
 
     A prompt begins at the middle one of a file's top-level definitions. Files are sorted by the
     hash of their path; files that are too short are skipped.
     """
-    files = sorted(
-        library_files(held=True), key=lambda path: hashlib.sha256(path.name.encode()).digest()
-    )
+    held = library_files(held=True)
     prompts: list[list[int]] = []
-    for path in files:
-        source = path.read_text(encoding="utf-8", errors="replace")
-        definitions = [match.start() for match in DEFINITION.finditer(source)]
+    for path in sorted(held, key=lambda path: hashlib.sha256(path.name.encode()).digest()):
         if len(prompts) == count:
             break
+        source = path.read_text(encoding="utf-8", errors="replace")
+        definitions = [match.start() for match in DEFINITION.finditer(source)]
         if definitions:
             # A token has at least one byte, so this is more text than needed.
             start = definitions[len(definitions) // 2]
@@ -120,3 +113,51 @@ def embedded_prompts(tokenizer: Any, *, count: int, prompt_tokens: int) -> list[
 def prompts_hash(prompts: Sequence[Sequence[int]]) -> str:
     """Returns a hash of the prompts' ids, which shows whether two runs had the same prompts."""
     return hashlib.sha256(json.dumps([list(ids) for ids in prompts]).encode()).hexdigest()[:16]
+
+
+def read_dataset(
+    name: str, *, configuration: str | None, split: str | None, count: int
+) -> list[Prompt]:
+    """Returns the first prompts of a data set; rows are read by `prompt_of`.
+
+    Args:
+      name: name on the Hugging Face hub, or a folder of files that `datasets` can load (JSON lines,
+        Parquet, CSV, ...).
+      configuration: name of a configuration of the data set; None: its only or default one.
+      split: name of a split; None: the only one.
+      count: greatest number of prompts, at least 1.
+    """
+    from datasets import config, load_dataset
+    from datasets.exceptions import DatasetsError
+
+    kept = Path(config.HF_DATASETS_CACHE) / name.replace("/", "___")
+    try:
+        if not Path(name).exists() and not kept.exists():
+            require_hub()
+        with quiet(), _bars():
+            rows: Any = load_dataset(name, configuration, split=split)
+    except (DatasetsError, OSError, ValueError) as error:
+        raise ValueError(f"dataset {name!r} could not be loaded: {error}") from error
+    if split is None:
+        if len(rows) > 1:
+            raise ValueError(f"dataset-split must be one of {', '.join(rows)} of {name}, got none")
+        [rows] = rows.values()
+    if len(rows) == 0:
+        raise ValueError(f"dataset must have at least one row, got none in {name}")
+    chosen = range(min(count, len(rows)))
+    return [prompt_of(rows[number], f"{name} row {number + 1}") for number in chosen]
+
+
+@contextmanager
+def _bars() -> Iterator[None]:
+    """Shows progress bars on a terminal only."""
+    from datasets import utils
+
+    hidden = not (sys.stderr.isatty() or utils.are_progress_bars_disabled())
+    if hidden:
+        utils.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if hidden:
+            utils.enable_progress_bars()

@@ -153,7 +153,7 @@ class Counter:
         kind = parse_drafter(request.draft)
         name, tokenizer = request.tokenizer, None
         if name is not None:
-            from estimator.loading.origins import load_named_tokenizer
+            from estimator.loading.folders import load_named_tokenizer
 
             tokenizer = load_named_tokenizer(name)
             settings = ModelSettings(force=request.force)

@@ -15,7 +15,7 @@ import msgspec
 
 from estimator.draft_names.kind import parse_drafter
 from estimator.intervals import rate, ratio_interval
-from estimator.loading.origins import file_stamps
+from estimator.loading.folders import file_stamps
 from estimator.profiles.parts import Alpha, DraftAcceptance, Setup, TextSettings
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from estimator.draft_names.kind import EMBEDDED
-from estimator.loading.origins import read_corpus, target_source
+from estimator.loading.folders import read_corpus, target_source
 from estimator.progress import SILENT, Progress
 from ngram.rows.words import vocabulary_of
 from reference.models.cached_model import CachedModel

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator.draft_names.kind import EMBEDDED
-from estimator.loading.origins import load_named_tokenizer, read_corpus
+from estimator.loading.folders import load_named_tokenizer, read_corpus
 from estimator.progress import SILENT, Progress, notice
 from ngram.formats.model_files import (
     Description,

@@ -12,7 +12,7 @@ from transformers import GenerationConfig
 
 import estimator.prompts.prompts
 from estimator.draft_names.kind import parse_drafter
-from estimator.loading.origins import file_stamps, model_files
+from estimator.loading.folders import file_stamps, model_files
 from estimator.loading.pairs import draft_names, load
 from estimator.progress import Notice
 from estimator.rule_names.kind import acceptance_rule

@@ -9,8 +9,8 @@ import datasets
 import pytest
 from huggingface_hub import constants
 
-from estimator.prompts.datasets import read_dataset
 from estimator.prompts.files import Prompt
+from estimator.prompts.prompts import read_dataset
 
 # Spec-Bench's question.jsonl: MT-bench's questions with their references, and single turns.
 SPEC_BENCH = [

@@ -2,7 +2,9 @@
 
 import pytest
 
-from estimator.prompts.prompts import embedded_prompts, encode_prompts, prompts_hash
+from estimator.prompts.files import Prompt
+from estimator.prompts.prompts import embedded_prompts, encoded_prompts, prompts_hash
+from estimator.settings import PromptSettings
 from reference.models.embedded import held_out, library_files
 
 
@@ -14,12 +16,14 @@ class Letters:
 
 
 def test_prompts_are_cut_to_their_first_tokens() -> None:
-    assert encode_prompts(["abc", "d"], Letters(), prompt_tokens=2) == [[97, 98], [100]]
+    cut = PromptSettings(prompt_tokens=2)
+    prompts = [Prompt("abc"), Prompt("d")]
+    assert encoded_prompts(prompts, Letters(), cut, "target") == [[97, 98], [100]]
 
 
 def test_a_prompt_without_tokens_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one token, got none in prompt 2"):
-        encode_prompts(["a", ""], Letters(), prompt_tokens=None)
+        encoded_prompts([Prompt("a"), Prompt("")], Letters(), PromptSettings(), "target")
 
 
 def test_embedded_prompts_are_held_out_definitions() -> None:

@@ -232,7 +232,7 @@ def test_a_bad_line_is_refused_by_its_number_or_left_out(
 
 
 def test_texts_are_encoded_by_the_tokenizer(tmp_path: Path) -> None:
-    from estimator.loading.origins import load_named_tokenizer
+    from estimator.loading.folders import load_named_tokenizer
 
     tokenizer = load_named_tokenizer("embedded")
     text = {"prompt": "def f(x):\n    return x\n", "output": "def g(x):\n    return x\n"}
