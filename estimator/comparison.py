@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from estimator.intervals import difference, jackknife_interval
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import SCHEMA, read_profile
-from estimator.validation.file import Validated, ValidationRow, parse_validation
+from estimator.validation.file import Validated, parse_validation
 from reference.reading import read_json
 
 # A value, and its values with each prompt left out, in order; none for a single prompt.
@@ -67,8 +68,6 @@ def read_measured(path: Path) -> Profile | Validated:
 
 # Fields that two rows of validations must share to be compared.
 SETTING = ("draft", "temperature", "draft_temperature", "policy", "gamma", "rule")
-
-
 _AT_GAMMA = "speed-up at gamma "
 Measured = Profile | Validated
 
@@ -100,35 +99,52 @@ def compare_files(a: Path, b: Path) -> Comparison:
     Raises ValueError if a file is neither, if kinds or prompts differ, if a file lacks the numbers
     without each prompt, or if the files have no setting in common.
     """
-    measured = [read_measured(path) for path in (a, b)]
-    first, second = measured
-    if isinstance(first, Profile) and isinstance(second, Profile):
-        differences = _of_profiles(first, second, (a, b))
-    elif isinstance(first, Validated) and isinstance(second, Validated):
-        differences = _of_validations(first, second, (a, b))
-    else:
+    files = [(read_measured(path), path) for path in (a, b)]
+    profiles = [each for each, _ in files if isinstance(each, Profile)]
+    validations = [each for each, _ in files if isinstance(each, Validated)]
+    if profiles and validations:
         raise ValueError(f"{a} and {b} must be two profiles or two validations, got one of each")
-    sides = [_side(each, path) for each, path in zip(measured, (a, b), strict=True)]
-    return Comparison(sides[0], sides[1], _hash(first, a), tuple(differences))
+    hashes = [_prompts_hash(*file) for file in files]
+    if hashes[0] != hashes[1]:
+        raise ValueError(
+            f"{a} and {b} must be of the same prompts to be compared, got prompts_hash "
+            f"{hashes[0]} and {hashes[1]}"
+        )
+    # Where each file has one draft, the drafts are compared.
+    by_draft = any(len({row.draft for row in each.rows}) > 1 for each in validations)
+    names = SETTING if by_draft else SETTING[1:]
+    before, after = (
+        _of_profile(each, path) if isinstance(each, Profile) else _of_rows(each, names)
+        for each, path in files
+    )
+    common = [setting for setting in before if setting in after]
+    if not common:
+        raise ValueError(
+            f"{a} and {b} must have a setting in common ({', '.join(names)}), got none"
+        )
+    differences = [paired(setting[0], before[setting], after[setting]) for setting in common]
+    if profiles:
+        first, second = (each.optimal_gamma for each in profiles)
+        if first and second and first != second:
+            at, other = before[(f"{_AT_GAMMA}{first}",)], after[(f"{_AT_GAMMA}{second}",)]
+            differences.append(paired(f"{_AT_GAMMA}{first} and {second}", at, other))
+    left, right = (_side(*file) for file in files)
+    return Comparison(left, right, hashes[0], tuple(differences))
 
 
-def _hash(measured: Measured, path: Path) -> str:
+def _prompts_hash(measured: Measured, path: Path) -> str:
     if isinstance(measured, Profile):
         found = measured.setup.texts.prompts_hash
     else:
+        if any(not row.measured_left_out for row in measured.rows):
+            raise ValueError(
+                f"validation {path} must hold measured_left_out in every row to be compared, got "
+                "a row without: engines' rows and rows of a single prompt have none"
+            )
         found = measured.rows[0].prompts_hash
     if not found:
         raise ValueError(f"{path} must identify its prompts, got no prompts_hash")
     return found
-
-
-def _require_same_prompts(measured: Sequence[Measured], paths: tuple[Path, Path]) -> None:
-    first, second = (_hash(each, path) for each, path in zip(measured, paths, strict=True))
-    if first != second:
-        raise ValueError(
-            f"{paths[0]} and {paths[1]} must be of the same prompts to be compared, got "
-            f"prompts_hash {first} and {second}"
-        )
 
 
 def _side(measured: Measured, path: Path) -> Side:
@@ -145,63 +161,31 @@ def _side(measured: Measured, path: Path) -> Side:
     )
 
 
-def _of_profiles(a: Profile, b: Profile, paths: tuple[Path, Path]) -> list[Difference]:
-    _require_same_prompts((a, b), paths)
-    before, after = (_numbers(each, path) for each, path in zip((a, b), paths, strict=True))
-    found = [paired(name, before[name], after[name]) for name in before if name in after]
-    first, second = a.optimal_gamma, b.optimal_gamma
-    if first and second and first != second:
-        name = f"{_AT_GAMMA}{first} and {second}"
-        found.append(paired(name, before[f"{_AT_GAMMA}{first}"], after[f"{_AT_GAMMA}{second}"]))
-    return found
+# The numbers of a file, by a name for people and further settings.
+Numbers = dict[tuple[Any, ...], Number]
 
 
-def _numbers(profile: Profile, path: Path) -> dict[str, Number]:
+def _of_profile(profile: Profile, path: Path) -> Numbers:
     left = profile.left_out
     if left is None:
         raise ValueError(
             f"profile {path} must hold left_out to be compared, got none: measure again"
         )
-    numbers: dict[str, Number] = {"alpha": (profile.alpha.value, left.alpha)}
+    numbers: Numbers = {("alpha",): (profile.alpha.value, left.alpha)}
     if profile.c is not None:
-        numbers["c"] = profile.c.value, left.c
+        numbers[("c",)] = profile.c.value, left.c
     return numbers | {
-        f"{_AT_GAMMA}{gamma}": (factor.replay, left.improvement_factor[gamma])
+        (f"{_AT_GAMMA}{gamma}",): (factor.replay, left.improvement_factor[gamma])
         for gamma, factor in sorted(profile.improvement_factor.items())
     }
 
 
-def _of_validations(a: Validated, b: Validated, paths: tuple[Path, Path]) -> list[Difference]:
-    for rows, path in ((a, paths[0]), (b, paths[1])):
-        if any(not row.measured_left_out for row in rows.rows):
-            raise ValueError(
-                f"validation {path} must hold measured_left_out in every row to be compared, got "
-                "a row without: engines' rows and rows of a single prompt have none"
-            )
-    _require_same_prompts((a, b), paths)
-    # Each file has one draft, so the drafts are compared.
-    single_draft = all(len({row.draft for row in rows.rows}) == 1 for rows in (a, b))
-    names = SETTING[1:] if single_draft else SETTING
-    before, after = (
-        {tuple(getattr(row, name) for name in names): row for row in rows.rows} for rows in (a, b)
-    )
-    if not before.keys() & after.keys():
-        raise ValueError(
-            f"{paths[0]} and {paths[1]} must have a setting in common ({', '.join(names)}), got "
-            "none"
-        )
-    return [
-        paired(
-            _named(row, with_draft=not single_draft),
-            (row.measured, row.measured_left_out),
-            (after[setting].measured, after[setting].measured_left_out),
-        )
-        for setting, row in before.items()
-        if setting in after
-    ]
-
-
-def _named(row: ValidationRow, *, with_draft: bool) -> str:
-    how = row.policy if row.gamma is None else f"gamma {row.gamma}"
-    draft = f"{row.draft}, " if with_draft else ""
-    return f"speed-up, {draft}temperature {row.temperature:g}, {how}"
+def _of_rows(validated: Validated, names: Sequence[str]) -> Numbers:
+    numbers: Numbers = {}
+    for row in validated.rows:
+        how = row.policy if row.gamma is None else f"gamma {row.gamma}"
+        draft = f"{row.draft}, " if "draft" in names else ""
+        shown = f"speed-up, {draft}temperature {row.temperature:g}, {how}"
+        setting = (shown, *(getattr(row, name) for name in names))
+        numbers[setting] = row.measured, row.measured_left_out
+    return numbers

@@ -68,7 +68,7 @@ class MeasuredKernels(KernelTables):
         self._system, self._server = SYSTEMS[gpu], SERVERS[engine or ANY_SERVER]
         self._release = version(PACKAGE)
         self._times = self._read()
-        self._unsaved = 0
+        self._unsaved = False
         # Plans look times up until they end.
         atexit.register(self.save)
 
@@ -127,14 +127,14 @@ class MeasuredKernels(KernelTables):
                 partial.write_text(json.dumps(self._times), encoding="utf-8")
         except (OSError, RuntimeError):
             return
-        self._unsaved = 0
+        self._unsaved = False
 
     def _time(
         self, key: str, operator: Callable[[Any, Any], Any], *, rows: int, context: int = 1
     ) -> float:
         if key not in self._times:
             self._times[key] = self._look_up(key, operator, rows=rows, context=context)
-            self._unsaved += 1
+            self._unsaved = True
         found = self._times[key]
         if found is None:
             raise ValueError(f"no kernels were measured like this: {self.name}, {key}")
@@ -149,12 +149,12 @@ class MeasuredKernels(KernelTables):
         from aiconfigurator_core.sdk.operations.attention import resolve_lane_order
 
         engine, database = self._engine
-        asked = operator(ops, common)
+        looked_up = operator(ops, common)
         if key.startswith("attention"):
-            asked._lane_order = list(resolve_lane_order(database, None))
+            looked_up._lane_order = list(resolve_lane_order(database, None))
         try:
             [(_, milliseconds, _, _)] = engine.evaluate_ops_json(
-                build_ops_json([asked]), is_context=False, batch_size=rows, s=context, x=rows
+                build_ops_json([looked_up]), is_context=False, batch_size=rows, s=context, x=rows
             )
         except (
             errors.EmpiricalNotImplementedError,

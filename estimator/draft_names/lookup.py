@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ngram.drafters.copying import PromptLookupDrafter
-    from reference.laws.sampling import Sampling
+    from reference.laws import Sampling
 
 # vLLM's prompt_lookup_min and prompt_lookup_max where neither is given.
 VLLM_LENGTH = 5

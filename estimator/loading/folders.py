@@ -9,7 +9,7 @@ from estimator.draft_names.kind import EMBEDDED, DrafterKind, parse_drafter, wal
 from estimator.progress import SILENT, Progress, notice
 from estimator.prompts.prompts import prompt_ids
 from estimator.settings import PromptSettings
-from ngram.formats.description import content_hash
+from ngram.formats.model_files import content_hash
 from ngram.training.corpus import Corpus, corpus_files, encode_texts, read_texts
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer, require_same_tokenizer

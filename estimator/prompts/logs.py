@@ -26,7 +26,7 @@ class LogLine(msgspec.Struct):
     output: str | list[int]
 
 
-LogPart = tuple[int, Sequence[bytes] | Sequence[dict[str, Any]]]
+LogPart = tuple[int, Sequence[bytes | dict[str, Any]]]
 """Number of a log's line, from 1, and the lines from there on: JSON (some may be blank) or rows."""
 
 Pair = tuple[Sequence[int], Sequence[int]]
