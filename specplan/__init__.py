@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from specplan.door.planning import *  # noqa: F403
     from specplan.door.running import *  # noqa: F403
     from specplan.door.stated import *  # noqa: F403
-    from specplan.door.tuning import *  # noqa: F403
+    from specplan.door.traffic import *  # noqa: F403
 
 _PLACES = {
     "planning": ("Best", "PlanResult", "plan"),
-    "running": ("measure", "observe", "traffic", "validate"),
-    "tuning": ("tune",),
+    "running": ("measure", "observe", "tune", "validate"),
+    "traffic": ("traffic",),
     "stated": (
         "AcceptedFraction", "BlockEfficiency", "ByPosition", "Iid", "Ratio", "Recorded",
         "Roofline", "Run", "Runs", "Times", "Typical",

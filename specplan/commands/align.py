@@ -94,4 +94,4 @@ def align_command(request: Align, form: Printed) -> None:
     with Bar("align", "text") as bar:
         found = align_draft(request, bar)
     if found is not None:
-        answer(found, lambda: aligned(found), form=form)
+        answer(lambda: found, lambda: aligned(found), form=form)

@@ -11,9 +11,9 @@ import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.answers import Printed
-from specplan.options.costs.roofline import Roofline
+from specplan.options.costs.roofline import Roofline, best_cost, deployment_of
 from specplan.options.declared import option, takes
-from specplan.options.deployment import DATA_SHEET, Deployed, best_cost, deployment_of
+from specplan.options.deployment import DATA_SHEET, Deployed
 from specplan.options.kinds import require
 from specplan.options.requests import Command, fill, is_stated
 from specplan.reports.output import print_json, warn

@@ -77,7 +77,7 @@ def train(request: TrainHeads, form: Printed) -> None:
 
     with Bar("read", "file") as bar:
         found = train_heads(request, bar)
-    answer(found, lambda: trained(found), form=form)
+    answer(lambda: found, lambda: trained(found), form=form)
 
 
 @reads("estimator.training.heads:TrainEagle3", Printed)
@@ -88,7 +88,7 @@ def train_eagle3_head(request: TrainEagle3, form: Printed) -> None:
 
     with Bar("read", "file") as bar:
         found = train_eagle3(request, bar)
-    answer(found, lambda: eagle3_trained(found), form=form)
+    answer(lambda: found, lambda: eagle3_trained(found), form=form)
 
 
 @heads_command.command(
@@ -162,4 +162,4 @@ def analyse_command(request: AnalyseHeads, form: Printed) -> None:
 
     with Bar("analyse", "step") as bar:
         found = analyse_heads(request, bar)
-    answer(found, lambda: report(found), form=form)
+    answer(lambda: found, lambda: report(found), form=form)

@@ -86,7 +86,7 @@ def train_command(request: TrainNgram, form: Printed) -> None:
         f"tokens, estimated by {by}\n{ngram_table(description.ngrams)}"
     )
     data = {"file": output, "bytes": output.stat().st_size, **asdict(description)}
-    answer(data, lambda: text, form=form)
+    answer(lambda: data, lambda: text, form=form)
 
 
 @ngram_command.command("info", cls=Command, short_help="Say what an n-gram model is.")
@@ -126,7 +126,7 @@ def info_command(model: Path, as_json: bool) -> None:
             f"pruned at {','.join(map(str, description.prune))}",
             f"tokenizer {description.tokenizer}, fingerprint {description.fingerprint[:16]}",
         ]
-    answer(data, lambda: "\n".join(lines), form=Printed(as_json))
+    answer(lambda: data, lambda: "\n".join(lines), form=Printed(as_json))
 
 
 class ScoreNgramOptions:
@@ -185,7 +185,7 @@ def score_command(request: ScoreNgram, form: Printed) -> None:
         Column[str]("known", lambda name: f"{scores[name].known_perplexity:.4f}"),
     ]
     counted = f"{ours.words:,} tokens and ends of text, {ours.unknown:,} unknown to the model"
-    answer(data, lambda: f"{counted}\n{table(scores, columns)}", form=form)
+    answer(lambda: data, lambda: f"{counted}\n{table(scores, columns)}", form=form)
 
 
 def ngram_table(ngrams: tuple[int, ...]) -> str:

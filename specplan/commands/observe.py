@@ -6,25 +6,17 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
+from specplan.door.observing import ObserveArguments, asked, basis_of, require_planned
 from specplan.options.declared import takes
-from specplan.options.draft_kind import COPIES, DRAFT_KINDS, law_of
 from specplan.options.kinds import cost_kinds
-from specplan.options.observing import (
-    Followed,
-    ObserveArguments,
-    Observed,
-    Sources,
-    addresses,
-    asked,
-    require_planned,
-)
+from specplan.options.observe_options import Followed, Observed, Sources, addresses
 from specplan.options.requests import Command
-from specplan.options.runs import Runs, counts_of
+from specplan.options.runs import Runs
 from specplan.reports.advice import warn_of_sizes
 from specplan.reports.flags import flags_of_plans
 from specplan.reports.observation import (
@@ -36,13 +28,11 @@ from specplan.reports.observation import (
 )
 from specplan.reports.output import folded, print_json, warn
 from specplan.reports.plan import plan_text
-from specplan.reports.plan_json import Basis, plan_json
+from specplan.reports.plan_json import plan_json
 from specplan.reports.requests import lengths_text
 
 if TYPE_CHECKING:
-    from engines.observing.by_request import RequestLengths
     from engines.observing.observation import Observation
-    from simulator.choice.plan import Plan
     from simulator.cost.fitted.runs import Run
 
 FOLLOWED_SECONDS = 10.0
@@ -74,33 +64,31 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
       specplan observe vllm.log --c 0.05 --export vllm --draft-kind eagle3
       specplan plan --profile observed.json --c 0.05
     """
+    from engines.observing.by_request import request_lengths
+
     asking = asked(ctx)
     reading = asking.reading
     if isinstance(reading, Followed):
         _follow(reading, asking)
         return
     observation = _observed(reading)
-    if observation.drafts == 0 or observation.drafted == 0:
-        raise ValueError(
-            "drafts must be at least 1, got 0: no request was decoded in that time, or speculation "
-            "is off"
-        )
-    since = bool(reading.since)
-    text = folded(observation_text(observation, seconds=reading.interval, since=since))
+    seconds, since = reading.interval, bool(reading.since)
+    text = folded(observation_text(observation, seconds=seconds, since=since))
     for each in observation.contradictions:
         warn(each)
     run = _timed(observation) if asking.costs is None or isinstance(asking.costs, Runs) else None
-    row = _planned(observation, asking, run)
+    row = asking.planned(observation, run)
     require_planned(ctx, planned=row is not None)
-    lengths = None if row is None else _lengths(observation, row)
-    data = observation_json(observation, seconds=reading.interval, lengths=lengths)
+    requests, gamma = observation.requests, observation.gamma
+    lengths = None if row is None else request_lengths(requests, row, gamma=gamma)
+    data = observation_json(observation, seconds=seconds, lengths=lengths)
     if row is not None:
-        basis = _basis(row, reading)
+        basis = basis_of(row, reading)
         warn_of_sizes((row,))
         data["plan"] = plan_json(row, basis)
         text += "\n\n" + plan_text(row, basis)
         if lengths is not None:
-            text += "\n\n" + lengths_text(observation.requests, lengths)
+            text += "\n\n" + lengths_text(requests, lengths)
         if reading.server is not None:
             flags = flags_of_plans((row,), basis, server=reading.server)
             data["export"] = as_observed(flags, observation, server=reading.server)
@@ -111,43 +99,6 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     if reading.output is not None:
         text += f"\n\n{_written(observation, reading, asking.completed(observation))}"
     print_json(data) if reading.as_json else click.echo(data.get("export", text))
-
-
-def _lengths(observation: Observation, row: Plan) -> RequestLengths | None:
-    """Returns the best draft lengths of requests; None if requests were not counted separately."""
-    from engines.observing.by_request import request_lengths
-
-    return request_lengths(observation.requests, row, gamma=observation.gamma)
-
-
-def _planned(
-    observation: Observation, asking: ObserveArguments, run: Run | None = None
-) -> Plan | None:
-    """Returns the plan of an observation, from its run if it has times; None without a cost."""
-    from simulator.choice.grid import PlanRequest, plans
-
-    price = asking.completed(observation).price(run)
-    if price is None:
-        return None
-    price = asking.reading.sized(price, asking.runs, observation.model, observation.draft_share)
-    kind = law_of(asking.reading.draft_kind, (price,))
-    acceptance = observation.acceptance(kind, counts_of(asking.runs))
-    request = PlanRequest(
-        (acceptance,), (price,), gamma=observation.gamma, max_gamma=asking.reading.max_gamma
-    )
-    return plans(request)[0]
-
-
-def _basis(row: Plan, reading: Observed) -> Basis:
-    return Basis(
-        counted=True,
-        c_hat_is_c=row.price.c_hat is None,
-        draft_sampling=reading.draft_sampling,
-        notes=row.acceptance.contradictions,
-        drafter=COPIES.get(reading.draft_kind or ""),
-        draft_kind=DRAFT_KINDS.get(reading.draft_kind or ""),
-        draft=reading.draft,
-    )
 
 
 def _timed(observation: Observation) -> Run | None:
@@ -165,16 +116,20 @@ def _observed(reading: Observed) -> Observation:
     """Returns the counts of an interval, since an earlier reading, or since the server's start."""
     from engines.sources import between, observe, readings
 
+    options: Any = {"gamma": reading.gamma, "timeout_seconds": reading.timeout}
     if reading.interval is not None:
-        earlier, later = next(_intervals(reading, reading.interval))
+        found = between(reading.sources, *next(_intervals(reading, reading.interval)))
     elif reading.since:
-        earlier, later = (
-            readings(each, gamma=reading.gamma, timeout_seconds=reading.timeout)
-            for each in (reading.since, reading.sources)
-        )
+        both = (readings(each, **options) for each in (reading.since, reading.sources))
+        found = between(reading.sources, *both)
     else:
-        return observe(reading.sources, gamma=reading.gamma, timeout_seconds=reading.timeout)
-    return between(reading.sources, earlier, later)
+        found = observe(reading.sources, **options)
+    if found.drafts == 0 or found.drafted == 0:
+        raise ValueError(
+            "drafts must be at least 1, got 0: no request was decoded in that time, or speculation "
+            "is off"
+        )
+    return found
 
 
 def _intervals(
@@ -212,7 +167,7 @@ def _follow(reading: Followed, asking: ObserveArguments) -> None:
         if observation.drafts == 0 or observation.drafted == 0:
             click.echo(f"{clock}  no drafts")
             continue
-        row = _planned(observation, asking)
+        row = asking.planned(observation)
         advised = "" if row is None else f"  advised gamma {row.advised_gamma}"
         click.echo(observation_line(observation, clock=clock) + advised)
 

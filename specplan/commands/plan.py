@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from specplan.door.plan_request import asked
+from specplan.door.plan_request import planned, requested
+from specplan.door.recorded import ranked, stopped
 from specplan.options.answers import answer
-from specplan.options.choice import Answer, Choice
+from specplan.options.costs.profile import Profiled
 from specplan.options.declared import takes
-from specplan.options.graphs import Graphs
-from specplan.options.kinds import acceptance_kinds, cost_kinds
+from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
+from specplan.options.plan_options import Answer, Choice, Graphs, StoppingOptions
 from specplan.options.requests import Command
-from specplan.options.stopping import StoppingOptions
+
+if TYPE_CHECKING:
+    from simulator.choice.grid import PlanRequest
+    from specplan.reports.basis import Basis
 
 
 @click.command(name="plan", cls=Command)
@@ -51,30 +56,63 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
       specplan plan --target-config T/config.json --draft-config D/config.json \\
         --gpu h100 --alpha 0.7 --batch 1:256:1 --export vllm
     """
-    from simulator.choice.grid import plans
-    from specplan.reports.adaptive import AdaptivePlans
-    from specplan.reports.p_min import StoppedPlans
+    records = (Choice, Answer, StoppingOptions, Graphs, Profiled)
+    accepted, costs, choice, form, stopping, graphs, file = filled(ctx, *records)
+    adaptive = getattr(accepted, "verification", None) == "adaptive"
+    if adaptive and (form.server is not None or stopping.p_min is not None):
+        refused = "--p-min" if form.server is None else "--export"
+        raise click.UsageError(f"--verification adaptive cannot be combined with {refused}")
+    if stopping.stopping_rule is not None and stopping.p_min is None:
+        raise click.UsageError("--stopping-rule needs --p-min")
+    request, basis = requested(
+        accepted, costs, choice, server=form.server, stopping=stopping, graphs=graphs
+    )
+    _print(request, basis, form, stopping, file=file, adaptive=adaptive)
+
+
+def _print(
+    request: PlanRequest,
+    basis: Basis,
+    form: Answer,
+    stopping: StoppingOptions,
+    *,
+    file: Profiled,
+    adaptive: bool,
+) -> None:
+    """Plans, and prints the plans or a server's flags, unless a number is impossible."""
     from specplan.reports.plan import plans_text, warn_of_plans
     from specplan.reports.plan_json import plans_json
+    from specplan.reports.possible import require_possible
 
-    asking = asked(ctx)
-    rows, basis = asking.planned()
-    form, p_min, lost = asking.answer, 0.0, ""
+    data: Callable[[], dict[str, Any]]
     text: Callable[[], str]
-    if asking.ranked is not None:
-        by_rank = AdaptivePlans(rows, asking.ranked)
-        data, text = by_rank.json(), by_rank.text
-    elif asking.thresholds is None or asking.fixed is None:
-        data, text = plans_json(rows, basis), partial(plans_text, rows, basis)
+    p_min, lost = 0.0, ""
+    if stopping.p_min is not None:
+        from simulator.choice.grid import plans
+        from specplan.reports.p_min import StoppedPlans
+
+        early, thresholds = stopped(request, basis, stopping, file, server=form.server)
+        rows = plans(early)
+        found = StoppedPlans(rows, thresholds, *plans(request))
+        data, text = partial(found.json, basis), partial(found.text, basis)
+        require_possible(*rows)
+        request, (row, p_min), lost = early, found.exported, found.lost
+        rows = (row,)
     else:
-        found = StoppedPlans(rows, asking.thresholds, *plans(asking.fixed))
-        data, text = found.json(basis), partial(found.text, basis)
-        rows, p_min, lost = (found.exported[0],), found.exported[1], found.lost
-    warn_of_plans(rows, basis, max_gamma=asking.request.max_gamma)
+        rows, basis = planned(request, basis)
+        data, text = partial(plans_json, rows, basis), partial(plans_text, rows, basis)
+        if len(rows) == 1:
+            require_possible(*rows)
+    if adaptive:
+        from specplan.reports.adaptive import AdaptivePlans
+
+        by_rank = AdaptivePlans(rows, ranked(file, basis))
+        data, text = by_rank.json, by_rank.text
+    warn_of_plans(rows, basis, max_gamma=request.max_gamma)
     if form.server is None:
         answer(data, text, form=form)
-    else:
-        from specplan.reports.flags import flags_of_plans
+        return
+    from specplan.reports.flags import flags_of_plans
 
-        flags = lost + flags_of_plans(rows, basis, server=form.server, p_min=p_min)
-        answer({**data, "export": flags}, lambda: flags, form=form)
+    flags = lost + flags_of_plans(rows, basis, server=form.server, p_min=p_min)
+    answer(lambda: {**data(), "export": flags}, lambda: flags, form=form)

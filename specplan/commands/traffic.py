@@ -2,13 +2,14 @@
 
 import click
 
-from specplan.door.traffic_request import asked
+from specplan.door.traffic import requested
+from specplan.options.answers import Written
 from specplan.options.answers import answer as give
 from specplan.options.declared import takes
-from specplan.options.graphs import Graphs
-from specplan.options.kinds import acceptance_kinds, cost_kinds
+from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
+from specplan.options.plan_options import Graphs
 from specplan.options.requests import Command
-from specplan.options.traffic_options import Arrivals, Batching, Simulation, TrafficAnswer
+from specplan.options.traffic_options import Arrivals, Batching, Simulation
 from specplan.reports.deployment import cost_json, cost_notes
 from specplan.reports.simulated import burst_json, burst_text
 from specplan.reports.traffic import traffic_json, traffic_text
@@ -25,7 +26,7 @@ _RARE = (
 @takes(*acceptance_kinds(), heading="Acceptance (one of)", rare=_RARE)
 @takes(*cost_kinds(), heading="Cost (one of)", rare=_RARE)
 @takes(Batching, Graphs, heading="Server")
-@takes(Simulation, TrafficAnswer, heading="Answer")
+@takes(Simulation, Written, heading="Answer")
 @click.pass_context
 def traffic_command(ctx: click.Context, /, **_: object) -> None:
     """Show what speculation does to a server that many requests arrive at.
@@ -51,18 +52,19 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
     from simulator.traffic.answer import answer
     from simulator.traffic.simulated import burst_simulations
 
-    asking = asked(ctx)
-    request, pair = asking.request, asking.request.pair
-    cost, notes = cost_json(asking.load), (*cost_notes([asking.load]), *asking.notes)
+    *inputs, form = filled(ctx, Arrivals, Batching, Simulation, Graphs, Written)
+    request, notes, load = requested(*inputs)
+    cost, notes = cost_json(load), (*cost_notes([load]), *notes)
+    pair, figure = request.pair, ctx.params["figure"]
     if request.burst is not None:
         burst = burst_simulations(pair, request.burst, drawn=request.drawn, seed=request.seed)
         data = {**burst_json(burst), "cost": cost}
-        give(data, lambda: burst_text(pair, burst, notes), form=asking.answer)
+        give(lambda: data, lambda: burst_text(pair, burst, notes), form=form)
         return
     found = answer(request)
     data = {**traffic_json(request, found), "cost": cost}
-    give(data, lambda: traffic_text(request, found, notes), form=asking.answer)
-    if asking.answer.figure is not None:
+    give(lambda: data, lambda: traffic_text(request, found, notes), form=form)
+    if figure is not None:
         from figures.ours.traffic import compute, draw
 
-        draw(compute(pair)).savefig(asking.answer.figure)
+        draw(compute(pair)).savefig(figure)

@@ -1,14 +1,60 @@
 """`specplan tree`: finds the best tree to draft, and compares it with the best chain."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
 import click
 
-from specplan.options.branching import Trees, asked
-from specplan.options.declared import takes
-from specplan.options.graphs import Graphs
-from specplan.options.kinds import cost_kinds
-from specplan.options.requests import Command
-from specplan.reports.output import print_json, warn
-from specplan.reports.trees import TreeRow, tree_export, tree_json, tree_text
+from engines.kind import names_of
+from specplan.door.prices import walled
+from specplan.options.answers import Printed, answer
+from specplan.options.costs.profile import Profiled
+from specplan.options.declared import option, rare, takes
+from specplan.options.kinds import chosen_cost, cost_kinds, prices
+from specplan.options.plan_options import Graphs
+from specplan.options.ranges import numbers, shares
+from specplan.options.requests import Command, fill
+from specplan.reports.output import warn
+from specplan.reports.trees import OURS, TreeRow, tree_export, tree_json, tree_text
+
+if TYPE_CHECKING:
+    from simulator.cost.pricing import Pricing
+    from simulator.schemes.tree_choice import Passes
+
+MOST_NODES, MOST_DEPTH = 256, 32
+
+
+@dataclass(frozen=True)
+class Trees(Printed):
+    """Acceptance by rank, and the trees to consider; see each option's help."""
+
+    by_rank: tuple[float, ...] | None = option(
+        "--acceptance-by-rank",
+        callback=shares,
+        metavar="R,R,...",
+        help="How often the target's token is the draft's 1st, 2nd, ... choice.  "
+        "[default: the profile's]",
+    )
+    draft_pass_ms: tuple[float, ...] | None = rare(
+        callback=numbers,
+        metavar="MS,MS,...",
+        help="Draft passes over 1, 2, 4, 8, ... tokens.  [default: --draft-ms, over any]",
+    )
+    max_nodes: int = option(
+        type=click.IntRange(1, MOST_NODES), default=64, help="The most tokens of a tree."
+    )
+    max_depth: int = rare(
+        type=click.IntRange(1, MOST_DEPTH),
+        default=12,
+        help="The most tokens that follow each other, which is the draft's passes.",
+    )
+    server: str | None = option(
+        "--export",
+        type=click.Choice([*names_of(lambda kind: kind.exports and kind.exports.tree), OURS]),
+        help="Print only what sets the best there.",
+    )
 
 
 @click.command("tree", cls=Command)
@@ -31,33 +77,69 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
     """
     from simulator.schemes.tree_choice import choose_tree
 
-    trees, rates, costs = asked(ctx)
-    rows = [
-        TreeRow(
-            choose_tree(
-                rates,
-                passes,
-                max_nodes=trees.max_nodes,
-                max_depth=trees.max_depth,
-                captured=None
-                if price.wall is None
-                else price.wall.most_gamma(price.batch, trees.max_nodes),
-            ),
-            price,
+    trees, rates, priced = _asked(ctx)
+    rows = []
+    for price in priced:
+        wall = price.wall
+        captured = None if wall is None else wall.most_gamma(price.batch, trees.max_nodes)
+        found = choose_tree(
+            rates,
+            _passes(price, trees),
+            max_nodes=trees.max_nodes,
+            max_depth=trees.max_depth,
+            captured=captured,
         )
-        for price, passes in costs
-    ]
+        rows.append(TreeRow(found, price))
     data, text = tree_json(rates, rows), tree_text(rates, rows)
     if trees.server is not None:
         if len(rows) > 1:
             raise click.UsageError("--export needs a single batch size")
-        text = tree_export(rows[0].choice.fastest, trees.server)
-        data["export"] = text
-    if trees.as_json:
-        print_json(data)
-    else:
-        click.echo(text)
+        data["export"] = text = tree_export(rows[0].choice.fastest, trees.server)
+    answer(lambda: data, lambda: text, form=trees)
     if any(len(row.choice.best.parents) == trees.max_nodes for row in rows):
         free = any(row.price.cost.verification_free for row in rows)
         why = "; verification is free in these costs, so that more always gain" if free else ""
         warn(f"the best tree has all the nodes it may, --max-nodes {trees.max_nodes}{why}")
+
+
+def _asked(ctx: click.Context) -> tuple[Trees, tuple[float, ...], list[Pricing]]:
+    """Returns the options, the acceptance by rank, and a pricing for each batch size."""
+    costing = chosen_cost(ctx)
+    trees, costs, file, graphs = fill(ctx, [Trees, costing, Profiled, Graphs])
+    if None not in (trees.by_rank, file.profile_path) and "profile_path" not in costing.reads():
+        raise click.UsageError(
+            "--profile cannot be combined with both --acceptance-by-rank and another cost: nothing "
+            "of it is left to read"
+        )
+    profile, rates = file.profile, trees.by_rank
+    if rates is None:
+        if profile is None:
+            raise click.UsageError("give --acceptance-by-rank or --profile, got neither")
+        rates = profile.drafting().acceptance_by_rank
+    if not rates:
+        raise ValueError(
+            "the profile must hold acceptance_by_rank, got none: its draft makes a single choice, "
+            "or an older version measured it; measure again"
+        )
+    costs, wall = walled(costs, graphs)
+    priced = [replace(each, wall=wall) for each in prices(costs, trees.max_nodes, profile)]
+    if any(price.posterior is not None and price.draft_passes is None for price in priced):
+        raise click.UsageError(
+            "--run does not give the cost of verifying a tree: add --target-config, "
+            "--draft-config and --gpu"
+        )
+    if len({price.batch for price in priced}) < len(priced):
+        raise click.UsageError(f"trees take one c and one context, got {len(priced)} costs")
+    return trees, rates, priced
+
+
+def _passes(price: Pricing, trees: Trees) -> Passes:
+    from simulator.schemes.tree_choice import Passes
+
+    if trees.draft_pass_ms is None:
+        return Passes(price.cost, price.draft_pass_seconds(trees.max_nodes + 1))
+    if not price.cost.in_seconds or price.load is not None:
+        raise click.UsageError("--draft-pass-ms needs times, such as --target-ms")
+    return Passes(
+        price.cost, {2**octave: ms / 1000 for octave, ms in enumerate(trees.draft_pass_ms)}
+    )

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from specplan.options.answers import Printed, answer, json_option, output_option
+from specplan.options.costs.roofline import deployment_of
 from specplan.options.declared import COUNT, option, rare, takes
-from specplan.options.deployment import Deployed, deployment_of
+from specplan.options.deployment import Deployed
 from specplan.options.engine_options import ON_ENGINE, EngineRunOptions
 from specplan.options.model_options import MODELS, ModelOptions, seed_option
 from specplan.options.ranges import duration, numbers
@@ -139,7 +140,8 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form:
                 bar.print(progress_text(now, row), err=True)
 
         found = tune(request, progress=bar, shown=show, costs=costs)
-    answer(tuned_data(found), lambda: tuned_text(found, dry_run=dry_run), form=form)
+    data = tuned_data(found)
+    answer(lambda: data, lambda: tuned_text(found, dry_run=dry_run), form=form)
 
 
 @click.command(

@@ -117,7 +117,7 @@ def speculative(request: Validate, form: ValidateForm) -> None:
     rows = [row for validation in found for row in validation.rows]
     means = summary(found)
     document = validation_json(SPECULATIVE, rows, summary=means)
-    answer(document, lambda: summary_lines(means, found), form=form)
+    answer(lambda: document, lambda: summary_lines(means, found), form=form)
     if form.figure is not None:
         from figures.ours.predicted_measured import save
 
@@ -133,7 +133,9 @@ def on_engine(request: ValidateEngine, form: EngineForm) -> None:
 
     with Bar("validate", "text") as bar:
         found = validate(request, bar)
-    answer(validation_data(found), lambda: validation_text(found, wide=form.wide), form=form)
+    answer(
+        lambda: validation_data(found), lambda: validation_text(found, wide=form.wide), form=form
+    )
 
 
 @reads("studies.bild.request:ValidateBild", Written)
@@ -161,7 +163,7 @@ def bild(request: ValidateBild, form: Written) -> None:
         free_cores=threads.free,
         top_p=request.sampling.top_p,
     )
-    answer(document, lambda: report(sweeps, threads), form=form)
+    answer(lambda: document, lambda: report(sweeps, threads), form=form)
 
 
 @click.command(

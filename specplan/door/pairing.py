@@ -11,8 +11,8 @@ from engines.observing.observation import Observation
 from estimator.profiles.profile import Profile
 from specplan.door.stated import ObservedCounts, Runs, require_ranges
 from specplan.options.acceptances.profile import ProfileAcceptance
-from specplan.options.acceptances.runs import Lengths
-from specplan.options.costs.profile import OfProfile, Profiled
+from specplan.options.acceptances.rates import Lengths
+from specplan.options.costs.profile import OfProfile, ProfileFile
 from specplan.options.costs.runs import OfRuns
 from specplan.options.kinds import AcceptanceKind, CostKind
 from specplan.options.runs import counts_of
@@ -26,18 +26,18 @@ def both(
     Raises ValueError if either is missing.
     """
     if isinstance(acceptance, Profile):
-        acceptance = ProfileAcceptance(profile_path=acceptance)
+        acceptance = ProfileAcceptance(ProfileFile(acceptance))
     if isinstance(cost, Profile):
-        cost = OfProfile(profile_path=cost)
+        cost = OfProfile(ProfileFile(cost))
     if isinstance(acceptance, Observation):
         acceptance, cost = _observed(acceptance, cost)
     if isinstance(acceptance, OfRuns):
         cost = acceptance if cost is None else cost
         acceptance = Lengths(runs=acceptance.runs)
     if cost is None and isinstance(acceptance, ProfileAcceptance):
-        cost = OfProfile(profile_path=acceptance.profile_path)
+        cost = OfProfile(acceptance.profile_path)
     if isinstance(cost, ProfileAcceptance):
-        cost = OfProfile(profile_path=cost.profile_path)
+        cost = OfProfile(cost.profile_path)
     if not isinstance(acceptance, AcceptanceKind):
         raise ValueError(f"acceptance must be Iid, ByPosition, ... or Runs, got {acceptance!r}")
     if not isinstance(cost, CostKind):
@@ -57,12 +57,6 @@ def _observed(seen: Observation, cost: CostKind | None) -> tuple[AcceptanceKind,
         if run is not None:
             cost = Runs((*runs, run))
     return ObservedCounts(seen, counts_of(runs)), cost
-
-
-def profiled(*given: object) -> Profiled:
-    """Returns the first profile among acceptance and cost, or no profile."""
-    paths = (each.profile_path for each in given if isinstance(each, Profiled))
-    return Profiled(profile_path=next(paths, None))
 
 
 @contextmanager

@@ -1,182 +1,141 @@
-"""Builds the request of `specplan plan` and of `specplan.plan` from its options."""
+"""Builds the request of `specplan plan` and of `specplan.plan` from acceptance and cost."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from engines.kind import engine_kinds
-from specplan.options.choice import Answer, Choice
+from specplan.door.prices import law_of, sized, walled
+from specplan.door.recorded import server_of
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.costs.runs import OfRuns
-from specplan.options.draft_kind import COPIES, DRAFT_KINDS, law_of
-from specplan.options.graphs import Graphs, walled
-from specplan.options.kinds import (
-    AcceptanceKind,
-    Background,
-    CostKind,
-    Stated,
-    filled,
-    prices,
-)
+from specplan.options.kinds import AcceptanceKind, CostKind, prices
+from specplan.options.plan_options import COPIES, DRAFT_KINDS, Choice, Graphs, StoppingOptions
 from specplan.options.runs import Runs, completed
-from specplan.options.stopping import StoppingOptions, ranked
 
 if TYPE_CHECKING:
-    from estimator.profiles.p_min import Thresholds
-    from simulator.acceptance.stopping.batch import RankedTexts
     from simulator.choice.grid import PlanRequest
     from simulator.choice.plan import Plan
     from simulator.cost.pricing import Pricing
-    from specplan.reports.plan_json import Basis
-
+    from specplan.options.kinds import Made
+    from specplan.reports.basis import Basis
 
 COARSE = "Not all batch sizes are shown: between two that advise one K, all advise this K."
 FILLED = "Lengths that a --run lacks are the acceptance's tokens per call."
-
-
-@dataclass(frozen=True)
-class PlanArguments:
-    """Arguments of `specplan plan`, and the form of its answer.
-
-    thresholds: texts replayed at thresholds of a stopping rule; None: drafts have a fixed length.
-    fixed: the plan of drafts of a fixed length, to compare with `thresholds`; None without them.
-    other: the plan with the profile's other way of drafting; None if it has only one.
-    ranked: texts to verify by rank; None: all drafted tokens are verified.
-    """
-
-    request: PlanRequest
-    basis: Basis
-    answer: Answer
-    thresholds: Thresholds | None = None
-    fixed: PlanRequest | None = None
-    other: PlanRequest | None = None
-    ranked: RankedTexts | None = None
-
-    def planned(self) -> tuple[tuple[Plan, ...], Basis]:
-        """Returns the plans, and their origin with the plan of the other way to sample drafts."""
-        from simulator.choice.grid import plans
-
-        rows = plans(self.request)
-        if self.other is None:
-            return rows, self.basis
-        return rows, replace(self.basis, other=plans(self.other)[0])
-
-
-def asked(ctx: click.Context) -> PlanArguments:
-    """Returns the arguments that the command's options state."""
-    return requested(*filled(ctx, Choice, Answer, Profiled, StoppingOptions, Graphs))
+NO_LIMITS, FIXED_LENGTH = Graphs(), StoppingOptions()
 
 
 def requested(
     accepted: AcceptanceKind,
     costs: CostKind,
     choice: Choice,
-    answer: Answer,
-    file: Profiled,
-    stopping: StoppingOptions,
-    graphs: Graphs,
-) -> PlanArguments:
-    """Returns the arguments that filled records of options state (commands and Python)."""
+    *,
+    server: str | None = None,
+    stopping: StoppingOptions = FIXED_LENGTH,
+    graphs: Graphs = NO_LIMITS,
+) -> tuple[PlanRequest, Basis]:
+    """Returns the request of a plan with drafts of a fixed length, and its numbers' origin.
+
+    server: name of the engine to export for; None: no export.
+    """
     from simulator.choice.grid import DENSE, MOST_ROWS, PlanRequest, coarse
-    from specplan.reports.plan_json import Basis
 
     from_profile = isinstance(costs, OfProfile)
     if choice.reads_again and from_profile:
         raise click.UsageError("--reads-again cannot be given with --profile: its times hold it")
-    profile = file.read()
-    server = None if answer.server is None else engine_kinds()[answer.server]
-    drafting = server if stopping.server is None else engine_kinds()[stopping.server]
-    background = Background(profile, server or drafting, choice.max_gamma)
+    profile = profiled(accepted, costs).profile
+    exporting = None if server is None else engine_kinds()[server]
+    drafting = exporting
+    if exporting is None and stopping.p_min is not None:
+        drafting = server_of(stopping)
     runs = (costs.runs or ()) if isinstance(costs, Runs) else ()
 
-    def states(priced: Sequence[Pricing]) -> Stated:
-        return accepted.make(replace(background, draft_kind=law_of(choice.draft_kind, priced)))
+    def made(priced: Sequence[Pricing]) -> Made:
+        named = choice.draft_kind is not None or any(each.load is not None for each in priced)
+        return accepted.make(law_of(choice.draft_kind, priced) if named else None, drafting)
 
     early = None
     if not all(run.counted for run in runs):
         bare = replace(costs, runs=None)  # type: ignore[call-arg]
-        early = states(() if isinstance(costs, OfRuns) else prices(bare, background))
-        if len(early.acceptances) > 1:
+        known = isinstance(costs, OfRuns)
+        acceptances, basis = made(() if known else prices(bare, choice.max_gamma, profile))
+        if len(acceptances) > 1:
             raise click.UsageError("a --run needs its length where several acceptances are given")
-        runs = completed(runs, early.acceptances[0])
+        runs = completed(runs, acceptances[0])
         costs = replace(costs, runs=runs)  # type: ignore[call-arg]
-        early = replace(early, notes=(*early.notes, FILLED))
-    costs, wall = walled(costs, graphs, server)
+        early = acceptances, replace(basis, notes=(*basis.notes, FILLED))
+    wall = None
+    if exporting is not None or graphs != NO_LIMITS or getattr(costs, "engine_family", None):
+        costs, wall = walled(costs, graphs, exporting)
     served = None if profile is None else profile.setup.target
 
     def price(batches: tuple[int, ...] | None) -> tuple[Pricing, ...]:
         stating = costs if batches is None else replace(costs, batch=batches)  # type: ignore[call-arg]
-        found = prices(stating, background)
-        return tuple(choice.sized(replace(each, wall=wall), runs, served) for each in found)
+        found = [replace(e, wall=wall) for e in prices(stating, choice.max_gamma, profile)]
+        if choice.draft is None and not runs:
+            return tuple(found)
+        return tuple(sized(each, choice, runs, served=served) for each in found)
 
     many = getattr(costs, "batch", None) or ()
     cells = len(many) * len(getattr(costs, "context", None) or (0,))
     dense = len(many) <= DENSE or cells > MOST_ROWS
     priced = price(None if dense else coarse(many))
-    if server is not None and runs and not many and priced[0].batch < priced[-1].batch:
+    if exporting is not None and runs and not many and priced[0].batch < priced[-1].batch:
         dense, many = False, tuple(range(priced[0].batch, priced[-1].batch + 1))
         priced = price(coarse(many))
-    stated = states(priced) if early is None else early
-    thresholds = stopping.thresholds(file.profile_path, profile, stated, server)
-    by_rank = getattr(accepted, "verification", None) == "adaptive"
-    if by_rank and (thresholds is not None or server is not None):
-        refused = "--p-min" if server is None else "--export"
-        raise click.UsageError(f"--verification adaptive cannot be combined with {refused}")
-    longest, plain = choice.max_gamma, stated
-    if thresholds is not None:
-        if len(priced) > 1:
-            raise click.UsageError("--p-min needs a single cost")
-        stated = replace(stated, acceptances=thresholds.acceptances, doubt=None)
-        longest = min(longest, thresholds.max_gamma)
-    gpus = {None if price.load is None else price.load.gpu for price in priced}
-    scheduled = len(stated.acceptances) == 1 and len(gpus) == 1
-    scheduled = scheduled and all(price.load is not None for price in priced)
-    several = thresholds is None and len(stated.acceptances) * len(priced) > 1
-    if server is not None and several and not scheduled:
-        what = "--gpu" if len(gpus) > 1 else "alpha and c"
-        raise click.UsageError(f"--export needs a single {what}")
+    acceptances, basis = made(priced) if early is None else early
+    if exporting is not None and stopping.p_min is None:
+        _require_one_schedule(len(acceptances), priced)
     request = PlanRequest(
-        stated.acceptances,
+        acceptances,
         priced,
         c_hat=choice.c_hat,
         gamma=choice.gamma,
-        max_gamma=longest,
+        max_gamma=choice.max_gamma,
         near=choice.near / 100,
-        doubt=stated.doubt if from_profile else None,
+        doubt=basis.doubt if from_profile else None,
         reads_again=choice.reads_again,
         batches=many,
         finer=None if dense else price,
     )
-    other = fixed = None
-    if thresholds is not None:
-        doubt = plain.doubt if from_profile else None
-        fixed = replace(
-            request, acceptances=plain.acceptances, doubt=doubt, max_gamma=choice.max_gamma
-        )
-    if stated.other is not None and not several and thresholds is None:
-        other = replace(request, acceptances=(stated.other,), doubt=None)
-    return PlanArguments(
-        request,
-        Basis(
-            counted=stated.counted,
-            c_hat_is_c=choice.c_hat is None and priced[0].c_hat is None,
-            draft_sampling=stated.draft_sampling,
-            verification=stated.verification,
-            quiet=None if profile is None else profile.clock.quiet,
-            notes=(*stated.notes, *([] if dense else [COARSE])),
-            only=choice.gamma,
-            drafter=COPIES.get(choice.draft_kind or "")
-            or (profile.setup.draft if profile else None),
-            draft_kind=DRAFT_KINDS.get(choice.draft_kind or ""),
-            draft=choice.draft,
-        ),
-        answer,
-        thresholds,
-        fixed,
-        other,
-        ranked=ranked(file.profile_path, profile, stated) if by_rank else None,
+    copies = COPIES.get(choice.draft_kind or "")
+    return request, replace(
+        basis,
+        c_hat_is_c=choice.c_hat is None and priced[0].c_hat is None,
+        quiet=None if profile is None else profile.clock.quiet,
+        notes=basis.notes if dense else (*basis.notes, COARSE),
+        only=choice.gamma,
+        drafter=copies or (None if profile is None else profile.setup.draft),
+        draft_kind=DRAFT_KINDS.get(choice.draft_kind or ""),
+        draft=choice.draft,
     )
+
+
+def planned(request: PlanRequest, basis: Basis) -> tuple[tuple[Plan, ...], Basis]:
+    """Returns the plans, and their origin with the plan of the profile's other way of drafting."""
+    from simulator.choice.grid import plans
+
+    rows = plans(request)
+    if basis.other_way is None or len(rows) > 1:
+        return rows, basis
+    other = plans(replace(request, acceptances=(basis.other_way,), doubt=None))
+    return rows, replace(basis, other=other[0])
+
+
+def profiled(*given: object) -> Profiled:
+    """Returns the first profile among acceptance and cost, or no profile."""
+    paths = (each.profile_path for each in given if isinstance(each, Profiled))
+    return Profiled(next(paths, None))
+
+
+def _require_one_schedule(acceptances: int, priced: Sequence[Pricing]) -> None:
+    """Raises click.UsageError unless there is one plan, or one for each load of one GPU."""
+    gpus = {None if price.load is None else price.load.gpu for price in priced}
+    loads = all(price.load is not None for price in priced)
+    if acceptances * len(priced) > 1 and not (acceptances == len(gpus) == 1 and loads):
+        what = "--gpu" if len(gpus) > 1 else "alpha and c"
+        raise click.UsageError(f"--export needs a single {what}")

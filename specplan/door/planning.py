@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engines.observing.observation import Observation
 from simulator.numerics.intervals import percent
-from specplan.door.pairing import both, profiled, usage_as_value_error
-from specplan.door.plan_request import requested
+from specplan.door.pairing import both, usage_as_value_error
+from specplan.door.plan_request import planned, requested
 from specplan.door.stated import require_ranges
-from specplan.options.choice import Answer, Choice
 from specplan.options.costs.runs import OfRuns
-from specplan.options.graphs import Graphs
 from specplan.options.kinds import AcceptanceKind, CostKind
-from specplan.options.stopping import StoppingOptions
+from specplan.options.plan_options import Answer, Choice
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from simulator.choice.advice import Advice
     from simulator.choice.curve import Curve
     from simulator.choice.plan import Plan
-    from specplan.reports.plan_json import Basis
+    from specplan.reports.basis import Basis
 
 __all__ = ["Best", "PlanResult", "plan"]
 _ROWS_PAST = 3
@@ -182,18 +180,8 @@ def plan(
         choice = Choice(
             draft_kind=draft_kind, max_gamma=max_gamma, c_hat=c_hat, gamma=gamma, near=near
         )
-        form = Answer(server=server)
-        require_ranges(choice, form)
-        asked = requested(
-            accepted,
-            costs,
-            choice,
-            form,
-            profiled(accepted, costs),
-            StoppingOptions(),
-            Graphs(),
-        )
-        rows, basis = asked.planned()
+        require_ranges(choice, Answer(server=server))
+        rows, basis = planned(*requested(accepted, costs, choice, server=server))
     if len(rows) > 1:
         batches = sorted({row.price.batch for row in rows})
         raise ValueError(f"Runs must be given the batch to plan for, one of {batches}, got none")

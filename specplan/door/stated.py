@@ -11,26 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specplan.options.acceptances.accepted_fraction import AcceptedFraction as _Fraction
-from specplan.options.acceptances.alpha import Alphas
-from specplan.options.acceptances.block_efficiency import BlockEfficiency as _Efficiency
-from specplan.options.acceptances.by_position import Positions
+from specplan.options.acceptances import rates as accepted
 from specplan.options.acceptances.profile import ProfileAcceptance
 from specplan.options.acceptances.typical import Published
-from specplan.options.costs.ratio import Ratios
-from specplan.options.costs.roofline import Roofline as _Roofline
+from specplan.options.costs import roofline, times
+from specplan.options.costs.profile import ProfileFile
 from specplan.options.costs.runs import OfRuns
-from specplan.options.costs.times import Times as _Times
-from specplan.options.costs.times import verify_points
 from specplan.options.declared import names_of
-from specplan.options.kinds import AcceptanceKind, Background, Stated
+from specplan.options.kinds import AcceptanceKind
 from specplan.options.runs import parse_run
+from specplan.reports.basis import Basis
 
 if TYPE_CHECKING:
+    from engines.kind import EngineKind
     from engines.observing.observation import Observation
     from estimator.profiles.profile import Profile
     from simulator.acceptance.accepted import Accepted
     from simulator.cost.fitted.runs import Run as _Run
+    from specplan.options.kinds import Made
 
 __all__ = [
     "AcceptedFraction", "BlockEfficiency", "ByPosition", "Iid", "Ratio", "Recorded", "Roofline",
@@ -44,9 +42,9 @@ class ObservedCounts(AcceptanceKind):
     def __init__(self, seen: Observation, others: Sequence[Accepted]) -> None:
         self._seen, self._others = seen, others
 
-    def make(self, background: Background) -> Stated:
-        found = self._seen.acceptance(background.draft_kind, self._others)
-        return Stated((found,), counted=True, notes=found.contradictions)
+    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+        found = self._seen.acceptance(draft_kind, self._others)
+        return (found,), Basis(counted=True, notes=found.contradictions)
 
 
 def require_ranges(*records: Any) -> None:
@@ -63,22 +61,24 @@ def require_ranges(*records: Any) -> None:
                     raise click.UsageError(f"{name}: {error.message}") from None
 
 
-def Iid(alpha: float) -> Alphas:
+def Iid(alpha: float) -> accepted.Alphas:
     """Returns an acceptance rate alpha in [0, 1] for independent, equal positions."""
-    return Alphas(alpha=(alpha,))
+    return accepted.Alphas((alpha,))
 
 
-def ByPosition(rates: Sequence[float], *, conditional: bool = False) -> Positions:
+def ByPosition(rates: Sequence[float], *, conditional: bool = False) -> accepted.Positions:
     """Returns acceptance rates of positions 1, 2, ..., as servers print them.
 
     Args:
       rates: one for each position. Shares of all drafts, so they must not rise.
       conditional: whether rates are shares of the drafts with all earlier positions accepted.
     """
-    return Positions(by_position=tuple(rates), conditional=conditional)
+    return accepted.Positions(tuple(rates), conditional)
 
 
-def AcceptedFraction(fraction: float, gamma: int, *, drafted: float | None = None) -> _Fraction:
+def AcceptedFraction(
+    fraction: float, gamma: int, *, drafted: float | None = None
+) -> accepted.AcceptedFraction:
     """Returns an acceptance from accepted over drafted tokens at one gamma.
 
     Args:
@@ -86,12 +86,12 @@ def AcceptedFraction(fraction: float, gamma: int, *, drafted: float | None = Non
       gamma: drafted tokens per block at which it was counted, at least 1.
       drafted: number of drafted tokens that were counted; None: unknown.
     """
-    return _Fraction(accepted_fraction=(fraction, drafted), at_gamma=gamma)
+    return accepted.AcceptedFraction(accepted_fraction=(fraction, drafted), at_gamma=gamma)
 
 
-def BlockEfficiency(tokens_per_call: float, gamma: int) -> _Efficiency:
+def BlockEfficiency(tokens_per_call: float, gamma: int) -> accepted.BlockEfficiency:
     """Returns an acceptance from tokens per target call (mean acceptance length) at one gamma."""
-    return _Efficiency(block_efficiency=tokens_per_call, at_gamma=gamma)
+    return accepted.BlockEfficiency(block_efficiency=tokens_per_call, at_gamma=gamma)
 
 
 def Typical(name: str) -> Published:
@@ -101,7 +101,7 @@ def Typical(name: str) -> Published:
 
 def Recorded(profile: str | Path | Profile) -> ProfileAcceptance:
     """Returns the acceptance and the cost in a profile that `specplan measure` wrote."""
-    return ProfileAcceptance(profile_path=Path(profile) if isinstance(profile, str) else profile)
+    return ProfileAcceptance(ProfileFile(Path(profile) if isinstance(profile, str) else profile))
 
 
 def Run(
@@ -157,9 +157,9 @@ def Runs(runs: Sequence[_Run], *, batch: int | None = None) -> OfRuns:
     return OfRuns(runs=tuple(runs), batch=None if batch is None else (batch,))
 
 
-def Ratio(c: float) -> Ratios:
+def Ratio(c: float) -> times.Ratios:
     """Returns Theorem 8's cost: a draft step takes c target steps, and verification is free."""
-    return Ratios(c=(c,))
+    return times.Ratios((c,))
 
 
 def Times(
@@ -168,7 +168,7 @@ def Times(
     *,
     verify_ms: Mapping[int, float] | None = None,
     overhead_ms: float = 0.0,
-) -> _Times:
+) -> times.Times:
     """Returns the cost of blocks from times in milliseconds.
 
     Args:
@@ -181,10 +181,10 @@ def Times(
     """
     points = tuple(f"{tokens}={ms}" for tokens, ms in (verify_ms or {}).items())
     try:
-        return _Times(
+        return times.Times(
             target_ms=target_ms,
             draft_ms=draft_ms,
-            verify_ms=verify_points(None, None, points),
+            verify_ms=times.verify_points(None, None, points),
             overhead_ms=overhead_ms,
         )
     except click.BadParameter as error:
@@ -201,7 +201,7 @@ def Roofline(
     context: int | None = None,
     tp: int = 1,
     dtype: str | None = None,
-) -> _Roofline:
+) -> roofline.Roofline:
     """Returns the cost of blocks on a GPU, from its roofline and public measurements.
 
     Args:
@@ -213,7 +213,7 @@ def Roofline(
       tp: GPUs that share each layer.
       dtype: number format of the weights; None: the format in each configuration.
     """
-    return _Roofline(
+    return roofline.Roofline(
         target_config=Path(target_config),
         draft_config=Path(draft_config),
         gpu=gpu,

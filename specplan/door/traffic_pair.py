@@ -1,22 +1,72 @@
-"""Builds the servers of `specplan traffic`, with and without speculation, from priced batches."""
+"""Prices the batches of `specplan traffic`, and builds its servers from them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from specplan.options.costs.profile import MeasuredLoads, OfProfile
+from specplan.options.costs.roofline import Roofline
+from specplan.options.kinds import CostKind, prices
 from specplan.options.traffic_options import Batching
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:
+    from estimator.profiles.profile import Profile
     from simulator.acceptance.acceptance import Acceptance
     from simulator.cost.pricing import Pricing
     from simulator.cost.wall import Wall
     from simulator.traffic.demand import Demand
     from simulator.traffic.pair import Pair
     from simulator.traffic.server import Prompts
+
+# Batches at which steps are priced unless --batch is given; between them times are linear.
+_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+# Largest spread, as a share of the spread if each request had an α of 0 or 1.
+_WIDEST = 0.9
+
+
+def priced_loads(
+    stated: CostKind, known: Profile | None, demand: Demand, batching: Batching
+) -> tuple[Pricing, ...]:
+    """Returns the costs of steps by ascending batch, at the requests' context."""
+    if isinstance(stated, OfProfile) and known is not None and known.load:
+        batches = tuple(sorted({each.batch for each in known.load}))
+        stated = MeasuredLoads(profile_path=stated.profile_path, batch=batches)
+    if isinstance(stated, Roofline):
+        if stated.gpu is not None and "," in stated.gpu:
+            raise click.UsageError(f"traffic takes one --gpu, got {stated.gpu}")
+        within = [batch for batch in _BATCHES if batch < batching.slots]
+        stated = replace(
+            stated,
+            batch=(*within, batching.slots) if stated.batch is None else stated.batch,
+            context=(round(demand.context),) if stated.context is None else stated.context,
+        )
+    found = sorted(prices(stated, batching.max_gamma, known), key=lambda price: price.batch)
+    contexts = {None if price.load is None else price.load.context for price in found}
+    if len(contexts) > 1 or len({price.batch for price in found}) < len(found):
+        raise click.UsageError("traffic needs a single cost and context")
+    return tuple(found)
+
+
+def spread_of(known: Profile) -> float:
+    """Returns the standard deviation of a profile's α between prompts, by the jackknife.
+
+    The α of one prompt is n α - (n - 1) times the α of the others (pseudo-values, Tukey 1958).
+    """
+    from math import sqrt
+    from statistics import stdev
+
+    if known.alpha.spread is not None:
+        return known.alpha.spread
+    if known.left_out is None or len(known.left_out.alpha) < 2:
+        return 0.0
+    count, alpha = len(known.left_out.alpha), known.alpha.value
+    own = [count * alpha - (count - 1) * others for others in known.left_out.alpha]
+    return min(stdev(own), _WIDEST * sqrt(alpha * (1 - alpha)))
 
 
 def pair_of(

@@ -31,17 +31,17 @@ class Written(Printed):
     )
 
 
-def answer(data: object, text: Callable[[], str], *, form: Printed) -> None:
+def answer(data: Callable[[], object], text: Callable[[], str], *, form: Printed) -> None:
     """Prints a command's result in the requested form, then writes it; no failed write loses it."""
     output = form.output if isinstance(form, Written) else None
     if form.as_json or output == STDOUT:
-        print_json(data)
+        print_json(data())
     else:
         click.echo(text())
     if output not in (None, STDOUT):
         from estimator.writing import write_json
 
-        write_json(data, output)
+        write_json(data(), output)
 
 
 json_option = declared(Printed)["as_json"]

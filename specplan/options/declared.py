@@ -7,30 +7,15 @@ from typing import Any
 
 import click
 
+from specplan.options.requests import Option
+
 COUNT = click.IntRange(min=1)
-Decorator = Callable[[Any], Any]
 _TYPES: Mapping[str, Mapping[str, Any]] = {
     "bool": {"is_flag": True},
     "float": {"type": float},
     "int": {"type": int},
     "Path": {"type": click.Path(path_type=Path)},
 }
-
-
-class Option(click.Option):
-    """An option with its place in the help; its callback only gets values that the user states."""
-
-    def __init__(
-        self,
-        *arguments: Any,
-        advanced: bool = False,
-        heading: str | None = None,
-        callback: Callable[..., Any] | None = None,
-        **settings: Any,
-    ) -> None:
-        super().__init__(*arguments, callback=_if_stated(callback), **settings)
-        self.advanced = advanced
-        self.heading = heading
 
 
 def option(*names: str, default: Any = None, **settings: Any) -> Any:
@@ -54,7 +39,7 @@ def takes(
     heading: str | None = None,
     without: Collection[str] = (),
     rare: Collection[str] = (),
-) -> Decorator:
+) -> Callable[[Any], Any]:
     """Returns the decorator that gives a command the options of classes, each of them once.
 
     Options that the command already has from a decorator below are not added again.
@@ -106,12 +91,3 @@ def _typed(annotation: Any) -> Mapping[str, Any]:
     """Returns the setting that an annotation implies: Path | None is a path, bool is a flag."""
     text = getattr(annotation, "__name__", str(annotation))
     return _TYPES.get(text.removesuffix(" | None").rpartition(".")[2], {})
-
-
-def _if_stated(callback: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    """Returns a callback that passes None, False and (), the values of unstated options."""
-    if callback is None:
-        return None
-    return lambda ctx, param, value: (
-        value if value is False or value in (None, ()) else callback(ctx, param, value)
-    )

@@ -1,11 +1,7 @@
 """Options that state both models, their machine and their load."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,14 +10,6 @@ from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.declared import option, rare
 from specplan.options.help import listing
 from specplan.options.ranges import duration, integer_ranges
-from specplan.reports.output import warn
-
-if TYPE_CHECKING:
-    from estimator.deployed_cost import DeployedCost
-    from simulator.cost.fitted.machine import LoadPoint
-    from simulator.cost.fitted.runs import Run
-    from simulator.cost.roofline.deployment import Deployment
-    from simulator.cost.roofline.hardware import Hardware
 
 _FORMATS = (
     "bfloat16", "float16", "float32", "fp8", "int8", "int4", "mxfp4", "nvfp4", "q8_0", "q4_0",
@@ -121,81 +109,3 @@ class Loads:
         metavar="L",
         help=f"Tokens in each cache, or several.  [default: {DEFAULT_CONTEXT}]",
     )
-
-
-def deployment_of(options: Deployed) -> Deployment:
-    """Returns both models on their machine; warns if their vocabularies differ."""
-    from estimator.model_shapes.drafts import read_pair
-    from simulator.cost.roofline.deployment import Deployment
-    from simulator.cost.roofline.forward import (
-        DEFAULT_EFFICIENCY,
-        DEFAULT_LAYER_SECONDS,
-        Conditions,
-    )
-
-    assert options.target_config is not None
-    assert options.draft_config is not None
-    target, draft = read_pair(
-        options.target_config,
-        options.draft_config,
-        dtype=options.dtype,
-        draft_dtype=options.draft_dtype,
-        activations=options.activations,
-        uncached=options.no_cache,
-    )
-    if draft.is_model and draft.step.vocabulary != target.vocabulary:
-        warn(
-            f"the vocabularies differ, {target.vocabulary} in the target and "
-            f"{draft.step.vocabulary} in the draft: do both have one tokenizer?"
-        )
-    if draft.is_model and draft.step.active_parameters > target.active_parameters:
-        warn("the draft is larger than the target: are --target-config and --draft-config swapped?")
-    if options.cost_model == DATA_SHEET and options.engine_family is not None:
-        raise click.UsageError("--engine cannot be combined with --cost-model roofline")
-    overhead_us = options.layer_overhead_us
-    conditions = Conditions(
-        tp=options.tp,
-        efficiency=DEFAULT_EFFICIENCY if options.efficiency is None else options.efficiency,
-        expert_reuse=options.expert_reuse,
-        layer_overhead_seconds=DEFAULT_LAYER_SECONDS if overhead_us is None else overhead_us / 1e6,
-    )
-    return Deployment(target, draft, _hardware(options), conditions, draft_tp=options.draft_tp)
-
-
-def best_cost(
-    options: Deployed,
-    deployment: Deployment,
-    loads: Sequence[LoadPoint],
-    runs: Sequence[Run] = (),
-) -> DeployedCost:
-    """Returns the cost by the stated cost model, else by the best that covers the deployment."""
-    from estimator.deployed_cost import deployed_cost
-
-    known = {}
-    if options.efficiency is not None:
-        known["roof"] = 1 / options.efficiency
-    if options.layer_overhead_us is not None:
-        known["layer"] = options.layer_overhead_us / 1e6
-    return deployed_cost(
-        deployment,
-        loads,
-        model=options.cost_model,  # type: ignore[arg-type]
-        engine=options.engine_family,
-        dtype=options.dtype,
-        runs=runs,
-        known=known,
-    )
-
-
-def _hardware(options: Deployed) -> Hardware:
-    if options.gpu is not None:
-        from simulator.cost.roofline.hardware import find_hardware
-
-        return find_hardware(options.gpu)
-    from simulator.cost.roofline.hardware import own_hardware
-
-    flops, bandwidth, memory = options.gpu_flops, options.gpu_bandwidth, options.gpu_memory
-    assert flops is not None
-    assert bandwidth is not None
-    assert memory is not None
-    return own_hardware(flops=1e12 * flops, bandwidth=1e9 * bandwidth, memory_bytes=1e9 * memory)

@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 
-from specplan.options.declared import Option
-
 SHOWS_ALL = "specplan.shows_all"
 MOST_LINES = 4
 WIDEST_NAME = 32
@@ -37,11 +35,9 @@ def write_options(
     parts: dict[str, list[tuple[str, str]]] = {}
     for param in params:
         record = param.get_help_record(ctx)
-        if record is None or (isinstance(param, Option) and param.advanced and not everything):
-            continue
-        heading = param.heading if isinstance(param, Option) else None
-        line = record if everything else _line(*record)
-        parts.setdefault(heading or "Options", []).append(line)
+        if record is not None and (everything or not getattr(param, "advanced", False)):
+            heading = getattr(param, "heading", None) or "Options"
+            parts.setdefault(heading, []).append(record if everything else _line(*record))
     for heading in sorted(parts, key=lambda heading: heading == "Options"):
         with formatter.section(heading):
             formatter.write_dl(parts[heading], col_max=WIDEST_NAME)
@@ -83,13 +79,13 @@ def near(name: str, names: Iterable[str]) -> str:
 
 
 def _show_all(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    if not ctx.resilient_parsing:
+    if value and not ctx.resilient_parsing:
         ctx.meta[SHOWS_ALL] = True
         click.echo(ctx.get_help(), color=ctx.color)
         ctx.exit()
 
 
-HELP_ALL = Option(
+HELP_ALL = click.Option(
     ["--help-all"],
     is_flag=True,
     is_eager=True,

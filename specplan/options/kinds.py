@@ -1,4 +1,4 @@
-"""Ways to state an acceptance or a cost: each is a record in a file of its own."""
+"""Ways to state an acceptance or a cost: each is a record, and the stated options select one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from specplan.options.requests import fill, is_stated, option_name
 if TYPE_CHECKING:
     from engines.kind import EngineKind
     from estimator.profiles.profile import Profile
-    from estimator.traces.traces import DraftSampling, Verification
     from simulator.acceptance.acceptance import Acceptance
     from simulator.acceptance.accepted import Accepted
-    from simulator.choice.curve import Doubt
     from simulator.cost.pricing import Pricing
+    from specplan.reports.basis import Basis
+
+    # Acceptances, and their origin.
+    Made = tuple[tuple[Acceptance, ...], Basis]
 
 
 @dataclass(frozen=True)
@@ -43,77 +45,58 @@ class Kind:
         """Returns the names of its fields."""
         return frozenset(each.name for each in fields(cls))
 
+    @classmethod
+    def missing(cls, given: set[str]) -> list[str]:
+        """Returns the names of needed fields that are not given."""
+        wanted: list[str] = []
+        for name in cls.needs:
+            others = cls.instead.get(name, ())
+            wanted += others if name not in given and given & set(others) else (name,)
+        return [name for name in wanted if name not in given]
+
 
 AnyKind = TypeVar("AnyKind", bound=Kind)
-
-
-@dataclass(frozen=True)
-class Background:
-    """Inputs that acceptances and costs share, in addition to their own options.
-
-    profile: the profile to plan from; None if there is none.
-    server: the engine to export for, which decides how drafts are made; None: no export.
-    max_gamma: the largest γ to price.
-    draft_kind: kind of draft that selects the prior of acceptance (`rate_prior`); None if unknown.
-    """
-
-    profile: Profile | None
-    server: EngineKind | None = None
-    max_gamma: int = 0
-    draft_kind: str | None = None
-
-
-@dataclass(frozen=True)
-class Stated:
-    """The acceptances that a user's options give, and what is known about them.
-
-    counted: whether alpha is inferred from counts, assuming i.i.d. acceptances.
-    draft_sampling, verification: how drafts are made and verified; None if not known.
-    notes: remarks for the answer.
-    doubt: covariance of measured speed-ups; None if not known.
-    other: the acceptance of the other draft sampling, if a profile has both and the user names
-      neither.
-    """
-
-    acceptances: tuple[Acceptance, ...]
-    counted: bool = False
-    draft_sampling: DraftSampling | None = None
-    verification: Verification | None = None
-    notes: tuple[str, ...] = ()
-    doubt: Doubt | None = None
-    other: Acceptance | None = None
 
 
 class AcceptanceKind(Kind, ABC):
     """A way to state how often drafted tokens are accepted.
 
-    Example: `alpha.Alpha` has `needs = ("alpha",)`, a field `alpha = option("--alpha", ...)`, and
-      `make` that returns `Stated(tuple(Iid(alpha) for alpha in self.alpha))`.
+    Example: `rates.Alphas` has `needs = ("alpha",)`, a field `alpha = option(...)`, and `make` that
+      returns `tuple(Iid(alpha) for alpha in self.alpha), Basis()`.
     """
 
     @abstractmethod
-    def make(self, background: Background) -> Stated:
-        """Returns the stated acceptances; refuses values out of range."""
+    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+        """Returns the stated acceptances and what is known about them; refuses wrong values.
+
+        Args:
+          draft_kind: kind of draft that selects the prior (`rate_prior`); None: unknown.
+          server: the engine to export for, which decides how drafts are made; None: no export.
+        """
 
 
 class CostKind(Kind, ABC):
     """A way to state the cost of blocks.
 
-    Example: `ratio.Ratios` has `needs = ("c",)`, a field `c = option(...)`, and `price` that
+    Example: `times.Ratios` has `needs = ("c",)`, a field `c = option(...)`, and `price` that
       returns `tuple(Pricing(Ratio(c)) for c in self.c)`.
     """
 
     @abstractmethod
-    def price(self, background: Background) -> tuple[Pricing, ...]:
-        """Returns pricings, one for each row of a table; refuses values out of range."""
+    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
+        """Returns pricings, one for each row of a table; refuses values out of range.
+
+        max_gamma: the largest γ to price.
+        """
 
 
-def counted(counts: Sequence[Accepted], background: Background) -> Stated:
+def counted(counts: Sequence[Accepted], draft_kind: str | None, *notes: str) -> Made:
     """Returns the acceptance estimated from counts, with notes on contradictions."""
     from simulator.acceptance.from_counts import from_counts
+    from specplan.reports.basis import Basis
 
-    found = from_counts(counts, kind=background.draft_kind)
-    return Stated((found,), counted=True, notes=found.contradictions)
+    found = from_counts(counts, kind=draft_kind)
+    return (found,), Basis(counted=True, notes=(*found.contradictions, *notes))
 
 
 @cache
@@ -129,18 +112,21 @@ def cost_kinds() -> tuple[type[CostKind], ...]:
     return tuple(sorted(kinds, key=lambda kind: kind.order))
 
 
-def prices(stated: CostKind, background: Background) -> tuple[Pricing, ...]:
+def prices(
+    stated: CostKind, max_gamma: int = 0, profile: Profile | None = None
+) -> tuple[Pricing, ...]:
     """Returns the stated pricings. A missing c_hat is taken from the profile."""
     runs = getattr(stated, "runs", None)
     if runs:
         from simulator.cost.fitted.runs import require_consistent
 
         require_consistent(runs)
-    found = stated.price(background)
-    if background.profile is None:
+    found = stated.price(max_gamma)
+    if profile is None:
         return found
-    c_hat = background.profile.c_hat
-    return tuple(each if each.c_hat is not None else replace(each, c_hat=c_hat) for each in found)
+    return tuple(
+        replace(each, c_hat=profile.c_hat) if each.c_hat is None else each for each in found
+    )
 
 
 def chosen(
@@ -151,13 +137,13 @@ def chosen(
     Raises a usage error if no way reads these options together, or a needed option is missing.
     shared: options that do not select a way and that other ways allow.
     """
-    every = {name for kind in kinds for name in kind.reads()}
-    given = {name for name in every if is_stated(ctx, name)}
-    selecting = [name for name in _declared(ctx, given) if name not in shared]
+    given = {name for kind in kinds for name in kind.reads() if is_stated(ctx, name)}
+    declared = [str(param.name) for param in ctx.command.params]
+    selecting = [name for name in declared if name in given and name not in shared]
     able = [kind for kind in kinds if kind.reads() >= set(selecting)]
     if not able:
         raise click.UsageError(_conflict(kinds, ctx, selecting), ctx)
-    complete = [kind for kind in able if not _missing(kind, given)]
+    complete = [kind for kind in able if not kind.missing(given)]
     if not complete and not selecting:
         least = [kind for kind in kinds if not any(set(kind.needs) > set(k.needs) for k in kinds)]
         ways = ", or ".join(dict.fromkeys(_listed(ctx, kind.needs) for kind in least))
@@ -185,35 +171,16 @@ def require(kind: type[Kind], ctx: click.Context, *, first: str) -> None:
         twice = [other for other in others if other in given]
         if name in given and twice:
             raise click.UsageError(
-                f"{named(ctx, name)} cannot be combined with {named(ctx, twice[0])}", ctx
+                f"{_named(ctx, name)} cannot be combined with {_named(ctx, twice[0])}", ctx
             )
-    missing = _missing(kind, given)
+    missing = kind.missing(given)
     if missing:
-        raise click.UsageError(f"{named(ctx, first)} needs {_listed(ctx, missing)}", ctx)
+        raise click.UsageError(f"{_named(ctx, first)} needs {_listed(ctx, missing)}", ctx)
 
 
-def any_stated(kinds: Sequence[type[Kind]], ctx: click.Context) -> bool:
-    """Returns whether the user stated any option of these ways."""
-    return any(is_stated(ctx, name) for kind in kinds for name in kind.reads())
-
-
-def named(ctx: click.Context, name: str) -> str:
+def _named(ctx: click.Context, name: str) -> str:
     """Returns an option's name on the command line."""
     return next(option_name(param) for param in ctx.command.params if param.name == name)
-
-
-def _missing(kind: type[Kind], given: set[str]) -> list[str]:
-    missing: list[str] = []
-    for name in kind.needs:
-        others = kind.instead.get(name, ())
-        wanted = others if name not in given and given & set(others) else (name,)
-        missing += [each for each in wanted if each not in given]
-    return missing
-
-
-def _declared(ctx: click.Context, names: set[str]) -> list[str]:
-    """Returns names in the order of the command's options."""
-    return [str(param.name) for param in ctx.command.params if param.name in names]
 
 
 def _conflict(kinds: Sequence[type[Kind]], ctx: click.Context, names: Sequence[str]) -> str:
@@ -223,14 +190,14 @@ def _conflict(kinds: Sequence[type[Kind]], ctx: click.Context, names: Sequence[s
     for first, second in pairs:
         if any(kind.reads() >= {first, second} for kind in kinds):
             continue
-        refusal = f"{named(ctx, first)} cannot be combined with {named(ctx, second)}"
+        refusal = f"{_named(ctx, first)} cannot be combined with {_named(ctx, second)}"
         if second in selectors:
             return refusal
         needs = dict.fromkeys(kind.needs[0] for kind in kinds if second in kind.reads())
-        return f"{refusal}, which needs {' or '.join(named(ctx, name) for name in needs)}"
+        return f"{refusal}, which needs {' or '.join(_named(ctx, name) for name in needs)}"
     return f"{_listed(ctx, names)} cannot be combined"
 
 
 def _listed(ctx: click.Context, names: Sequence[str]) -> str:
-    *most, last = [named(ctx, name) for name in names]
+    *most, last = [_named(ctx, name) for name in names]
     return f"{', '.join(most)} and {last}" if most else last

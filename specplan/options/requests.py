@@ -1,14 +1,14 @@
-"""Fills records from a command's options, and rejects options that no record reads.
+"""Commands whose options are each given once, and read by a record or refused by name.
 
 A command can run in several ways, such as `validate` on the own decoder, with BiLD or on an engine.
 Each way is one function that takes records (`reads`): its arguments, and the form of the answer.
 The records' fields have the names of the command's options.
 """
 
-import importlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
+from pkgutil import resolve_name
 from typing import Any, get_type_hints
 
 import click
@@ -18,6 +18,25 @@ from specplan.options.help import HELP_ALL, write_options, write_text
 from specplan.reports.output import notices_printed
 
 Way = Callable[..., None]
+
+
+class Option(click.Option):
+    """An option with its place in the help; its callback only gets values that the user states."""
+
+    def __init__(
+        self,
+        *arguments: Any,
+        advanced: bool = False,
+        heading: str | None = None,
+        callback: Callable[..., Any] | None = None,
+        **settings: Any,
+    ) -> None:
+        def stated(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+            unstated = value is False or value in (None, ())
+            return value if callback is None or unstated else callback(ctx, param, value)
+
+        super().__init__(*arguments, callback=callback and stated, **settings)
+        self.advanced, self.heading = advanced, heading
 
 
 class Command(click.Command):
@@ -60,8 +79,7 @@ class Command(click.Command):
 
 def repeatable(option: click.Option) -> bool:
     """Returns whether an option may be given several times."""
-    same = option.is_flag and not option.secondary_opts
-    return option.multiple or option.count or same
+    return option.multiple or option.count or (option.is_flag and not option.secondary_opts)
 
 
 def option_name(param: click.Parameter) -> str:
@@ -77,18 +95,17 @@ def fill(ctx: click.Context, records: Sequence[type[Any]], *, way: str = "") -> 
     A field that is itself a record is filled from the options of its fields. Options that are not
     stated keep the record's default. way: the option that selects these records.
     """
-    read = {name for record in records for name in names_of(record)}
-    selecting = selector(way)
+    read = {name for record in records for name in names_of(record)} | {selector(way)}
     for param in ctx.command.params:
-        if param.name in read or param.name == selecting or not is_stated(ctx, param.name):
-            continue
-        raise click.UsageError(_refusal(ctx, param, way), ctx)
+        if param.name not in read and is_stated(ctx, param.name):
+            raise click.UsageError(_refusal(ctx, param, way), ctx)
     return [_filled(ctx, record) for record in records]
 
 
 def names_of(record: type[Any]) -> set[str]:
     """Returns the names of all options that a record reads."""
-    kinds, names = get_type_hints(record), set()
+    kinds: dict[str, Any] = get_type_hints(record)
+    names: set[str] = set()
     for each in fields(record):
         kind = kinds[each.name]
         names |= names_of(kind) if _is_record(kind) else {each.name}
@@ -121,12 +138,7 @@ def reads(*records: str | type[Any]) -> Callable[[Way], Way]:
 def records_of(way: Way) -> list[type[Any]]:
     """Returns the records that a way takes, in their order."""
     records: Sequence[str | type[Any]] = way.records  # type: ignore[attr-defined]
-    return [_imported(each) if isinstance(each, str) else each for each in records]
-
-
-def _imported(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return [resolve_name(each) if isinstance(each, str) else each for each in records]
 
 
 def selector(way: str) -> str | None:
@@ -143,17 +155,15 @@ def selects(way: str, ctx: click.Context) -> bool:
 
 
 def _filled(ctx: click.Context, record: type[Any]) -> Any:
+    kinds: dict[str, Any] = get_type_hints(record)
     values = {}
-    kinds = get_type_hints(record)
-    params = {param.name: param for param in ctx.command.params}
     for field in fields(record):
-        if _is_record(kinds[field.name]):
-            values[field.name] = _filled(ctx, kinds[field.name])
-            continue
-        optional = field.default is not MISSING or field.default_factory is not MISSING
-        param = params.get(field.name)
-        if param is not None and (is_stated(ctx, param.name) or not optional):
-            values[field.name] = ctx.params[field.name]
+        name, kind = field.name, kinds[field.name]
+        required = field.default is MISSING and field.default_factory is MISSING
+        if _is_record(kind):
+            values[name] = _filled(ctx, kind)
+        elif name in ctx.params and (required or is_stated(ctx, name)):
+            values[name] = ctx.params[name]
     return record(**values)
 
 
@@ -163,14 +173,12 @@ def _is_record(kind: Any) -> bool:
 
 def _refusal(ctx: click.Context, param: click.Parameter, way: str) -> str:
     """Returns why an option cannot be given here, and which ways read it."""
-    name = option_name(param)
-    ways = ways_of(ctx.command)
-    if not is_stated(ctx, selector(way)):
-        others = [
-            other
-            for other, function in ways.items()
-            if other != way and any(param.name in names_of(each) for each in records_of(function))
-        ]
-        if others:
-            return f"{name} needs {' or '.join(others)}"
+    name, ways = option_name(param), ways_of(ctx.command)
+    others = [
+        other
+        for other in ways
+        if other != way and param.name in set().union(*map(names_of, records_of(ways[other])))
+    ]
+    if others and not is_stated(ctx, selector(way)):
+        return f"{name} needs {' or '.join(others)}"
     return f"{name} cannot be given with {way or ctx.command.name}"

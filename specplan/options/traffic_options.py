@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from specplan.options.answers import Written
 from specplan.options.declared import option, rare
 from specplan.options.ranges import callback, duration, numbers
 from specplan.reports.output import writable
@@ -90,7 +89,7 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class Simulation:
-    """Whether and how arrivals are simulated; see each option's help."""
+    """Whether and how arrivals are simulated, and what is drawn; see each option's help."""
 
     simulate: bool = option(
         default=False,
@@ -98,12 +97,6 @@ class Simulation:
     )
     requests: int | None = rare(metavar="N", help="How many to simulate.  [default: 20000]")
     seed: int | None = rare(metavar="S", help="Seed of the arrivals.  [default: 0]")
-
-
-@dataclass(frozen=True)
-class TrafficAnswer(Written):
-    """The file, the form and the figure of the answer; see each option's help."""
-
     figure: Path | None = rare(
         callback=writable, help="Draw latency against rate into this PNG, SVG or PDF file."
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from simulator.choice.plan import Plan
     from simulator.choice.schedule import Range
-    from specplan.reports.plan_json import Basis
+    from specplan.reports.basis import Basis
 
 
 _CONTEXTS = """\

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.numerics.intervals import percent
 from specplan.reports.output import folded
-from specplan.reports.plan_json import Basis, plan_json
+from specplan.reports.plan_json import plan_json
 from specplan.reports.table import GAMMA, Column, shown, table
 
 if TYPE_CHECKING:
     from estimator.profiles.p_min import StopGain, Thresholds
     from simulator.acceptance.stopping.stopped_text import Stopped
     from simulator.choice.plan import Plan
+    from specplan.reports.basis import Basis
 
 
 class StoppedPlans:

@@ -24,7 +24,7 @@ from specplan.reports.table import GAMMA, MS, TOKENS, Column, shown, table
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
-    from specplan.reports.plan_json import Basis
+    from specplan.reports.basis import Basis
 
 # Rows shown past the best gamma, and at the least; --json has all of them.
 _ROWS_PAST, _ROWS_LEAST = 3, 8

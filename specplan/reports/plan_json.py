@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,45 +15,15 @@ from simulator.choice.walltime import improvement_factor, lower_bound, oracle_im
 from simulator.numerics.intervals import CONFIDENCE
 from specplan.reports.advice import break_evens
 from specplan.reports.deployment import cost_json, load_json, of_loads, schedules_json
-from specplan.reports.possible import blocks_take_a_step, possible
+from specplan.reports.possible import possible_plan
 from specplan.reports.samplings import samplings_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.advice import NextRun
     from simulator.choice.plan import Plan
-
-
-@dataclass(frozen=True, slots=True)
-class Basis:
-    """Origin of a plan's numbers.
-
-    counted: whether alpha was inferred from counts, assuming i.i.d. acceptances.
-    c_hat_is_c: whether c_hat was not stated, so that c replaces it.
-    draft_sampling: how drafts are made, from a profile; None if not known.
-    verification: how drafts are verified; None if not known.
-    quiet: whether the machine was quiet while the profile was measured; None if not known.
-    notes: sentences for the reader of the text.
-    only: the single γ that a schedule drafts, where the user names one; None: any.
-    drafter: as --draft names it; None: a model or head that is not known.
-    draft_kind: as `engines.kind.Drafted` names it; None: not stated.
-    draft: the draft's name, as the user states it; None: not stated.
-    other: the plan with a profile's other way of drafting; None: it has none, or one was chosen.
-    """
-
-    counted: bool
-    c_hat_is_c: bool
-    draft_sampling: DraftSampling | None = None
-    verification: Verification | None = None
-    quiet: bool | None = None
-    notes: tuple[str, ...] = ()
-    only: int | None = None
-    drafter: str | None = None
-    draft_kind: str | None = None
-    draft: str | None = None
-    other: Plan | None = None
+    from specplan.reports.basis import Basis
 
 
 def plans_json(rows: Sequence[Plan], basis: Basis) -> dict[str, Any]:
@@ -89,10 +58,7 @@ def plan_json(plan: Plan, basis: Basis) -> dict[str, Any]:
     }
     if basis.other is not None and basis.draft_sampling is not None:
         data["by_draft_sampling"] = samplings_json(plan, basis.other, basis.draft_sampling)
-    _, doubt = plan.acceptance.log_lengths(curve.gamma)
-    predicted = (data.get("cost") or {}).get("evidence") == 0 and not doubt.any()
-    bounded = blocks_take_a_step(plan.price.cost, len(curve.gamma))
-    return possible(data, bounded=bounded, ends=predicted)
+    return possible_plan(plan, data, predicted=(data.get("cost") or {}).get("evidence") == 0)
 
 
 def _fields(plan: Plan, basis: Basis) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.plan import plan
 from simulator.cost.cost import Cost
 from simulator.cost.pricing import Pricing
-from specplan.reports.plan_json import Basis, plan_json
+from specplan.reports.basis import Basis
+from specplan.reports.plan_json import plan_json
 
 
 def planned(

@@ -19,7 +19,7 @@ from metrics_pages import BENCH
 import specplan as sp
 from estimator.profiles.profile_file import read_profile, write_profile
 from specplan.door.inputs import EngineOptions
-from specplan.door.tuning import SearchOptions
+from specplan.door.running import SearchOptions
 from specplan.main import main
 
 ROOT = Path(__file__).parents[2]

@@ -9,11 +9,14 @@ import click
 
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import rare
-from specplan.options.kinds import AcceptanceKind, Background, Stated
+from specplan.options.kinds import AcceptanceKind
 from specplan.reports.output import tell, warn
 
 if TYPE_CHECKING:
+    from engines.kind import EngineKind
+    from estimator.profiles.profile import Profile
     from estimator.traces.traces import DraftSampling, Verification
+    from specplan.options.kinds import Made
 
 
 @dataclass(frozen=True)
@@ -38,15 +41,17 @@ class ProfileAcceptance(Profiled, AcceptanceKind):
         "[default: the profile's, or what --export's server does]",
     )
 
-    def make(self, background: Background) -> Stated:
-        profile = background.profile
+    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+        from estimator.profiles.best import measured_doubt
+        from specplan.reports.basis import Basis
+
+        profile, lenience = self.profile, self.lenience
         assert profile is not None
-        verification = _verification(self, background)
-        sampling = _sampling(self, background)
+        verification = self._verified(profile, server)
+        sampling = self._sampled(profile, server)
         drafting = profile.drafting(sampling)
-        acceptance = drafting.under(verification, background.draft_kind)
+        acceptance = drafting.under(verification, draft_kind)
         notes = []
-        lenience = self.lenience
         if lenience is not None:
             if verification == "block" and lenience != 1:
                 raise ValueError(f"lenience must be 1 under block verification, got {lenience:g}")
@@ -61,13 +66,6 @@ class ProfileAcceptance(Profiled, AcceptanceKind):
                     "times as often\nas in the target's distribution; acceptances are taken as "
                     "i.i.d."
                 )
-        from estimator.profiles.best import measured_doubt
-
-        as_measured = (
-            sampling == profile.draft_sampling
-            and verification == profile.verification
-            and lenience in (None, 1)
-        )
         if acceptance.is_lower_bound:
             notes.append(
                 "Counted blocks drafted fewer tokens than their gamma: alpha is a lower bound, and "
@@ -75,52 +73,43 @@ class ProfileAcceptance(Profiled, AcceptanceKind):
             )
         if profile.clock.quiet is False:
             notes.append("Measured while the machine was not quiet: do not trust the times.")
-        other = None
-        if self.draft_sampling is None and background.server is None and lenience is None:
-            found = [
-                each.under(verification, background.draft_kind)
-                for way, each in profile.draftings.items()
-                if way != sampling and (verification == "token" or each.blocks_jointly)
-            ]
-            other = next((each for each in found if each != acceptance), None)
-        return Stated(
-            (acceptance,),
+        others = (
+            each.under(verification, draft_kind)
+            for way, each in profile.draftings.items()
+            if way != sampling and (verification == "token" or each.blocks_jointly)
+        )
+        chosen = (self.draft_sampling, server, lenience) != (None, None, None)
+        as_measured = (sampling, verification) == (profile.draft_sampling, profile.verification)
+        return (acceptance,), Basis(
             draft_sampling=sampling,
             verification=verification,
             notes=tuple(notes),
-            doubt=measured_doubt(profile) if as_measured else None,
-            other=other,
+            doubt=measured_doubt(profile) if as_measured and lenience in (None, 1) else None,
+            other_way=None if chosen else next((e for e in others if e != acceptance), None),
         )
 
+    def _sampled(self, profile: Profile, server: EngineKind | None) -> DraftSampling:
+        """Returns how drafts are made: as the user states, else the server, else the profile."""
+        if self.draft_sampling is not None:
+            return self.draft_sampling
+        exports = None if server is None else server.exports
+        served = None if exports is None else exports.draft_sampling
+        if server is None or served is None or served == profile.draft_sampling:
+            return profile.draft_sampling
+        if served not in profile.draftings:
+            warn(
+                f"{server.name} drafts by {served}; the profile has only {profile.draft_sampling} "
+                "drafts"
+            )
+            return profile.draft_sampling
+        tell(f"Planned with {served} drafts, as {server.name} makes them.")
+        return served
 
-def _sampling(stated: ProfileAcceptance, background: Background) -> DraftSampling:
-    """Returns how drafts are made: as the user states, else the server, else the profile."""
-    profile, server = background.profile, background.server
-    assert profile is not None
-    if stated.draft_sampling is not None:
-        return stated.draft_sampling
-    exports = None if server is None else server.exports
-    served = None if exports is None else exports.draft_sampling
-    if server is None or served is None or served == profile.draft_sampling:
-        return profile.draft_sampling
-    if served not in profile.draftings:
-        warn(
-            f"{server.name} drafts by {served}; the profile has only {profile.draft_sampling} "
-            "drafts"
-        )
-        return profile.draft_sampling
-    tell(f"Planned with {served} drafts, as {server.name} makes them.")
-    return served
-
-
-def _verification(stated: ProfileAcceptance, background: Background) -> Verification:
-    """Returns how drafts are verified: as the user states, else the profile if the server can."""
-    profile, server = background.profile, background.server
-    assert profile is not None
-    able = server is None or (server.exports is not None and server.exports.judges_blocks)
-    if stated.verification == "block" and not able:
-        assert server is not None
-        raise ValueError(f"verification must be token for {server.name}, got block")
-    if stated.verification is not None:
-        return "token" if stated.verification == "adaptive" else stated.verification
-    return profile.verification if able else "token"
+    def _verified(self, profile: Profile, server: EngineKind | None) -> Verification:
+        """Returns how drafts are verified: as stated, else as in the profile if the server can."""
+        able = server is None or (server.exports is not None and server.exports.judges_blocks)
+        if self.verification == "block" and server is not None and not able:
+            raise ValueError(f"verification must be token for {server.name}, got block")
+        if self.verification is not None:
+            return "token" if self.verification == "adaptive" else self.verification
+        return profile.verification if able else "token"

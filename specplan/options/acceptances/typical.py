@@ -1,17 +1,24 @@
 """`--typical`: published accepted lengths, a start before any measurement."""
 
+from __future__ import annotations
+
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
 from specplan.options.declared import option
 from specplan.options.help import listing, near
-from specplan.options.kinds import AcceptanceKind, Background, Stated
+from specplan.options.kinds import AcceptanceKind
+
+if TYPE_CHECKING:
+    from engines.kind import EngineKind
+    from specplan.options.kinds import Made
 
 # From the table's kinds of draft to the kinds that laws of acceptance know.
 DRAFT_CLASSES = {"EAGLE-3": "EAGLE", "MTP": "MTP", "DSpark": "block"}
@@ -72,10 +79,11 @@ class Published(AcceptanceKind):
         "to begin with: yours will differ.",
     )
 
-    def make(self, background: Background) -> Stated:
+    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
         from simulator.acceptance.accepted import Accepted
         from simulator.acceptance.from_counts import from_counts
         from simulator.acceptance.rate_prior import workload_spread
+        from specplan.reports.basis import Basis
 
         chosen = typical().get(self.typical)
         if chosen is None:
@@ -88,10 +96,6 @@ class Published(AcceptanceKind):
             f"({chosen.date}). Yours will differ: measure or observe it."
         )
         counts = [Accepted(gamma, length) for gamma, length in chosen.lengths.items()]
-        kind = background.draft_kind
-        found = from_counts(
-            counts,
-            kind=DRAFT_CLASSES[chosen.kind] if kind is None else kind,
-            elsewhere=workload_spread(),
-        )
-        return Stated((found,), counted=True, notes=(note,))
+        kind = DRAFT_CLASSES[chosen.kind] if draft_kind is None else draft_kind
+        found = from_counts(counts, kind=kind, elsewhere=workload_spread())
+        return (found,), Basis(counted=True, notes=(note,))

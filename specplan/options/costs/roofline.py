@@ -5,28 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT, Load, Pricing
-from specplan.options.deployment import (
-    DATA_SHEET,
-    INSTEAD,
-    NEEDS,
-    Deployed,
-    Loads,
-    best_cost,
-    deployment_of,
-)
-from specplan.options.kinds import Background, CostKind
+from specplan.options.deployment import DATA_SHEET, INSTEAD, NEEDS, Deployed, Loads
+from specplan.options.kinds import CostKind
 from specplan.options.runs import Runs
+from specplan.reports.output import warn
 
 if TYPE_CHECKING:
+    from estimator.deployed_cost import DeployedCost
+    from simulator.cost.fitted.machine import LoadPoint
     from simulator.cost.fitted.posterior import Posterior
     from simulator.cost.fitted.runs import Run
     from simulator.cost.roofline.deployment import Deployment
+    from simulator.cost.roofline.hardware import Hardware
 
 MOST_CELLS = 10_000
 # A fitted time further than this from a run's, in logarithms, is shown.
@@ -45,34 +42,35 @@ class Roofline(Deployed, Loads, Runs, CostKind):
     needs = NEEDS
     instead = INSTEAD
 
-    def price(self, background: Background) -> tuple[Pricing, ...]:
+    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
         batches = (1,) if self.batch is None else self.batch
         contexts = (DEFAULT_CONTEXT,) if self.context is None else self.context
-        names = [None] if self.gpu is None else [name.strip() for name in self.gpu.split(",")]
-        if len(names) > 1 and (len(batches) > 1 or len(contexts) > 1 or self.runs):
+        loads = list(product(contexts, batches))
+        if self.gpu is None or "," not in self.gpu:
+            return self._on_one(loads, max_gamma)
+        if len(loads) > 1 or self.runs:
             raise click.UsageError(
                 f"several GPUs need one --batch and one --context, and no --run, got {self.gpu}"
             )
-        parts = [replace(self, gpu=name)._on_one(background, batches, contexts) for name in names]
-        return tuple(each for part in parts for each in part)
+        each = [replace(self, gpu=name.strip()) for name in self.gpu.split(",")]
+        return tuple(price for one in each for price in one._on_one(loads, max_gamma))
 
-    def _on_one(
-        self, background: Background, batches: Sequence[int], contexts: Sequence[int]
-    ) -> tuple[Pricing, ...]:
-        """Returns the pricings on one kind of GPU, one for each batch size and context."""
+    def _on_one(self, loads: list[tuple[int, int]], max_gamma: int) -> tuple[Pricing, ...]:
+        """Returns the pricings on one kind of GPU, one for each context and batch size."""
+        from simulator.cost.fitted.machine import LoadPoint
+
         deployment = deployment_of(self)
-        cells = len(batches) * len(contexts)
-        if cells > MOST_CELLS:
-            raise click.UsageError(f"a grid must have at most {MOST_CELLS} cells, got {cells}")
-        found = tuple(
-            _priced(deployment, self.dtype, batch, context, background.max_gamma)
-            for context, batch in product(contexts, batches)
+        if len(loads) > MOST_CELLS:
+            raise click.UsageError(f"a grid must have at most {MOST_CELLS} cells, got {len(loads)}")
+        priced = tuple(
+            _priced(deployment, self.dtype, LoadPoint(context, batch), max_gamma)
+            for context, batch in loads
         )
         if self.cost_model != DATA_SHEET:
-            return self._in_doubt(deployment, found)
+            return self._in_doubt(deployment, priced)
         if self.runs is not None:
             raise click.UsageError("--run cannot be combined with --cost-model roofline")
-        return found
+        return priced
 
     def _in_doubt(self, deployment: Deployment, priced: tuple[Pricing, ...]) -> tuple[Pricing, ...]:
         """Returns the pricings corrected by kernels, public measurements and runs."""
@@ -90,7 +88,7 @@ class Roofline(Deployed, Loads, Runs, CostKind):
             "origin": f"by {cost.source}, {known}",
             "speeds": None,
             "cost_model": cost.model,
-            "notes": (*unnamed, *cost.notes, *_misfits(cost.posterior), *_beyond(cost.posterior)),
+            "notes": (*unnamed, *cost.notes, *_misfits(cost.posterior)),
         }
         if cost.model == "kernels":  # which assume no time per layer
             changed["draft_overhead"] = None
@@ -100,38 +98,29 @@ class Roofline(Deployed, Loads, Runs, CostKind):
         )
 
 
-def _fitted(posterior: Posterior, run: Run) -> float:
+def _misfits(posterior: Posterior) -> list[str]:
+    """Returns warnings about runs that the fit misses, or that gain more than their tokens."""
     from simulator.cost.fitted.machine import seconds_of
 
-    work = posterior.machine.token_work(run.load, run.drafting, run.length)
-    return float(seconds_of(work, posterior.logs))
-
-
-def _misfits(posterior: Posterior) -> tuple[str, ...]:
-    """Returns a warning for each run that the fit misses by more than its error."""
-    return tuple(
-        f"The fit does not believe the run of gamma {run.gamma}, batch {run.load.batch}: "
-        f"{1e3 * run.seconds_per_token:.3g} ms a token were measured, {1e3 * fitted:.3g} ms fitted "
-        f"({100 * (fitted / run.seconds_per_token - 1):+.0f} %). Was it of these models, and of "
-        "one load?"
-        for run in posterior.runs
-        for fitted in [_fitted(posterior, run)]
-        if abs(math.log(fitted / run.seconds_per_token)) > max(_MISFIT, 2 * run.error)
-    )
-
-
-def _beyond(posterior: Posterior) -> tuple[str, ...]:
-    """Returns warnings about runs with a speed-up above their tokens per block."""
-    return tuple(
+    notes = []
+    for run in posterior.runs:
+        work = posterior.machine.token_work(run.load, run.drafting, run.length)
+        measured, fitted = run.seconds_per_token, float(seconds_of(work, posterior.logs))
+        if abs(math.log(fitted / measured)) > max(_MISFIT, 2 * run.error):
+            notes.append(
+                f"The fit does not believe the run of gamma {run.gamma}, batch {run.load.batch}: "
+                f"{1e3 * measured:.3g} ms a token were measured, {1e3 * fitted:.3g} ms fitted "
+                f"({100 * (fitted / measured - 1):+.0f} %). Was it of these models, and of one "
+                "load?"
+            )
+    return notes + [
         f"The run at gamma {run.gamma}, batch {run.load.batch} gains more than its {run.length:g} "
         "tokens a block: is its length, or the run without drafts, of other traffic?"
         for run in posterior.impossible
-    )
+    ]
 
 
-def _priced(
-    deployment: Deployment, dtype: str | None, batch: int, context: int, max_gamma: int
-) -> Pricing:
+def _priced(deployment: Deployment, dtype: str | None, point: LoadPoint, max_gamma: int) -> Pricing:
     from simulator.cost.roofline.deployment import (
         draft_overhead_share,
         draft_pass_seconds,
@@ -143,31 +132,106 @@ def _priced(
     )
     from simulator.cost.roofline.forward import MEASURED_HIGH, MEASURED_LOW
 
-    gpu, tp = deployment.hardware.name, deployment.conditions.tp
+    hardware, tp, draft = deployment.hardware, deployment.conditions.tp, deployment.draft
+    at: dict[str, int] = {"context": point.context, "batch": point.batch}
     return Pricing(
-        roofline_cost(deployment, context=context, batch=batch, max_gamma=max_gamma),
-        c_hat=operations_ratio(deployment, context=context, batch=batch),
-        batch=batch,
+        roofline_cost(deployment, **at, max_gamma=max_gamma),
+        c_hat=operations_ratio(deployment, **at),
+        batch=point.batch,
         load=Load(
-            origin=f"by the roofline of {gpu if tp == 1 else f'{tp} × {gpu}'}",
-            gpu=gpu,
+            origin=f"by the roofline of {f'{tp} × ' * (tp > 1)}{hardware.name}",
+            gpu=hardware.name,
             dtype=dtype,
             tp=tp,
-            draft_kind=deployment.draft.kind,
-            context=context,
-            needed_gb=needed_bytes(deployment, context=context, batch=batch) / 1e9,
-            draft_overhead=draft_overhead_share(deployment, context=context, batch=batch),
+            draft_kind=draft.kind,
+            context=point.context,
+            needed_gb=needed_bytes(deployment, **at) / 1e9,
+            draft_overhead=draft_overhead_share(deployment, **at),
             speeds=(MEASURED_LOW, MEASURED_HIGH),
-            memory_gb=deployment.hardware.memory_bytes / 1e9,
-            most_batch=most_batch(deployment, context=context),
+            memory_gb=hardware.memory_bytes / 1e9,
+            most_batch=most_batch(deployment, context=point.context),
             cost_model=DATA_SHEET,
         ),
-        max_gamma=deployment.draft.longest,
-        multiple=deployment.draft.multiple,
-        stated_gamma=deployment.draft.stated_gamma,
-        draft_passes=lambda widest: draft_pass_seconds(
-            deployment, context=context, batch=batch, widest=widest
-        ),
-        prompt_seconds=lambda tokens: prompt_seconds(deployment, tokens),
-        draft_share=deployment.draft.step.active_parameters / deployment.target.active_parameters,
+        max_gamma=draft.longest,
+        multiple=draft.multiple,
+        stated_gamma=draft.stated_gamma,
+        draft_passes=lambda widest: draft_pass_seconds(deployment, **at, widest=widest),
+        prompt_seconds=partial(prompt_seconds, deployment),
+        draft_share=draft.step.active_parameters / deployment.target.active_parameters,
+    )
+
+
+def deployment_of(options: Deployed) -> Deployment:
+    """Returns both models on their machine; warns if their vocabularies differ."""
+    from estimator.model_shapes.drafts import read_pair
+    from simulator.cost.roofline.deployment import Deployment
+    from simulator.cost.roofline.forward import (
+        DEFAULT_EFFICIENCY,
+        DEFAULT_LAYER_SECONDS,
+        Conditions,
+    )
+
+    assert options.target_config is not None
+    assert options.draft_config is not None
+    target, draft = read_pair(
+        options.target_config,
+        options.draft_config,
+        dtype=options.dtype,
+        draft_dtype=options.draft_dtype,
+        activations=options.activations,
+        uncached=options.no_cache,
+    )
+    if draft.is_model and draft.step.vocabulary != target.vocabulary:
+        warn(
+            f"the vocabularies differ, {target.vocabulary} in the target and "
+            f"{draft.step.vocabulary} in the draft: do both have one tokenizer?"
+        )
+    if draft.is_model and draft.step.active_parameters > target.active_parameters:
+        warn("the draft is larger than the target: are --target-config and --draft-config swapped?")
+    if options.cost_model == DATA_SHEET and options.engine_family is not None:
+        raise click.UsageError("--engine cannot be combined with --cost-model roofline")
+    overhead_us = options.layer_overhead_us
+    conditions = Conditions(
+        tp=options.tp,
+        efficiency=DEFAULT_EFFICIENCY if options.efficiency is None else options.efficiency,
+        expert_reuse=options.expert_reuse,
+        layer_overhead_seconds=DEFAULT_LAYER_SECONDS if overhead_us is None else overhead_us / 1e6,
+    )
+    return Deployment(target, draft, _hardware(options), conditions, draft_tp=options.draft_tp)
+
+
+def best_cost(
+    options: Deployed, deployment: Deployment, loads: Sequence[LoadPoint], runs: Sequence[Run] = ()
+) -> DeployedCost:
+    """Returns the cost by the stated cost model, else by the best that covers the deployment."""
+    from estimator.deployed_cost import deployed_cost
+
+    known = {}
+    if options.efficiency is not None:
+        known["roof"] = 1 / options.efficiency
+    if options.layer_overhead_us is not None:
+        known["layer"] = options.layer_overhead_us / 1e6
+    return deployed_cost(
+        deployment,
+        loads,
+        model=options.cost_model,  # type: ignore[arg-type]
+        engine=options.engine_family,
+        dtype=options.dtype,
+        runs=runs,
+        known=known,
+    )
+
+
+def _hardware(options: Deployed) -> Hardware:
+    from simulator.cost.roofline.hardware import find_hardware, own_hardware
+
+    if options.gpu is not None:
+        return find_hardware(options.gpu.strip())
+    assert options.gpu_flops is not None
+    assert options.gpu_bandwidth is not None
+    assert options.gpu_memory is not None
+    return own_hardware(
+        flops=1e12 * options.gpu_flops,
+        bandwidth=1e9 * options.gpu_bandwidth,
+        memory_bytes=1e9 * options.gpu_memory,
     )

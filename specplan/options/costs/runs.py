@@ -6,7 +6,7 @@ import click
 
 from simulator.cost.pricing import Pricing
 from specplan.options.deployment import Loads
-from specplan.options.kinds import Background, CostKind
+from specplan.options.kinds import CostKind
 from specplan.options.runs import Runs
 
 
@@ -17,7 +17,7 @@ class OfRuns(Loads, Runs, CostKind):
     order = 7
     needs = ("runs",)
 
-    def price(self, background: Background) -> tuple[Pricing, ...]:
+    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
         from simulator.cost.fitted.by_batch import prices_of_runs
 
         if self.context is not None:

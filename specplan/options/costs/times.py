@@ -1,16 +1,35 @@
-"""`--target-ms`, `--draft-ms`, `--verify-ms`: times of steps and of target passes."""
+"""Costs as numbers: c, or times of steps and of target passes, stated or by a bench's file."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
 
 import click
 
 from simulator.cost.pricing import Pricing
 from specplan.options.declared import option, rare
-from specplan.options.kinds import Background, CostKind
-from specplan.options.ranges import callback, duration
+from specplan.options.kinds import CostKind
+from specplan.options.ranges import callback, duration, numbers
+
+
+@dataclass(frozen=True)
+class Ratios(CostKind):
+    """One or several ratios c of Theorem 8 (Leviathan et al. 2023); see the option's help."""
+
+    order = 1
+    needs = ("c",)
+
+    c: tuple[float, ...] = option(
+        callback=numbers, metavar="C", help="Draft step time over target step time; or:"
+    )
+
+    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
+        from simulator.cost.cost import Ratio
+
+        return tuple(Pricing(Ratio(c)) for c in self.c)
 
 
 @callback
@@ -64,7 +83,9 @@ class Times(DraftTimes, CostKind):
         help="Accept a --verify-ms below --target-ms, or below the time of fewer tokens.",
     )
 
-    def price(self, background: Background) -> tuple[Pricing, ...]:
+    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
+        from simulator.cost.curves import CostModel
+
         target_ms, points = self.target_ms, self.verify_ms or {}
         if target_ms == 0:
             raise click.UsageError("--target-ms must be above 0, got 0")
@@ -81,11 +102,48 @@ class Times(DraftTimes, CostKind):
                     "--verify-ms must not fall with the number of tokens, got "
                     f"{fewer}={less:g} and {n}={ms:g}: --force takes them all the same"
                 )
-        from simulator.cost.curves import CostModel
-
         cost = CostModel(
             target_seconds={n: ms / 1000 for n, ms in {1: target_ms, **points}.items()},
             draft_seconds=self.draft_ms / 1000,
+            overhead_seconds=self.overhead_ms / 1000,
+        )
+        return (Pricing(cost),)
+
+
+@dataclass(frozen=True)
+class BenchFiles(DraftTimes, CostKind):
+    """Benchmark files of target and draft, and further times of a block; see each option's help."""
+
+    order = 3
+    needs = ("bench_paths", "draft_ms")
+    instead = MappingProxyType({"draft_ms": ("draft_bench_paths",)})
+
+    bench_paths: tuple[Path, ...] = option(
+        "--costs",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="FILE",
+        help="Times of the target in a bench's file. Written by llama-bench -o json, "
+        "llama-batched-bench or vllm bench latency, in place of --target-ms and --verify-ms; "
+        "repeat for more files.",
+    )
+    draft_bench_paths: tuple[Path, ...] = rare(
+        "--draft-costs",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="FILE",
+        help="The draft's times from the same benches, of which a pass over one token counts, in "
+        "place of --draft-ms; repeat for more files.",
+    )
+
+    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
+        from estimator.costs.benches import read_benches
+        from simulator.cost.curves import CostModel
+
+        drafts = self.draft_bench_paths
+        cost = CostModel(
+            target_seconds=read_benches(self.bench_paths),
+            draft_seconds=read_benches(drafts)[1] if drafts else self.draft_ms / 1000,
             overhead_seconds=self.overhead_ms / 1000,
         )
         return (Pricing(cost),)

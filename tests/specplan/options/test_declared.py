@@ -10,7 +10,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from specplan.options.declared import Option, declared, option, rare, takes
+from specplan.options.declared import declared, option, rare, takes
+from specplan.options.requests import Option
 
 
 class Shared:

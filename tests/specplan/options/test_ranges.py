@@ -4,8 +4,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from specplan.options.declared import Option
 from specplan.options.ranges import MOST_VALUES, parse_numbers, share
+from specplan.options.requests import Option
 
 
 @pytest.mark.parametrize(

@@ -58,11 +58,12 @@ def test_a_speed_up_has_no_bound_where_the_cost_assures_none() -> None:
     assert not blocks_take_a_step(dataclasses.replace(times, target_seconds={1: 0.02, 4: 0.015}), 8)
 
 
-def test_a_command_that_would_print_one_ends_with_the_values(monkeypatch) -> None:
+@pytest.mark.parametrize("form", [[], ["--json"], ["--export", "vllm"]])
+def test_a_command_that_would_print_one_ends_with_the_values(form: list, monkeypatch) -> None:
     right = Ratio.baseline_seconds.fget
     monkeypatch.setattr(Ratio, "baseline_seconds", property(lambda cost: 2 * right(cost)))
-    monkeypatch.setattr("specplan.reports.plan_json.blocks_take_a_step", lambda *_: True)
-    found = CliRunner().invoke(main, ["plan", "--alpha", "0.9", "--c", "0.1"])
+    monkeypatch.setattr("specplan.reports.possible.blocks_take_a_step", lambda *_: True)
+    found = CliRunner().invoke(main, ["plan", "--alpha", "0.9", "--c", "0.1", *form])
     assert found.exit_code == 1
     assert found.stdout == ""
     assert "a prediction is impossible" in found.stderr

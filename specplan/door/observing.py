@@ -1,0 +1,126 @@
+"""Builds the request of `specplan observe`, and plans what was observed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from specplan.door.prices import law_of, sized
+from specplan.options.costs.profile import Profiled
+from specplan.options.kinds import CostKind, chosen_cost, cost_kinds, prices
+from specplan.options.observe_options import Followed, Observed
+from specplan.options.plan_options import COPIES, DRAFT_KINDS
+from specplan.options.requests import fill, is_stated
+from specplan.options.runs import Runs, completed, counts_of
+from specplan.reports.basis import Basis
+
+if TYPE_CHECKING:
+    from engines.observing.observation import Observation
+    from estimator.profiles.profile import Profile
+    from simulator.choice.plan import Plan
+    from simulator.cost.fitted.runs import Run
+    from simulator.cost.pricing import Pricing
+
+
+@dataclass(frozen=True)
+class ObserveArguments:
+    """A request to `specplan observe`.
+
+    reading: the sources; an Observed if there is one answer.
+    profile: source of a c_hat that the costs lack; None if there is none.
+    costs: cost of blocks; None: from the sources' times, if they have any.
+    """
+
+    reading: Followed | Observed
+    profile: Profile | None
+    costs: CostKind | None = None
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs that a user states."""
+        return (self.costs.runs or ()) if isinstance(self.costs, Runs) else ()
+
+    def completed(self, observation: Observation) -> ObserveArguments:
+        """Returns the request with an observation's lengths for the runs that lack them."""
+        if not isinstance(self.costs, Runs):
+            return self
+        law = observation.acceptance(law_of(self.reading.draft_kind))
+        runs = completed(self.runs, law, observation.counted)
+        return replace(self, costs=replace(self.costs, runs=runs or None))
+
+    def price(self, run: Run | None = None) -> Pricing | None:
+        """Returns the cost of blocks; None if it is not known.
+
+        run: the observation as a run, which joins the runs that a user states.
+        """
+        costs = self.costs
+        if costs is None:
+            from simulator.cost.fitted.by_batch import price_of_runs
+
+            return None if run is None else price_of_runs((run,))
+        if run is not None and isinstance(costs, Runs):
+            costs = replace(costs, runs=(*self.runs, run))  # type: ignore[call-arg]
+        found = prices(costs, self.reading.max_gamma, self.profile)
+        if run is not None and len(found) > 1:
+            found = tuple(each for each in found if each.point == run.load) or found
+        if len(found) > 1:
+            raise click.UsageError(
+                f"observe takes one cost, got {len(found)}: state one c, one load"
+            )
+        return found[0]
+
+    def planned(self, observation: Observation, run: Run | None = None) -> Plan | None:
+        """Returns the plan of an observation; None without a cost.
+
+        run: the observation as a run, if it has times.
+        """
+        from simulator.choice.grid import PlanRequest, plans
+
+        price, reading = self.completed(observation).price(run), self.reading
+        if price is None:
+            return None
+        served, share = observation.model, observation.draft_share
+        price = sized(price, reading, self.runs, served=served, share=share)
+        kind = law_of(reading.draft_kind, (price,))
+        acceptance = observation.acceptance(kind, counts_of(self.runs))
+        request = PlanRequest(
+            (acceptance,), (price,), gamma=observation.gamma, max_gamma=reading.max_gamma
+        )
+        return plans(request)[0]
+
+
+def basis_of(row: Plan, reading: Observed) -> Basis:
+    """Returns the origin of an observation's plan."""
+    return Basis(
+        counted=True,
+        c_hat_is_c=row.price.c_hat is None,
+        draft_sampling=reading.draft_sampling,
+        notes=row.acceptance.contradictions,
+        drafter=COPIES.get(reading.draft_kind or ""),
+        draft_kind=DRAFT_KINDS.get(reading.draft_kind or ""),
+        draft=reading.draft,
+    )
+
+
+def asked(ctx: click.Context) -> ObserveArguments:
+    """Returns the request that the command's options state."""
+    follows = ctx.params["follow"]
+    records: list[type] = [Followed if follows else Observed, Profiled]
+    if any(is_stated(ctx, name) for kind in cost_kinds() for name in kind.reads()):
+        records.append(chosen_cost(ctx))
+    elif follows:
+        require_planned(ctx, planned=False)
+    reading, file, *costs = fill(ctx, records, way="--follow" if follows else "")
+    asking = ObserveArguments(reading, file.profile, *costs)
+    if all(run.counted for run in asking.runs):
+        asking.price()  # Refuses options before anything is read.
+    return asking
+
+
+def require_planned(ctx: click.Context, *, planned: bool) -> None:
+    """Raises click.UsageError if --max-gamma or --export is given but nothing is planned."""
+    for name, flag in (("max_gamma", "--max-gamma"), ("server", "--export")):
+        if not planned and is_stated(ctx, name):
+            raise click.UsageError(f"{flag} needs a cost, such as --c: nothing is planned")

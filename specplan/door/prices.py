@@ -1,0 +1,103 @@
+"""Completes stated costs: captured graphs of the server, and the size of the draft."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from engines.kind import engine_kinds
+from simulator.cost.pricing import named_share
+from simulator.cost.wall import Wall
+from specplan.options.plan_options import DRAFT_KINDS, DraftNamed, Graphs
+from specplan.options.runs import Runs
+from specplan.reports.output import warn
+
+if TYPE_CHECKING:
+    from engines.kind import EngineKind
+    from simulator.cost.fitted.runs import Run
+    from simulator.cost.pricing import Pricing
+    from specplan.options.kinds import CostKind
+
+
+def law_of(draft_kind: str | None, priced: Sequence[Pricing] = ()) -> str | None:
+    """Returns the kind of draft that selects the prior of acceptance (`rate_prior`), or None.
+
+    Args:
+      draft_kind: the kind as a user states it. It has priority over a configuration.
+      priced: costs, which may come from a draft's configuration.
+    """
+    from estimator.model_shapes.head_kind import prior_of  # It imports numpy.
+
+    if draft_kind is not None:
+        named = DRAFT_KINDS[draft_kind]
+        return "n-gram" if named in ("suffix", "n-gram") else prior_of(named)
+    load = priced[0].load if priced else None
+    return prior_of(load.draft_kind) if load is not None and load.modelled else None
+
+
+def sized(
+    price: Pricing,
+    named: DraftNamed,
+    runs: Sequence[Run],
+    *,
+    served: str | None,
+    share: float | None = None,
+) -> Pricing:
+    """Returns a pricing with the draft's share of the target's weights, if names state it.
+
+    Args:
+      runs: measurements, which may have the share or the target's name.
+      served, share: the target's name and the draft's share, as a source has them.
+    """
+    target = named.target or next((run.model for run in runs if run.model is not None), served)
+    known = [price.draft_share, named_share(target, named.draft), share]
+    known += [run.draft_share for run in runs]
+    return replace(price, draft_share=next((each for each in known if each is not None), None))
+
+
+def walled(
+    costs: CostKind, graphs: Graphs, server: EngineKind | None = None
+) -> tuple[CostKind, Wall | None]:
+    """Returns the costs without runs beyond captured graphs, and the limit of captured graphs.
+
+    Left out are runs whose step exceeds the limit while their baseline's step does not. A warning
+    is printed for each of them, since it would spoil the fit.
+
+    server: the engine to use if the costs do not name one.
+
+    Raises click.UsageError if no run is left, or a stated limit does not fit the engine.
+    """
+    wall = _wall(graphs, engine_kinds().get(getattr(costs, "engine_family", None) or "", server))
+    if wall is None or not isinstance(costs, Runs) or not costs.runs:
+        return costs, wall
+    beyond = [run for run in costs.runs if wall.crossed(run.load.batch, run.gamma)]
+    if len(beyond) == len(costs.runs):
+        raise click.UsageError("--run must have one whose steps are in captured graphs")
+    for run in beyond:
+        size = wall.size(run.load.batch, run.gamma)
+        warn(
+            f"the run of gamma {run.gamma} at batch {run.load.batch} is left out of the costs: "
+            f"{size} {wall.unit} a step are more than the {wall.most} of captured graphs "
+            f"({wall.flag})"
+        )
+    kept = tuple(run for run in costs.runs if run not in beyond)
+    return replace(costs, runs=kept), wall  # type: ignore[call-arg]
+
+
+def _wall(graphs: Graphs, engine: EngineKind | None) -> Wall | None:
+    """Returns an engine's limit of captured graphs; None if it has none, or none is known."""
+    own = None if engine is None else engine.wall
+    if graphs.graph_tokens is not None and graphs.graph_requests is not None:
+        raise click.UsageError("--graph-tokens cannot be combined with --graph-requests")
+    for unit, most in (("tokens", graphs.graph_tokens), ("requests", graphs.graph_requests)):
+        if most is None:
+            continue
+        if engine is not None and (own is None or own.unit != unit):
+            limit = "no limit" if own is None else f"a limit in {own.unit} a step"
+            raise click.UsageError(f"--graph-{unit} must fit {engine.title}, which has {limit}")
+        flag = f"--graph-{unit}" if own is None else own.flag
+        return Wall(unit, most, flag, "stated") if most > 0 else None  # type: ignore[arg-type]
+    return own

@@ -1,0 +1,145 @@
+"""Acceptance as numbers: alpha, or what a server counted, in each form that servers print."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from specplan.options.declared import COUNT, option, rare
+from specplan.options.kinds import AcceptanceKind, counted
+from specplan.options.ranges import counted_share, shares
+from specplan.options.runs import Runs, counts_of
+
+if TYPE_CHECKING:
+    from engines.kind import EngineKind
+    from specplan.options.kinds import Made
+
+
+@dataclass(frozen=True)
+class Alphas(AcceptanceKind):
+    """One or several acceptance rates alpha; see the option's help."""
+
+    order = 1
+    needs = ("alpha",)
+
+    alpha: tuple[float, ...] = option(
+        callback=shares, metavar="A", help="Acceptance rate alpha in [0, 1]."
+    )
+
+    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+        from simulator.acceptance.iid import Iid
+        from specplan.reports.basis import Basis
+
+        return tuple(Iid(alpha) for alpha in self.alpha), Basis()
+
+
+@dataclass(frozen=True)
+class CountedAt:
+    """The gamma at which an acceptance was counted; see the option's help."""
+
+    at_gamma: int = option(type=COUNT, metavar="G", help="The gamma those were counted at.")
+
+
+@dataclass(frozen=True)
+class AcceptedFraction(CountedAt, AcceptanceKind):
+    """Accepted over drafted tokens, and the gamma at which they were counted."""
+
+    order = 2
+    needs = ("accepted_fraction", "at_gamma")
+
+    accepted_fraction: tuple[float, float | None] = option(
+        callback=counted_share,
+        metavar="F",
+        help="Accepted over drafted tokens (171/297). Or 49.7%, 0.497; with --at-gamma.",
+    )
+
+    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+        from simulator.acceptance.accepted import Accepted
+
+        (fraction, drafted), gamma = self.accepted_fraction, self.at_gamma
+        found = Accepted.of_fraction(fraction, gamma, drafted)
+        assumed = (
+            f"Every draft is taken to have {gamma} tokens. If some end early, as below a p-min of "
+            "llama.cpp, acceptance is lower: state --block-efficiency."
+        )
+        if found.error > 0 and drafted is not None and found.drafts is not None:
+            assumed = (
+                f"{drafted:.0f} is no multiple of {gamma}: some drafts ended early. They are taken "
+                f"to be {found.drafts:.0f}, a guess between {math.ceil(drafted / gamma)} and "
+                f"{drafted:.0f}: state --block-efficiency."
+            )
+        return counted([found], draft_kind, assumed)
+
+
+@dataclass(frozen=True)
+class BlockEfficiency(CountedAt, AcceptanceKind):
+    """Tokens per target call, and the gamma at which they were counted."""
+
+    order = 3
+    needs = ("block_efficiency", "at_gamma")
+
+    block_efficiency: float = option(
+        metavar="E",
+        help="Mean acceptance length; with --at-gamma. It is the tokens per call of the target.",
+    )
+
+    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+        from simulator.acceptance.accepted import Accepted
+
+        length, most = self.block_efficiency, self.at_gamma + 1
+        if not 1 <= length <= most:
+            raise ValueError(
+                f"block_efficiency must lie in [1, gamma + 1 = {most}], got {length:g}"
+            )
+        return counted([Accepted(self.at_gamma, length)], draft_kind)
+
+
+@dataclass(frozen=True)
+class Positions(AcceptanceKind):
+    """Acceptance rates by position, and whether they are conditional."""
+
+    order = 4
+    needs = ("by_position",)
+
+    by_position: tuple[float, ...] = option(
+        "--acceptance-by-position",
+        callback=shares,
+        metavar="R,R,...",
+        help="Rates of positions 1, 2, ... of a draft. As servers print them: they count all "
+        "drafts.",
+    )
+    conditional: bool = rare(
+        default=False, help="The rates count only the drafts whose earlier positions were accepted."
+    )
+
+    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+        import numpy as np
+
+        from simulator.acceptance.accepted import Accepted
+
+        rates = np.cumprod(self.by_position) if self.conditional else self.by_position
+        try:
+            return counted([Accepted.of_rates(rates)], draft_kind)
+        except ValueError as error:
+            raise click.UsageError(
+                f"--acceptance-by-position: {error}; rates that count only the drafts whose "
+                "earlier positions were accepted go with --conditional"
+            ) from None
+
+
+class Lengths(Runs, AcceptanceKind):
+    """Runs with accepted lengths; see the option's help."""
+
+    order = 7
+    needs = ("runs",)
+
+    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+        found = counts_of(self.runs or ())
+        if not found:
+            raise click.UsageError(
+                "give the acceptance: a --run beyond gamma 0 with its length, or another option"
+            )
+        return counted(found, draft_kind)
