@@ -1,29 +1,26 @@
-"""The figures by name, each with its source; a figure's module is imported when it is drawn."""
+"""The figures by name, each with its source; a figure's room is imported when it is computed."""
 
 from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Mapping
+import pkgutil
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from estimator.validation.file import Validated
+    from figures import drawing
+    from figures.numbers import Numbers
 
 _LEVIATHAN = "Leviathan et al. 2023"
 _BILD = "Kim et al. 2023 (BiLD)"
 _BLOCKWISE = "Kim et al. 2024 (blockwise drafts)"
 _OURS = "ours"
-
-
-class FigureData(Protocol):
-    """Result of a figure's compute(): plain numbers that can be written as one CSV file."""
-
-    def csv(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +36,29 @@ class Entry:
     takes_results: bool = False
     takes_load: bool = False
 
-    def _made_by(self) -> Any:
-        """Returns the object with compute() and draw(): a declared figure, or a module."""
-        declared = importlib.import_module("figures.declared").DECLARED.get(self.name)
-        if declared is not None:
-            return declared
-        room, _, figure = self.name.partition("-")
-        if self.source == _OURS:
-            room, figure = "ours", self.name.replace("-", "_")
-        return importlib.import_module(f"figures.{room}.{figure}")
+    def declared(self) -> tuple[Callable[..., Any], Callable[[Any], Figure]]:
+        """Returns the functions that compute and draw it: modules declare them in `FIGURES`."""
+        paper = self.name.partition("-")[0]
+        room = paper if paper in ("leviathan", "bild", "blockwise") else "ours"
+        for module in pkgutil.iter_modules(importlib.import_module(f"figures.{room}").__path__):
+            found = importlib.import_module(f"figures.{room}.{module.name}")
+            declared: drawing.Declared = getattr(found, "FIGURES", {})
+            if self.name in declared:
+                return declared[self.name]
+        raise LookupError(f"no module of figures.{room} declares {self.name}")
 
-    def compute(self, results: Validated | None = None, load: object | None = None) -> FigureData:
+    def compute(self, results: Validated | None = None, load: object | None = None) -> Numbers:
         """Returns the figure's numbers; arguments that it does not accept are ignored.
 
         load: a `figures.ours.batch_size.FigureLoad`.
         """
         taken: list[Any] = [results] if self.takes_results else [load] if self.takes_load else []
-        data: FigureData = self._made_by().compute(*taken)
+        data: Numbers = self.declared()[0](*taken)
         return data
 
-    def draw(self, data: FigureData) -> Figure:
+    def draw(self, data: Numbers) -> Figure:
         """Returns the drawing of compute()'s result."""
-        figure: Figure = self._made_by().draw(data)
-        return figure
+        return self.declared()[1](data)
 
 
 FIGURES: Mapping[str, Entry] = MappingProxyType(

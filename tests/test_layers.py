@@ -38,8 +38,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "studies": ["bild", "blockwise"],
     "figures": [
-        "drawing", "published", "registry", "files", "leviathan", "bild", "blockwise", "declared",
-        "ours",
+        "drawing", "numbers", "registry", "files", "leviathan", "bild", "blockwise", "ours",
     ],
     "specplan": ["reports", "options", "door", "commands", "main", "__main__"],
 }  # fmt: skip

@@ -1,65 +1,55 @@
-"""The tables of Kim et al. 2023 (BiLD): the paper's lines, ours, and their cells."""
+"""The tables of Kim et al. 2023 (BiLD): the paper's lines, and ours."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from __future__ import annotations
 
-from figures.bild.measured import MeasuredSweep, measured
-from figures.drawing.table import Layout
-from figures.published import published
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from figures import drawing
+from figures.bild.sweeps import SOURCE, MeasuredSweep, measured
+from figures.numbers import Numbers, numbers, published
 from studies.bild.swept import NO_LOSS, BildRow
-
-PAPER, OURS = "paper", "ours"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableLine:
-    """One method on one data set.
-
-    whose: "paper" or "ours".
-    quality: BLEU or ROUGE-L in the paper, the sweep's metric in ours; None if no row qualifies.
-    speedup: speed-up over the large model.
-    low, high: interval of our speed-up over prompts.
-    fallback_percent, rollback_percent: percentages of emitted tokens; None if the paper has none.
-    setting: our thresholds, or γ.
-    """
-
-    whose: str = PAPER
-    dataset: str
-    method: str
-    quality: float | None = None
-    speedup: float | None = None
-    low: float | None = None
-    high: float | None = None
-    fallback_percent: float | None = None
-    rollback_percent: float | None = None
-    setting: str = ""
-
 
 Method = tuple[str, BildRow | None]
 """The name of a line, and our row; None if no row qualifies."""
 
 
-def lines_of(table: str, ours: Callable[[MeasuredSweep], Iterable[Method]]) -> list[TableLine]:
+def lines_of(table: str, ours: Callable[[MeasuredSweep], Iterable[Method]]) -> Numbers:
     """Returns the lines that the paper prints in a table, then our lines for every sweep.
+
+    A line is a method on a data set ("whose" it is: "paper" or "ours"), with its quality (BLEU or
+    ROUGE-L in the paper, the sweep's metric in ours), its speed-up over the large model with our
+    interval over prompts, and the percentages of emitted tokens; each None if not known. The
+    setting is our thresholds, or γ.
 
     table: name of the file with the paper's numbers.
     ours: returns a sweep's methods; none for sweeps that do not belong in the table.
     """
+    paper = (
+        (
+            *("paper", line.dataset, line.method, line.quality, line.speedup, None, None),
+            *(vars(line).get(f"{call}_percent") for call in ("fallback", "rollback")),
+            "",
+        )
+        for line in published(table)
+    )
     own = (measured_line(sweep, *method) for sweep in measured() for method in ours(sweep))
-    return [*published(table, TableLine), *own]
+    names = (
+        "whose dataset method quality speedup low high fallback_percent rollback_percent setting"
+    )
+    return numbers(names, [*paper, *own])
 
 
-def measured_line(sweep: MeasuredSweep, method: str, row: BildRow | None) -> TableLine:
+def measured_line(sweep: MeasuredSweep, method: str, row: BildRow | None) -> tuple[Any, ...]:
     """Returns one of our lines; without numbers if there is no row."""
-    named = TableLine(whose=OURS, dataset=sweep.task, method=method)
+    named = ("ours", sweep.task, method)
     if row is None:
-        return named
-    return replace(
-        named, quality=sweep.score(row), speedup=row.measured, low=row.measured_low,
-        high=row.measured_high, fallback_percent=row.fallback_percent,
-        rollback_percent=row.rollback_percent,
-        setting=setting_of(row),
-    )  # fmt: skip
+        return *named, *[None] * 6, ""
+    return (
+        *(*named, sweep.score(row), row.measured, row.measured_low, row.measured_high),
+        *(row.fallback_percent, row.rollback_percent, setting_of(row)),
+    )
 
 
 def setting_of(row: BildRow) -> str:
@@ -108,38 +98,46 @@ def by_nucleus(sweep: MeasuredSweep) -> list[Method]:
     """Returns the operating points of Table 5: the best, without loss, with one point lost."""
     if sweep.sampling != "nucleus 0.8":
         return []
-    bild = sweep.of("bild")
     return [
         ("vanilla", sweep.large),
-        ("BiLD", max(bild, key=sweep.score)),
+        ("BiLD", max(sweep.of("bild"), key=sweep.score)),
         ("BiLD, no loss", sweep.fastest("bild", loss=NO_LOSS)),
         ("BiLD, 1 point", sweep.fastest("bild", loss=1.0)),
     ]
 
 
-def lay_lines(lines: Sequence[TableLine], *, percentages: bool = False) -> Layout:
-    """Returns cells with a row for each data set and a column for each method.
+def draw_lines(
+    lines: Numbers, *, title: str, paper: str, ours: str, percentages: bool = False
+) -> drawing.Figure:
+    """Returns a table with a row for each data set and a column for each method.
 
-    lines: at least one.
+    paper, ours: the last part of the source: the paper's table, and a remark about ours.
     percentages: whether cells include fallback and rollback percentages.
     """
-    datasets = dict.fromkeys((line.whose, line.dataset) for line in lines)
-    methods = list(dict.fromkeys(line.method for line in lines))
-    text = {
-        (line.whose, line.dataset, line.method): cell(line, percentages=percentages)
-        for line in lines
-    }
-    cells = tuple(
-        (f"{dataset}, {whose}", *(text.get((whose, dataset, method), "–") for method in methods))
-        for whose, dataset in datasets
+    methods = lines.distinct("method")
+    datasets: dict[tuple[str, str], dict[str, str]] = {}
+    for line in lines:
+        texts = datasets.setdefault((line.dataset, line.whose), {})
+        texts[line.method] = cell(line, percentages=percentages)
+    cells = [
+        (f"{dataset}, {whose}", *(texts.get(method, "–") for method in methods))
+        for (dataset, whose), texts in datasets.items()
+    ]
+    heading = ("", *methods)
+    widths = [3.0 + max(map(len, column)) for column in zip(heading, *cells, strict=True)]
+    metrics = "BLEU of translation and spelling, agreement with the large model (%) of code"
+    return drawing.draw_table(
+        title,
+        source=f"Kim et al. 2023 (BiLD), {paper}; {SOURCE}: {metrics}; {ours}",
+        heading=heading,
+        cells=cells,
+        widths=widths,
+        width=max(7.2, 0.082 * sum(widths)),
+        height=1.2 + 0.33 * (len(cells) + 1),
     )
-    columns = ("", *methods)
-    widths = tuple(3.0 + max(map(len, column)) for column in zip(columns, *cells, strict=True))
-    width, height = max(7.2, 0.082 * sum(widths)), 1.2 + 0.33 * (len(cells) + 1)
-    return Layout(columns, cells, widths, width, height)
 
 
-def cell(line: TableLine, *, percentages: bool) -> str:
+def cell(line: Any, *, percentages: bool) -> str:
     """Returns quality, speed-up and interval; fallback and rollback percentages if requested."""
     if line.quality is None or line.speedup is None:
         return "none"
@@ -149,3 +147,43 @@ def cell(line: TableLine, *, percentages: bool) -> str:
     if percentages and line.fallback_percent is not None and line.rollback_percent is not None:
         text += f"  {line.fallback_percent:.1f} / {line.rollback_percent:.1f} %"
     return text
+
+
+def _table(
+    name: str, methods: Callable[[MeasuredSweep], Iterable[Method]], **shown: Any
+) -> tuple[Callable[[], Numbers], Callable[[Numbers], drawing.Figure]]:
+    return partial(lines_of, name, methods), partial(draw_lines, **shown)
+
+
+FIGURES: drawing.Declared = {
+    "bild-table1": _table(
+        "bild-table1",
+        by_loss,
+        title="Quality and speed-up of BiLD without loss and with one point lost",
+        paper="Table 1: BLEU or ROUGE-L on a T4",
+        ours=f"no loss: at most {NO_LOSS} points",
+    ),
+    "bild-table3": _table(
+        "bild-table3",
+        by_method,
+        title="BiLD where it is as fast as speculative decoding, and where it is as good",
+        paper="Table 3: BLEU or ROUGE-L on a T4",
+        ours="rejection sampling: strict, at its fastest γ",
+    ),
+    "bild-table4": _table(
+        "bild-table4",
+        by_calls,
+        title="Quality, speed-up, and large calls / rollbacks in per cent of the tokens",
+        paper="Table 4, whose percentages it does not define",
+        ours=f"BiLD: its fastest that loses at most {NO_LOSS} points; of ours, "
+        "rollbacks of rejection sampling are at most so many (docs/bild.md)",
+        percentages=True,
+    ),
+    "bild-table5": _table(
+        "bild-table5",
+        by_nucleus,
+        title="BiLD with nucleus sampling, p = 0.8",
+        paper="Table 5: BLEU or ROUGE-L on a T4",
+        ours="the first BiLD is ours of the best quality",
+    ),
+}

@@ -1,19 +1,111 @@
-"""Kim et al. 2023 (BiLD), Figures 5 and 10: quality against latency, by part and by threshold."""
+"""Kim et al. 2023 (BiLD), Figures 4, 5 and 10: quality against latency."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from figures.bild.measured import SOURCE, MeasuredSweep, aligned, measured
-from figures.drawing import style
-from figures.drawing.table import Curves, Drawing, columns_of
-from studies.bild.swept import BildRow
+from figures import drawing
+from figures.bild.sweeps import (
+    SOURCE,
+    MeasuredSweep,
+    aims,
+    aligned,
+    draw_rows,
+    measured,
+    prepare,
+    rollback_name,
+)
+from figures.numbers import Numbers, numbers, published
 
-METRICS = {"bleu": "BLEU", "agreement": "agreement with the large model, %", "rouge_l": "ROUGE-L"}
 SMALLEST, LARGEST = 3.0, 9.0  # marks of Figure 10, in points
 
 
-def _points(sweeps: Sequence[MeasuredSweep], *decoders: str) -> Curves:
+def compute_latencies() -> Numbers:
+    """Returns the points that the paper prints (Table 1), and our sweeps at temperature 0.
+
+    latency: seconds per token over the large model's, with its interval.
+    """
+    points: list[tuple[Any, ...]] = [
+        ("paper", line.dataset, line.method, 1 / line.speedup, None, None, line.quality)
+        for line in published("bild-table1")
+    ]
+    for sweep in measured():
+        if sweep.sampling == "greedy":
+            points += [
+                (
+                    "ours", f"{sweep.task}, {sweep.draft}", row.decoder, row.latency,
+                    None if row.measured_high is None else 1 / row.measured_high,
+                    None if row.measured_low is None else 1 / row.measured_low, sweep.score(row),
+                )
+                for row in sweep.rows
+            ]  # fmt: skip
+    return numbers("whose dataset method latency low high quality", points)
+
+
+def draw_latencies(data: Numbers) -> drawing.Figure:
+    """Returns Figure 4: the paper's IWSLT, then a panel for each of our tasks."""
+    drawn = [(sweep, aligned(sweep.task)) for sweep in measured() if sweep.is_plain]
+    columns = 1 + len(drawn)
+    figure, panels = drawing.canvas(
+        "Quality against latency: BiLD and speculative decoding",
+        source="Kim et al. 2023 (BiLD), Figure 4 (left: the points of IWSLT that Table 1 prints, "
+        "1 / speed-up); lines: the large model's quality and one point below; a line follows each "
+        f"method's front; {SOURCE}",
+        columns=columns,
+        width=3.7 * columns + 1.4,
+    )
+    paper = panels[0]
+    iwslt = data.where(whose="paper", dataset="IWSLT")
+    printed = {point.method: (point.latency, point.quality) for point in iwslt}
+    _, quality = printed["vanilla"]
+    aims(paper, quality)
+    paper.plot(1, quality, "X", color=drawing.INK, markersize=9)
+    for draft, colour, mark in (("unaligned", drawing.GREEN, "o"), ("aligned", drawing.BLUE, "s")):
+        points = (printed[f"{draft}, {loss}"] for loss in ("no loss", "1 point"))
+        paper.plot(*zip(*points, strict=True), f"{mark}-", color=colour)
+    drawing.name_axes(paper, x="latency over the large model's", y="BLEU", panel="IWSLT, the paper")
+    looks = (
+        ("strict", "speculative", drawing.VERMILION, "D"),
+        ("lenient", "lenient", drawing.PURPLE, "^"),
+        ("small", "small model alone", drawing.INK, "P"),
+    )
+    for axes, (sweep, other) in zip(panels[1:], drawn, strict=True):
+        prepare(axes, sweep, panel=sweep.task)
+        own, runs = sweep.of("bild"), [] if other is None else other.of("bild")
+        draw_rows(axes, sweep, own, name="BiLD, unaligned", colour=drawing.GREEN, mark="o")
+        draw_rows(axes, sweep, runs, name="BiLD, aligned", colour=drawing.BLUE, mark="s")
+        for decoder, name, colour, mark in looks:
+            draw_rows(axes, sweep, sweep.of(decoder), name=name, colour=colour, mark=mark)
+    drawing.key(panels[-1], anchor=(1.03, 0.0))
+    return figure
+
+
+def ablation(decoder: str, rollback: float | None) -> str:
+    """Returns which part BiLD ran without."""
+    if decoder == "window":
+        return "no fallback" if rollback is not None else "neither"
+    return "no rollback" if rollback is None else "BiLD"
+
+
+def _ablated() -> list[MeasuredSweep]:
+    """Returns the sweeps of Figure 5: unaligned, greedy, with runs without either part."""
+    both = {"no fallback", "no rollback"}
+
+    def ablations(sweep: MeasuredSweep) -> set[str]:
+        return {
+            ablation(row.decoder, row.rollback) for row in sweep.of("window") + sweep.of("bild")
+        }
+
+    return [sweep for sweep in measured() if sweep.is_plain and both <= ablations(sweep)]
+
+
+def _by_threshold() -> list[MeasuredSweep]:
+    """Returns the sweeps of Figure 10: greedy; per task the aligned one, if it was measured."""
+    return [aligned(sweep.task) or sweep for sweep in measured() if sweep.is_plain]
+
+
+def _points(sweeps: Sequence[MeasuredSweep], *decoders: str) -> Numbers:
     """Returns the sweeps' runs with these decoders.
 
     decoder: "bild", or "window": drafts of `most` tokens without a fallback.
@@ -28,89 +120,14 @@ def _points(sweeps: Sequence[MeasuredSweep], *decoders: str) -> Curves:
         for decoder in decoders
         for row in sweep.of(decoder)
     ]  # fmt: skip
-    return columns_of("task draft decoder fallback rollback most latency quality", rows)
-
-
-def ablation(decoder: str, rollback: float | None) -> str:
-    """Returns which part BiLD ran without."""
-    if decoder == "window":
-        return "no fallback" if rollback is not None else "neither"
-    return "no rollback" if rollback is None else "BiLD"
-
-
-def _ablated() -> list[MeasuredSweep]:
-    """Returns the sweeps of Figure 5: unaligned, greedy, with runs without either part."""
-    return [
-        sweep
-        for sweep in measured()
-        if sweep.is_plain
-        and {"no fallback", "no rollback"}
-        <= {ablation(row.decoder, row.rollback) for row in sweep.of("window") + sweep.of("bild")}
-    ]
-
-
-def _by_threshold() -> list[MeasuredSweep]:
-    """Returns the sweeps of Figure 10: greedy; per task the aligned one, if it was measured."""
-    return [aligned(sweep.task) or sweep for sweep in measured() if sweep.is_plain]
-
-
-def draw_ablation(_: Curves) -> style.Figure:
-    """Returns Figure 5, with a panel for each task."""
-    figure, prepared = _panels(
-        _ablated(),
-        title="The effect of the fallback and of the rollback",
-        source="As Kim et al. 2023 (BiLD), Figure 5, which prints no numbers; no fallback: fixed "
-        "windows; a line follows each front",
-    )
-    looks = {
-        "BiLD": (style.GREEN, "o"),
-        "no rollback": (style.ORANGE, "^"),
-        "no fallback": (style.BLUE, "s"),
-        "neither": (style.GREY, "v"),
-    }
-    for axes, sweep in prepared:
-        runs = sweep.of("bild") + sweep.of("window")
-        for name, (colour, mark) in looks.items():
-            rows = [row for row in runs if ablation(row.decoder, row.rollback) == name]
-            if rows:
-                draw_rows(axes, sweep, rows, name=name, colour=colour, mark=mark)
-    style.key(prepared[-1][0], anchor=(1.03, 0.0))
-    return figure
-
-
-def draw_thresholds(data: Curves) -> style.Figure:
-    """Returns Figure 10: a curve per rollback threshold, larger marks for larger fallbacks."""
-    figure, prepared = _panels(
-        _by_threshold(),
-        title="Each curve a rollback threshold, each mark a fallback threshold",
-        source="As Kim et al. 2023 (BiLD), Figure 10, which prints no numbers; larger marks: "
-        "larger fallback thresholds",
-    )
-    thresholds = list(dict.fromkeys(data.lines["rollback"]))
-    fallbacks = sorted(set(data.lines["fallback"]) - {None})
-    step = (LARGEST - SMALLEST) / max(len(fallbacks) - 1, 1)
-    for axes, sweep in prepared:
-        for threshold, colour in zip(thresholds, style.CYCLE, strict=False):
-            own = sorted(
-                (row.fallback, row.latency, sweep.score(row))
-                for row in sweep.of("bild")
-                if row.rollback == threshold and row.fallback is not None
-            )
-            name = "no rollback" if threshold is None else f"rollback {threshold:g}"
-            _, latencies, qualities = zip(*own, strict=True)
-            axes.plot(latencies, qualities, color=colour, linewidth=1.5, label=name)
-            for fallback, latency, quality in own:
-                size = SMALLEST + step * fallbacks.index(fallback)
-                axes.plot(latency, quality, "o", color=colour, markersize=size)
-    style.key(prepared[-1][0], anchor=(1.03, 0.0))
-    return figure
+    return numbers("task draft decoder fallback rollback most latency quality", rows)
 
 
 def _panels(
     sweeps: Sequence[MeasuredSweep], *, title: str, source: str
-) -> tuple[style.Figure, list[tuple[style.Axes, MeasuredSweep]]]:
+) -> tuple[drawing.Figure, list[tuple[drawing.Axes, MeasuredSweep]]]:
     """Returns a canvas with a prepared panel for each sweep."""
-    figure, axes = style.canvas(
+    figure, axes = drawing.canvas(
         title,
         source=f"{source}; lines: the large model's quality and one point below; {SOURCE}",
         columns=len(sweeps),
@@ -122,40 +139,59 @@ def _panels(
     return figure, prepared
 
 
-def aims(axes: style.Axes, quality: float) -> None:
-    """Draws the large model's quality and one point below."""
-    for height, dashes in ((quality, "-"), (quality - 1, ":")):
-        axes.axhline(height, color=style.GREY, linewidth=1, linestyle=dashes)
-
-
-def prepare(axes: style.Axes, sweep: MeasuredSweep, *, panel: str) -> None:
-    """Draws the large model's mark, its quality and one point below, and names the axes."""
-    quality = sweep.score(sweep.large)
-    aims(axes, quality)
-    axes.plot(1, quality, "X", color=style.INK, markersize=9, label="large model alone", zorder=3)
-    x, heading = "seconds per token over the large model's", f"{panel} ({sweep.prompts} prompts)"
-    style.name_axes(axes, x=x, y=METRICS[sweep.metric], panel=heading)
-
-
-def draw_rows(
-    axes: style.Axes,
-    sweep: MeasuredSweep,
-    rows: Sequence[BildRow],
-    *,
-    name: str,
-    colour: str,
-    mark: str,
-) -> None:
-    """Draws rows of a sweep as marks, with a line along their front."""
-    best, every = (
-        ([row.latency for row in some], [sweep.score(row) for row in some])
-        for some in (sweep.front(rows), rows)
+def draw_ablation(_: Numbers) -> drawing.Figure:
+    """Returns Figure 5, with a panel for each task."""
+    figure, prepared = _panels(
+        _ablated(),
+        title="The effect of the fallback and of the rollback",
+        source="As Kim et al. 2023 (BiLD), Figure 5, which prints no numbers; no fallback: fixed "
+        "windows; a line follows each front",
     )
-    axes.plot(*best, color=colour, linewidth=1.8)
-    axes.plot(*every, mark, color=colour, markersize=5.5, label=name)
+    looks = {
+        "BiLD": (drawing.GREEN, "o"),
+        "no rollback": (drawing.ORANGE, "^"),
+        "no fallback": (drawing.BLUE, "s"),
+        "neither": (drawing.GREY, "v"),
+    }
+    for axes, sweep in prepared:
+        runs = sweep.of("bild") + sweep.of("window")
+        for name, (colour, mark) in looks.items():
+            rows = [row for row in runs if ablation(row.decoder, row.rollback) == name]
+            if rows:
+                draw_rows(axes, sweep, rows, name=name, colour=colour, mark=mark)
+    drawing.key(prepared[-1][0], anchor=(1.03, 0.0))
+    return figure
 
 
-FIGURES: Mapping[str, Drawing] = {
-    "bild-fig5": Drawing(lambda: _points(_ablated(), "bild", "window"), draw_ablation),
-    "bild-fig10": Drawing(lambda: _points(_by_threshold(), "bild"), draw_thresholds),
+def draw_thresholds(data: Numbers) -> drawing.Figure:
+    """Returns Figure 10: a curve per rollback threshold, larger marks for larger fallbacks."""
+    figure, prepared = _panels(
+        _by_threshold(),
+        title="Each curve a rollback threshold, each mark a fallback threshold",
+        source="As Kim et al. 2023 (BiLD), Figure 10, which prints no numbers; larger marks: "
+        "larger fallback thresholds",
+    )
+    fallbacks = sorted(set(data["fallback"]) - {None})
+    step = (LARGEST - SMALLEST) / max(len(fallbacks) - 1, 1)
+    for axes, sweep in prepared:
+        for threshold, colour in zip(data.distinct("rollback"), drawing.CYCLE, strict=False):
+            own = sorted(
+                (row.fallback, row.latency, row.quality)
+                for row in data.where(task=sweep.task, rollback=threshold)
+            )
+            _, latencies, qualities = zip(*own, strict=True)
+            axes.plot(
+                latencies, qualities, color=colour, linewidth=1.5, label=rollback_name(threshold)
+            )
+            for fallback, latency, quality in own:
+                size = SMALLEST + step * fallbacks.index(fallback)
+                axes.plot(latency, quality, "o", color=colour, markersize=size)
+    drawing.key(prepared[-1][0], anchor=(1.03, 0.0))
+    return figure
+
+
+FIGURES: drawing.Declared = {
+    "bild-fig4": (compute_latencies, draw_latencies),
+    "bild-fig5": (lambda: _points(_ablated(), "bild", "window"), draw_ablation),
+    "bild-fig10": (lambda: _points(_by_threshold(), "bild"), draw_thresholds),
 }

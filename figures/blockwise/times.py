@@ -2,123 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-from figures.blockwise.measured import PAPER, latencies
-from figures.drawing import style
-from figures.drawing.table import Drawing, FigureRows
-from figures.published import published
-from simulator.numerics.intervals import percent
+from figures import drawing
+from figures.blockwise.measured import PAPER
+from figures.numbers import Numbers, numbers, published, results
+from simulator.numerics.intervals import FORMER_CONFIDENCE, percent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Latency:
-    """Milliseconds for one lattice: the paper's, or ours with an interval over lattices.
+def times(table: str) -> Numbers:
+    """Returns milliseconds for one lattice: the paper's table, then ours for the same sizes.
 
-    Defaults: values that Table 12 (8 steps of 16 arcs) and Table 13 (one path) leave out.
+    Ours have intervals over lattices. Table 12 is of 8 steps of 16 arcs, Table 13 of one path.
     """
-
-    source: str = "paper"
-    ngram: str = "4-gram"
-    steps: int = 8
-    arcs: int = 16
-    paths: int = 1
-    ms: float
-    low: float | None = None
-    high: float | None = None
-
-
-def times(table: str) -> FigureRows[Latency]:
-    """Returns the times in the paper's table, then ours for lattices of the same sizes."""
-    printed = published(table, Latency)
-    sizes = {(row.steps, row.arcs, row.paths) for row in printed}
-    ours = [
-        Latency(
-            source="ours", ngram=f"{row.order}-gram", steps=row.steps, arcs=row.arcs,
-            paths=row.paths, ms=row.ms, low=row.low, high=row.high,
+    printed = [
+        (
+            *("paper", "4-gram", getattr(row, "steps", 8), getattr(row, "arcs", 16)),
+            *(getattr(row, "paths", 1), row.ms, None, None),
         )
-        for row in latencies().rows
+        for row in published(table)
+    ]
+    sizes = {row[2:5] for row in printed}
+    ours = [
+        (
+            *("ours", f"{row.order}-gram", row.steps, row.arcs, row.paths),
+            *(row.ms, row.low, row.high),
+        )
+        for row in results("lattice").rows
         if (row.steps, row.arcs, row.paths) in sizes
-    ]  # fmt: skip
-    return FigureRows((*printed, *sorted(ours, key=lambda row: (row.ngram, row.steps, row.paths))))
+    ]
+    ours.sort(key=lambda row: (row[1], row[2], row[4]))
+    return numbers("source ngram steps arcs paths ms low high", [*printed, *ours])
 
 
-def how() -> str:
+def _how() -> str:
     """Returns how our times were measured, for the small print."""
-    setup = latencies().setup
-    sizes = ", ".join(f"{name} {sum(n) / 1e6:.1f} M" for name, n in setup.ngrams.items())
+    found = results("lattice")
+    setup, level = found.setup, getattr(found, "confidence", FORMER_CONFIDENCE)
+    sizes = ", ".join(f"{name} {sum(n) / 1e6:.1f} M" for name, n in vars(setup.ngrams).items())
     return (
         f"Ours: numpy {setup.numpy}, one core of an AMD EPYC virtual machine, {setup.date}; "
         f"{setup.lattices} lattices along held-out library code, the fastest of "
         f"{setup.repeats} repeats of each, mean and "
-        f"{percent(latencies().confidence)} interval over lattices; n-grams: {sizes}"
+        f"{percent(level)} interval over lattices; n-grams: {sizes}"
     )
 
 
-def own_of(rows: Sequence[Latency]) -> str:
+def _own_of(rows: Numbers) -> str:
     """Returns our milliseconds by n-gram, for a title."""
-    return ", ".join(f"{row.ms:.1f} ms with a {row.ngram}" for row in rows if row.source == "ours")
+    ours = rows.where(source="ours")
+    return ", ".join(f"{row.ms:.1f} ms with a {row.ngram}" for row in ours)
 
 
-def draw_times(axes: style.Axes, rows: Sequence[Latency], *, along: str) -> list[tuple[str, str]]:
-    """Draws a line for the paper and one for each of our n-grams; returns their names.
+def _draw_times(axes: drawing.Axes, data: Numbers, *, along: str) -> None:
+    """Draws a line for the paper and one for each of our n-grams.
 
-    along: field of the horizontal axis, "paths" or "arcs".
+    along: column of the horizontal axis, "paths" or "arcs".
     """
-    lines = list(dict.fromkeys((row.source, row.ngram) for row in rows))
-    for (source, ngram), (mark, colour) in zip(lines, style.marks(), strict=False):
-        own = [row for row in rows if (row.source, row.ngram) == (source, ngram)]
-        places = [getattr(row, along) for row in own]
-        axes.plot(
-            places, [row.ms for row in own], marker=mark, color=colour, label=f"{source}, {ngram}"
-        )
-        ends = ((at, row.low, row.high) for at, row in zip(places, own, strict=True))
-        style.intervals(axes, ends, colour)
-    style.octaves_on_x(axes, sorted({getattr(row, along) for row in rows}))
-    return lines
+    lines = dict.fromkeys(zip(data["source"], data["ngram"], strict=True))
+    for (source, ngram), (mark, colour) in zip(lines, drawing.marks(), strict=False):
+        rows = data.where(source=source, ngram=ngram)
+        label = f"{source}, {ngram}"
+        axes.plot(rows[along], rows["ms"], marker=mark, color=colour, label=label)
+        drawing.intervals(axes, zip(rows[along], rows["low"], rows["high"], strict=True), colour)
+    drawing.octaves_on_x(axes, sorted(data.distinct(along)))
 
 
-def draw_by_paths(data: FigureRows[Latency]) -> style.Figure:
-    """Returns the drawing: a line for the paper and one for each of our n-grams."""
-    figure, (axes,) = style.canvas(
-        "The 16 best of 4.3 billion paths: "
-        f"{own_of([row for row in data.rows if row.paths == 16])}, in numpy",
+def draw_by_paths(data: Numbers) -> drawing.Figure:
+    """Returns Table 12: a line for the paper and one for each of our n-grams."""
+    figure, (axes,) = drawing.canvas(
+        f"The 16 best of 4.3 billion paths: {_own_of(data.where(paths=16))}, in numpy",
         source=f"{PAPER}, Table 12: 8 steps of 16 arcs, a 4-gram of 100 M n-grams, in OpenFST. "
-        f"{how()}",
+        f"{_how()}",
     )
-    lines = draw_times(axes, data.rows, along="paths")
+    _draw_times(axes, data, along="paths")
     axes.set_ylim(bottom=0)
-    style.name_axes(axes, x="paths found", y="milliseconds for a lattice")
-    style.key(axes, anchor=(0.0, 1.01), columns=len(lines))
+    drawing.name_axes(axes, x="paths found", y="milliseconds for a lattice")
+    drawing.key(axes, anchor=(0.0, 1.01), columns=3)
     return figure
 
 
-def draw_by_size(data: FigureRows[Latency]) -> style.Figure:
-    """Returns the drawing: a panel for each number of steps."""
-    depths = sorted({row.steps for row in data.rows})
-    figure, panels = style.canvas(
-        "The best path of 16 steps of 16 arcs: "
-        f"{own_of([row for row in data.rows if row.steps == row.arcs == 16])}",
-        source=f"{PAPER}, Table 13: a 4-gram of 100 M n-grams, OpenFST. {how()}",
+def draw_by_size(data: Numbers) -> drawing.Figure:
+    """Returns Table 13: a panel for each number of steps."""
+    depths = sorted(data.distinct("steps"))
+    figure, panels = drawing.canvas(
+        f"The best path of 16 steps of 16 arcs: {_own_of(data.where(steps=16, arcs=16))}",
+        source=f"{PAPER}, Table 13: a 4-gram of 100 M n-grams, OpenFST. {_how()}",
         columns=len(depths),
         width=9.6,
         height=4.2,
     )
-    top = 1.05 * max(row.ms if row.high is None else row.high for row in data.rows)
+    top = 1.05 * max(row.high or row.ms for row in data)
     for steps, axes in zip(depths, panels, strict=True):
-        draw_times(axes, [row for row in data.rows if row.steps == steps], along="arcs")
+        _draw_times(axes, data.where(steps=steps), along="arcs")
         axes.set_ylim(0, top)
-        style.name_axes(
-            axes, x="arcs at each step", y="milliseconds" if steps == depths[0] else "",
-            panel=f"{steps} steps",
-        )  # fmt: skip
-    style.key(panels[0], anchor=(0.02, 0.72))
+        y = "milliseconds" if steps == depths[0] else ""
+        drawing.name_axes(axes, x="arcs at each step", y=y, panel=f"{steps} steps")
+    drawing.key(panels[0], anchor=(0.02, 0.72))
     return figure
 
 
-FIGURES: Mapping[str, Drawing] = {
-    "blockwise-table12": Drawing(partial(times, "blockwise-table12"), draw_by_paths),
-    "blockwise-table13": Drawing(partial(times, "blockwise-table13"), draw_by_size),
+FIGURES: drawing.Declared = {
+    "blockwise-table12": (partial(times, "blockwise-table12"), draw_by_paths),
+    "blockwise-table13": (partial(times, "blockwise-table13"), draw_by_size),
 }

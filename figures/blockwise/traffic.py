@@ -1,11 +1,12 @@
 """Memory traffic per token: Table 11 of Kim et al. 2024, and the embedded target's."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from __future__ import annotations
 
-from figures.blockwise.measured import analysis
-from figures.drawing.table import Layout
-from figures.published import published_grid
+from collections.abc import Sequence
+
+from figures import drawing
+from figures.blockwise.measured import PAPER, analysis, said
+from figures.numbers import Numbers, numbers, published_grid
 from studies.blockwise.cost import cache_bytes_per_token, parameter_bytes_per_token
 
 HEADS = 9
@@ -22,6 +23,7 @@ RESCORER_CACHE = 2 * 12 * 1536 * 2
 
 OUR_CONTEXTS = (128, 256, 512)  # the embedded target has 512 positions
 BYTES = 4  # float32, as it runs on a CPU
+WAYS = ("base", "4-gram", "neural", "parallel base", "parallel 4-gram")
 
 
 def bytes_per_token(
@@ -49,123 +51,108 @@ def bytes_per_token(
     return [float(of_weights), *of_cache.tolist()]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryTraffic:
-    """Gigabytes per token of one method: for weights (context None) or the cache at a context."""
+def table11() -> Numbers:
+    """Returns Table 11 in gigabytes, from printed block efficiencies and sizes of models.
 
-    method: str
-    context: int | None
-    gigabytes: float
-    published: float
-
-    @property
-    def differs(self) -> bool:
-        """Whether our number rounds differently from the paper's."""
-        return f"{self.gigabytes:.3f}" != f"{self.published:.3f}"
-
-
-@dataclass(frozen=True, slots=True)
-class OwnTraffic:
-    """Megabytes per token of one drafting method: for weights (context None) or the cache."""
-
-    way: str
-    block_efficiency: float
-    context: int | None
-    megabytes: float
-
-
-def table11() -> list[MemoryTraffic]:
-    """Returns the cells of Table 11, from printed block efficiencies and sizes of models.
-
-    The FLOPS are left out, because the paper counts them differently.
+    A context of None: the weights. The FLOPS are left out, because the paper counts them
+    differently.
     """
     rows = []
     for method, printed in published_grid("blockwise-table11").items():
-        drafts, rescorer, efficiency, *numbers = (value or 0.0 for value in printed.values())
+        drafts, rescorer, efficiency, *given = printed.values()
         moved = bytes_per_token(
             CONTEXTS,
-            drafts=int(drafts),
+            drafts=drafts,
             heads=HEADS,
             block_efficiency=efficiency,
             weights=TARGET_PARAMETERS + rescorer * RESCORER_PARAMETERS,
             cache=TARGET_CACHE + rescorer * RESCORER_CACHE,
         )
         rows += [
-            MemoryTraffic(method, context, 1e-9 * value, number)
-            for context, value, number in zip((None, *CONTEXTS), moved, numbers, strict=True)
+            (method, context, 1e-9 * value, number)
+            for context, value, number in zip((None, *CONTEXTS), moved, given, strict=True)
         ]
-    return rows
+    return numbers("method context gigabytes published", rows)
 
 
-def lay_table11(rows: Sequence[MemoryTraffic]) -> Layout:
-    """Returns the cells; numbers that round differently from the paper's are marked."""
-    printed = published_grid("blockwise-table11")
-    by_method = [[row for row in rows if row.method == method] for method in printed]
-    cells = tuple(
-        (
-            method,
-            f"{of_method['block_efficiency']:.3f}",
-            *(f"{row.gigabytes:.3f} ({row.published:.3f})" for row in of),
-        )
-        for (method, of_method), of in zip(printed.items(), by_method, strict=True)
-    )
-    return Layout(
-        ("method", "B", "parameters", *(f"cache, L = {context}" for context in CONTEXTS)),
-        cells,
+def differing(data: Numbers) -> list[int]:
+    """Returns the rows whose number rounds differently from the paper's."""
+    pairs = zip(data["gigabytes"], data["published"], strict=True)
+    return [at for at, (own, paper) in enumerate(pairs) if f"{own:.3f}" != f"{paper:.3f}"]
+
+
+def draw_table11(data: Numbers) -> drawing.Figure:
+    """Returns Table 11; numbers that round differently from the paper's are marked."""
+    cells = []
+    for method, printed in published_grid("blockwise-table11").items():
+        texts = (f"{row.gigabytes:.3f} ({row.published:.3f})" for row in data.where(method=method))
+        cells.append((method, f"{printed['block_efficiency']:.3f}", *texts))
+    others, contexts = differing(data), len(CONTEXTS) + 1
+    return drawing.draw_table(
+        f"Memory traffic, GB per token: {len(data) - len(others)} of the paper's {len(data)} such "
+        "numbers reproduced",
+        source=f"{PAPER}, Table 11 but for its FLOPS; the paper's number "
+        "in brackets. Parameters: weights / B; cache: kv·(L + p·h) / B. B: block "
+        "efficiency, tokens per target call; kv: keys and values of one token; "
+        f"L: tokens of context; p = {PARALLEL_DRAFTS} parallel drafts (1 if not parallel, 0 if "
+        f"autoregressive); h = {HEADS} heads; for neural-61M weights and kv "
+        "include the rescorer's",
+        heading=("method", "B", "parameters", *(f"cache, L = {context}" for context in CONTEXTS)),
+        cells=cells,
         widths=(1.5, 0.7, 1.4, *(1.4 for _ in CONTEXTS)),
         width=9.6,
         height=3.3,
-        marked=tuple(
-            (i, 2 + j) for i, of in enumerate(by_method) for j, row in enumerate(of) if row.differs
-        ),
+        marked=[(at // contexts, 2 + at % contexts) for at in others],
     )
 
 
-def own_traffic() -> list[OwnTraffic]:
-    """Returns the cells from the measured block efficiencies and the sizes of the models."""
+def own_traffic() -> Numbers:
+    """Returns megabytes from the measured block efficiencies and the sizes of our models."""
     ours = analysis()
-    sizes, rows = ours.setup.sizes, []
-    efficiencies = {"autoregressive": 1.0} | {
-        way: ours.ways[way].block_efficiency
-        for way in ("base", "4-gram", "neural", "parallel base", "parallel 4-gram")
-    }
-    for way, efficiency in efficiencies.items():
+    sizes, rows = ours.sizes, []
+    for way in ("autoregressive", *WAYS):
         heads, neural = way != "autoregressive", way == "neural"
+        efficiency = ours.ways[way].block_efficiency if heads else 1.0
         moved = bytes_per_token(
             OUR_CONTEXTS,
             drafts=PARALLEL_DRAFTS if way.startswith("parallel") else int(heads),
             heads=ours.heads,
             block_efficiency=efficiency,
-            weights=BYTES * (sizes.target + heads * sizes.heads + neural * sizes.neural),
-            cache=BYTES * (sizes.target_cache + neural * sizes.neural_cache),
+            weights=BYTES * (sizes["target"] + heads * sizes["heads"] + neural * sizes["neural"]),
+            cache=BYTES * (sizes["target_cache"] + neural * sizes["neural_cache"]),
         )
         rows += [
-            OwnTraffic(way, efficiency, context, 1e-6 * value)
+            (way, efficiency, context, 1e-6 * value)
             for context, value in zip((None, *OUR_CONTEXTS), moved, strict=True)
         ]
-    return rows
+    return numbers("way block_efficiency context megabytes", rows)
 
 
-def own_title(rows: Sequence[OwnTraffic]) -> str:
-    """Returns the title: the cost of reading weights with and without drafts."""
-    weights = {row.way: row.megabytes for row in rows if row.context is None}
+def draw_own_traffic(data: Numbers) -> drawing.Figure:
+    """Returns our traffic by drafting method, titled with the traffic of weights."""
+    weights = {row.way: row.megabytes for row in data.where(context=None)}
     least = min(weights, key=lambda way: weights[way])
-    return (
+    cells = []
+    for way in weights:
+        rows = data.where(way=way)
+        megabytes = (f"{value:.2f}" for value in rows["megabytes"])
+        cells.append((way, f"{rows['block_efficiency'][0]:.3f}", *megabytes))
+    return drawing.draw_table(
         f"Reading weights, MB per token: {weights['autoregressive']:.1f} one token at a time, "
-        f"{weights[least]:.1f} with {least}"
-    )
-
-
-def lay_own_traffic(rows: Sequence[OwnTraffic]) -> Layout:
-    """Returns the cells by drafting method."""
-    ways = {row.way: row.block_efficiency for row in rows}
-    return Layout(
-        ("MB per token", "B", "weights", *(f"cache, L = {context}" for context in OUR_CONTEXTS)),
-        tuple(
-            (way, f"{efficiency:.3f}", *(f"{row.megabytes:.2f}" for row in rows if row.way == way))
-            for way, efficiency in ways.items()
-        ),
+        f"{weights[least]:.1f} with {least}",
+        source=f"As Table 11 of {PAPER}: weights / B and kv·(L + p·h) / "
+        "B, float32; B: block efficiency, L: tokens of context, "
+        f"p = {PARALLEL_DRAFTS} parallel drafts, each read in full "
+        f"(a tree reads shared beginnings once). {said()}",
+        heading=("MB per token", "B", "weights", *(f"cache, L = {each}" for each in OUR_CONTEXTS)),
+        cells=cells,
         widths=(1.5, 0.8, 1.0, *(1.2 for _ in OUR_CONTEXTS)),
         width=8.4,
         height=3.2,
     )
+
+
+FIGURES: drawing.Declared = {
+    "blockwise-table11": (table11, draw_table11),
+    "blockwise-traffic": (own_traffic, draw_own_traffic),
+}

@@ -2,64 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 from estimator.validation.file import Validated
-from figures.drawing import style
-from figures.drawing.style import short_name
-from figures.drawing.table import FigureRows
+from figures import drawing
+from figures.drawing import short_name
 from figures.files import save_image
-from figures.published import LeviathanTable4, published
+from figures.numbers import Numbers, numbers, published
 
 BAND = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class ValidationPoint:
-    """One setting; low and high bound the measurement, None if unknown."""
-
-    setting: str
-    draft: str
-    temperature: float
-    predicted: float
-    measured: float
-    low: float | None
-    high: float | None
-
-    @property
-    def within_band(self) -> bool:
-        """Whether the prediction lies within 5 % of the measurement."""
-        return abs(self.predicted / self.measured - 1) <= BAND
+def within_band(point: Any) -> bool:
+    """Returns whether the prediction lies within 5 % of the measurement."""
+    return bool(abs(point.predicted / point.measured - 1) <= BAND)
 
 
-def compute(results: Validated | None = None) -> FigureRows[ValidationPoint]:
+def compute(results: Validated | None = None) -> Numbers:
     """Returns the predicted rows of a validation; without results, the paper's Table 4.
+
+    low, high: interval of the measurement, None if unknown.
 
     Raises ValueError if no row of the results has a prediction.
     """
+    names = "setting draft temperature predicted measured low high"
     if results is None:
-        printed = tuple(
-            ValidationPoint(
-                f"{row.task} {row.draft}", row.draft, float(row.temperature), row.expected,
-                row.empirical, None, None,
+        printed = [
+            (
+                *(f"{row.task} {row.draft}", row.draft, float(row.temperature)),
+                *(row.expected, row.empirical, None, None),
             )
-            for row in published("leviathan-table4", LeviathanTable4)
-        )  # fmt: skip
-        return FigureRows(printed)
-    points = tuple(
-        ValidationPoint(
+            for row in published("leviathan-table4")
+        ]
+        return numbers(names, printed)
+    points = [
+        (
             f"{short_name(row.draft)}, {row.policy if row.gamma is None else f'γ = {row.gamma}'}",
-            row.draft, row.temperature, row.predicted, row.measured, row.measured_low,
-            row.measured_high,
+            *(row.draft, row.temperature, row.predicted),
+            *(row.measured, row.measured_low, row.measured_high),
         )
         for row in results.rows
         if row.predicted is not None
-    )  # fmt: skip
+    ]
     if not points:
         raise ValueError(f"{results.name} has no row with a prediction")
-    return FigureRows(points, results.name)
+    return numbers(names, points, results.name)
 
 
 def save(results: Validated, path: Path) -> None:
@@ -67,14 +56,13 @@ def save(results: Validated, path: Path) -> None:
     save_image(draw(compute(results)), path)
 
 
-def draw(data: FigureRows[ValidationPoint]) -> style.Figure:
+def draw(data: Numbers) -> drawing.Figure:
     """Returns the drawing: marks by temperature, colours by draft, and the diagonal."""
-    inside = sum(point.within_band for point in data.rows)
-    drafts = list(dict.fromkeys(point.draft for point in data.rows))
+    inside, drafts = sum(map(within_band, data)), data.distinct("draft")
     longest = max(len("temperature 0"), *(len(short_name(draft)) for draft in drafts))
     whose = "published predictions" if data.caption is None else "predictions"
-    figure, (axes,) = style.canvas(
-        f"{inside} of {len(data.rows)} {whose} lie within 5 % of the measurement",
+    figure, (axes,) = drawing.canvas(
+        f"{inside} of {len(data)} {whose} lie within 5 % of the measurement",
         source="Leviathan et al. 2023, Table 4: its expected and its measured speed-ups "
         "(no results file was given)"
         if data.caption is None
@@ -82,30 +70,28 @@ def draw(data: FigureRows[ValidationPoint]) -> style.Figure:
         width=6.0 + 0.085 * longest,  # a square with the legend on its right
         height=6.0,
     )
-    values = [
-        value
-        for point in data.rows
-        for value in (point.predicted, point.measured, point.low, point.high)
-        if value is not None
-    ]
+    columns = (data[name] for name in ("predicted", "measured", "low", "high"))
+    values = [value for column in columns for value in column if value is not None]
     low, high = 0.94 * min(*values, 1.0), 1.06 * max(values)
     below, above_it = ([low * side, high * side] for side in (1 - BAND, 1 + BAND))
-    axes.fill_between([low, high], below, above_it, color=style.PALE, linewidth=0, label="5 % band")
-    axes.plot([low, high], [low, high], color=style.GREY, linewidth=1)
-    colours = dict(zip(drafts, cycle((*style.CYCLE, style.GREY)), strict=False))
+    axes.fill_between(
+        [low, high], below, above_it, color=drawing.PALE, linewidth=0, label="5 % band"
+    )
+    axes.plot([low, high], [low, high], color=drawing.GREY, linewidth=1)
+    colours = dict(zip(drafts, cycle((*drawing.CYCLE, drawing.GREY)), strict=False))
     for draft, colour in colours.items():
         axes.plot([], [], color=colour, linewidth=5, label=short_name(draft))
-    temperatures = sorted({point.temperature for point in data.rows})
-    marks = dict(zip(temperatures, cycle(style.MARKS), strict=False))
+    temperatures = sorted(data.distinct("temperature"))
+    marks = dict(zip(temperatures, cycle(drawing.MARKS), strict=False))
     for temperature, mark in marks.items():
-        axes.plot([], [], mark, color=style.INK, label=f"temperature {temperature:g}")
-    for point in data.rows:
+        axes.plot([], [], mark, color=drawing.INK, label=f"temperature {temperature:g}")
+    for point in data:
         colour, mark = colours[point.draft], marks[point.temperature]
         if point.low is not None and point.high is not None:
             ends, level = [point.low, point.high], [point.predicted, point.predicted]
             axes.plot(ends, level, color=colour, linewidth=1.2)
         axes.plot(point.measured, point.predicted, mark, color=colour, markersize=6.5)
-    worst = max(data.rows, key=lambda point: abs(point.predicted / point.measured - 1))
+    worst = max(data, key=lambda point: abs(point.predicted / point.measured - 1))
     # In the corner on its own side of the diagonal, away from the other points.
     above = worst.predicted > worst.measured
     axes.annotate(
@@ -114,13 +100,16 @@ def draw(data: FigureRows[ValidationPoint]) -> style.Figure:
         (worst.measured, worst.predicted),
         xytext=(0.02, 0.98) if above else (0.98, 0.02), textcoords="axes fraction",
         ha="left" if above else "right", va="top" if above else "bottom",
-        fontsize=style.TEXT_SIZE - 1, color=style.INK,
+        fontsize=drawing.TEXT_SIZE - 1, color=drawing.INK,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 2},
-        arrowprops={"arrowstyle": "-", "color": style.INK, "linewidth": 0.7, "shrinkB": 4},
+        arrowprops={"arrowstyle": "-", "color": drawing.INK, "linewidth": 0.7, "shrinkB": 4},
     )  # fmt: skip
     axes.set_xlim(low, high)
     axes.set_ylim(low, high)
     axes.set_aspect("equal")
-    style.name_axes(axes, x="measured speed-up", y="predicted speed-up")
-    style.key(axes, anchor=(1.03, 0.0))
+    drawing.name_axes(axes, x="measured speed-up", y="predicted speed-up")
+    drawing.key(axes, anchor=(1.03, 0.0))
     return figure
+
+
+FIGURES: drawing.Declared = {"predicted-measured": (compute, draw)}

@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from estimator.model_shapes.head_kind import prior_of
-from figures.drawing import style
-from figures.drawing.table import Curves
+from figures import drawing
+from figures.numbers import Numbers
 from figures.ours.batch_size import MAX_BATCH, default_load
 from simulator.acceptance.iid import Iid
 from simulator.cost.fitted.fit import infer
@@ -27,24 +27,18 @@ DEMAND = Demand(512, 256)
 GAMMA = 4
 CHUNK = 2048
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, MAX_BATCH)
-_LINES = ("gamma", "tpot_ms", "tpot_ms_without", "ttft_ms", "ttft_ms_without")
 # Rates drawn, as shares of each way's capacity.
 _SHARES = np.concatenate([np.linspace(0.01, 0.9, 90), np.linspace(0.905, 0.995, 19)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrafficCurve(Curves):
-    """Milliseconds per token and to the first token by rate, and the server's capacities.
-
-    Times are infinite above the capacity.
+class TrafficCurve(Numbers):
+    """Milliseconds per token and to the first token by rate, infinite above the capacity.
 
     break_even: the rate above which requests take longer with speculation; None: never.
     """
 
-    caption: str | None
-    demand: Demand
-    max_rate: float
-    max_rate_without: float
+    pair: Pair
     break_even: float | None
 
 
@@ -78,45 +72,43 @@ def compute(pair: Pair | None = None, *, caption: str | None = None) -> TrafficC
         pair = default_pair()
         load = default_load()
         caption = f"{load.caption} by public measurements, γ = {GAMMA}, α = {load.alpha:g}"
-    most, without = float(pair.max_rate), float(pair.max_rate_without)
-    rates = _SHARES * max(most, without)
+    rates = _SHARES * max(float(pair.max_rate), float(pair.max_rate_without))
     alone, gammas = pair.without(rates), pair.best(rates).tolist()
     points = []
     for place, (rate, gamma) in enumerate(zip(rates.tolist(), gammas, strict=True)):
         state = pair.under(gamma, rate)
-        times = (state.token_seconds, alone.token_seconds[place:])
-        firsts = (state.first_seconds, alone.first_seconds[place:])
-        values = [1e3 * float(each[0]) for each in (*times, *firsts)]
-        points.append((gamma, *values))
+        times = (
+            *(state.token_seconds[0], alone.token_seconds[place]),
+            *(state.first_seconds[0], alone.first_seconds[place]),
+        )
+        points.append((rate, gamma, *(1e3 * float(seconds) for seconds in times)))
     crossing = float(pair.break_even())
     return TrafficCurve(
-        x_name="rate",
-        x=tuple(rates.tolist()),
-        lines=dict(zip(_LINES, zip(*points, strict=True), strict=True)),
+        names=("rate", "gamma", "tpot_ms", "tpot_ms_without", "ttft_ms", "ttft_ms_without"),
+        cells=tuple(points),
         caption=caption,
-        demand=pair.demand,
-        max_rate=most,
-        max_rate_without=without,
+        pair=pair,
         break_even=None if np.isinf(crossing) else crossing,
     )
 
 
 def title(data: TrafficCurve) -> str:
     """Returns the title: the rate at which speculation stops paying."""
+    most, without = float(data.pair.max_rate), float(data.pair.max_rate_without)
     if data.break_even is None:
-        return f"Speculation shortens requests at every rate, up to {data.max_rate:.3g} a second"
+        return f"Speculation shortens requests at every rate, up to {most:.3g} a second"
     if data.break_even == 0:
         return "Speculation lengthens requests at every rate"
     return (
         f"Speculation shortens requests up to {data.break_even:.3g} a second; "
-        f"capacity: {data.max_rate:.3g} with it and {data.max_rate_without:.3g} without"
+        f"capacity: {most:.3g} with it and {without:.3g} without"
     )
 
 
-def draw(data: TrafficCurve) -> style.Figure:
+def draw(data: TrafficCurve) -> drawing.Figure:
     """Returns the drawing: time per token on top, time to the first token below, by rate."""
-    demand = data.demand
-    figure, (top, bottom) = style.canvas(
+    demand = data.pair.demand
+    figure, (top, bottom) = drawing.canvas(
         title(data),
         source=f"Ours: steady state, {demand.prompt_tokens:g} prompt and "
         f"{demand.output_tokens:g} output tokens" + (f"; {data.caption}" if data.caption else ""),
@@ -125,34 +117,38 @@ def draw(data: TrafficCurve) -> style.Figure:
         sharex=True,
     )
     _panel(top, data, "tpot_ms")
-    style.name_axes(top, x="", y="ms, log scale", panel="time per output token")
+    drawing.name_axes(top, x="", y="ms, log scale", panel="time per output token")
     _panel(bottom, data, "ttft_ms")
-    style.name_axes(bottom, x="requests a second", y="ms, log scale", panel="time to first token")
+    drawing.name_axes(bottom, x="requests a second", y="ms, log scale", panel="time to first token")
     return figure
 
 
-def _panel(axes: style.Axes, data: TrafficCurve, name: str) -> None:
+def _panel(axes: drawing.Axes, data: TrafficCurve, name: str) -> None:
     from matplotlib.ticker import LogFormatter
 
-    rates = np.array(data.x)
+    rates = np.array(data["rate"])
+    most, without = float(data.pair.max_rate), float(data.pair.max_rate_without)
     axes.set_yscale("log")
-    for field, colour, label, most in (
-        (name, style.BLUE, "with speculation", data.max_rate),
-        (f"{name}_without", style.VERMILION, "without", data.max_rate_without),
+    for column, colour, label, limit in (
+        (name, drawing.BLUE, "with speculation", most),
+        (f"{name}_without", drawing.VERMILION, "without", without),
     ):
-        values = np.array(data.lines[field])
-        borne = np.isfinite(values)
-        axes.plot(rates[borne], values[borne], color=colour, linewidth=2, label=label)
-        axes.axvline(most, color=colour, linewidth=1, linestyle=":")
-    right = 1.03 * max(data.max_rate, data.max_rate_without)
+        values = np.array(data[column])
+        finite = np.isfinite(values)
+        axes.plot(rates[finite], values[finite], color=colour, linewidth=2, label=label)
+        axes.axvline(limit, color=colour, linewidth=1, linestyle=":")
+    right = 1.03 * max(most, without)
     if data.break_even:
-        axes.axvline(data.break_even, color=style.INK, linewidth=1)
+        axes.axvline(data.break_even, color=drawing.INK, linewidth=1)
         early = data.break_even < right / 2
-        style.note(
+        drawing.note(
             axes, "break-even", (data.break_even, 0.04), within=("data", "axes fraction"),
             offset=(4 if early else -4, 0), align=f"{'left' if early else 'right'} bottom",
         )  # fmt: skip
     for ticks in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
         ticks(LogFormatter(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
     axes.set_xlim(0, right)
-    style.key(axes, anchor=(0.3, 0.72))
+    drawing.key(axes, anchor=(0.3, 0.72))
+
+
+FIGURES: drawing.Declared = {"traffic": (compute, draw)}

@@ -124,7 +124,7 @@ def _load(
         raise ValueError(
             f"--target-config is of no use to {', '.join(entry.name for entry in chosen)}"
         )
-    from figures.ours.batch_size import ALPHA, load_of
+    from figures.ours.batch_size import ALPHA, FigureLoad
     from simulator.cost.fitted.machine import LoadPoint
 
     deployment = deployment_of(options)
@@ -135,7 +135,7 @@ def _load(
         for note in cost.notes:
             warn(note)
     alpha = ALPHA if options.alpha is None else options.alpha
-    return load_of(deployment, context=context, alpha=alpha, cost=cost)
+    return FigureLoad(deployment, context, alpha, cost)
 
 
 def _list(options: Listed) -> None:

@@ -20,7 +20,7 @@ from specplan.options.plan_options import Answer, Choice
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
-    from figures.drawing.style import Figure
+    from figures.drawing import Figure
     from simulator.choice.advice import Advice
     from simulator.choice.curve import Curve
     from simulator.choice.plan import Plan
@@ -116,7 +116,7 @@ class PlanResult:
 
     def plot(self) -> Figure:
         """Returns a drawing of the speed-up by γ, with its interval (needs matplotlib)."""
-        from figures.drawing import style
+        from figures import drawing
 
         curve, best = self.curve, self.best
         marked = {best.gamma: "best", self.advice.gamma: "advised"}
@@ -125,22 +125,22 @@ class PlanResult:
         last = min(len(curve.gamma), max(8, 2 * max(marked)))
         title = f"Speed-up {best.speed_up:.2f} at gamma {best.gamma}"
         interval = f"; band: {percent()} interval" if curve.in_doubt else ""
-        figure, (axes,) = style.canvas(
+        figure, (axes,) = drawing.canvas(
             title if best.gamma else "No draft length gains", source=f"specplan.plan{interval}"
         )
         gammas, speeds = curve.gamma[:last], curve.speed_up[:last]
         if curve.in_doubt:
-            axes.fill_between(gammas, curve.low[:last], curve.high[:last], color=style.PALE)
-        axes.axhline(1.0, color=style.GREY, linewidth=1)
-        style.note(axes, "no speculation", (last, 1.0), offset=(0, 4), align="right bottom")
-        axes.plot(gammas, speeds, "o-", color=style.BLUE, markersize=4)
+            axes.fill_between(gammas, curve.low[:last], curve.high[:last], color=drawing.PALE)
+        axes.axhline(1.0, color=drawing.GREY, linewidth=1)
+        drawing.note(axes, "no speculation", (last, 1.0), offset=(0, 4), align="right bottom")
+        axes.plot(gammas, speeds, "o-", color=drawing.BLUE, markersize=4)
         for gamma in set(marked) - {0}:
             place = (gamma, float(speeds[gamma - 1]))
-            axes.plot(*place, "D", color=style.VERMILION, markersize=8)
-            style.note(axes, marked[gamma], place, offset=(0, 9), align="center bottom")
+            axes.plot(*place, "D", color=drawing.VERMILION, markersize=8)
+            drawing.note(axes, marked[gamma], place, offset=(0, 9), align="center bottom")
         axes.margins(y=0.15)
-        style.count_on(axes.xaxis)
-        style.name_axes(axes, x="drafted tokens per block, gamma", y="speed-up")
+        drawing.count_on(axes.xaxis)
+        drawing.name_axes(axes, x="drafted tokens per block, gamma", y="speed-up")
         return figure
 
 

@@ -18,7 +18,8 @@ from matplotlib.transforms import Bbox
 
 from estimator.validation.file import Validated, parse_validation
 from figures.files import FORMATS, write_figure
-from figures.registry import FIGURES, Entry, FigureData
+from figures.numbers import Numbers
+from figures.registry import FIGURES, Entry
 
 RESULTS = parse_validation(
     {
@@ -81,9 +82,7 @@ def test_a_figure_is_written_with_its_numbers_and_readable_texts(
     assert 1.05 / (luminance + 0.05) >= 4.5
 
 
-def computed(
-    entry: Entry, results: Validated | None, monkeypatch: pytest.MonkeyPatch
-) -> FigureData:
+def computed(entry: Entry, results: Validated | None, monkeypatch: pytest.MonkeyPatch) -> Numbers:
     """Returns a figure's numbers, while any import of matplotlib would fail."""
     with monkeypatch.context() as patches:
         for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from figures.ours.simulated_blocks import BlockCounts
+from figures.ours.block_verification import BlockCounts
 from simulator.numerics.arguments import integer
 
 # Blocks simulated at a time: their arrays stay in the processor's cache.

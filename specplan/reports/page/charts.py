@@ -6,7 +6,7 @@ from typing import Literal
 
 from estimator.profiles.best import added_by_position
 from estimator.validation.file import Validated
-from figures.drawing.style import short_name
+from figures.drawing import short_name
 from simulator.numerics.intervals import percent
 from specplan.reports.page.inputs import Named, TrafficFile
 

@@ -9,7 +9,7 @@ from estimator.profiles.parts import Alpha, Estimate
 from estimator.profiles.profile import Improvement
 from estimator.validation.file import Validated
 from estimator.writing import builtins
-from figures.drawing.style import short_name
+from figures.drawing import short_name
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from simulator.choice.walltime import TIE
 from simulator.numerics.intervals import percent

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from figures.ours.simulated_blocks import simulate_block_verification
+from figures.ours.block_verification import simulate_block_verification
 from simulator.acceptance.block_verification import block_acceptance
 from simulator.acceptance.replay import Replay
 

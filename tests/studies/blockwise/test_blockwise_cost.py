@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from figures.published import published_grid
+from figures.numbers import published_grid
 from studies.blockwise.cost import (
     cache_bytes_per_token,
     flops_per_token,

@@ -2,35 +2,32 @@
 
 import pytest
 
-from figures.blockwise import efficiency, entropy, traffic
-from figures.blockwise.grid import Cell, own
-from figures.blockwise.measured import OURS, analysis, latencies
-from figures.declared import DECLARED
+from figures.blockwise import curves, traffic
+from figures.blockwise.measured import OURS, analysis, own
+from figures.numbers import Numbers
+from figures.registry import FIGURES
 
 
-def cells_of(number: int) -> tuple[Cell, ...]:
-    return DECLARED[f"blockwise-table{number}"].compute().rows
+def cells_of(number: int) -> Numbers:
+    return FIGURES[f"blockwise-table{number}"].compute()
 
 
 @pytest.mark.parametrize("number", [3, 4, 5, 8, 9, 10])
 def test_every_data_set_of_the_paper_has_every_column_and_so_have_we(number: int) -> None:
     cells = cells_of(number)
-    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+    datasets = cells.distinct("dataset")
     assert len(datasets) == 8
     assert datasets[-1] == OURS
-    columns = [cell.column for cell in cells if cell.dataset == OURS]
-    for dataset in datasets:
-        assert [cell.column for cell in cells if cell.dataset == dataset] == columns
+    columns = cells.where(dataset=OURS)["column"]
+    assert all(cells.where(dataset=dataset)["column"] == columns for dataset in datasets)
 
 
 @pytest.mark.parametrize("number", [4, 9, 10])
 def test_our_block_efficiencies_lie_in_their_intervals_and_below_the_oracles(number: int) -> None:
     best = analysis().ways["oracle k=16"].block_efficiency
-    ours = [c for c in cells_of(number) if c.dataset == OURS and c.value is not None]
+    ours = [cell for cell in cells_of(number).where(dataset=OURS) if cell.value is not None]
     assert len(ours) >= 3
     for cell in ours:
-        assert cell.low is not None
-        assert cell.high is not None
         assert cell.low <= cell.value <= cell.high
         assert 1 <= cell.value <= best
 
@@ -53,25 +50,25 @@ def test_wins_ties_and_losses_are_all_blocks() -> None:
 
 
 def test_more_arcs_and_more_drafts_never_stand_less_far() -> None:
-    ours = [row.block_efficiency for row in efficiency.by_arcs().rows if row.dataset == OURS]
+    ours = curves.by_arcs().where(dataset=OURS)["block_efficiency"]
     assert len(ours) == 16
-    assert ours == sorted(ours)
-    for way in efficiency.WAYS:
-        rows = [r for r in efficiency.by_drafts().rows if (r.dataset, r.way) == (OURS, way)]
-        assert [row.p for row in rows] == [1, 2, 4, 8, 16]
-        efficiencies = [row.block_efficiency for row in rows]
+    assert list(ours) == sorted(ours)
+    for way in curves.WAYS:
+        rows = curves.by_drafts().where(dataset=OURS, way=way)
+        assert rows["p"] == (1, 2, 4, 8, 16)
+        efficiencies = rows["block_efficiency"]
         assert efficiencies[-1] >= efficiencies[0]
 
 
 def test_the_shares_of_each_heads_entropies_add_up() -> None:
-    data = entropy.histograms()
-    for head in range(1, analysis().heads + 1):
-        shares = [s for h, s in zip(data.x, data.lines["share"], strict=True) if h == head]
-        assert sum(shares) == pytest.approx(1)
+    data = curves.histograms()
+    assert data.distinct("head") == list(range(1, analysis().heads + 1))
+    for head in data.distinct("head"):
+        assert sum(data.where(head=head)["share"]) == pytest.approx(1)
 
 
 def test_every_text_is_a_point_of_figure_three() -> None:
-    assert len(entropy.by_text().x) == analysis().texts
+    assert len(curves.by_text()) == analysis().texts
     found = analysis().h_max_correlation
     assert found.low is not None
     assert found.value is not None
@@ -81,27 +78,26 @@ def test_every_text_is_a_point_of_figure_three() -> None:
 @pytest.mark.parametrize(("number", "cells"), [(12, 5), (13, 12)])
 def test_times_are_of_the_papers_lattices(number: int, cells: int) -> None:
     sizes: dict[tuple[str, str], set[tuple[int, int, int]]] = {}
-    for row in DECLARED[f"blockwise-table{number}"].compute().rows:
+    for row in cells_of(number):
         size = (row.steps, row.arcs, row.paths)
         sizes.setdefault((row.source, row.ngram), set()).add(size)
     assert set(sizes) == {("paper", "4-gram"), ("ours", "2-gram"), ("ours", "4-gram")}
     assert len({frozenset(some) for some in sizes.values()}) == 1
     assert len(sizes["paper", "4-gram"]) == cells
-    assert {row.order for row in latencies().rows} == {2, 4}
 
 
 def test_weights_are_read_once_a_call() -> None:
-    rows = {row.way: row for row in traffic.own_traffic() if row.context is None}
-    sizes = analysis().setup.sizes
-    assert rows["autoregressive"].megabytes == pytest.approx(4e-6 * sizes.target)
+    rows = {row.way: row.megabytes for row in traffic.own_traffic().where(context=None)}
+    sizes = analysis().sizes
+    assert rows["autoregressive"] == pytest.approx(4e-6 * sizes["target"])
     base = analysis().ways["base"].block_efficiency
-    assert rows["base"].megabytes == pytest.approx(4e-6 * (sizes.target + sizes.heads) / base)
+    assert rows["base"] == pytest.approx(4e-6 * (sizes["target"] + sizes["heads"]) / base)
 
 
 def test_every_printed_number_of_table_eleven_is_reproduced_to_three_decimals() -> None:
     rows = traffic.table11()
     assert len(rows) == 6 * 5
-    assert [row for row in rows if row.differs] == []
+    assert traffic.differing(rows) == []
 
 
 def test_the_rescorer_is_what_sets_its_column_apart() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from estimator.validation.file import Validated, parse_validation
-from figures.drawing.style import short_name
-from figures.leviathan import table3 as leviathan_table3
+from figures.drawing import short_name
+from figures.leviathan import tables
 from figures.ours import predicted_measured
 
 ROW: dict[str, Any] = {
@@ -41,7 +41,7 @@ def test_every_draft_has_a_colour_and_the_worst_point_its_name() -> None:
     drafts = [f"ngram:/a/b/{i}.arpa" for i in range(8)]
     rows = [ROW | {"draft": draft, "measured": 1.5 + i / 9} for i, draft in enumerate(drafts)]
     data = predicted_measured.compute(results(*rows))
-    assert [point.draft for point in data.rows] == drafts
+    assert list(data["draft"]) == drafts
     (axes,) = predicted_measured.draw(data).axes
     legend = axes.get_legend()
     assert legend is not None
@@ -55,13 +55,13 @@ def test_every_draft_has_a_colour_and_the_worst_point_its_name() -> None:
 
 def test_points_lie_in_or_out_of_the_band() -> None:
     data = predicted_measured.compute(results(ROW, ROW | {"measured": 1.4}))
-    assert [point.within_band for point in data.rows] == [True, False]
-    assert data.rows[0].setting == "embedded, γ = 4"
+    assert list(map(predicted_measured.within_band, data)) == [True, False]
+    assert data["setting"][0] == "embedded, γ = 4"
     assert data.caption == "a.json"
 
 
 def test_a_policy_without_prediction_is_left_out() -> None:
-    assert len(predicted_measured.compute(results(ROW, ADAPTIVE)).rows) == 1
+    assert len(predicted_measured.compute(results(ROW, ADAPTIVE))) == 1
     with pytest.raises(ValueError, match=r"a.json has no row with a prediction"):
         predicted_measured.compute(results(ADAPTIVE))
 
@@ -69,15 +69,15 @@ def test_a_policy_without_prediction_is_left_out() -> None:
 def test_without_results_the_published_table_is_drawn() -> None:
     data = predicted_measured.compute()
     assert data.caption is None
-    assert len(data.rows) == 12
-    assert sum(point.within_band for point in data.rows) == 1
+    assert len(data) == 12
+    assert sum(map(predicted_measured.within_band, data)) == 1
 
 
 def test_our_acceptance_rates_join_the_published_ones() -> None:
     other = ROW | {"draft": "lookup", "alpha": 0.2}
     longer = ROW | {"gamma": 8}  # the same pair at the same temperature: one α
-    data = leviathan_table3.compute(results(ROW, longer, other, ROW | {"alpha": None}))
-    ours = [row for row in data.rows if row.source == "measured"]
+    data = tables.compute_alphas(results(ROW, longer, other, ROW | {"alpha": None}))
+    ours = data.where(source="measured")
     assert [(row.draft, row.alpha) for row in ours] == [("embedded", 0.72), ("lookup", 0.2)]
 
 

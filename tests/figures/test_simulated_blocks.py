@@ -13,7 +13,7 @@ from iid_process import tokens_law
 from numpy.typing import NDArray
 from simulated_blocks import simulate_blocks
 
-from figures.ours.simulated_blocks import BlockCounts
+from figures.ours.block_verification import BlockCounts
 from simulator.acceptance.conversions import accepted_fraction, alpha_from_accepted_fraction
 from simulator.acceptance.replay import Replay
 from simulator.acceptance.tokens import expected_tokens

@@ -1,12 +1,14 @@
-"""The look of all figures: colours, axes, and labels at the ends of lines (in matplotlib)."""
+"""How figures and tables look: colours, axes, labels at the ends of lines (in matplotlib)."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:  # matplotlib is imported only where something is drawn
     from matplotlib.axes import Axes as Axes
@@ -30,6 +32,10 @@ MARKS = ("o", "D", "s", "^", "v", "P", "X")
 
 TEXT_SIZE = 9.5
 _LINE_INCHES = 0.19  # from one label to the next
+
+
+Declared = Mapping[str, tuple[Callable[..., Any], Callable[[Any], "Figure"]]]
+"""Figures by name: a function that computes the numbers, and one that draws these numbers."""
 
 
 def canvas(
@@ -141,41 +147,17 @@ def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
 
     labels: (height in data units, text, colour) for each.
     """
-    points = [
-        (axes.transAxes.inverted().transform(axes.transData.transform((1.0, y)))[1], text, colour)
-        for y, text, colour in labels
-    ]
-    points.sort(key=lambda point: point[0])
-    gap = _LINE_INCHES * axes.figure.dpi / axes.bbox.height
-    heights = _spread([float(point[0]) for point in points], gap=gap)
-    for (_, text, colour), height in zip(points, heights, strict=True):
+    from scipy.optimize import isotonic_regression
+
+    to_axes = axes.transData + axes.transAxes.inverted()
+    ascending = sorted(labels, key=lambda label: label[0])
+    wanted = to_axes.transform([(1.0, height) for height, _, _ in ascending])[:, 1]
+    # The least moves that keep neighbours a line apart.
+    apart = _LINE_INCHES * axes.figure.dpi / axes.bbox.height * np.arange(len(ascending))
+    heights = isotonic_regression(wanted - apart).x + apart
+    for (_, text, colour), height in zip(ascending, heights.tolist(), strict=True):
         place = (1.015, height)
         note(axes, text, place, within="axes fraction", align="left center", colour=colour)
-
-
-def _spread(heights: list[float], *, gap: float) -> list[float]:
-    """Returns ascending heights moved apart to the gap; each group keeps its middle."""
-    groups = [[height] for height in heights]
-    merged = True
-    while merged:
-        merged = False
-        for i in range(len(groups) - 1):
-            below, above = groups[i], groups[i + 1]
-            top = _middle(below) + gap * (len(below) - 1) / 2
-            bottom = _middle(above) - gap * (len(above) - 1) / 2
-            if bottom - top < gap - 1e-9:
-                groups[i : i + 2] = [below + above]
-                merged = True
-                break
-    return [
-        _middle(group) + gap * (i - (len(group) - 1) / 2)
-        for group in groups
-        for i in range(len(group))
-    ]
-
-
-def _middle(group: list[float]) -> float:
-    return sum(group) / len(group)
 
 
 def key(axes: Axes, *, anchor: tuple[float, float], columns: int = 1) -> None:
@@ -195,6 +177,14 @@ def octaves_on_x(axes: Axes, ticks: Sequence[int]) -> None:
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
 
 
+def colour_bar(figure: Figure, heat: Any, axes: Axes, *, label: str) -> Any:
+    """Returns the bar that explains the colours of a heat map."""
+    bar = figure.colorbar(heat, ax=axes, pad=0.02)
+    bar.ax.tick_params(labelsize=TEXT_SIZE - 0.5)
+    bar.set_label(label, fontsize=TEXT_SIZE, color=INK)
+    return bar
+
+
 def intervals(
     axes: Axes, ends: Iterable[tuple[float, float | None, float | None]], colour: str
 ) -> None:
@@ -207,3 +197,38 @@ def intervals(
 def short_name(draft: str) -> str:
     """Returns a draft's name for drawings: files without their folders, as ngram:m.arpa."""
     return re.sub(r"[^:+]*[/\\](?=[^/\\])", "", draft)
+
+
+def draw_table(
+    title: str,
+    *,
+    source: str,
+    heading: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    widths: Sequence[float],
+    width: float,
+    height: float,
+    marked: Collection[tuple[int, int]] = (),
+) -> Figure:
+    """Returns the drawing of a table: rules above and below, marked cells bold and in vermilion.
+
+    widths: relative widths of the columns.
+    width, height: in inches.
+    marked: cells (row, column).
+    """
+    figure, (axes,) = canvas(title, source=source, width=width, height=height)
+    axes.axis("off")
+    edges = [sum(widths[:i]) / sum(widths) for i in range(len(widths))]
+    lines = len(cells) + 1
+    axes.set_xlim(0, 1)
+    axes.set_ylim(lines, 0)
+    for i, row in enumerate([heading, *cells]):
+        for j, (edge, text) in enumerate(zip(edges, row, strict=True)):
+            mark = (i - 1, j) in marked
+            axes.text(
+                edge, i + 0.5, text, va="center", fontsize=TEXT_SIZE,
+                color=VERMILION if mark else INK, weight="bold" if mark or i == 0 else "normal",
+            )  # fmt: skip
+    for level, thickness in ((0.0, 1.2), (1.0, 0.6), (float(lines), 1.2)):
+        axes.plot([0, 1], [level, level], color=INK, linewidth=thickness, clip_on=False)
+    return figure

@@ -9,17 +9,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from figures.ours import (
-    adaptive_verification,
-    batch_size,
-    block_verification,
-    confidence_map,
-    draft_hierarchy,
-    speedup_map,
-    tree_size,
-    verification_cost,
-)
-from figures.ours.batch_size import ALPHA, load_of
+from figures.numbers import results
+from figures.ours import batch_size, block_verification, formulas, recorded
+from figures.ours.batch_size import ALPHA, FigureLoad
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up
 from simulator.choice.walltime import lower_bound, operations_factor
@@ -29,10 +21,9 @@ from specplan.main import main
 
 
 def test_the_map_speculates_exactly_where_alpha_exceeds_c() -> None:
-    data = speedup_map.compute()
-    alphas, costs, gamma, speedup = np.reshape([data.x, *data.lines.values()], (4, 81, 96))
+    alphas, costs, gamma, speedup = np.transpose(formulas.compute_map().cells).reshape(4, 81, 96)
     assert ((gamma > 0) == (alphas > costs)).all()
-    assert gamma.max() < speedup_map.MAX_GAMMA
+    assert gamma.max() < formulas.MAP_MAX_GAMMA
     assert (speedup[gamma == 0] == 1).all()
     assert (speedup >= lower_bound(alphas, costs) - 1e-12).all()
     assert (np.diff(speedup, axis=1) >= -1e-12).all()  # rises with α
@@ -49,28 +40,28 @@ def test_block_verification_gains_beyond_one_drafted_token_and_more_in_longer_dr
 
 
 def test_the_best_tree_is_never_below_another_shape_and_goes_on_gaining() -> None:
-    lines = tree_size.compute().lines
-    for best, *others in zip(*lines.values(), strict=True):
+    data = formulas.compute_trees()
+    for _, best, *others in data.cells:
         assert best >= max(others) - 1e-12
-    best, single = lines["best"], lines["single"]
+    best, single = data["best"], data["single"]
     assert all(later > earlier + 0.02 for earlier, later in pairwise(best))
     # A chain's tokens end at 1 / (1 - a_1), however long it is.
-    assert single[-1] == pytest.approx(1 / (1 - tree_size.RATES[0]))
+    assert single[-1] == pytest.approx(1 / (1 - formulas.RATES[0]))
     assert best[-1] > 1.5 * single[-1]
 
 
 def test_a_hierarchy_gains_the_more_the_better_its_cheap_drafter() -> None:
-    lines = np.reshape(draft_hierarchy.compute().lines["speedup"], (4, -1))
+    lines = np.reshape(formulas.compute_hierarchy()["speedup"], (4, -1))
     assert (np.diff(lines, axis=0) > 0).all()
     assert (np.diff(lines, axis=1) < 0).all()  # falls with c
 
 
 def test_dearer_verification_asks_for_shorter_drafts_than_theorem_8() -> None:
-    slopes = verification_cost.SLOPES
-    _, *columns = verification_cost.compute().lines.values()
+    slopes = formulas.SLOPES
+    _, _, *columns = np.transpose(formulas.compute_verification().cells)
     gamma, best, naive = np.reshape(columns, (3, len(slopes), -1))
     assert (np.diff(gamma, axis=0) <= 0).all()
-    assert gamma.max() < verification_cost.MAX_GAMMA
+    assert gamma.max() < formulas.MAX_GAMMA
     assert slopes[0] == 0
     assert (naive[0] == best[0]).all()  # free verification is Theorem 8
     assert (best >= naive).all()
@@ -84,7 +75,7 @@ def load() -> batch_size.BatchSize:
 
 
 def test_best_gamma_shrinks_with_the_batch(load: batch_size.BatchSize) -> None:
-    gammas, best, two, four, _ = load.lines.values()
+    _, gammas, best, two, four, _ = zip(*load.cells, strict=True)
     assert gammas[0] > gammas[-1]
     assert list(gammas) == sorted(gammas, reverse=True)
     for fastest, *fixed in zip(best, two, four, strict=True):
@@ -92,17 +83,16 @@ def test_best_gamma_shrinks_with_the_batch(load: batch_size.BatchSize) -> None:
 
 
 def test_longer_fixed_drafts_lose_at_smaller_batches(load: batch_size.BatchSize) -> None:
-    last = [load.last_gaining[gamma] or 0 for gamma in batch_size.FIXED_GAMMAS]
+    last = [max(load.gaining[gamma], default=0) for gamma in batch_size.FIXED_GAMMAS]
     assert last == sorted(last, reverse=True)
     assert last[0] == load.largest > last[1] > last[2] == 0
     for gamma, batch in zip(batch_size.FIXED_GAMMAS, last, strict=True):
-        for drawn, factor in zip(load.x, load.lines[f"speedup_gamma_{gamma}"], strict=True):
+        for drawn, factor in zip(load["batch"], load[f"speedup_gamma_{gamma}"], strict=True):
             assert (factor > 1) == (drawn <= batch)
 
 
 def test_the_next_batch_size_after_the_last_gaining_one_loses(load: batch_size.BatchSize) -> None:
-    last = load.last_gaining[4]
-    assert last is not None
+    last = load.gaining[4][-1]
     costs = [
         roofline_cost(load.load.deployment, context=DEFAULT_CONTEXT, batch=batch, max_gamma=4)
         for batch in (last, last + 1)
@@ -114,7 +104,7 @@ def test_the_slow_down_under_load_stays_below_the_wasted_operations(
     load: batch_size.BatchSize,
 ) -> None:
     for gamma in (4, 8):
-        slowdown = 1 / load.lines[f"speedup_gamma_{gamma}"][-1]
+        slowdown = 1 / load[f"speedup_gamma_{gamma}"][-1]
         wasted = float(operations_factor(ALPHA, gamma, 0.25))
         assert 1.05 < slowdown < wasted
 
@@ -132,38 +122,28 @@ def test_the_largest_batch_is_the_last_that_fits(load: batch_size.BatchSize) -> 
 
 
 def test_the_figure_gives_the_answer_of_the_plan(load: batch_size.BatchSize) -> None:
-    configs = Path(__file__).parents[3] / "docs" / "configs"
+    configs = Path(__file__).parents[2] / "docs" / "configs"
     asked = [
-        *(
-            "plan",
-            "--json",
-            "--cost-model",
-            "roofline",
-            "--gpu",
-            "h100",
-            "--alpha",
-            str(ALPHA),
-            "--batch",
-            "1,8,32,64,128,256",
-        ),
+        *("plan", "--json", "--cost-model", "roofline", "--gpu", "h100"),
+        *("--alpha", str(ALPHA), "--batch", "1,8,32,64,128,256"),
         *("--target-config", str(configs / "llama-3.1-8b.json")),
         *("--draft-config", str(configs / "llama-3.2-1b.json")),
     ]
     rows = json.loads(CliRunner().invoke(main, asked).stdout)["rows"]
     for row in rows:
-        at = load.x.index(row["batch"])
-        assert load.lines["best_gamma"][at] == row["optimal_gamma"]
+        at = load["batch"].index(row["batch"])
+        assert load["best_gamma"][at] == row["optimal_gamma"]
         speed_up = pytest.approx(row["improvement_factor"], rel=1e-3)
-        assert load.lines["best_speedup"][at] == speed_up
+        assert load["best_speedup"][at] == speed_up
 
 
 def test_a_title_says_where_each_draft_length_ends(load: batch_size.BatchSize) -> None:
     assert batch_size.title(load) == "γ = 4 loses beyond 197 sequences; γ = 8 never gains"
-    other = replace(
-        load, last_gaining={2: None, 4: 366, 8: None}, first_gaining={2: None, 4: 1, 8: None}
+    other = replace(load, gaining={4: range(1, load.largest + 1), 8: ()})
+    assert batch_size.title(other) == (
+        f"γ = 4 still gains with {load.largest} sequences; γ = 8 never gains"
     )
-    assert batch_size.title(other) == "γ = 4 still gains with 366 sequences; γ = 8 never gains"
-    late = replace(other, last_gaining={4: 80, 8: 80}, first_gaining={4: 8, 8: 1})
+    late = replace(load, gaining={4: range(8, 81), 8: range(1, 81)})
     assert batch_size.title(late) == (
         "γ = 4 gains from 8 to 80 sequences only; γ = 8 loses beyond 80 sequences"
     )
@@ -174,9 +154,9 @@ def test_batch_sizes_that_do_not_fit_are_left_out() -> None:
     small = replace(
         given.deployment, hardware=replace(given.deployment.hardware, memory_bytes=30e9)
     )
-    load = load_of(small, context=2048, alpha=0.8)
+    load = FigureLoad(small, 2048, 0.8)
     data = batch_size.compute(load)
-    last = int(data.x[-1])
+    last = data["batch"][-1]
     assert data.largest == last < batch_size.MAX_BATCH
     assert needed_bytes(small, context=2048, batch=last) <= small.hardware.memory_bytes
     assert needed_bytes(small, context=2048, batch=last + 1) > small.hardware.memory_bytes
@@ -198,31 +178,29 @@ def test_a_deployment_that_cannot_be_drawn_is_refused(
     hardware = replace(given.hardware, memory_bytes=memory_bytes)
     draft = replace(given.draft, longest=longest)
     with pytest.raises(ValueError, match=message):
-        batch_size.compute(load_of(replace(given, hardware=hardware, draft=draft)))
+        batch_size.compute(FigureLoad(replace(given, hardware=hardware, draft=draft)))
 
 
 def test_the_gains_of_verification_by_rank_have_the_means_of_their_files() -> None:
-    data = adaptive_verification.compute()
-    assert data.x == (1, 2, 4, 8, 16, 32, 64, 128, 256)
-    for draft in confidence_map.DRAFTS:
-        results = Path(adaptive_verification.__file__).parents[1] / "results" / "adaptive"
-        file = json.loads((results / f"{draft}.json").read_text(encoding="utf-8"))
-        for name, (way, other) in adaptive_verification.GAINS.items():
-            logs = np.log1p(adaptive_verification.gain(data, draft, name) / 100)
-            assert np.exp(logs.mean()) == pytest.approx(file[f"{way}_over_{other}"])
+    data = recorded.compute_ranks()
+    assert data["batch"] == (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    for draft in recorded.DRAFTS:
+        means = vars(results(f"adaptive/{draft}"))
+        for name, (way, other) in recorded.GAINS.items():
+            logs = np.log1p(recorded.gain(data, draft, name) / 100)
+            assert np.exp(logs.mean()) == pytest.approx(means[f"{way}_over_{other}"])
 
 
 def test_the_map_of_thresholds_says_what_the_plan_of_its_files_says() -> None:
-    data = confidence_map.compute()
-    for draft in confidence_map.DRAFTS:
-        file = Path(confidence_map.__file__).parents[1] / "results" / "p_min" / f"{draft}.json"
-        plan = json.loads(file.read_text(encoding="utf-8"))
-        gain, factors = plan["p_min_gain"], confidence_map.grid(data, draft)
-        assert factors.size == len(plan["curve"])
-        best = factors[data.x.index(gain["p_min"]), gain["gamma"] - 1]
-        assert best == factors.max() == plan["improvement_factor"]
-        assert confidence_map.change(data, draft) == pytest.approx(gain["value"] - 1)
-        assert confidence_map.change(data, draft, 0.0) == 0
+    data = recorded.compute_confidence()
+    for draft in recorded.DRAFTS:
+        plan = results(f"p_min/{draft}")
+        gain, factors = plan.p_min_gain, recorded.grid(data, draft)
+        assert factors.size == len(plan.curve)
+        best = factors[data["p_min"].index(gain.p_min), gain.gamma - 1]
+        assert best == factors.max() == plan.improvement_factor
+        assert recorded.change(data, draft) == pytest.approx(gain.value - 1)
+        assert recorded.change(data, draft, 0.0) == 0
         # The drawing says below that the intervals include no gain.
-        assert gain["low"] < 1 < gain["high"]
-        assert confidence_map.change(data, draft, confidence_map.FORMER_DEFAULT) < 0
+        assert gain.low < 1 < gain.high
+        assert recorded.change(data, draft, recorded.FORMER_DEFAULT) < 0

@@ -1,0 +1,178 @@
+"""Kim et al. 2023 (BiLD), Figures 2 and 8: calls of the large model, quality and costs."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+from figures import drawing
+from figures.bild.sweeps import METRICS, SOURCE, measured, rollback_name
+from figures.numbers import Numbers, numbers, published
+from studies.bild.cost import (
+    BildCalls,
+    expected_calls,
+    relative_intensity,
+    relative_memory_traffic,
+    relative_operations,
+)
+
+PUBLISHED_SHARE = 20
+"""Percentage of tokens at which the small model "can retain the large model's quality" (3.1)."""
+
+
+def compute_shares() -> Numbers:
+    """Returns BiLD's rows and both models' rows, for our unaligned pairs at temperature 0.
+
+    In the paper both models run at every step, and the large one replaces unlikely tokens. Here the
+    large model writes one token per call, so its percentage is calls over tokens.
+    """
+    rows = [
+        (
+            sweep.task, sweep.metric, row.decoder, row.rollback, row.fallback_percent,
+            sweep.score(row),
+        )
+        for sweep in measured()
+        if sweep.is_plain
+        for row in sweep.rows
+        if row.decoder in ("large", "small", "bild", "window")
+    ]  # fmt: skip
+    return numbers("task metric decoder rollback large_percent quality", rows)
+
+
+def draw_shares(data: Numbers) -> drawing.Figure:
+    """Returns Figure 2, with a panel for each task."""
+    tasks = data.distinct("task")
+    figure, panels = drawing.canvas(
+        "How much of the text the large model must write to reach its own quality",
+        source="As Kim et al. 2023 (BiLD), Figure 2, which replaces single tokens; the line at "
+        f"{PUBLISHED_SHARE} % is where they find the large model's quality retained; "
+        f"{SOURCE}",
+        columns=len(tasks),
+        width=3.9 * len(tasks) + 1.0,
+    )
+    for axes, task in zip(panels, tasks, strict=True):
+        points = data.where(task=task)
+        large, small = (points.where(decoder=decoder) for decoder in ("large", "small"))
+        axes.axhline(large["quality"][0], color=drawing.GREY, linewidth=1)
+        paper = f"paper: {PUBLISHED_SHARE} %"
+        axes.axvline(
+            PUBLISHED_SHARE, color=drawing.ORANGE, linewidth=1, linestyle="--", label=paper
+        )
+        single = (large[name] + small[name] for name in ("large_percent", "quality"))
+        axes.plot(*single, "X", color=drawing.INK, markersize=9, label="either alone")
+        bild = [point for point in points if point.decoder in ("bild", "window")]
+        thresholds = dict.fromkeys(point.rollback for point in bild)
+        for threshold, (mark, colour) in zip(thresholds, drawing.marks(), strict=False):
+            own = [(p.large_percent, p.quality) for p in bild if p.rollback == threshold]
+            marked = zip(*sorted(own), strict=True)
+            axes.plot(*marked, mark, color=colour, markersize=5.5, label=rollback_name(threshold))
+        axes.set_xlim(-4, 104)
+        x, y = "tokens written by the large model, %", METRICS[points["metric"][0]]
+        drawing.name_axes(axes, x=x, y=y, panel=task)
+    drawing.key(panels[-1], anchor=(1.03, 0.0))
+    return figure
+
+
+# Decoder parameters of T5-small and T5-large without embeddings, and their layers (Table 2).
+PARAMETER_RATIO = 25 / 402
+LAYER_RATIO = 6 / 24
+MAX_DRAFT = 10  # §7.1.2
+# CNN/DailyMail over vanilla inference. Operations are printed on the bar; "a significant 5x
+# reduction" and "approximately 5 times larger" are the text's (§7.5.1).
+PUBLISHED_OPERATIONS = 1.11
+PUBLISHED_MEMORY = 1 / 5
+PUBLISHED_INTENSITY = 5.0
+DATASET, METHOD = "CNN/DailyMail", "aligned, no loss"  # the speed-up is Table 1's of these
+
+
+def _calls(fallback: float, rollback: float) -> BildCalls:
+    return expected_calls(fallback, rollback=rollback, max_draft=MAX_DRAFT)
+
+
+def _operations(calls: BildCalls) -> float:
+    return float(relative_operations(calls, c_hat=PARAMETER_RATIO))
+
+
+def _intensity(calls: BildCalls) -> float:
+    ratios = {"c_hat": PARAMETER_RATIO, "bytes_ratio": PARAMETER_RATIO}
+    return float(relative_intensity(calls, **ratios))
+
+
+@cache
+def fitted() -> tuple[float, float]:
+    """Returns fallback and rollback probability, fitted to the two bars marked as fitted.
+
+    The paper gives neither probability for this data set. In the cost model the intensity depends
+    only on the fallback, and then the operations only on the rollback. So two bars determine both
+    probabilities, and the other two bars are predictions.
+    """
+    from scipy.optimize import brentq
+
+    fallback = brentq(lambda x: _intensity(_calls(x, 0.0)) - PUBLISHED_INTENSITY, 1e-6, 1.0)
+    rollback = brentq(lambda x: _operations(_calls(fallback, x)) - PUBLISHED_OPERATIONS, 0.0, 0.5)
+    return float(fallback), float(rollback)
+
+
+def compute_costs() -> Numbers:
+    """Returns the cost model's quantities and the paper's, relative to vanilla inference.
+
+    fitted: whether the cost model was fitted to the quantity.
+    rounded: whether the paper gives only a rounded number in words ("5x").
+    """
+    fallback, rollback = fitted()
+    calls = _calls(fallback, rollback)
+    # The intensity does not depend on the rollback.
+    intensity = _intensity(_calls(fallback, 0.0))
+    memory = float(relative_memory_traffic(calls, bytes_ratio=PARAMETER_RATIO))
+    speed_up = float(calls.tokens) / (1 + LAYER_RATIO * float(calls.small_calls))
+    [printed] = published("bild-table1").where(dataset=DATASET, method=METHOD)["speedup"]
+    rows = (
+        ("operations", _operations(calls), PUBLISHED_OPERATIONS, True, False),
+        ("memory traffic", memory, PUBLISHED_MEMORY, False, True),
+        ("arithmetic intensity", intensity, PUBLISHED_INTENSITY, True, True),
+        ("speed-up", speed_up, printed, False, False),
+    )
+    return numbers("quantity ours published fitted rounded", rows)
+
+
+def implied_c(speed_up: float) -> float:
+    """Returns the cost of a small call over a large one that would give this speed-up."""
+    calls = _calls(*fitted())
+    return (float(calls.tokens) / speed_up - 1) / float(calls.small_calls)
+
+
+def draw_costs(data: Numbers) -> drawing.Figure:
+    """Returns Figure 8: for each quantity our bar and the paper's."""
+    (fallback, rollback), printed = fitted(), data["published"][-1]
+    figure, (axes,) = drawing.canvas(
+        "Big Little Decoder moves a fifth of the bytes for a tenth more arithmetic",
+        source="Kim et al. 2023 (BiLD), Figure 8, CNN/DailyMail, over vanilla inference = 1. "
+        f"Cost model: fallback {fallback:.3f} and rollback {rollback:.3f} a token "
+        "fitted to the bars marked *; speed-up at c = 6/24, the ratio of layers "
+        f"({printed}× would take c = {implied_c(printed):.2f})",
+        width=7.6,
+    )
+    half, above = 0.36, partial(drawing.note, axes, offset=(0, 3), align="center baseline")
+    for shift, name, colour, column in (
+        (-half / 2, "paper", drawing.ORANGE, "published"),
+        (half / 2, "cost model", drawing.BLUE, "ours"),
+    ):
+        places, heights = [i + shift for i in range(len(data))], data[column]
+        axes.bar(places, heights, width=half * 0.94, color=colour, label=name)
+        for place, height, rounded in zip(places, heights, data["rounded"], strict=True):
+            said = f"≈ {height:g}" if rounded and column == "published" else f"{height:.2f}"
+            above(said, (place, height), colour=colour)
+    axes.axhline(1, color=drawing.INK, linewidth=1)
+    above("vanilla inference = 1", (1, 1), size=drawing.TEXT_SIZE - 1)
+    axes.set_xticks(range(len(data)), [bar.quantity + " *" * bar.fitted for bar in data])
+    axes.set_xlim(-0.5, len(data) - 0.5)
+    axes.set_ylim(0, 5.7)
+    axes.grid(visible=False)
+    drawing.name_axes(axes, x="", y="factor over vanilla inference")
+    drawing.key(axes, anchor=(0.0, 0.9), columns=2)
+    return figure
+
+
+FIGURES: drawing.Declared = {
+    "bild-fig2": (compute_shares, draw_shares),
+    "bild-fig8": (compute_costs, draw_costs),
+}

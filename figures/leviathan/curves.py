@@ -1,0 +1,185 @@
+"""Leviathan et al. 2023, Figures 2 to 5: Eq. 1, Theorems 8 and 10, and traces of one text."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from figures import drawing
+from figures.numbers import Numbers, columns, numbers
+from simulator.acceptance.tokens import expected_tokens
+from simulator.choice.walltime import improvement_factor, operations_factor, optimal_gamma
+
+GAMMAS = (1, 3, 5, 7, 10)
+COSTS = (0.0, 0.01, 0.02, 0.05, 0.1)
+MAX_GAMMA = 64
+
+
+def compute_tokens() -> Numbers:
+    """Returns expected tokens per target call (Eq. 1) for each α, one curve per γ."""
+    alphas = np.linspace(0.0, 1.0, 101)
+    curves = {f"gamma_{gamma}": expected_tokens(alphas, gamma) for gamma in GAMMAS}
+    return columns({"alpha": alphas} | curves)
+
+
+def draw_tokens(data: Numbers) -> drawing.Figure:
+    """Returns Figure 2: one line per γ, labelled with its limit γ + 1."""
+    figure, (axes,) = drawing.canvas(
+        "Tokens per target call rise with α and are capped at γ + 1",
+        source="Leviathan et al. 2023, Figure 2 and Eq. 1",
+    )
+    lines = [(f"γ = {gamma}", data[f"gamma_{gamma}"]) for gamma in GAMMAS]
+    labels = drawing.plot_lines(axes, data["alpha"], lines)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0.8, max(row[-1] for _, row in lines) + 0.2)
+    drawing.name_axes(axes, x="acceptance rate α", y="expected tokens per target call")
+    drawing.label_right(axes, labels)
+    return figure
+
+
+def compute_optima() -> Numbers:
+    """Returns the γ that maximises Theorem 8 for α from 0 to 0.95, one curve per c.
+
+    Infinite at c = 0 for every α > 0, because each further token is free (section 3.6).
+    """
+    alphas = np.linspace(0.0, 0.95, 191)
+    best = {
+        f"c_{cost:g}": np.where(
+            (cost == 0) & (alphas > 0), np.inf, optimal_gamma(alphas, cost, max_gamma=MAX_GAMMA)
+        )
+        for cost in COSTS
+    }
+    return columns({"alpha": alphas} | best)
+
+
+def draw_optima(data: Numbers) -> drawing.Figure:
+    """Returns Figure 3: one staircase per c above 0."""
+    figure, (axes,) = drawing.canvas(
+        "The better and the cheaper the draft, the more tokens it should draft",
+        source="Leviathan et al. 2023, Figure 3: γ maximising Theorem 8",
+    )
+    lines = [(f"c = {cost:g}", data[f"c_{cost:g}"]) for cost in COSTS if cost > 0]
+    labels = drawing.plot_lines(axes, data["alpha"], lines)
+    axes.set_xlim(0, data["alpha"][-1])
+    drawing.tenths_on_x(axes)
+    axes.set_ylim(0, 1.15 * max(row[-1] for _, row in lines))
+    no_limit = "c = 0: no γ is too large,\nfor any α > 0"
+    drawing.note(axes, no_limit, (0.03, 0.88), within="axes fraction")
+    drawing.count_on(axes.yaxis)
+    drawing.name_axes(axes, x="acceptance rate α", y="optimal γ (drafted tokens per block)")
+    drawing.label_right(axes, labels)
+    return figure
+
+
+def compute_factors() -> Numbers:
+    """Returns Theorems 8 and 10 at c = ĉ = 0: factors over standard decoding by α and γ."""
+    alphas = np.linspace(0.0, 1.0, 101)
+    speed = {f"speed_gamma_{g}": improvement_factor(alphas, g, 0.0) for g in GAMMAS}
+    operations = {f"operations_gamma_{g}": operations_factor(alphas, g, 0.0) for g in GAMMAS}
+    return columns({"alpha": alphas} | speed | operations)
+
+
+def draw_factors(data: Numbers) -> drawing.Figure:
+    """Returns Figure 4: speed-up on the left, operations on the right."""
+    figure, (left, right) = drawing.canvas(
+        "Speculation trades arithmetic for time: the lower α, the more operations for less speed",
+        source="Leviathan et al. 2023, Figure 4: Theorems 8 and 10 at c = ĉ = 0",
+        columns=2,
+        width=9.6,
+    )
+    speed, operations = (
+        drawing.plot_lines(
+            axes,
+            data["alpha"],
+            [(f"γ = {gamma}", data[f"{what}_gamma_{gamma}"]) for gamma in GAMMAS],
+        )
+        for axes, what in ((left, "speed"), (right, "operations"))
+    )
+    for axes, panel in ((left, "speed-up"), (right, "arithmetic operations")):
+        drawing.name_axes(
+            axes, x="acceptance rate α", y="factor over standard decoding", panel=panel
+        )
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, max(GAMMAS) + 2.2)
+    drawing.label_right(left, speed)
+    for gamma, (_, name, colour) in zip(GAMMAS, operations, strict=True):
+        begin = data[f"operations_gamma_{gamma}"][0]
+        drawing.note(right, name, (0.0, begin), offset=(4, 4), colour=colour)
+    return figure
+
+
+# Figure 5, chosen for a clear picture; the paper's states no numbers. The unit is a target call.
+ALPHA, C, TOKENS = 0.8, 0.1, 30
+TRACED_GAMMAS = (7, 3, 0)
+SEED = 1  # 24 of 30 drafted tokens are accepted, exactly the share α
+DURATIONS = {"target encoder": 1.5, "draft encoder": 0.4, "draft": C, "target": 1.0}
+COLOURS = {
+    "target encoder": drawing.ORANGE,
+    "draft encoder": drawing.VERMILION,
+    "draft": drawing.SKY,
+    "target": drawing.PURPLE,
+}
+
+
+def compute_traces() -> Numbers:
+    """Returns one trace per γ over the same TOKENS positions, each accepted with probability α.
+
+    A row is one forward pass: its γ (0: standard decoding), the part of a model that is called
+    (one of DURATIONS), its start and its duration.
+    """
+    accepted = np.random.default_rng(SEED).random(TOKENS) < ALPHA
+    rows = []
+    for gamma in TRACED_GAMMAS:
+        # Algorithm 1 as calls: both encoders, then blocks of drafts and a target call.
+        calls = ["target encoder", *(["draft encoder"] if gamma else [])]
+        position = 0
+        while position < TOKENS:
+            drafted = min(gamma, TOKENS - position - 1)
+            calls += [*["draft"] * drafted, "target"]
+            wrong = np.flatnonzero(~accepted[position : position + drafted])
+            position += 1 + (int(wrong[0]) if wrong.size else drafted)
+        start = 0.0
+        for call in calls:
+            rows.append((gamma, call, start, DURATIONS[call]))
+            start += DURATIONS[call]
+    return numbers("gamma call start duration", rows)
+
+
+def draw_traces(data: Numbers) -> drawing.Figure:
+    """Returns Figure 5: one row of blocks for each trace."""
+    figure, (axes,) = drawing.canvas(
+        f"Decoding the same {TOKENS} tokens: cheap drafts in place of target calls",
+        source=f"Leviathan et al. 2023, Figure 5, for a draft with α = {ALPHA:g} and "
+        f"c = {C:g}; encoders drawn to no particular scale",
+        width=10.4,
+        height=3.4,
+    )
+    named: set[str] = set()
+    ends = []
+    for row, gamma in enumerate(TRACED_GAMMAS):
+        trace = data.where(gamma=gamma)
+        for call in trace:
+            axes.barh(
+                row, call.duration, left=call.start, height=0.55, color=COLOURS[call.call],
+                edgecolor="white", linewidth=0.3 if call.call == "draft" else 0.8,
+                label=None if call.call in named else call.call,
+            )  # fmt: skip
+            named.add(call.call)
+        ends.append(call.start + call.duration)
+        count = f"{trace['call'].count('target')} target calls"
+        drawing.note(axes, count, (ends[-1], row), offset=(6, 0), align="left center")
+    names = [f"γ = {gamma}" if gamma else "standard" for gamma in TRACED_GAMMAS]
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set_xlim(0, max(ends))
+    axes.grid(visible=False, axis="y")
+    drawing.name_axes(axes, x="time (one target decoder call = 1)", y="")
+    drawing.key(axes, anchor=(0.0, 1.02), columns=4)
+    return figure
+
+
+FIGURES: drawing.Declared = {
+    "leviathan-fig2": (compute_tokens, draw_tokens),
+    "leviathan-fig3": (compute_optima, draw_optima),
+    "leviathan-fig4": (compute_factors, draw_factors),
+    "leviathan-fig5": (compute_traces, draw_traces),
+}

@@ -1,0 +1,212 @@
+"""Leviathan et al. 2023, Tables 1, 3, 4 and 5: as printed, by Theorems 8 and 10, and ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimator.validation.file import Validated
+from figures import drawing
+from figures.numbers import Numbers, numbers, published
+from simulator.choice.walltime import improvement_factor, operations_factor, optimal_gamma
+
+C = 0.015  # of Table 5
+ARGMAX_GAMMA = 8
+MAX_GAMMA = 64
+
+
+def compute_factors() -> Numbers:
+    """Returns the six rows of Table 1, at c = ĉ = 0, by Theorems 10 and 8."""
+    rows = [
+        (
+            row.alpha, row.gamma, float(operations_factor(row.alpha, row.gamma, 0.0)),
+            float(improvement_factor(row.alpha, row.gamma, 0.0)), row.operations, row.speed,
+        )
+        for row in published("leviathan-table1")
+    ]  # fmt: skip
+    return numbers("alpha gamma operations speed published_operations published_speed", rows)
+
+
+def draw_factors(data: Numbers) -> drawing.Figure:
+    """Returns Table 1; numbers that round differently from the paper's are marked."""
+    cells = []
+    for row in data:
+        factors = row.operations, row.published_operations, row.speed, row.published_speed
+        cells.append((f"{row.alpha:g}", f"{row.gamma}", *(f"{each:.2f}×" for each in factors)))
+    return drawing.draw_table(
+        "Operations and speed over standard decoding, at c = ĉ = 0",
+        source="Leviathan et al. 2023, Table 1; ours by Theorems 10 and 8",
+        heading=("α", "γ", "operations", "operations, paper", "speed", "speed, paper"),
+        cells=cells,
+        widths=(1, 1, 2, 2.6, 1.6, 1.8),
+        width=7.2,
+        height=2.9,
+        marked=[(i, j) for i, row in enumerate(cells) for j in (2, 4) if row[j] != row[j + 1]],
+    )
+
+
+def compute_alphas(results: Validated | None = None) -> Numbers:
+    """Returns the published α, then α of each draft and temperature in the results, if given."""
+    printed = [
+        ("published", row.target, row.draft, float(row.temperature), row.alpha)
+        for row in published("leviathan-table3")
+    ]
+    measured: dict[tuple[str, float], tuple[Any, ...]] = {}
+    for row in () if results is None else results.rows:
+        if row.alpha is not None:
+            of = ("measured", "ours", row.draft, row.temperature, row.alpha)
+            measured.setdefault((row.draft, row.temperature), of)
+    caption = None if results is None else results.name
+    rows = [*printed, *measured.values()]
+    return numbers("source target draft temperature alpha", rows, caption)
+
+
+def draw_alphas(data: Numbers) -> drawing.Figure:
+    """Returns Table 3: a dot for each temperature on one line per pair of models."""
+    # Each target's name has its own line, above its drafts.
+    heights: dict[tuple[str, str], int] = {}
+    names: list[tuple[int, str, str]] = []
+    height = 0
+    for target in data.distinct("target"):
+        names.append((height, target, "bold"))
+        for draft in data.where(target=target).distinct("draft"):
+            height += 1
+            heights[target, draft] = height
+            names.append((height, drawing.short_name(draft), "normal"))
+        height += 1
+    small, grams = (
+        [row.alpha for row in data.where(source="published") if ("gram" in row.draft) == is_gram]
+        for is_gram in (False, True)
+    )
+    shown = "published" if data.caption is None else f"published, and ours from {data.caption}"
+    figure, (axes,) = drawing.canvas(
+        f"Published α: {min(small):.2f} to {max(small):.2f} for small models, at most "
+        f"{max(grams):.2f} for n-grams",
+        source=f"Leviathan et al. 2023, Table 3 ({shown}); α = E[Σ min(p, q)], Corollary 6",
+        width=max(7.2, 5.4 + 0.085 * max(len(name) for _, name, _ in names)),
+        height=1.6 + 0.21 * height,
+    )
+    temperatures = sorted(data.distinct("temperature"))
+    for temperature, (mark, colour) in zip(temperatures, drawing.marks(), strict=False):
+        chosen = data.where(temperature=temperature)
+        places = [heights[row.target, row.draft] for row in chosen]
+        axes.plot(
+            chosen["alpha"], places, mark, color=colour, mew=1.8,
+            markerfacecolor="none" if temperature else colour, markersize=7 if temperature else 6,
+            label=f"temperature {temperature:g}",
+        )  # fmt: skip
+    axes.set_yticks([line for line, _, _ in names], [name for _, name, _ in names])
+    for tick, (_, _, weight) in zip(axes.get_yticklabels(), names, strict=True):
+        tick.set_fontweight(weight)
+    axes.set_ylim(height, -0.7)
+    axes.set_xlim(0, 1)
+    drawing.name_axes(axes, x="acceptance rate α", y="")
+    drawing.key(axes, anchor=(0.0, 1.01), columns=len(temperatures))
+    return figure
+
+
+def compute_speed_ups() -> Numbers:
+    """Returns the settings of Table 4: Theorem 8, the paper's expectation and its measurement."""
+    printed = published("leviathan-table4")
+    rows = [
+        (
+            *(row.task, row.draft, row.temperature, row.gamma, row.alpha, row.c),
+            *(float(improvement_factor(row.alpha, row.gamma, row.c)), row.expected, row.empirical),
+        )
+        for row in printed
+    ]
+    names = "task draft temperature gamma alpha c theorem8 published_expected published_empirical"
+    return numbers(names, rows)
+
+
+def draw_speed_ups(data: Numbers) -> drawing.Figure:
+    """Returns Table 4: one line per setting, with our number and the paper's two."""
+    figure, (axes,) = drawing.canvas(
+        "Theorem 8 with the published α and c, and what the paper expected and measured",
+        source="Leviathan et al. 2023, Table 4: T5-XXL on one TPU v4; T is the temperature",
+        width=9.2,
+        height=5.0,
+    )
+    series = (
+        ("Theorem 8, ours", "theorem8", "o", drawing.BLUE, 7.0),
+        ("paper, expected", "published_expected", "|", drawing.INK, 11.0),
+        ("paper, measured", "published_empirical", "D", drawing.VERMILION, 6.0),
+    )
+    heights = range(len(data))
+    for height, values in enumerate(zip(*(data[each[1]] for each in series), strict=True)):
+        span, label = [min(values), max(values)], None if height else "their span"
+        axes.plot(span, [height, height], color=drawing.PALE, linewidth=4, label=label)
+    for name, column, mark, colour, size in series:
+        axes.plot(data[column], heights, mark, color=colour, markersize=size, label=name, mew=2)
+    settings = [
+        f"{row.task} {row.draft}, T = {row.temperature}, γ = {row.gamma}, "
+        f"α = {row.alpha:.2f}, c = {row.c:.2f}"
+        for row in data
+    ]
+    axes.set_yticks(heights, settings)
+    axes.invert_yaxis()
+    axes.set_xlim(1, 3.8)
+    drawing.name_axes(axes, x="speed-up over standard decoding", y="")
+    drawing.key(axes, anchor=(-0.25, 1.01), columns=4)
+    return figure
+
+
+def compute_lenience() -> Numbers:
+    """Returns Table 5 with Theorem 8's improvement at the printed α and c = 0.015.
+
+    Sampling is at the best γ for each α, argmax at the paper's γ = 8. The published improvement is
+    T5-small's, from the text of §A.5.
+    """
+    rows = []
+    for row in published("leviathan-table5"):
+        gamma = ARGMAX_GAMMA
+        if row.sampling == "standard":
+            gamma = int(optimal_gamma(row.alpha, C, max_gamma=MAX_GAMMA))
+        improvement = float(improvement_factor(row.alpha, gamma, C))
+        given = (row.sampling, row.draft, row.lenience, row.alpha)
+        rows.append((*given, gamma, improvement, row.improvement))
+    names = "sampling draft lenience alpha gamma improvement published_improvement"
+    return numbers(names, rows)
+
+
+def draw_lenience(data: Numbers) -> drawing.Figure:
+    """Returns Table 5: α on the left, the improvement of T5-small on the right."""
+    figure, (left, right) = drawing.canvas(
+        "Lenience buys acceptance; the paper's factors for standard sampling exceed Theorem 8",
+        source=f"Leviathan et al. 2023, Table 5 and §A.5: α as printed, target T5-XXL EnDe, "
+        f"c = {C:g}; standard sampling at the best γ, argmax at γ = {ARGMAX_GAMMA}",
+        columns=2,
+        width=10.0,
+    )
+    leniences, standard = data.distinct("lenience"), data.where(sampling="standard")
+    places = range(len(leniences))
+    lines = [(draft, standard.where(draft=draft)["alpha"]) for draft in data.distinct("draft")]
+    labels = drawing.plot_lines(left, places, lines)
+    left.set_ylim(0, 1)
+    lenience = "lenience $\\ell$"
+    drawing.name_axes(left, x=lenience, y="acceptance rate α", panel="α, standard sampling")
+    for sampling, colour in (("standard", drawing.GREEN), ("argmax", drawing.PURPLE)):
+        rows = data.where(sampling=sampling, draft="T5-small")
+        ours, paper = rows["improvement"], rows["published_improvement"]
+        right.plot(places, ours, "o-", color=colour, linewidth=2, label=f"{sampling}: Theorem 8")
+        right.plot(
+            places, paper, "D", color=colour, markerfacecolor="white", markersize=8, mew=2,
+            label=f"{sampling}: paper",
+        )  # fmt: skip
+    right.set_ylim(1, 5.5)
+    drawing.name_axes(
+        right, x=lenience, y="speed-up over standard decoding", panel="speed-up, T5-small"
+    )
+    for axes in (left, right):
+        axes.set_xticks(places, [f"{each:g}" for each in leniences])
+        axes.set_xlim(-0.15, len(leniences) - 0.85)
+    drawing.label_right(left, labels)
+    drawing.key(right, anchor=(0.02, 0.72))
+    return figure
+
+
+FIGURES: drawing.Declared = {
+    "leviathan-table1": (compute_factors, draw_factors),
+    "leviathan-table3": (compute_alphas, draw_alphas),
+    "leviathan-table4": (compute_speed_ups, draw_speed_ups),
+    "leviathan-table5": (compute_lenience, draw_lenience),
+}

@@ -1,0 +1,241 @@
+"""Ours, by formulas alone: speed-ups over (α, c), verification that costs, trees, hierarchies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from figures import drawing
+from figures.numbers import Numbers, columns, numbers
+from simulator.acceptance.iid import Iid
+from simulator.choice.gain import best_gamma, speed_up
+from simulator.choice.walltime import improvement_factor, optimal_gamma
+from simulator.cost.cost import Cost, Ratio
+from simulator.cost.curves import CostModel
+from simulator.schemes.best_trees import best_trees
+from simulator.schemes.extensions import hierarchical_cost
+from simulator.schemes.trees import chain, tree_tokens
+
+MAP_MAX_GAMMA = 64
+LEVELS = (1.1, 1.5, 2.0, 3.0, 5.0)
+
+
+def compute_map() -> Numbers:
+    """Returns the best γ and its speed-up for α up to 0.95 and c from 0.01 to 1, by c, then by α.
+
+    They are 0 and 1 where no draft helps.
+    """
+    by_cost, by_alpha = np.geomspace(0.01, 1.0, 81), np.linspace(0.0, 0.95, 96)
+    costs, alphas = (each.ravel() for each in np.meshgrid(by_cost, by_alpha, indexing="ij"))
+    gamma = optimal_gamma(alphas, costs, max_gamma=MAP_MAX_GAMMA)
+    factors = improvement_factor(alphas, gamma, costs)
+    names = ("alpha", "c", "optimal_gamma", "improvement_factor")
+    return columns(dict(zip(names, (alphas, costs, gamma, factors), strict=True)))
+
+
+def draw_map(data: Numbers) -> drawing.Figure:
+    """Returns a heat map with contours, the lowest at a speed-up of 1."""
+    from matplotlib.colors import LogNorm
+
+    figure, (axes,) = drawing.canvas(
+        "The best speed-up there is: a draft pays as long as its α exceeds its cost",
+        source="Leviathan et al. 2023, Theorem 8 at the best γ; the border α = c is Corollary 9",
+        height=5.0,
+    )
+    alphas, costs = data.distinct("alpha"), data.distinct("c")
+    speedup = np.array(data["improvement_factor"]).reshape(len(costs), len(alphas))
+    axes.set_yscale("log")
+    heat = axes.pcolormesh(
+        alphas, costs, speedup, cmap="cividis", norm=LogNorm(1.0, float(speedup.max())),
+        shading="gouraud", rasterized=True,
+    )  # fmt: skip
+    lines = axes.contour(alphas, costs, speedup, levels=LEVELS, colors="white", linewidths=1.2)
+    axes.clabel(lines, fmt=lambda level: f"{level:g}×", fontsize=drawing.TEXT_SIZE)
+    border = [alpha for alpha in alphas if costs[0] <= alpha <= costs[-1]]
+    axes.plot(border, border, color=drawing.ORANGE, linewidth=2.5)
+    axes.text(
+        0.03, 0.7, "α = c: above this line no γ pays", color=drawing.ORANGE,
+        fontsize=drawing.TEXT_SIZE, fontweight="bold",
+    )  # fmt: skip
+    axes.set_xlim(alphas[0], alphas[-1])
+    drawing.tenths_on_x(axes)
+    axes.set_ylim(costs[0], costs[-1])
+    ticks = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
+    axes.set_yticks(ticks, [f"{cost:g}" for cost in ticks])
+    axes.minorticks_off()
+    axes.grid(visible=False)
+    bar = drawing.colour_bar(figure, heat, axes, label="speed-up over standard decoding")
+    factors = (1, 2, 3, 5, 10)
+    bar.set_ticks(factors, labels=[f"{factor}×" for factor in factors])
+    bar.ax.minorticks_off()
+    y = "cost c of a draft step (target step = 1, log scale)"
+    drawing.name_axes(axes, x="acceptance rate α", y=y)
+    return figure
+
+
+C = 0.05
+# Additional time of a target pass per token beyond the first: t_p(n) = 1 + v·(n - 1).
+SLOPES = (0.0, 0.05, 0.1, 0.2, 0.4)
+MAX_GAMMA = 32
+
+
+def compute_verification() -> Numbers:
+    """Returns the best γ, its speed-up, and the speed-up of Theorem 8's γ, by slope, then by α.
+
+    Theorem 8 of Leviathan et al. 2023 assumes that verification is free.
+    """
+    laws = [Iid(alpha) for alpha in np.linspace(0.0, 0.95, 96).tolist()]
+    free = [best_gamma(law, Ratio(C), max_gamma=MAX_GAMMA) for law in laws]
+    points = []
+    for slope in SLOPES:
+        cost = CostModel(target_seconds={1: 1.0, 2: 1.0 + slope}, draft_seconds=C)
+        for law, of_theorem8 in zip(laws, free, strict=True):
+            gamma = best_gamma(law, cost, max_gamma=MAX_GAMMA)
+            factors = speed_up(law, cost, (gamma, of_theorem8)).tolist()
+            points.append((law.alpha, slope, gamma, *factors))
+    names = "alpha verification_slope optimal_gamma improvement_factor"
+    return numbers(f"{names} improvement_factor_at_theorem8_gamma", points)
+
+
+def draw_verification(data: Numbers) -> drawing.Figure:
+    """Returns the best γ on the left, its speed-up on the right."""
+    figure, (left, right) = drawing.canvas(
+        "When verification is not free, draft less: the γ of Theorem 8 can lose where a shorter "
+        "one gains",
+        source=f"Ours: a target pass over n tokens takes 1 + v·(n − 1), a draft step c = {C:g}; "
+        "v = 0 is Theorem 8 of Leviathan et al. 2023",
+        columns=2,
+        width=10.4,
+    )
+    alphas = data.distinct("alpha")
+    by_slope = [data.where(verification_slope=slope) for slope in SLOPES]
+    gammas, speedups = (
+        drawing.plot_lines(
+            axes,
+            alphas,
+            [(f"v = {slope:g}", rows[name]) for slope, rows in zip(SLOPES, by_slope, strict=True)],
+        )
+        for axes, name in ((left, "optimal_gamma"), (right, "improvement_factor"))
+    )
+    for rows, colour in list(zip(by_slope, drawing.CYCLE, strict=False))[1:]:
+        dashed = rows["improvement_factor_at_theorem8_gamma"]
+        right.plot(alphas, dashed, color=colour, linewidth=1.2, linestyle=(0, (4, 2)))
+    for axes in (left, right):
+        axes.set_xlim(0, alphas[-1])
+        drawing.tenths_on_x(axes)
+    left.set_ylim(0, 1.05 * max(last for last, _, _ in gammas))
+    drawing.count_on(left.yaxis)
+    right.set_yscale("log")
+    ticks = (0.6, 1, 2, 4, 8)
+    right.set_ylim(0.55, 1.2 * max(last for last, _, _ in speedups))
+    right.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    right.minorticks_off()
+    right.axhline(1, color=drawing.INK, linewidth=1)
+    legend = "dashed: the γ that Theorem 8 would choose"
+    drawing.note(right, legend, (0.02, 0.04), within="axes fraction")
+    x, panel = "acceptance rate α", "best γ (v: what a token adds to a target pass)"
+    drawing.name_axes(left, x=x, y="drafted tokens per block", panel=panel)
+    y = "factor over standard decoding (log scale)"
+    drawing.name_axes(right, x=x, y=y, panel="speed-up")
+    drawing.label_right(left, gammas)
+    drawing.label_right(right, speedups)
+    return figure
+
+
+# How often the target's token is the draft's first, second, ... choice.
+RATES = (0.6, 0.14, 0.07, 0.04, 0.03, 0.02, 0.015, 0.01)
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+MAX_DEPTH = 24
+SEQUENCES = 8
+
+
+def compute_trees() -> Numbers:
+    """Returns the expected tokens per call by number of drafted tokens, a line for each shape.
+
+    best: the best tree (Sequoia, section 3.1). sequences: up to SEQUENCES chains that differ in
+    their first token. binary: two children at each node, level by level. single: one chain.
+    """
+    trees = best_trees(RATES, max_nodes=SIZES[-1], max_depth=MAX_DEPTH)
+    parents = {  # of each node; -1: the root
+        "sequences": lambda nodes: [at - min(at + 1, SEQUENCES) for at in range(nodes)],
+        "binary": lambda nodes: [(at - 2) // 2 for at in range(nodes)],
+        "single": chain,
+    }
+    lines = {
+        name: [tree_tokens(of(nodes), RATES) for nodes in SIZES] for name, of in parents.items()
+    }
+    best = [trees.tokens[MAX_DEPTH, nodes] for nodes in SIZES]
+    return columns({"nodes": SIZES, "best": best, **lines})
+
+
+def draw_trees(data: Numbers) -> drawing.Figure:
+    """Returns a line for each shape."""
+    figure, (axes,) = drawing.canvas(
+        "The best tree goes on gaining with its size; chains, and chains side by side, do not",
+        source="Ours, after Sequoia (Chen et al. 2024), section 3.1: expected tokens per call by "
+        f"its recursion, acceptance by rank {', '.join(f'{rate:g}' for rate in RATES)}",
+    )
+    names = {
+        "best tree": "best",
+        "binary tree": "binary",
+        f"{SEQUENCES} chains": "sequences",
+        "one chain": "single",
+    }
+    lines = [(shown, data[name]) for shown, name in names.items()]
+    labels = drawing.plot_lines(axes, data["nodes"], lines)
+    drawing.octaves_on_x(axes, [2**octave for octave in range(8)])
+    axes.set_xlim(1, SIZES[-1])
+    drawing.name_axes(axes, x="drafted tokens per call (tree size)", y="tokens per call")
+    drawing.label_right(axes, labels)
+    return figure
+
+
+ALPHA, DRAFT_MAX_GAMMA = 0.8, 16
+# Acceptance of the cheap drafter's tokens by the draft model, and the time of such a token relative
+# to a step of the draft model, typical of an n-gram drafter and a small model.
+INNER_ALPHAS, INNER_C = (0.3, 0.5, 0.7), 0.02
+
+
+def compute_hierarchy() -> Numbers:
+    """Returns the best speed-up for each c, first without and then with cheaper drafters.
+
+    inner_alpha: acceptance rate of the cheap drafter's tokens; 0: no cheap drafter.
+    c: time of a draft model's step over a target step.
+    """
+    acceptance, cheap = Iid(ALPHA), Ratio(INNER_C)
+    points = []
+    for rate in (0.0, *INNER_ALPHAS):
+        inner = best_gamma(Iid(rate), cheap, max_gamma=DRAFT_MAX_GAMMA)
+        for c in np.linspace(0.02, 0.8, 40).tolist():
+            cost: Cost = Ratio(c)
+            if rate > 0:
+                cost = hierarchical_cost(cost, inner=cheap, alpha=rate, gamma=inner)
+            gamma = best_gamma(acceptance, cost, max_gamma=DRAFT_MAX_GAMMA)
+            points.append((rate, c, gamma, float(speed_up(acceptance, cost, gamma))))
+    return numbers("inner_alpha c gamma speedup", points)
+
+
+def draw_hierarchy(data: Numbers) -> drawing.Figure:
+    """Returns a line without a cheap drafter, and one for each cheap drafter (Leviathan, §6)."""
+    ratios = data.distinct("c")
+    lines = {rate: data.where(inner_alpha=rate)["speedup"] for rate in data.distinct("inner_alpha")}
+    most = np.divide([*lines.values()], lines[0]).max() - 1
+    figure, (axes,) = drawing.canvas(
+        f"A cheaper drafter for the draft model adds up to {100 * most:.0f} % of speed",
+        source=f"Ours: target and draft model of α = {ALPHA:g}, free verification; the cheap "
+        f"drafter takes {INNER_C:g} of a draft step; the hierarchy of Leviathan et al. 2023, §6",
+    )
+    named = [(f"inner α = {rate:g}" if rate else "alone", line) for rate, line in lines.items()]
+    labels = drawing.plot_lines(axes, ratios, named)
+    axes.axhline(1, color=drawing.INK, linewidth=1)
+    axes.set_xlim(0, ratios[-1])
+    drawing.name_axes(axes, x="time of a draft step over a target step, c", y="best speed-up")
+    drawing.label_right(axes, labels)
+    return figure
+
+
+FIGURES: drawing.Declared = {
+    "speedup-map": (compute_map, draw_map),
+    "verification-cost": (compute_verification, draw_verification),
+    "tree-size": (compute_trees, draw_trees),
+    "draft-hierarchy": (compute_hierarchy, draw_hierarchy),
+}

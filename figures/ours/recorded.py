@@ -1,0 +1,209 @@
+"""Ours, from results files: thresholds of confidence, verification by rank, public measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle
+
+import numpy as np
+from numpy.typing import NDArray
+
+from figures import drawing
+from figures.numbers import Numbers, columns, numbers, results
+
+DRAFTS = {"embedded": "embedded draft model", "eagle3": "embedded EAGLE-3 head"}
+FORMER_DEFAULT = 0.75  # llama.cpp's, until pull request 22506
+
+
+def compute_confidence() -> Numbers:
+    """Returns the predicted speed-ups by threshold, for each draft and γ; 0 is a fixed γ.
+
+    They are the answers of `specplan plan --p-min auto --json` for profiles of the embedded target.
+    """
+    lines: dict[str, list[float]] = {}
+    for draft in DRAFTS:
+        curve = results(f"p_min/{draft}").curve
+        for each in curve:
+            line = lines.setdefault(f"{draft} gamma {each.gamma}", [])
+            line.append(each.improvement_factor)
+    return columns({"p_min": sorted({each.p_min for each in curve}), **lines})
+
+
+def grid(data: Numbers, draft: str) -> NDArray[np.float64]:
+    """Returns a draft's speed-ups, shape (thresholds, γ), γ from 1."""
+    return np.array([data[name] for name in data.names if name.startswith(f"{draft} ")]).T
+
+
+def change(data: Numbers, draft: str, p_min: float | None = None) -> float:
+    """Returns the best speed-up over the best fixed γ's, minus 1.
+
+    p_min: the threshold; None: the best one.
+    """
+    factors = grid(data, draft)
+    at = factors if p_min is None else factors[data["p_min"].index(p_min)]
+    return float(at.max() / factors[0].max() - 1)
+
+
+def draw_confidence(data: Numbers) -> drawing.Figure:
+    """Returns a heat map for each draft, with its best cell and its best fixed γ."""
+    gains = " and ".join(f"{change(data, draft):.1%}" for draft in DRAFTS)
+    losses = " and ".join(f"{-change(data, draft, FORMER_DEFAULT):.0%}" for draft in DRAFTS)
+    figure, panels = drawing.canvas(
+        f"Ending unsure drafts gains at most {gains} over the best fixed γ; a threshold of "
+        f"{FORMER_DEFAULT:g} loses {losses}",
+        source="Ours: replay of recorded texts by llama.cpp's rule, temperature 0, costs measured "
+        "on one core of an AMD EPYC virtual machine, 2026-11-23; the gains were chosen on these "
+        "texts, and their intervals include 0 (specplan plan --p-min auto)",
+        columns=2,
+        width=11.0,
+        height=5.0,
+    )
+    thresholds = data["p_min"]
+    for axes, (draft, name) in zip(panels, DRAFTS.items(), strict=True):
+        factors = grid(data, draft)
+        gammas = np.arange(1, factors.shape[1] + 1)
+        heat = axes.pcolormesh(gammas, thresholds, factors, cmap="cividis", rasterized=True)
+        for among, mark, what in ((factors, "o", "best"), (factors[:1], "D", "best fixed γ")):
+            row, column = np.unravel_index(among.argmax(), among.shape)
+            x, y = int(gammas[column]), thresholds[row]
+            axes.plot(x, y, mark, color=drawing.VERMILION, markeredgecolor="white", markersize=8)
+            _boxed(axes, f"{what}: {factors[row, column]:.2f}×", (x + 0.04 * gammas[-1], y))
+        axes.axhline(FORMER_DEFAULT, color="white", linewidth=1.2, linestyle=(0, (4, 2)))
+        _boxed(axes, "llama.cpp's former default", (1, FORMER_DEFAULT))
+        axes.grid(visible=False)
+        drawing.count_on(axes.xaxis)
+        drawing.name_axes(axes, x="longest draft, γ", y="threshold p_min", panel=name)
+        label = "" if axes is panels[0] else "speed-up over standard decoding"
+        drawing.colour_bar(figure, heat, axes, label=label)
+    return figure
+
+
+def _boxed(axes: drawing.Axes, text: str, at: tuple[float, float]) -> None:
+    """Writes a remark in a white box, readable on any colour."""
+    axes.text(
+        *at, text, color=drawing.INK, fontsize=drawing.TEXT_SIZE - 1, va="center",
+        bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 2},
+    )  # fmt: skip
+
+
+# A gain by its name in drawings: the faster way, and the way that it is compared with.
+GAINS = {
+    "rank, over one K": ("rank", "one_k"),
+    "rank, over K by batch": ("rank", "k_by_batch"),
+    "oracle, over K by batch": ("oracle", "k_by_batch"),
+}
+BUDGETS = ("walk", "previous_step")
+
+
+def compute_ranks() -> Numbers:
+    """Returns the gains in percent by batch size, for the texts of each draft.
+
+    They come from the answers of `specplan plan --verification adaptive --json`. Verification by
+    rank has the better of its two budgets.
+    """
+    lines = {}
+    for draft in DRAFTS:
+        rows = results(f"adaptive/{draft}").rows
+        for name, (way, other) in GAINS.items():
+            fast = _speeds(rows, *(BUDGETS if way == "rank" else (way,)))
+            lines[f"{draft} {name}"] = 100 * (fast / _speeds(rows, other) - 1)
+    return columns({"batch": [row.batch for row in rows], **lines})
+
+
+def _speeds(rows: Sequence[object], *ways: str) -> NDArray[np.float64]:
+    """Returns the speed-up of the fastest of some ways, by batch size."""
+    return np.array([max(vars(row)[way].speed_up for way in ways) for row in rows])
+
+
+def gain(data: Numbers, draft: str, name: str) -> NDArray[np.float64]:
+    """Returns a draft's gain of that name in percent, by batch size."""
+    return np.array(data[f"{draft} {name}"])
+
+
+def draw_ranks(data: Numbers) -> drawing.Figure:
+    """Returns a panel for each draft, with a line for each gain."""
+    most = max(gain(data, draft, "rank, over K by batch").max() for draft in DRAFTS)
+    figure, panels = drawing.canvas(
+        f"Against the best K of each batch, verification by rank gains at most {most:.0f} %",
+        source="Ours: recorded texts of the embedded models, played in batches at the modelled "
+        "costs of Llama 3.3 70B with Llama 3.2 1B or its EAGLE-3 head on four H100, 2026-11-23 "
+        "(specplan plan --verification adaptive). One K: the best for all of these batch sizes; "
+        "rank: the better of both budgets; oracle: knows which tokens will be accepted",
+        columns=2,
+        width=11.0,
+    )
+    every, batches = [data[name] for name in data.names[1:]], data["batch"]
+    for axes, (draft, name) in zip(panels, DRAFTS.items(), strict=True):
+        for each, (mark, colour) in zip(GAINS, drawing.marks(), strict=False):
+            axes.plot(
+                batches, gain(data, draft, each), color=colour, marker=mark, label=each,
+                linewidth=2, markersize=5,
+            )  # fmt: skip
+        axes.axhline(0, color=drawing.INK, linewidth=1)
+        axes.set_ylim(np.min(every) - 1, 1.05 * np.max(every))
+        drawing.octaves_on_x(axes, batches)
+        drawing.name_axes(
+            axes, x="sequences decoded together", y="faster, %", panel=f"texts of the {name}"
+        )
+    drawing.key(panels[0], anchor=(0.03, 0.72))
+    return figure
+
+
+def mean_error(data: Numbers, name: str) -> float:
+    """Returns the mean absolute relative error of the column "before" or "predicted"."""
+    return float(np.abs(np.divide(data[name], data["measured"]) - 1).mean())
+
+
+def compute_public() -> Numbers:
+    """Returns the benchmark's measurements with a known accepted length, by draft.
+
+    before: speed-up by the bare roofline. predicted: speed-up with the prior of other sources.
+    """
+    found = vars(results("published_speculation"))
+    names = "draft measured before predicted"
+    return numbers(names, zip(*(found[name] for name in names.split()), strict=True))
+
+
+def draw_public(data: Numbers) -> drawing.Figure:
+    """Returns predicted against measured, in two panels, with a colour per draft."""
+    before, now = mean_error(data, "before"), mean_error(data, "predicted")
+    figure, panels = drawing.canvas(
+        f"{len(data)} public measurements: off by {before:.0%} by the bare roofline, "
+        f"by {now:.0%} with a prior from other sources",
+        source="Ours, benchmarks/published_speculation.py: accepted lengths given, each row "
+        "predicted without any row of its source; figures/results/published_speculation.json",
+        columns=2,
+        width=10.0,
+        height=5.4,
+    )
+    values = [data[name] for name in data.names[1:]]
+    low, high = 0.9 * np.min(values), 1.1 * np.max(values)
+    drafts = sorted(data.distinct("draft"))
+    looks = list(zip(drafts, cycle(drawing.CYCLE), cycle(drawing.MARKS[1:]), strict=False))
+    titles = {"before": "the bare roofline", "predicted": "prior of other sources"}
+    for panel, (name, title) in zip(panels, titles.items(), strict=True):
+        panel.plot([low, high], [low, high], color=drawing.GREY, linewidth=1)
+        panel.axhline(1, color=drawing.PALE, linewidth=1)
+        panel.axvline(1, color=drawing.PALE, linewidth=1)
+        for draft, colour, mark in looks:
+            rows = data.where(draft=draft)
+            panel.plot(
+                rows["measured"], rows[name], mark, color=colour, markersize=3.2, alpha=0.6,
+                linestyle="none", label=draft,
+            )  # fmt: skip
+        panel.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+        ticks = [tick for tick in (0.25, 0.5, 1, 2, 4) if low < tick < high]
+        for put in (panel.set_xticks, panel.set_yticks):
+            put(ticks, [f"{tick:g}" for tick in ticks])
+        panel.minorticks_off()
+        panel.set_aspect("equal")
+        drawing.name_axes(panel, x="measured speed-up", y="predicted speed-up", panel=title)
+    drawing.key(panels[1], anchor=(1.03, 0.0))
+    return figure
+
+
+FIGURES: drawing.Declared = {
+    "confidence-map": (compute_confidence, draw_confidence),
+    "adaptive-verification": (compute_ranks, draw_ranks),
+    "public-measurements": (compute_public, draw_public),
+}
