@@ -21,7 +21,7 @@ class Numbers:
 
     Indexing by name returns a column; iterating yields rows that have their cells as attributes.
 
-    names: of the columns.
+    names: names of the columns.
     cells: shape (rows, columns).
     caption: origin of the numbers, e.g. a results file; None: as the figure's source says.
 

@@ -36,7 +36,7 @@ def draw_grid(
 
     title: a function of the cells if it contains numbers.
     form: format of the numbers.
-    width: of the drawing in inches.
+    width: width of the drawing in inches.
     """
     columns = cells.distinct("column")
 

@@ -47,7 +47,7 @@ BATCHES = tuple(sorted({round(2 ** (i / 12)) for i in range(109)}))
 class FigureLoad:
     """Models on hardware, the tokens in each sequence's cache, and the acceptance rate.
 
-    cost: of the deployment by measured kernels or public measurements; None: by the roofline.
+    cost: its cost by measured kernels or public measurements; None: by the roofline.
     name: the deployment in words; None: by its sizes.
     """
 

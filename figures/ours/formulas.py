@@ -1,4 +1,4 @@
-"""Ours, by formulas alone: speed-ups over (α, c), verification that costs, trees, hierarchies."""
+"""Ours, from formulas: speed-ups over (α, c), verification that costs, trees, hierarchies."""
 
 from __future__ import annotations
 
