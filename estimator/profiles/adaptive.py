@@ -40,8 +40,7 @@ class WaySpeed(NamedTuple):
 def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
     """Returns texts with drafted tokens ranked by confidence, calibrated on other texts.
 
-    traces: at least one, of argmax drafts, with confidences along the draft's own path from every
-      block start.
+    traces: at least one, of argmax drafts, with own paths from every block start.
     """
     column = COLUMNS["largest"]
     texts = []
@@ -87,8 +86,7 @@ def adaptive_speeds(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, Mapp
 def ranked_steps(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, tuple[float, float]]:
     """Returns the time of a step and the tokens that it emits per sequence, by batch size.
 
-    Verified by rank as vLLM does, with the best draft length of each batch size. plans: as
-    `adaptive_speeds` takes them.
+    Tokens are verified by rank as vLLM does, with the best draft length of each batch size.
     """
     found = {}
     for plan in _spread(plans):

@@ -23,10 +23,8 @@ MOST_DRAWN = 32
 
 @dataclass(frozen=True, slots=True)
 class BestGamma:
-    """A profile at the best timed γ.
+    """A profile at the best timed γ (0: do not speculate), and its plan.
 
-    gamma: the best γ; 0: do not speculate.
-    plan: the plan from the profile's acceptance and costs.
     gain: the speed-up at `gamma`, with its interval; 1 at γ = 0.
     seconds: seconds of a block at max(gamma, 1): drafting, verifying, other.
     slope: mean time, in target steps, that each drafted token adds to verification.
@@ -56,8 +54,7 @@ def best_of(profile: Profile) -> BestGamma | None:
         return None
     if gamma is None:  # counted acceptance at stated costs
         acceptance = profile.drafting().acceptance
-        counted = 1 if acceptance.observed_gamma is None else acceptance.observed_gamma
-        gamma = best_gamma(acceptance, cost, max_gamma=max(1, counted))
+        gamma = best_gamma(acceptance, cost, max_gamma=acceptance.observed_gamma or 1)
         iid = Iid(profile.alpha.value)
         gain = Improvement(*(float(speed_up(each, cost, gamma)) for each in (acceptance, iid)))
     else:
@@ -108,8 +105,7 @@ def measured_doubt(profile: Profile) -> Doubt | None:
 def with_intervals(profile: Profile) -> Profile:
     """Returns a profile with the intervals that a plan of the profile gives its speed-ups.
 
-    Only speed-ups saved without each prompt (`LeftOut`) get new intervals, at today's level. Others
-    keep the file's intervals.
+    Speed-ups that were not saved without each prompt (`LeftOut`) keep the file's intervals.
     """
     doubt, found = measured_doubt(profile), profile.improvement_factor
     if doubt is None:
@@ -139,10 +135,8 @@ def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
     """Returns how much the first, second, … drafted token adds to the tokens per target call.
 
     From blocks of the longest timed draft, so additions never rise. Older profiles have no such
-    rates; their additions come from tokens per call at each γ.
-
-    Returns:
-      the additions, and α^k, their values if acceptances are independent.
+    rates; their additions come from tokens per call at each γ. The second list is α^k, the values
+    if acceptances are independent.
     """
     from scipy.optimize import isotonic_regression
 

@@ -3,18 +3,12 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict
-from functools import partial
 
 from estimator.costs.operations import c_hat
 from estimator.draft_names.kind import parse_drafter
 from estimator.loading.folders import own_hashes
 from estimator.loading.pairs import LoadedPair, load, one_draft
-from estimator.profiles.measurement import (
-    make_profile,
-    measure_costs,
-    measured_gammas,
-    timed_runs,
-)
+from estimator.profiles.measurement import make_profile, measured_gammas
 from estimator.profiles.parts import Setup
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
@@ -23,7 +17,7 @@ from estimator.profiles.under_load import load_times, require_load
 from estimator.progress import SILENT, Progress
 from estimator.rule_names.kind import acceptance_rule
 from estimator.settings import draft_sampling
-from estimator.timing.arms import require_positions
+from estimator.timing.arms import probing, require_positions, run_arms
 from estimator.timing.batched import batch_module
 from estimator.timing.precision import timings
 from estimator.timing.processes import Processes, these_processes
@@ -34,7 +28,6 @@ from estimator.traces.trace_file import require_place
 from reference.atomic import held
 from reference.drafters.hierarchical import draft_model
 from reference.models.cached_model import CachedModel
-from reference.models.derived import transformers_module
 from reference.speculative import Subject
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 
@@ -63,7 +56,11 @@ def measure(
                 stack.enter_context(held(request.output))
                 require_place(request.kept)
             ready = _ready(request, processes)
-        _require_agreement(request, ready, processes, refusing)
+        if processes.count > 1:
+            hashes = ", ".join(own_hashes(parse_drafter(one_draft(request.models))))
+            described = processes.gathered(ready[1].described | {"files of the draft": hashes})
+            with refusing(processes):
+                require_agreement(described)
         profile = _measured(request, ready, processes, progress, traced)
         if profile is not None and request.output is not None:
             write_profile(profile, request.output)
@@ -107,30 +104,17 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
         origins=tuple(loaded.origins),
         ahead=request.max_gamma,
     )
-    batches = tuple(dict.fromkeys(request.batches))
-    if not batches:
+    if not request.batches:
         return loaded, tracing, None
     under_load = require_load(
         loaded.target,
         draft_model(subject.drafter),
-        batches=batches,
+        batches=request.batches,
         context=request.tokens_in_cache,
         max_gamma=request.max_gamma,
         draft_name=name,
     )
     return loaded, tracing, under_load
-
-
-def _require_agreement(
-    request: Measure, ready: _Ready, processes: Processes, refusing: Refusing
-) -> None:
-    if processes.count == 1:
-        return
-    own = ready[1].described
-    hashes = ", ".join(own_hashes(parse_drafter(one_draft(request.models))))
-    told = processes.gathered(own | {"files of the draft": hashes})
-    with refusing(processes):
-        require_agreement(told)
 
 
 def _measured(
@@ -142,32 +126,31 @@ def _measured(
 ) -> Profile | None:
     loaded, tracing, under_load = ready
     prompts, subject = loaded.prompts, tracing.subject
-    trace = partial(measure_traces, tracing, processes=processes)
+    own = subject.drafter.sampling
     if not processes.first:
         # Nothing is left for it to do, and the first is to time undisturbed.
-        trace()
+        measure_traces(tracing, processes=processes)
         return None
     traced.expect(len(prompts))
-    repeats = request.timing.repeats
-    planned = timed_runs(prompts, max_gamma=request.max_gamma, repeats=repeats)
+    repeats, gammas = request.timing.repeats, measured_gammas(request.max_gamma)
+    arms = probing(gammas)
+    planned = len(prompts) * repeats * (2 + len(arms))
     progress.expect(len(prompts) + planned + len(set(request.batches)) * repeats)
 
     def prompt_traced() -> None:
         traced.step()
         progress.step()
 
-    traces = trace(path=request.kept, progress=prompt_traced)
+    traces = measure_traces(tracing, path=request.kept, processes=processes, progress=prompt_traced)
     every = timings(request, count=1, planned=planned, progress=progress)
-    [runs] = [
-        measure_costs(subject, prompts, timing, max_gamma=request.max_gamma) for timing in every
-    ]
+    [runs] = [run_arms(subject, prompts, arms, timing, least=len(prompts)) for timing in every]
     load = [
         load_times(
             loaded.target,
             under_load,
             batch=batch,
             context=request.tokens_in_cache,
-            gammas=measured_gammas(request.max_gamma),
+            gammas=gammas,
             repeats=repeats,
             progress=progress.step,
         )
@@ -181,27 +164,17 @@ def _measured(
         categories=loaded.categories,
         load=load,
         c_hat=c_hat(loaded.target.module, subject.drafter),
-        setup=_setup(request, loaded, subject),
-    )
-
-
-def _setup(request: Measure, loaded: LoadedPair, subject: Subject) -> Setup:
-    target = loaded.target
-    modules = {
-        "target": target.module,
-        "draft": transformers_module(draft_model(subject.drafter)),
-    }
-    own = subject.drafter.sampling
-    return Setup(
-        target=target.name,
-        draft=one_draft(request.models),
-        # The commit of a hub repository; a folder has none.
-        revision={
-            role: None if module is None else getattr(module.config, "_commit_hash", None)
-            for role, module in modules.items()
-        },
-        dtype=str(target.module.dtype).removeprefix("torch."),
-        sampling=asdict(subject.sampling),
-        draft_temperature=None if own is None else own.temperature,
-        flags=request.flags,
+        setup=Setup(
+            target=loaded.target.name,
+            draft=one_draft(request.models),
+            # The commit of a hub repository; a folder has none.
+            revision={
+                role: None if module is None else getattr(module.config, "_commit_hash", None)
+                for role, module in zip(("target", "draft"), tracing.modules, strict=True)
+            },
+            dtype=str(loaded.target.module.dtype).removeprefix("torch."),
+            sampling=asdict(subject.sampling),
+            draft_temperature=None if own is None else own.temperature,
+            flags=request.flags,
+        ),
     )

@@ -1,6 +1,6 @@
 """A profile from measurements: alpha from texts of the target, c and costs from probes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,16 +13,14 @@ from estimator.profiles.profile import (
     ClockCheck,
     IidCheck,
     Improvement,
-    LeftOut,
     LoadCosts,
     Profile,
     TextDetails,
     TimesMs,
-    TokensPerCall,
+    Workload,
 )
 from estimator.profiles.workloads import (
     accepted_by_position,
-    alpha_left_out,
     by_category,
     by_context,
     measured_alpha,
@@ -30,8 +28,6 @@ from estimator.profiles.workloads import (
     workload,
 )
 from estimator.prompts.prompts import prompts_hash
-from estimator.timing.arms import probed, probing, run_arms
-from estimator.timing.precision import Timing
 from estimator.timing.rates import AGAIN, BASELINE, Runs, noise, priced, probes, shrinking, timed
 from estimator.traces.measured_traces import LIBRARIES, Tracing
 from estimator.traces.scoring import LENIENCES, draft_sampling, known_verification
@@ -45,7 +41,6 @@ from estimator.traces.traces import (
     lenient_alpha,
     replayed_blocks,
 )
-from reference.speculative import Subject
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.gain import speed_up
@@ -60,22 +55,6 @@ def measured_gammas(max_gamma: int) -> list[int]:
     octaves = [2**i for i in range(max_gamma.bit_length())]
     between = [3 * half for half in octaves if 3 * half <= max_gamma]
     return sorted({*octaves, *between, max_gamma})
-
-
-def measure_costs(
-    subject: Subject, prompts: Sequence[Sequence[int]], timing: Timing, *, max_gamma: int
-) -> Runs:
-    """Returns interleaved runs of the baseline and of probes at draft lengths up to max_gamma.
-
-    timing: number of repeats of each run; the first repeat has no time limit.
-    """
-    probes = probing(measured_gammas(max_gamma))
-    return run_arms(subject, prompts, probes, timing, least=len(prompts))
-
-
-def timed_runs(prompts: Sequence[Sequence[int]], *, max_gamma: int, repeats: int) -> int:
-    """Returns the largest number of times that `measure_costs` calls progress."""
-    return len(prompts) * repeats * (2 + len(probed(measured_gammas(max_gamma))))
 
 
 def make_profile(
@@ -93,7 +72,7 @@ def make_profile(
     Args:
       tracing: its longest draft is replayed; drafts up to its `ahead` were timed.
       pairs: traces of `measure_traces`; the profile reports the traces of the draft's own sampling.
-      runs: timed runs of `measure_costs`.
+      runs: timed runs of the baseline and of probes at `measured_gammas`.
       c_hat: draft over target arithmetic operations per token.
       setup: models, dtype and sampling; the other fields are filled in.
     """
@@ -106,51 +85,48 @@ def make_profile(
     cost, clock = priced(texts), noise(texts)
     gammas = measured_gammas(max_gamma)
     gained = speed_ups(judged, texts, gammas)
+    c = gained.c if cost.observed_gamma is not None else None
     mean_alpha = alpha(traces)
-    prefill = {
-        passes: 1e3 * float(np.median([text.prefill_seconds for text in rows]))
-        for passes, rows in (("target", texts[AGAIN]), ("target_and_draft", probes(texts)))
-    }
     doubts = tuple(dict.fromkeys(shrinking(texts, gammas).values()))
     draftings = {
         way: _drafting([pair.under(way) for pair in pairs], replayed, max_gamma)
         for way in DRAFT_SAMPLINGS
     }
+
+    def grouped(groups: Mapping[str, Sequence[int]]) -> dict[str, Workload]:
+        return {
+            name: workload(judged, texts, chosen, gammas=gammas) for name, chosen in groups.items()
+        }
+
     profile = Profile(
         alpha=draftings[own].alpha,
         draft_sampling=own,
         draftings=draftings,
         verification=verification,
-        times=TimesMs.of(cost, gained.c if cost.observed_gamma is not None else None),
+        times=TimesMs.of(cost, c),
         c_hat=c_hat,
         details=TextDetails(
             alpha_by_position_in_text=_alpha_by_position(traces),
-            by_category={
-                name: workload(judged, texts, chosen, gammas=gammas)
-                for name, chosen in by_category(categories).items()
+            by_category=grouped(by_category(categories)),
+            by_context=grouped(by_context([len(prompt) for prompt in tracing.prompts])),
+            prefill_ms={
+                passes: 1e3 * float(np.median([text.prefill_seconds for text in rows]))
+                for passes, rows in (("target", texts[AGAIN]), ("target_and_draft", probes(texts)))
             },
-            by_context={
-                name: workload(judged, texts, chosen, gammas=gammas)
-                for name, chosen in by_context([len(prompt) for prompt in tracing.prompts]).items()
-            },
-            prefill_ms=prefill,
             iid_check=IidCheck(
                 lag1_correlation_of_beta=_lag1_correlation(traces),
                 block_efficiency={
-                    gamma: TokensPerCall(
-                        replay=block_efficiency(judged, gamma),
-                        iid=float(expected_tokens(mean_alpha, gamma)),
-                    )
+                    gamma: {
+                        "replay": block_efficiency(judged, gamma),
+                        "iid": float(expected_tokens(mean_alpha, gamma)),
+                    }
                     for gamma in range(1, max_gamma + 1)
                 },
             ),
         ),
         optimal_gamma=gained.best,
         improvement_factor={
-            gamma: Improvement(
-                replay=factor.value,
-                iid=float(speed_up(Iid(mean_alpha), cost, gamma)),
-            )
+            gamma: Improvement(factor.value, float(speed_up(Iid(mean_alpha), cost, gamma)))
             for gamma, factor in gained.factors.items()
         },
         clock=ClockCheck(
@@ -161,11 +137,7 @@ def make_profile(
             repeats=len(runs[BASELINE][-1]),
         ),
         load=tuple(load),
-        left_out=LeftOut(
-            alpha=alpha_left_out(traces),
-            c=gained.c_without if cost.observed_gamma is not None else (),
-            improvement_factor=gained.factors_without,
-        ),
+        left_out=gained.left_out if c is not None else replace(gained.left_out, c=()),
         setup=replace(
             setup,
             device=str(subject.target.device),
@@ -195,12 +167,11 @@ def _drafting(traces: Sequence[Trace], max_gamma: int, timed: int) -> DraftAccep
 
 def _alpha_by_position(traces: Sequence[Trace]) -> tuple[AlphaBin, ...]:
     """Returns the mean of beta in bins of positions, with the number of tokens in each bin."""
-    longest = max(t.tokens for t in traces)
-    bins = []
-    for first in range(0, longest, POSITIONS_PER_BIN):
-        values = np.concatenate([t.beta[first : first + POSITIONS_PER_BIN] for t in traces])
-        bins.append(AlphaBin(first=first, alpha=float(values.mean()), tokens=len(values)))
-    return tuple(bins)
+    bins = {
+        first: np.concatenate([t.beta[first : first + POSITIONS_PER_BIN] for t in traces])
+        for first in range(0, max(t.tokens for t in traces), POSITIONS_PER_BIN)
+    }
+    return tuple(AlphaBin(at, float(values.mean()), len(values)) for at, values in bins.items())
 
 
 def _lag1_correlation(traces: Sequence[Trace]) -> float | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.intervals import Interval, jackknife_interval, left_out, ratio
+from estimator.intervals import jackknife_interval, left_out, ratio
 from estimator.profiles.profile import Profile
 from estimator.traces.calibration import calibrated, reliability
 from estimator.traces.trace_file import read_traces, traces_path
@@ -72,12 +72,11 @@ class Thresholds:
         shape = (len(texts), len(self.p_mins), self.max_gamma, self.max_gamma + 1)
         self._verified, self._paid = np.zeros(shape), np.zeros(shape)
         self._errors = np.zeros(shape[:-1])
-        for place in np.ndindex(*shape[:-1]):
-            text, threshold, gamma = place[0], self.p_mins[place[1]], place[2] + 1
-            blocks = texts[text].blocks(gamma, rule, threshold)
-            self._verified[*place, : gamma + 1] = blocks.verified
-            self._paid[*place, : gamma + 1] = blocks.paid
-            self._errors[place] = blocks.drafted_error
+        for text, p_min, at in np.ndindex(*shape[:-1]):
+            blocks = texts[text].blocks(at + 1, rule, self.p_mins[p_min])
+            self._verified[text, p_min, at, : at + 2] = blocks.verified
+            self._paid[text, p_min, at, : at + 2] = blocks.paid
+            self._errors[text, p_min, at] = blocks.drafted_error
 
     @property
     def acceptances(self) -> tuple[Stopped, ...]:
@@ -106,15 +105,13 @@ class Thresholds:
         total = seconds.sum(axis=0)
         best, fixed = self._least(total), (0, int(total[0].argmin()))
         value = float(total[fixed] / total[best])
-        interval: Interval = (None, None)
+        above, below = left_out(seconds[:, *fixed]), left_out(seconds[:, *best])
+        low, high = jackknife_interval(value, above / below, scale=ratio, sizes=self._tokens)
         held_out = None
         if len(seconds) > 1:
-            above, below = left_out(seconds[:, *fixed]), left_out(seconds[:, *best])
-            interval = jackknife_interval(value, above / below, scale=ratio, sizes=self._tokens)
             others = list(zip(seconds, total - seconds, strict=True))
             plain = sum(text[0, other[0].argmin()] for text, other in others)
             held_out = float(plain / sum(text[self._least(other)] for text, other in others))
-        low, high = interval
         p_min = self.p_mins[best[0]]
         return StopGain(best[1] + 1, p_min, fixed[1] + 1, value, low, high, held_out)
 

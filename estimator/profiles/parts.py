@@ -106,29 +106,25 @@ class DraftAcceptance:
 
         Raises ValueError if the profile lacks what the verification needs.
         """
-        if verification == "token" and not self.blocks:
-            if not self.accepted_by_position:
-                raise ValueError("a profile must hold blocks or accepted_by_position, got neither")
-            return from_counts([self._counted], kind=kind, cut_short=self.cut_short)
-        if verification == "token":
-            return Recorded(self.alpha.value, self.blocks, self.alpha.logit_error)
-        if not self.blocks_jointly:
+        blocks = self.blocks if verification == "token" else self.blocks_jointly
+        if blocks:
+            return Recorded(self.alpha.value, blocks, self.alpha.logit_error)
+        if verification == "block":
             raise ValueError(
                 "the profile must hold blocks_jointly to plan block verification, got none: "
                 "measure again with specplan's own decoder (an engine reports the probabilities of "
                 "a text's own tokens, not the distributions that block verification compares)"
             )
-        return Recorded(self.alpha.value, self.blocks_jointly, self.alpha.logit_error)
-
-    @property
-    def _counted(self) -> Accepted:
-        """The counted rates. Rates without intervals were not counted: only their sum was."""
         rates = [rate.value for rate in self.accepted_by_position]
+        if not rates:
+            raise ValueError("a profile must hold blocks or accepted_by_position, got neither")
         first = self.accepted_by_position[0]
-        if first.low is None or first.high is None:
-            return Accepted(len(rates), 1 + sum(rates))
-        trials = wilson_trials(first.value, first.low, first.high, confidence=self.alpha.level)
-        return Accepted.of_rates(rates, drafts=trials)
+        if first.low is None or first.high is None:  # only the sum of the rates was counted
+            counted = Accepted(len(rates), 1 + sum(rates))
+        else:
+            trials = wilson_trials(first.value, first.low, first.high, confidence=self.alpha.level)
+            counted = Accepted.of_rates(rates, drafts=trials)
+        return from_counts([counted], kind=kind, cut_short=self.cut_short)
 
 
 @dataclass(frozen=True, slots=True)

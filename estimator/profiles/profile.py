@@ -30,19 +30,15 @@ class AlphaBin:
 
 
 @dataclass(frozen=True, slots=True)
-class TokensPerCall:
-    """Block efficiency by replay, and under i.i.d. acceptance with the measured α."""
-
-    replay: Positive
-    iid: Positive
-
-
-@dataclass(frozen=True, slots=True)
 class IidCheck:
-    """How far acceptances are from independent; the correlation is null if β never varies."""
+    """How far acceptances are from independent; the correlation is null if β never varies.
+
+    block_efficiency: tokens per call by γ, from "replay" and for "iid" acceptance with the measured
+      α.
+    """
 
     lag1_correlation_of_beta: float | None
-    block_efficiency: Mapping[Gamma, TokensPerCall]
+    block_efficiency: Mapping[Gamma, Mapping[str, Positive]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +55,7 @@ class Improvement:
 class Workload:
     """Results of a subset of the prompts, from their texts and times.
 
-    tokens_per_call: tokens per call by γ, replayed.
-    improvement_factor: speed-up by γ, replayed at the times of these prompts' runs.
+    tokens_per_call, improvement_factor: by γ, replayed at the times of these prompts' runs.
     optimal_gamma: the γ with the largest speed-up; 0: do not speculate.
     accepted_by_position: share of blocks of the longest timed draft that accept each position.
     """
@@ -74,12 +69,10 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Numbers of a profile without each prompt in turn, in the order of the prompts.
+    """Fields of a profile without each prompt in turn, in the order of the prompts.
 
     They give the uncertainty of differences between two profiles of equal prompts
     (`estimator.comparison`). Empty for a single prompt.
-
-    alpha, c, improvement_factor: values of the profile's fields; the last by γ, from replay.
     """
 
     alpha: tuple[Rate, ...]
@@ -153,7 +146,7 @@ class TextDetails:
 class ClockCheck:
     """How far the times of a profile can be trusted.
 
-    noise_percent: difference of two measurements of the baseline, in per cent.
+    noise_percent: difference of two measurements of the baseline.
     noise_within_percent: upper end of the interval of such differences.
     quiet: whether no other program used the machine; None if not known.
     doubts: sentences about impossible times. If there are any, no time can be trusted.
@@ -205,13 +198,13 @@ class Profile:
 
     def cost_of(self, passes: TimesMs | LoadCosts) -> CostModel:
         """Returns the cost model of some passes' times; overhead is taken from `times`."""
-        own = self.times
+        own = TimesMs({}, 0.0) if self.times is None else self.times
         return CostModel(
             target_seconds={n: ms / 1e3 for n, ms in passes.target_ms.items()},
             draft_seconds=passes.draft_ms / 1e3,
             draft_curve={gamma: ms / 1e3 for gamma, ms in passes.drafting_ms.items()},
-            overhead_seconds=0.0 if own is None else own.overhead_ms / 1e3,
-            baseline_overhead_seconds=0.0 if own is None else own.baseline_overhead_ms / 1e3,
+            overhead_seconds=own.overhead_ms / 1e3,
+            baseline_overhead_seconds=own.baseline_overhead_ms / 1e3,
         )
 
     @property

@@ -36,8 +36,8 @@ _PARTS = {
 
 def profile_json(profile: Profile) -> dict[str, Any]:
     """Returns the keys of a profile's file, and their values."""
-    found = {"schema": SCHEMA, "version": VERSION, **_inlined(profile)}
-    return found | {"setup": _inlined(profile.setup)}
+    head = {"schema": SCHEMA, "version": VERSION}
+    return head | _inlined(profile) | {"setup": _inlined(profile.setup)}
 
 
 def _inlined(record: Any) -> dict[str, Any]:
@@ -74,13 +74,14 @@ def read_profile(path: Path) -> Profile:
         )
     try:
         profile = msgspec.convert(_parts(head), type=Profile, strict=True, str_keys=True)
+        # What a plan would refuse is refused here.
+        profile.drafting()
         for drafting in profile.draftings.values():
-            _ = drafting.acceptance
-            _ = drafting.under("block") if drafting.blocks_jointly else None
-        _ = profile.drafting()
-        _ = profile.cost
-        for load in profile.load:
-            _ = profile.cost_of(load)
+            drafting.under("token")
+            if drafting.blocks_jointly:
+                drafting.under("block")
+        for passes in (profile.times, *profile.load):
+            _ = passes and profile.cost_of(passes)
     except (msgspec.ValidationError, ValueError) as error:
         place = re.sub(rf"\.({'|'.join(_PARTS)})\b", "", str(error))
         raise ValueError(f"profile {path} is damaged: {place}") from None

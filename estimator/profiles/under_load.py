@@ -46,19 +46,18 @@ class Batch:
     def seconds(self, passes: int, tokens: int) -> float:
         """Returns the seconds of passes over new tokens per sequence; the cache is unchanged."""
         ids = torch.zeros(self.batch, tokens, dtype=torch.int64, device=self.device)
-        self._wait()
-        began = self._clock()
+        began = self._now()
         for _ in range(passes):
             self._forward(ids)
-        self._wait()
-        spent = self._clock() - began
+        spent = self._now() - began
         if passes:
             self.cache.crop(-passes * tokens)
         return spent
 
-    def _wait(self) -> None:
+    def _now(self) -> float:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
+        return self._clock()
 
 
 @torch.inference_mode()
@@ -74,14 +73,11 @@ def load_times(
 ) -> LoadCosts:
     """Returns the times of passes over a batch, at the median speed of the turns.
 
-    Args:
-      target, draft: decoder-only models.
-      batch: number of sequences, at least 1.
-      context: tokens in each sequence's cache, at least 1.
-      repeats: number of turns of each γ, at least 1.
-      progress: called after each turn of all γ.
+    target, draft: decoder-only models.
+    batch, context: number of sequences, and tokens in each sequence's cache, at least 1.
+    repeats: number of turns of each γ, at least 1; progress is called after each turn of all γ.
     """
-    both = Batch(target, batch, context), Batch(draft, batch, context)
+    verifier, drafter = Batch(target, batch, context), Batch(draft, batch, context)
     order = np.random.default_rng(0)
     lengths = [0, *gammas]
     # Verifying and drafting, by length, turn and block.
@@ -89,8 +85,8 @@ def load_times(
     for turn in range(repeats):
         for number in order.permutation(len(lengths)).tolist():
             for block in range(BLOCKS_A_TURN):
-                drafted = both[1].seconds(lengths[number], 1)
-                verified = both[0].seconds(1, lengths[number] + 1)
+                drafted = drafter.seconds(lengths[number], 1)
+                verified = verifier.seconds(1, lengths[number] + 1)
                 seconds[:, number, turn, block] = verified, drafted
         progress()
     counted = seconds[..., 1:]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from estimator.intervals import jackknife_interval, left_out, rate, ratio, ratio_interval
 from estimator.profiles.parts import Alpha, Estimate
-from estimator.profiles.profile import Workload
+from estimator.profiles.profile import LeftOut, Workload
 from estimator.timing.rates import Timed, of_prompts, priced, without
 from estimator.traces.traces import Trace, alpha, replayed_calls
 from simulator.numerics.intervals import CONFIDENCE
@@ -20,17 +20,15 @@ TINY = 1e-9  # blocks: fewer are a rounding error of none
 class SpeedUps:
     """The speed-up of each gamma on the recorded texts at measured costs.
 
-    factors: baseline seconds over replayed seconds, by gamma, ascending from 1.
+    factors: baseline seconds over replayed seconds, by gamma, ascending.
     best: the smallest gamma with the largest factor; 0 if no factor is above 1.
     c: time of a steady draft step over time of a target step.
-    factors_without, c_without: the factors and c without each prompt in turn; empty for one prompt.
     """
 
     factors: dict[int, Estimate]
     best: int
     c: Estimate
-    factors_without: dict[int, tuple[float, ...]]
-    c_without: tuple[float, ...]
+    left_out: LeftOut
 
 
 def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> SpeedUps:
@@ -40,38 +38,39 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
 
     gammas: at least 1 each, ascending.
     """
-    prompts = len(traces)
     costs = [priced(texts)]
-    if prompts > 1:
-        costs += [priced(without(texts, prompt)) for prompt in range(prompts)]
-    baseline = np.array([cost.baseline_seconds for cost in costs])
+    if len(traces) > 1:
+        costs += [priced(without(texts, prompt)) for prompt in range(len(traces))]
     tokens = np.array([float(trace.tokens) for trace in traces])
-    columns = [baseline / baseline]
+
+    def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Returns row 0 over all prompts, row i + 1 over all but prompt i."""
+        return np.concatenate([values.sum(axis=0)[None], left_out(values)])[: len(costs)]
+
+    saved = sums(tokens) * np.array([cost.baseline_seconds for cost in costs])
+    factors = {}
     for gamma in gammas:
         blocks = np.array([trace.replay.blocks(gamma) for trace in traces])
         prices = np.array([cost.block_seconds(np.arange(gamma + 1)) for cost in costs])
-        kept = np.concatenate([blocks.sum(axis=0)[None], left_out(blocks)])[: len(costs)]
-        saved = np.concatenate([[tokens.sum()], left_out(tokens)])[: len(costs)] * baseline
-        columns.append(saved / (kept * prices).sum(axis=1))
-    # Row 0 is of all prompts, row i + 1 of all but prompt i.
-    table = np.column_stack(columns)
-    best = int(table[0].argmax())
+        factors[gamma] = saved / (sums(blocks) * prices).sum(axis=1)
+    best = max(gammas, key=lambda gamma: float(factors[gamma][0]))
     steps = np.array([cost.c for cost in costs])
-    drafting = dict(zip(gammas, table.T[1:], strict=True))
+    alphas = sums(np.array([trace.beta.sum() for trace in traces])) / sums(tokens)
+
+    def estimate(values: NDArray[np.float64]) -> Estimate:
+        value = float(values[0])
+        return Estimate(value, *jackknife_interval(value, values[1:], scale=ratio, sizes=tokens))
+
     return SpeedUps(
-        factors={gamma: _estimate(column, tokens) for gamma, column in drafting.items()},
-        best=(0, *gammas)[best],
-        c=_estimate(steps, tokens),
-        factors_without={g: tuple(column[1:].tolist()) for g, column in drafting.items()},
-        c_without=tuple(steps[1:].tolist()),
+        factors={gamma: estimate(values) for gamma, values in factors.items()},
+        best=best if factors[best][0] > 1 else 0,
+        c=estimate(steps),
+        left_out=LeftOut(
+            tuple(np.minimum(alphas[1:], 1.0).tolist()),
+            tuple(steps[1:].tolist()),
+            {gamma: tuple(values[1:].tolist()) for gamma, values in factors.items()},
+        ),
     )
-
-
-def _estimate(values: NDArray[np.float64], tokens: NDArray[np.float64]) -> Estimate:
-    """Returns values[0], of all prompts, with a jackknife interval from values[1:]."""
-    value = float(values[0])
-    interval = jackknife_interval(value, values[1:], scale=ratio, sizes=tokens)
-    return Estimate(value, *interval)
 
 
 def measured_alpha(traces: Sequence[Trace]) -> Alpha:
@@ -91,16 +90,6 @@ def measured_alpha(traces: Sequence[Trace]) -> Alpha:
     )
 
 
-def alpha_left_out(traces: Sequence[Trace]) -> tuple[float, ...]:
-    """Returns the acceptance rate without each text in turn; empty for a single text."""
-    if len(traces) < 2:
-        return ()
-    betas = np.array([float(trace.beta.sum()) for trace in traces])
-    tokens = np.array([float(trace.tokens) for trace in traces])
-    without: list[float] = (left_out(betas) / left_out(tokens)).tolist()
-    return tuple(min(rate, 1.0) for rate in without)
-
-
 def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate, ...]:
     """Returns the share of blocks of γ that accept their tokens 1, 2, …, as servers count it.
 
@@ -112,12 +101,14 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
     accepted, offered = (np.array(each) for each in zip(*counts, strict=True))
     drafted = int((offered.sum(axis=0) > 0).sum())
     blocks = np.array([trace.replay.blocks(gamma).sum() for trace in traces])
-    found = []
-    for above in accepted.T[:drafted]:
-        known = len(traces) > 1 and bool((left_out(blocks) > TINY).all())
-        interval = ratio_interval(above, blocks.tolist(), scale=rate) if known else (None, None)
-        found.append(Estimate(float(above.sum() / blocks.sum()), *interval))
-    return tuple(found)
+    known = len(traces) > 1 and bool((left_out(blocks) > TINY).all())
+    return tuple(
+        Estimate(
+            float(above.sum() / blocks.sum()),
+            *(ratio_interval(above, blocks.tolist(), scale=rate) if known else (None, None)),
+        )
+        for above in accepted.T[:drafted]
+    )
 
 
 def by_category(categories: Sequence[str | None]) -> dict[str, list[int]]:
@@ -152,16 +143,15 @@ def workload(
     """
     chosen = [traces[prompt] for prompt in prompts]
     gained = speed_ups(chosen, of_prompts(texts, prompts), gammas)
+    tokens = [trace.tokens for trace in chosen]
+    calls = {gamma: [replayed_calls(trace, gamma) for trace in chosen] for gamma in gammas}
     return Workload(
         alpha=measured_alpha(chosen),
-        tokens_per_call={gamma: _tokens_per_call(chosen, gamma) for gamma in gammas},
+        tokens_per_call={
+            gamma: Estimate(sum(tokens) / sum(of_gamma), *ratio_interval(tokens, of_gamma))
+            for gamma, of_gamma in calls.items()
+        },
         improvement_factor=gained.factors,
         optimal_gamma=gained.best,
         accepted_by_position=accepted_by_position(chosen, max(gammas)),
     )
-
-
-def _tokens_per_call(traces: Sequence[Trace], gamma: int) -> Estimate:
-    tokens = [float(trace.tokens) for trace in traces]
-    calls = [replayed_calls(trace, gamma) for trace in traces]
-    return Estimate(sum(tokens) / sum(calls), *ratio_interval(tokens, calls))

@@ -147,18 +147,16 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
     columns: dict[str, list[Any]] = {"drafted": [pair.sampled.drafted for pair in pairs]}
     for way in DRAFT_SAMPLINGS:
         of_way = [pair.under(way) for pair in pairs]
-        sure = [trace.confidence for trace in of_way]
         lenient = [[trace.alpha_by_lenience[each] for each in leniences] for trace in of_way]
         arrays[f"{way}_lenient_alpha"] = np.array(lenient)
-        columns |= {
-            f"{way}_beta": [trace.beta for trace in of_way],
-            f"{way}_ratio": [trace.ratio for trace in of_way],
-            f"{way}_rank": [trace.rank for trace in of_way],
-            f"{way}_confidence": [each and each.along for each in sure],
-            f"{way}_starts": [each and each.starts for each in sure],
-            f"{way}_paths": [each and [len(each.starts)] for each in sure],
-            f"{way}_own": [each and each.own for each in sure],
-        }
+        for name in ("beta", "ratio", "rank"):
+            columns[f"{way}_{name}"] = [getattr(trace, name) for trace in of_way]
+        sure = [trace.confidence for trace in of_way if trace.confidence is not None]
+        if len(sure) == len(pairs):
+            columns[f"{way}_confidence"] = [each.along for each in sure]
+            columns[f"{way}_starts"] = [each.starts for each in sure]
+            columns[f"{way}_own"] = [each.own for each in sure]
+            arrays[f"{way}_paths"] = np.array([len(each.starts) for each in sure])
     known = {name: parts for name, parts in columns.items() if all(x is not None for x in parts)}
     return arrays | {name: np.concatenate(parts) for name, parts in known.items()}
 
@@ -167,44 +165,30 @@ def unpack(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, dict[int, TracePair
     """Returns the key and the traces, by the prompt's index, from arrays made by `pack`."""
     if "layout" not in arrays or str(arrays["layout"]) != LAYOUT:
         raise ValueError(f"arrays must be of the layout '{LAYOUT}', got others")
-    ends = np.cumsum(arrays["tokens"])
-    ways = [_of_way(arrays, way, ends.tolist()) for way in DRAFT_SAMPLINGS]
-    pairs = [TracePair(*both) for both in zip(*ways, strict=True)]
+    pairs = map(TracePair, *(_of_way(arrays, way) for way in DRAFT_SAMPLINGS))
     return str(arrays["key"]), dict(zip(arrays["prompts"].tolist(), pairs, strict=True))
 
 
-def _of_way(
-    arrays: Mapping[str, NDArray[Any]], way: DraftSampling, ends: Sequence[int]
-) -> list[Trace]:
+def _of_way(arrays: Mapping[str, NDArray[Any]], way: DraftSampling) -> list[Trace]:
+    """Returns the traces of one way to sample drafts; columns that older versions lack are None."""
+
+    def column(name: str, counts: str = "tokens") -> Sequence[Any]:
+        if name not in arrays:
+            return [None] * len(arrays["tokens"])
+        return np.split(arrays[name], np.cumsum(arrays[counts])[:-1])
+
+    confidence, own, paths = f"{way}_confidence", f"{way}_own", f"{way}_paths"
+    for values in (arrays.get(confidence), arrays.get(own)):
+        if values is not None and not ((values >= 0) & (values <= 1)).all():
+            raise ValueError("confidences must lie in [0, 1]")
     leniences = arrays["leniences"].tolist()
-    by_text = arrays[f"{way}_lenient_alpha"].tolist()
-
-    def column(name: str) -> Sequence[NDArray[Any] | None]:
-        return np.split(arrays[name], ends[:-1]) if name in arrays else [None] * len(ends)
-
-    return [
-        Trace(beta, ratio, drafted, int(limit), dict(zip(leniences, alphas, strict=True)), *rest)
-        for beta, ratio, drafted, limit, alphas, *rest in zip(
-            *(column(name) for name in (f"{way}_beta", f"{way}_ratio", "drafted")),
-            arrays["limits"],
-            by_text,
-            column(f"{way}_rank"),
-            _confidences(arrays, way, ends),
-            strict=True,
-        )
+    lenient = arrays[f"{way}_lenient_alpha"].tolist()
+    sure = zip(column(confidence), column(f"{way}_starts", paths), column(own, paths), strict=True)
+    columns: list[Sequence[Any]] = [
+        *map(column, (f"{way}_beta", f"{way}_ratio", "drafted")),
+        arrays["limits"].tolist(),
+        [dict(zip(leniences, alphas, strict=True)) for alphas in lenient],
+        column(f"{way}_rank"),
+        [None if along is None else RecordedConfidence(along, *ahead) for along, *ahead in sure],
     ]
-
-
-def _confidences(
-    arrays: Mapping[str, NDArray[Any]], way: DraftSampling, ends: Sequence[int]
-) -> Sequence[RecordedConfidence | None]:
-    """Returns the draft's confidence along each text; None for files of older versions."""
-    if f"{way}_confidence" not in arrays:
-        return [None] * len(ends)
-    along = np.split(arrays[f"{way}_confidence"], ends[:-1])
-    last = np.cumsum(arrays[f"{way}_paths"])[:-1]
-    starts, own = (np.split(arrays[f"{way}_{each}"], last) for each in ("starts", "own"))
-    for name, values in (("along a text", arrays[f"{way}_confidence"]), ("ahead", np.vstack(own))):
-        if not ((values >= 0) & (values <= 1)).all():
-            raise ValueError(f"confidences {name} must lie in [0, 1]")
-    return [RecordedConfidence(*each) for each in zip(along, starts, own, strict=True)]
+    return [Trace(*text) for text in zip(*columns, strict=True)]

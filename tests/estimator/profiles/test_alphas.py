@@ -1,9 +1,9 @@
-"""Acceptance rates over texts, and with each text left out."""
+"""Acceptance rates over texts."""
 
 import numpy as np
 import pytest
 
-from estimator.profiles.workloads import alpha_left_out, measured_alpha
+from estimator.profiles.workloads import measured_alpha
 from estimator.traces.traces import Trace
 
 
@@ -24,11 +24,6 @@ def test_the_rate_is_over_tokens_not_over_texts() -> None:
     assert measured.low < measured.value < measured.high
 
 
-def test_one_text_has_no_interval_and_nothing_left_out() -> None:
+def test_one_text_has_no_interval() -> None:
     measured = measured_alpha([TEXTS[1]])
     assert (measured.value, measured.low, measured.high) == (pytest.approx(0.1), None, None)
-    assert alpha_left_out([TEXTS[1]]) == ()
-
-
-def test_each_text_is_left_out_in_turn() -> None:
-    assert alpha_left_out(TEXTS) == pytest.approx((2.5 / 4, 3.6 / 5, 1.3 / 3))

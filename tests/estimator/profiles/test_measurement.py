@@ -9,16 +9,14 @@ from pairs import PROMPTS, tiny_subject
 
 from estimator.costs.operations import c_hat, operations_per_token
 from estimator.profiles.measure import measure
-from estimator.profiles.measurement import (
-    make_profile,
-    measure_costs,
-    measured_gammas,
-)
+from estimator.profiles.measurement import make_profile, measured_gammas
 from estimator.profiles.parts import Setup
 from estimator.profiles.profile import AlphaBin
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.profiles.request import Measure
+from estimator.timing.arms import probing, run_arms
 from estimator.timing.precision import Timing, Until
+from estimator.timing.rates import Runs
 from estimator.traces.ahead import replay_factor
 from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.traces.traces import (
@@ -42,11 +40,16 @@ def traced() -> Tracing:
     return Tracing(tiny_subject(), PROMPTS, max_gamma=DEFAULT_MAX_GAMMA, seed=0, ahead=MAX_GAMMA)
 
 
+def timed_runs(tracing: Tracing, timing: Timing) -> Runs:
+    arms = probing(measured_gammas(MAX_GAMMA))
+    return run_arms(tracing.subject, PROMPTS, arms, timing, least=len(PROMPTS))
+
+
 def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
     tracing = traced()
     pairs = measure_traces(tracing)
     traces = [both.sampled for both in pairs]
-    runs = measure_costs(tracing.subject, PROMPTS, Timing(), max_gamma=MAX_GAMMA)
+    runs = timed_runs(tracing, Timing())
     profile = make_profile(tracing, pairs, runs, c_hat=1.0, setup=Setup(target="t", draft="d"))
     assert profile.alpha.value == alpha(traces)
     assert profile.alpha.low is not None
@@ -90,7 +93,7 @@ def test_prices_that_shrink_with_gamma_leave_a_profile_in_doubt() -> None:
     pairs = measure_traces(tracing)
     # There is no time; every prompt is timed once all the same.
     timing = Timing(repeats=3, until=Until(seconds=0.0))
-    runs = measure_costs(tracing.subject, PROMPTS, timing, max_gamma=MAX_GAMMA)
+    runs = timed_runs(tracing, timing)
     assert {len(repeats) for rows in runs.values() for repeats in rows} == {1}
     runs = {arm: [[shrinking(text) for text in texts] for texts in runs[arm]] for arm in runs}
     profile = make_profile(tracing, pairs, runs, c_hat=1.0, setup=Setup(target="t", draft="d"))

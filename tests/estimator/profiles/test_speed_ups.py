@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from estimator.intervals import student
+from estimator.profiles.profile import LeftOut
 from estimator.profiles.workloads import priced, speed_ups
 from estimator.timing.rates import Timed, without
 from estimator.traces.ahead import replay_factor
-from estimator.traces.traces import Trace
+from estimator.traces.traces import Trace, alpha
 from reference.records import Block, Generation
 
 GAMMAS = [1, 2, 4]
@@ -66,7 +67,10 @@ def test_intervals_leave_out_a_prompt_with_its_text_and_its_timings() -> None:
     assert np.log(np.array([found.low, found.high]) / found.value) == pytest.approx(
         [-reach, reach], rel=1e-9
     )
-    assert gained.factors_without[4] == pytest.approx(left_out)
+    assert gained.left_out.improvement_factor[4] == pytest.approx(left_out)
+    assert gained.left_out.alpha == pytest.approx(
+        [alpha(recorded[:i] + recorded[i + 1 :]) for i in range(4)]
+    )
 
 
 def test_where_nothing_gains_0_is_the_best() -> None:
@@ -81,3 +85,4 @@ def test_one_prompt_has_no_intervals() -> None:
     assert gained.best > 0
     for number in (*gained.factors.values(), gained.c):
         assert number.low is number.high is None
+    assert gained.left_out == LeftOut((), (), dict.fromkeys(GAMMAS, ()))
