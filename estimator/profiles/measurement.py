@@ -11,7 +11,6 @@ from estimator.profiles.parts import DraftAcceptance, Setup, TextSettings
 from estimator.profiles.profile import (
     AlphaBin,
     ClockCheck,
-    IidCheck,
     Improvement,
     LoadCosts,
     Profile,
@@ -113,16 +112,16 @@ def make_profile(
                 passes: 1e3 * float(np.median([text.prefill_seconds for text in rows]))
                 for passes, rows in (("target", texts[AGAIN]), ("target_and_draft", probes(texts)))
             },
-            iid_check=IidCheck(
-                lag1_correlation_of_beta=_lag1_correlation(traces),
-                block_efficiency={
-                    gamma: {
+            iid_check={
+                "lag1_correlation_of_beta": _lag1_correlation(traces),
+                "block_efficiency": {
+                    str(gamma): {
                         "replay": block_efficiency(judged, gamma),
                         "iid": float(expected_tokens(mean_alpha, gamma)),
                     }
                     for gamma in range(1, max_gamma + 1)
                 },
-            ),
+            },
         ),
         optimal_gamma=gained.best,
         improvement_factor={
@@ -166,12 +165,11 @@ def _drafting(traces: Sequence[Trace], max_gamma: int, timed: int) -> DraftAccep
 
 
 def _alpha_by_position(traces: Sequence[Trace]) -> tuple[AlphaBin, ...]:
-    """Returns the mean of beta in bins of positions, with the number of tokens in each bin."""
     bins = {
         first: np.concatenate([t.beta[first : first + POSITIONS_PER_BIN] for t in traces])
         for first in range(0, max(t.tokens for t in traces), POSITIONS_PER_BIN)
     }
-    return tuple(AlphaBin(at, float(values.mean()), len(values)) for at, values in bins.items())
+    return tuple(AlphaBin(first, float(beta.mean()), len(beta)) for first, beta in bins.items())
 
 
 def _lag1_correlation(traces: Sequence[Trace]) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from estimator.profiles.parts import (
     Alpha,
@@ -27,18 +28,6 @@ class AlphaBin:
     first: Count
     alpha: Rate
     tokens: Count
-
-
-@dataclass(frozen=True, slots=True)
-class IidCheck:
-    """How far acceptances are from independent; the correlation is null if β never varies.
-
-    block_efficiency: tokens per call by γ, from "replay" and for "iid" acceptance with the measured
-      α.
-    """
-
-    lag1_correlation_of_beta: float | None
-    block_efficiency: Mapping[Gamma, Mapping[str, Positive]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +74,8 @@ class LoadCosts:
     """Costs of several sequences together.
 
     context: tokens in the cache of each sequence.
-    target_ms: milliseconds of a target pass over n tokens of each sequence, by n.
-    draft_ms, drafting_ms: milliseconds of a steady draft step of all, and of γ steps, by γ.
+    target_ms: target pass over n tokens of each sequence, by n.
+    draft_ms, drafting_ms: a steady draft step of all sequences, and γ steps, by γ.
     spread_percent: largest interquartile range of a pass's repeats, in per cent of its median.
     """
 
@@ -133,13 +122,15 @@ class TextDetails:
     by_category: results of the prompts of each category, in the order of the prompts.
     by_context: results by prompt length in tokens, an octave each ("64-127"), ascending.
     prefill_ms: milliseconds of a prompt's pass, of the target and of both models.
+    iid_check: how far acceptances are from independent: the correlation of neighbouring β (null if
+      β never varies), and tokens per call by γ, from replay and for i.i.d. acceptance.
     """
 
     alpha_by_position_in_text: tuple[AlphaBin, ...] = ()
     by_category: Mapping[str, Workload] = field(default_factory=dict)
     by_context: Mapping[str, Workload] = field(default_factory=dict)
     prefill_ms: Mapping[str, NotNegative] = field(default_factory=dict)
-    iid_check: IidCheck | None = None
+    iid_check: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from estimator.draft_names.kind import parse_drafter
-from estimator.prompts.logs import LogPart, Pair, encoded
+from estimator.prompts.logs import LogPart, encoded
 from estimator.settings import MAX_GAMMA, ModelSettings
 from ngram.copies.texts import Copied, Integers, Texts
 
@@ -28,7 +28,6 @@ class MeasureTexts:
     tokenizer: tokenizer of the model that wrote the texts: embedded, a Hugging Face name or a
       folder; None: the log has ids, which are not checked.
     force: accept an n-gram model whose tokenizer may differ from that one.
-    max_gamma: longest draft.
     skip_bad_lines: whether bad lines are skipped; else the first one ends the measurement.
     processes: number of processes that share the log; None: one per core.
     output: file for the profile; None: no file, and an interrupted run saves nothing.
@@ -70,17 +69,17 @@ class Totals(msgspec.Struct, frozen=True):
     first_skipped: str = ""
 
     def __add__(self, other: Totals) -> Totals:
-        hits, tokens = [*self.hits, *other.hits], [*self.tokens, *other.tokens]
-        while len(tokens) > MOST_GROUPS:
-            hits, tokens = _in_pairs(hits), _in_pairs(tokens)
+        both = [[*self.hits, *other.hits], [*self.tokens, *other.tokens]]
+        groups = np.array(both, dtype=np.int64)
+        while groups.shape[1] > MOST_GROUPS:
+            groups = np.add.reduceat(groups, np.arange(0, groups.shape[1], 2), axis=1)
+        hits, tokens = groups.tolist()
+        blocks = zip(self.blocks, other.blocks, strict=True)
         return Totals(
             self.texts + other.texts,
             hits,
             tokens,
-            [
-                [one + two for one, two in zip(ours, theirs, strict=True)]
-                for ours, theirs in zip(self.blocks, other.blocks, strict=True)
-            ],
+            [np.add(ours, theirs).tolist() for ours, theirs in blocks],
             self.skipped + other.skipped,
             self.first_skipped or other.first_skipped,
         )
@@ -132,62 +131,39 @@ def _begun(steps: NDArray[np.int32], first: Integers, ends: Integers) -> NDArray
     return begun.reshape(steps.shape)
 
 
-def _in_pairs(values: list[int]) -> list[int]:
-    return [sum(values[place : place + 2]) for place in range(0, len(values), 2)]
+def counter(request: MeasureTexts) -> Callable[[LogPart], Totals]:
+    """Returns the function that counts drafts over the texts of one part of a request's log.
 
+    It refuses the first bad line, unless bad lines are skipped.
+    """
+    kind = parse_drafter(request.draft)
+    tokenizer = None
+    if request.tokenizer is not None:
+        from estimator.loading.folders import load_named_tokenizer
 
-class BadLineError(ValueError):
-    """A bad line that ends a measurement."""
-
-
-@dataclass(frozen=True, slots=True)
-class Counter:
-    """Counts the parts of a request's log; tokenizer None: the log has ids."""
-
-    request: MeasureTexts
-    tokenizer: Any
-    copies: Any
-
-    @classmethod
-    def of(cls, request: MeasureTexts) -> Counter:
-        kind = parse_drafter(request.draft)
-        name, tokenizer = request.tokenizer, None
-        if name is not None:
-            from estimator.loading.folders import load_named_tokenizer
-
-            tokenizer = load_named_tokenizer(name)
-            settings = ModelSettings(force=request.force)
-            kind.require(str(name), tokenizer=tokenizer, settings=settings)
-        for file in kind.own_files:
-            if file.exists() and file.samefile(request.texts):
-                raise ValueError(
-                    f"draft {kind} must not be read from the texts that it drafts for, got {file}"
-                )
-        copies = kind.from_texts(tokenizer)
-        if copies is None:
+        tokenizer = load_named_tokenizer(request.tokenizer)
+        settings = ModelSettings(force=request.force)
+        kind.require(request.tokenizer, tokenizer=tokenizer, settings=settings)
+    for file in kind.own_files:
+        if file.exists() and file.samefile(request.texts):
             raise ValueError(
-                f"draft must be lookup, suffix or ngram with texts, got {request.draft}"
+                f"draft {kind} must not be read from the texts that it drafts for, got {file}"
             )
-        return cls(request, tokenizer, copies)
+    copies = kind.from_texts(tokenizer)
+    if copies is None:
+        raise ValueError(f"draft must be lookup, suffix or ngram with texts, got {request.draft}")
+    longest = request.max_gamma
 
-    def count(self, part: LogPart) -> Totals:
-        """Returns the counts over the texts of one part of the log.
+    def count(part: LogPart) -> Totals:
+        pairs, bad = encoded(part, tokenizer)
+        skipped = [f"{request.texts} line {number}: {reason}" for number, reason in bad]
+        if skipped and not request.skip_bad_lines:
+            raise ValueError(skipped[0])
+        texts = Texts.of(pairs) if pairs else None
+        found = (
+            nothing(longest) if texts is None else totals(texts, copies(texts, longest), longest)
+        )
+        first = skipped[0] if skipped else ""
+        return msgspec.structs.replace(found, skipped=len(skipped), first_skipped=first)
 
-        Raises BadLineError at the first bad line, unless bad lines are skipped.
-        """
-        texts, bad = encoded(part, self.tokenizer)
-        skipped = [f"{self.request.texts} line {number}: {reason}" for number, reason in bad]
-        if skipped and not self.request.skip_bad_lines:
-            raise BadLineError(skipped[0])
-        found = self._counts(texts)
-        if not skipped:
-            return found
-        return msgspec.structs.replace(found, skipped=len(skipped), first_skipped=skipped[0])
-
-    def _counts(self, pairs: list[Pair]) -> Totals:
-        longest = self.request.max_gamma
-        if not pairs:
-            return nothing(longest)
-        texts = Texts.of(pairs)
-        copied: Copied = self.copies(texts, longest)
-        return totals(texts, copied, longest)
+    return count

@@ -4,7 +4,7 @@ import hashlib
 import multiprocessing
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import nullcontext
 from importlib.metadata import version
@@ -21,14 +21,14 @@ from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.progress import SILENT, Progress
 from estimator.prompts.logs import LogPart, parts
-from estimator.texts.counting import Counter, MeasureTexts, Totals, nothing
+from estimator.texts.counting import MeasureTexts, Totals, counter, nothing
 from estimator.traces.trace_file import Journal
 from reference.atomic import held
 from simulator.numerics.intervals import CONFIDENCE
 
 # Number of waiting parts per process, so that no process waits for the log.
 _AHEAD = 3
-_counters: list[Counter] = []  # in a counting process
+_counting: dict[MeasureTexts, Callable[[LogPart], Totals]] = {}  # in a counting process
 
 
 def journal_path(profile: Path) -> Path:
@@ -100,12 +100,14 @@ def _new(request: MeasureTexts, rest: Iterator[LogPart]) -> Iterator[Totals]:
 
 
 def _begin(request: MeasureTexts) -> None:
-    if not _counters or _counters[0].request != request:
-        _counters[:] = [Counter.of(request)]
+    if request not in _counting:
+        _counting.clear()
+        _counting[request] = counter(request)
 
 
 def _count(part: LogPart) -> Totals:
-    return _counters[0].count(part)
+    [count] = _counting.values()
+    return count(part)
 
 
 def _key(request: MeasureTexts) -> str:
@@ -133,11 +135,10 @@ def _profile(request: MeasureTexts, whole: Totals) -> Profile:
         gamma: tuple(count / tokens for count in row)
         for gamma, row in enumerate(whole.blocks, start=1)
     }
-    drafting = DraftAcceptance(alpha=alpha, blocks=blocks)
     return Profile(
         alpha=alpha,
         draft_sampling="argmax",
-        draftings={"argmax": drafting},
+        draftings={"argmax": DraftAcceptance(alpha=alpha, blocks=blocks)},
         setup=Setup(
             target=f"the texts of {Path(request.texts).name}",
             draft=request.draft,

@@ -167,26 +167,16 @@ def test_an_interrupted_measurement_goes_on(
     assert len(kept.read_bytes().splitlines()) == 4
     # A torn line, as a killed process leaves it.
     kept.write_bytes(kept.read_bytes() + b'{"texts":')
-    monkeypatch.setattr("estimator.texts.measure._begin", _only_once(request))
+    encoded = log.encoded
+
+    def once(part: log.LogPart, tokenizer: Any) -> Any:
+        assert part[0] > 1  # what was kept is not counted again
+        return encoded(part, tokenizer)
+
+    monkeypatch.setattr("estimator.texts.counting.encoded", once)
     assert measure(request)[0].draftings == whole
     assert read_profile(output).draftings == whole
     assert not kept.exists()
-
-
-def _only_once(request: MeasureTexts) -> Callable[[MeasureTexts], None]:
-    from estimator.texts import measure as measuring
-    from estimator.texts.counting import Counter
-
-    class Counting(Counter):
-        def count(self, part: log.LogPart) -> Totals:
-            assert part[0] > 1  # what was kept is not counted again
-            return super().count(part)
-
-    def begin(_: MeasureTexts) -> None:
-        made = Counter.of(request)
-        measuring._counters[:] = [Counting(made.request, made.tokenizer, made.copies)]
-
-    return begin
 
 
 def test_many_texts_are_kept_as_groups() -> None:
