@@ -45,7 +45,7 @@ class Journal:
         first, *lines = path.read_bytes().split(b"\n") if path.exists() else [self._header, b""]
         if not first.startswith(JOURNAL):
             raise ValueError(
-                f"{path} must be a journal that 'specplan measure' wrote, got another or a "
+                f"traces {path} must be a journal that 'specplan measure' wrote, got another or a "
                 "damaged file; move it away or measure into another place"
             )
         self.known = lines[:-1] if first == self._header else []
