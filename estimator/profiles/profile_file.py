@@ -74,7 +74,7 @@ def read_profile(path: Path) -> Profile:
         )
     try:
         profile = msgspec.convert(_parts(head), type=Profile, strict=True, str_keys=True)
-        # What a plan would refuse is refused here.
+        # Raises on reading what a plan would raise.
         profile.drafting()
         for drafting in profile.draftings.values():
             drafting.under("token")
