@@ -5,7 +5,7 @@ not α. An α inferred from counts equals E[β] only if the β of all positions 
 identically distributed (Leviathan et al. 2023, §3.1). Elsewhere it is called alpha_iid.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,10 @@ from simulator.numerics.arguments import (
     probability,
     same_shape,
 )
-from simulator.numerics.bisection import bisect
+
+# Each step halves the bracket: this many leave less than float64 resolves of a bracket within
+# [0, 1] whose root is not tiny.
+_STEPS = 64
 
 
 def accepted_fraction(
@@ -105,3 +108,22 @@ def interpolated_alpha(alpha_by_lenience: Mapping[float, float], *, lenience: fl
     inverse = np.array(sorted(1 / measured for measured in alpha_by_lenience))
     alphas = [alpha_by_lenience[measured] for measured in sorted(alpha_by_lenience, reverse=True)]
     return float(np.interp(1 / lenience, inverse, alphas))
+
+
+def bisect(
+    increasing: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Returns, for each bracket, the point where the increasing function passes 0.
+
+    Args:
+      increasing: maps an array to function values of one shape.
+      low, high: ends of the brackets, of one shape. A function without a sign change in its bracket
+        gives the end nearer to a sign change.
+    """
+    for _ in range(_STEPS):
+        middle = 0.5 * (low + high)
+        below = increasing(middle) < 0
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return 0.5 * (low + high)

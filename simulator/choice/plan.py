@@ -162,16 +162,15 @@ def plan(
     candidates = allowed if most is None else allowed & (gammas <= most)
     timed = candidates & np.isin(gammas, price.timed)
     candidates = timed if timed.any() else candidates
-    posterior = price.posterior
-    advised = partial(
-        advise,
-        near=share,
-        worth=worth,
-        repeat=_repeat(price.own_runs),
-        calibrated=posterior is None or posterior.calibrated,
-        tried=None if posterior is None else {run.gamma for run in price.own_runs},
-        measured=_measured(price, curve),
-    )
+    advised = partial(advise, near=share, worth=worth)
+    if price.posterior is not None:
+        advised = partial(
+            advised,
+            repeat=_repeat(price.own_runs),
+            calibrated=price.posterior.calibrated,
+            tried={run.gamma for run in price.own_runs},
+            measured=_measured(price, price.posterior.runs, curve),
+        )
     advice = advised(gammas[candidates], curve.gains.only(candidates))
     if gamma is not None and price.assumed_c is not None:
         # The stated γ most likely runs already, so its time costs least.
@@ -232,12 +231,13 @@ def _binds(
     return bool(further.improvement_factor[0] > curve.improvement_factor[best - 1])
 
 
-def _measured(price: Pricing, curve: Curve) -> Mapping[int, tuple[float, float]]:
+def _measured(
+    price: Pricing, runs: Sequence[Run], curve: Curve
+) -> Mapping[int, tuple[float, float]]:
     """Returns the log gain of each γ that was run at this load, and its standard deviation.
 
     For a load interpolated between others: each γ that was run at all of them.
     """
-    runs = () if price.posterior is None else price.posterior.runs
     if price.load is None or price.load.estimated is None:
         return price.own_gains
     each = [log_gains([run for run in runs if run.load == load]) for load in {r.load for r in runs}]

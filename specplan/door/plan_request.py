@@ -47,7 +47,8 @@ def requested(
     from_profile = isinstance(costs, OfProfile)
     if choice.reads_again and from_profile:
         raise click.UsageError("--reads-again cannot be given with --profile: its times hold it")
-    profile = profiled(accepted, costs).profile
+    file = profiled(accepted, costs)
+    profile = None if file.profile_path is None else file.profile
     exporting = None if server is None else engine_kinds()[server]
     drafting = exporting
     if exporting is None and stopping.p_min is not None:

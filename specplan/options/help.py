@@ -78,18 +78,9 @@ def near(name: str, names: Iterable[str]) -> str:
     return f" (did you mean {found[0]}?)" if found else ""
 
 
-def _show_all(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
+def show_all(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    """Prints the help with every option in full, and exits: the callback of --help-all."""
+    if not ctx.resilient_parsing:
         ctx.meta[SHOWS_ALL] = True
         click.echo(ctx.get_help(), color=ctx.color)
         ctx.exit()
-
-
-HELP_ALL = click.Option(
-    ["--help-all"],
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_show_all,
-    help="Show every option, and each in full.",
-)

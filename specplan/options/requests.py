@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 import click
 from click.core import ParameterSource
 
-from specplan.options.help import HELP_ALL, write_options, write_text
+from specplan.options.help import show_all, write_options, write_text
 from specplan.reports.output import notices_printed
 
 Way = Callable[..., None]
@@ -37,6 +37,16 @@ class Option(click.Option):
 
         super().__init__(*arguments, callback=callback and stated, **settings)
         self.advanced, self.heading = advanced, heading
+
+
+HELP_ALL = Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=show_all,
+    help="Show every option, and each in full.",
+)
 
 
 class Command(click.Command):

@@ -27,13 +27,15 @@ _SAME = 0.05
 
 def advice_lines(plan: Plan) -> list[str]:
     """Returns the advice: draft length, probability of a gain, break-even, and the next run."""
-    lines = [*assumed_lines(plan), *decision_lines(plan), *limit_lines(plan)]
+    curve, price, exact = plan.curve, plan.price, plan.price.posterior is None
+    lines = [*([] if exact else assumed_lines(plan)), *decision_lines(plan)]
+    if price.timed or price.wall is not None or curve.extrapolated.any():
+        lines += limit_lines(plan)
     if plan.gamma not in (0, plan.optimal_gamma, plan.advice.named):
         lines.append(f"K = {plan.gamma} gives {_gain(plan, plan.gamma)}.")
-    lines += _ended_early(plan)
-    lines += next_lines(plan)
-    lines += _speed(plan)
-    return [*lines, *_iid(plan), _break_even(plan)] if plan.price.posterior is None else lines
+    if exact:
+        return [*lines, *_speed(plan), *_iid(plan), _break_even(plan)]
+    return [*lines, *_ended_early(plan), *next_lines(plan), *_speed(plan)]
 
 
 def warn_of_sizes(rows: Sequence[Plan]) -> None:

@@ -33,7 +33,7 @@ BEYOND = "+ beyond the observed gamma: extrapolated"
 
 
 def plans_text(rows: Sequence[Plan], basis: Basis) -> str:
-    """Returns the readable form of plans: one in full, or one line for each."""
+    """Returns plans as text: one in full, or one line for each."""
     return plan_text(rows[0], basis) if len(rows) == 1 else _rows_text(rows, basis)
 
 
@@ -51,21 +51,21 @@ def warn_of_plans(rows: Sequence[Plan], basis: Basis, *, max_gamma: int) -> None
 def plan_text(plan: Plan, basis: Basis) -> str:
     """Returns the readable form of one plan: assumptions, curve, advice."""
     curve, load, wall = plan.curve, plan.price.load, plan.price.wall
-    last = max(_ROWS_LEAST, plan.gamma, plan.optimal_gamma + _ROWS_PAST, plan.advice.named)
-    last = min(len(curve.gamma), last)
-    doubt = [Column[int](percent(), lambda i: f"{curve.low[i]:.2f} to {curve.high[i]:.2f}")]
-    operations = [Column[int]("operations", lambda i: shown(curve.operations_factor[i]))]
+    least = max(_ROWS_LEAST, plan.gamma, plan.optimal_gamma + _ROWS_PAST, plan.advice.named)
+    last = min(len(curve.gamma), least)
     columns = [
         Column[int](GAMMA, lambda i: str(curve.gamma[i])),
         Column[int]("tokens/call", lambda i: shown(curve.expected_tokens[i])),
         Column[int]("speed-up", lambda i: shown(curve.improvement_factor[i])),
-        *(doubt if curve.in_doubt else []),
-        *_times(plan),
-        *([] if curve.in_doubt else operations),
     ]
+    if curve.in_doubt:
+        columns.append(Column(percent(), lambda i: f"{curve.low[i]:.2f} to {curve.high[i]:.2f}"))
+    columns += _times(plan)
+    if not curve.in_doubt:
+        columns.append(Column("operations", lambda i: shown(curve.operations_factor[i])))
     lines = [
         _assumptions(plan, basis),
-        *load_notes(plan),
+        *([] if load is None else load_notes(plan)),
         *basis.notes,
         "",
         table(

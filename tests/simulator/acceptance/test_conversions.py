@@ -10,10 +10,10 @@ from simulator.acceptance.conversions import (
     accepted_fraction,
     alpha_from_accepted_fraction,
     alpha_from_block_efficiency,
+    bisect,
     conditional_acceptance,
 )
 from simulator.acceptance.tokens import expected_tokens
-from simulator.numerics.bisection import bisect
 
 ALPHAS = np.array([0.0, 1e-9, 0.01, 0.3, 0.62, 0.9, 0.999, 1 - 1e-9, 1.0])
 
