@@ -28,8 +28,7 @@ from scipy.optimize import minimize
 from simulator.acceptance import rate_prior as priors
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
-from simulator.acceptance.logit_fit import log_lengths_of, most_probable
-from simulator.acceptance.rate_prior import RatePrior
+from simulator.acceptance.rate_prior import RatePrior, log_lengths_of, most_probable
 
 HERE = Path(__file__).parent
 WRITTEN = Path(priors.__file__).with_name("rate_priors.json")

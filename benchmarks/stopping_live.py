@@ -44,8 +44,7 @@ from reference.laws import Sampling
 from reference.models.huggingface import load_model
 from reference.speculative import Subject
 from reference.stopping import Stopping
-from simulator.acceptance.stopping import RULES
-from simulator.acceptance.stopping.rule import StoppingRule
+from simulator.acceptance.stopping.rule import RULES, StoppingRule
 from simulator.cost.curves import CostModel
 
 LONGEST = (4, 8, 16)

@@ -34,7 +34,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.models.huggingface import load_model
 from reference.speculative import Subject
 from reference.stopping import Stopping
-from simulator.acceptance.stopping import RULES
+from simulator.acceptance.stopping.rule import RULES
 
 # A setting: the longest draft and the threshold, or a model that decodes by itself.
 Setting = tuple[int, float] | str

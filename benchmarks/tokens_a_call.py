@@ -27,8 +27,7 @@ from reference.policies import Fixed
 from reference.rules import BlockVerification
 from reference.speculative import Subject
 from reference.stopping import Stopping
-from simulator.schemes.best_trees import best_trees
-from simulator.schemes.trees import tree_tokens
+from simulator.schemes.trees import best_trees, tree_tokens
 
 RANKS = 16
 

@@ -22,7 +22,7 @@ from result_file import setup, write_result
 from tqdm import tqdm
 
 from estimator.model_shapes.drafts import read_pair
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.cost.roofline.deployment import Deployment, prompt_seconds, roofline_cost
 from simulator.cost.roofline.forward import Conditions
 from simulator.cost.roofline.hardware import find_hardware

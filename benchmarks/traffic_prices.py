@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 from traffic_client import Answer, Client
 
-from simulator.acceptance.conversions import alpha_from_block_efficiency
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
+from simulator.acceptance.tokens import alpha_from_block_efficiency
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 from simulator.traffic.server import Prompts, Server, by_batch

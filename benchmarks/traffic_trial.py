@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 from traffic_client import Answer
 from traffic_prices import Priced, Pricing, priced
 
-from simulator.traffic.demand import Demand, Requests
+from simulator.traffic.demand import Demand, Requests, SimulationResult
 from simulator.traffic.events import serve
 from simulator.traffic.policy import GammaTable
-from simulator.traffic.simulation_result import SimulationResult
 from simulator.traffic.steady import Steady, max_rate, steady
 
 

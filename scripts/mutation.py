@@ -37,11 +37,11 @@ class Subject:
 
 SUBJECTS = {
     "conversions": Subject(
-        ("simulator/acceptance/conversions.py",),
+        ("simulator/acceptance/tokens.py",),
         ("tests/simulator/acceptance/test_conversions*.py",),
     ),
     "replay": Subject(
-        ("simulator/acceptance/replay.py", "simulator/acceptance/block_verification.py"),
+        ("simulator/acceptance/replay.py", "simulator/acceptance/divergence.py"),
         (
             "tests/simulator/acceptance/test_replay*.py",
             "tests/simulator/acceptance/test_block_acceptance.py",

@@ -9,7 +9,7 @@ from engines.kind import Drafted, EngineKind, Exports, methods_of, never_zero
 from simulator.cost.wall import Wall
 
 if TYPE_CHECKING:
-    from simulator.choice.schedule import Range
+    from simulator.choice.grid import Range
 
 
 _FLOOR = """\

@@ -21,7 +21,7 @@ from simulator.cost.wall import Wall
 
 if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling, Verification
-    from simulator.choice.schedule import Range
+    from simulator.choice.grid import Range
 
 _ADAPTIVE = (
     "# with enable_adaptive_verification vLLM verifies of each block what the load allows: no "

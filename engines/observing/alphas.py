@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from engines.counting import RateInterval, rate_interval
-from simulator.acceptance.conversions import alpha_from_accepted_fraction
+from simulator.acceptance.tokens import alpha_from_accepted_fraction
 from simulator.numerics.intervals import deviations
 
 

@@ -15,7 +15,7 @@ from engines.observing.observation import RequestCounts
 from engines.observing.requests import alpha_spread
 from estimator.intervals import jackknife_interval, left_out, ratio
 from estimator.profiles.parts import Estimate
-from simulator.acceptance.logit_fit import logits_of, rates_of
+from simulator.acceptance.rate_prior import logits_of, rates_of
 from simulator.choice.plan import Plan
 
 # Values of α that a request may have, and shifts of all logits.

@@ -28,8 +28,8 @@ from estimator.traces.traces import (
     TracePair,
     replayed_blocks,
 )
-from simulator.acceptance.iid import Iid
-from simulator.choice.gain import best_gamma, speed_up
+from simulator.acceptance.acceptance import Iid
+from simulator.choice.curve import best_gamma, speed_up
 from simulator.cost.curves import CostModel
 
 

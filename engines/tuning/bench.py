@@ -18,7 +18,7 @@ from engines.trials.runs import EngineRun, Prompts, run
 from engines.tuning.request import Tuning
 from engines.tuning.tuned import Advised, TunedRun
 from estimator.progress import SILENT, Progress
-from simulator.choice.schedule import schedule
+from simulator.choice.grid import schedule
 
 WARM_UP_PROMPTS = 1
 NO_DRAFT = "# gamma is 0: run the target without a draft"

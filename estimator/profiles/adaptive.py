@@ -8,10 +8,15 @@ from numpy.typing import NDArray
 
 from estimator.traces.calibration import calibrated
 from estimator.traces.traces import Trace
-from simulator.acceptance.stopping.batch import RankedText, RankedTexts
-from simulator.acceptance.stopping.ranking import BUDGETS, Budget, step_seconds
+from simulator.acceptance.stopping.ranking import (
+    BUDGETS,
+    Budget,
+    RankedText,
+    RankedTexts,
+    step_seconds,
+)
 from simulator.acceptance.stopping.rule import COLUMNS
-from simulator.choice.gain import first_best, speed_up
+from simulator.choice.curve import first_best, speed_up
 from simulator.choice.plan import Plan
 
 # Draft lengths that are tried, and most batch sizes that are played.

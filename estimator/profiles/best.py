@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from estimator.intervals import student
 from estimator.profiles.profile import Improvement, LoadCosts, Profile
 from estimator.traces.traces import DraftSampling
-from simulator.acceptance.iid import Iid
-from simulator.choice.curve import Doubt
-from simulator.choice.gain import best_gamma, speed_up
+from simulator.acceptance.acceptance import Iid
+from simulator.choice.curve import Doubt, best_gamma, speed_up
 from simulator.choice.plan import Plan, plan
 from simulator.cost.curves import CostModel
 from simulator.cost.fitted.forecast import Forecast

@@ -40,9 +40,9 @@ from estimator.traces.traces import (
     lenient_alpha,
     replayed_blocks,
 )
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.tokens import expected_tokens
-from simulator.choice.gain import speed_up
+from simulator.choice.curve import speed_up
 
 POSITIONS_PER_BIN = 16
 # Ranks that are counted separately: a tree's node seldom has more children.

@@ -12,7 +12,7 @@ from estimator.profiles.profile import Profile
 from estimator.traces.calibration import calibrated, reliability
 from estimator.traces.trace_file import read_traces, traces_path
 from estimator.traces.traces import DraftSampling, Trace, alpha
-from simulator.acceptance.recorded import Recorded
+from simulator.acceptance.replay import Recorded
 from simulator.acceptance.stopping.rule import StoppingRule
 from simulator.acceptance.stopping.stopped_text import Stopped
 from simulator.cost.cost import Cost

@@ -16,7 +16,7 @@ from estimator.traces.traces import Verification
 from simulator.acceptance.acceptance import Acceptance
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
-from simulator.acceptance.recorded import Recorded
+from simulator.acceptance.replay import Recorded
 from simulator.numerics.intervals import FORMER_CONFIDENCE, deviations, wilson_trials
 
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -74,7 +74,7 @@ class DraftAcceptance:
     """Acceptance for one way to sample drafts.
 
     blocks: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens per token of the
-      texts, from replay (`simulator.acceptance.recorded`). Empty without traces.
+      texts, from replay (`simulator.acceptance.replay`). Empty without traces.
     blocks_jointly: expected numbers of blocks under block verification, in the form of `blocks`.
     accepted_by_position: share of all blocks that accept each position, for the longest timed
       draft, or a server's counts in place of `blocks`.

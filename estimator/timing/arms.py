@@ -28,8 +28,8 @@ from reference.records import Block
 from reference.speculative import Session, opening_text, plain_session, speculative_session, start
 from reference.speculative import Subject as Subject
 from reference.stopping import Stopping
-from simulator.acceptance.iid import Iid
-from simulator.choice.gain import best_gamma
+from simulator.acceptance.acceptance import Iid
+from simulator.choice.curve import best_gamma
 from simulator.cost.cost import Cost
 
 WARM_UP_TOKENS = 8

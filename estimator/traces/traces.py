@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from simulator.acceptance.block_verification import block_acceptance
+from simulator.acceptance.divergence import block_acceptance
 from simulator.acceptance.replay import Replay
 from simulator.acceptance.stopping.rule import StoppingRule
 from simulator.acceptance.stopping.stopped_text import StoppedText
@@ -166,7 +166,7 @@ def replayed_calls(trace: Trace, gamma: int) -> float:
 def replayed_blocks(traces: Sequence[Trace], max_gamma: int) -> dict[int, tuple[float, ...]]:
     """Returns the expected number of blocks that draft 0, …, γ tokens, per token of the texts.
 
-    By γ = 1..max_gamma: the `blocks` of `simulator.acceptance.recorded.Recorded`.
+    By γ = 1..max_gamma: the `blocks` of `simulator.acceptance.replay.Recorded`.
     """
     tokens = sum(trace.tokens for trace in traces)
     replays = [trace.replay for trace in traces]

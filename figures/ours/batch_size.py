@@ -15,9 +15,9 @@ from estimator.model_shapes.kept_counts import count_once
 from estimator.model_shapes.shape import shape_of
 from figures import drawing
 from figures.numbers import Numbers
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.tokens import expected_tokens
-from simulator.choice.gain import first_best, speed_up
+from simulator.choice.curve import first_best, speed_up
 from simulator.cost.fitted.machine import Drafting, LoadPoint
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from simulator.cost.roofline.deployment import Deployment, most_batch, roofline_cost

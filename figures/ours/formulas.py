@@ -6,14 +6,13 @@ import numpy as np
 
 from figures import drawing
 from figures.numbers import Numbers, columns, numbers
-from simulator.acceptance.iid import Iid
-from simulator.choice.gain import best_gamma, speed_up
+from simulator.acceptance.acceptance import Iid
+from simulator.choice.curve import best_gamma, speed_up
 from simulator.choice.walltime import improvement_factor, optimal_gamma
 from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel
-from simulator.schemes.best_trees import best_trees
 from simulator.schemes.extensions import hierarchical_cost
-from simulator.schemes.trees import chain, tree_tokens
+from simulator.schemes.trees import best_trees, chain, tree_tokens
 
 MAP_MAX_GAMMA = 64
 LEVELS = (1.1, 1.5, 2.0, 3.0, 5.0)

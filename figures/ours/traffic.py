@@ -11,7 +11,7 @@ from estimator.model_shapes.head_kind import prior_of
 from figures import drawing
 from figures.numbers import Numbers
 from figures.ours.batch_size import MAX_BATCH, default_load
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.machine import CachedMachine, LoadPoint
 from simulator.cost.fitted.prior import Traits, published_prior

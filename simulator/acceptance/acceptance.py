@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.tokens import expected_tokens
 from simulator.cost.cost import Cost
+from simulator.numerics.arguments import integers, probability
 
 Kind = Literal["iid", "by_position", "replay", "tree"]
 # From drafted tokens of blocks, shape (...), to what each block costs.
@@ -156,3 +158,34 @@ def _one(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _length(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
     return lengths.astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Iid(Acceptance):
+    """Each drafted token is accepted with probability α (Leviathan et al. 2023, §3.1).
+
+    rate: α in [0, 1].
+    counted_at: the largest γ of the counted drafts; None if α was not counted.
+    """
+
+    rate: float
+    counted_at: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", float(probability("alpha", self.rate)))
+
+    @property
+    def kind(self) -> Kind:
+        return "iid"
+
+    @property
+    def alpha(self) -> float:
+        return self.rate
+
+    @property
+    def observed_gamma(self) -> int | None:
+        return self.counted_at
+
+    def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
+        lengths = integers("gamma", gamma)
+        return np.asarray(price(lengths) / expected_tokens(self.rate, lengths))[()]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.acceptance.conversions import alpha_from_block_efficiency, conditional_acceptance
+from simulator.acceptance.tokens import alpha_from_block_efficiency, conditional_acceptance
 from simulator.numerics.arguments import integer
 
 # Blocks that are assumed where their number is not known: of 8 prompts of 64 tokens.

@@ -9,114 +9,37 @@ counts, errors of other positions from the prior. Lengths that contradict each o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.by_position import ByPosition
-from simulator.acceptance.conversions import alpha_from_block_efficiency
-from simulator.acceptance.length_steps import rising
-from simulator.acceptance.logit_fit import (
-    length_slopes,
+from simulator.acceptance.by_position import DOUBTED, LONGEST, FromCounts
+from simulator.acceptance.rate_prior import (
+    RatePrior,
     log_lengths_of,
     logits_of,
+    most_gamma,
     most_probable,
+    rate_prior,
     rates_of,
 )
-from simulator.acceptance.rate_prior import RatePrior, most_gamma, rate_prior
-from simulator.numerics.arguments import integer, integers
+from simulator.acceptance.tokens import alpha_from_block_efficiency
 
-# Positions with rates of their own; further ones have the last one's.
-LONGEST = 64
 # Standard deviation of the change of all logits with the logarithm of the context.
 _BY_CONTEXT = 0.3
 # Means follow the counts as if these were so much more exact than they are.
 _SHARPER = 0.01
 # A length further than this from what all others imply, in standard deviations, contradicts them.
 _CONTRADICTS = 2.5
-# Rates differ from 0 and 1 by at least this where their doubt is derived.
-_DOUBTED = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class FromCounts(ByPosition):
-    """Rates by position estimated from counts, with their errors.
-
-    rate: α if acceptances were i.i.d.
-    covariance: covariance of the rates' logits and of `change`, shape (LONGEST + 1, LONGEST + 1).
-    observed, most: the largest γ that was counted, and the largest γ that may be advised.
-    positions: number of counted positions; 0 if only lengths were counted.
-    lengths: pairs of a γ and its counted mean tokens per block, which have priority over the rates.
-    change: change of the logits per unit of the logarithm of the context.
-    origin: mean logarithm of the counted contexts; None if fewer than two contexts were counted.
-    away: logarithm of this context, minus `origin`.
-    unfitting: warnings, one for each count that does not fit the others.
-    """
-
-    rate: float = field(kw_only=True)
-    covariance: NDArray[np.float64] = field(kw_only=True, repr=False)
-    observed: int = field(kw_only=True)
-    most: int = field(kw_only=True)
-    positions: int = field(kw_only=True)
-    lengths: tuple[tuple[int, float], ...] = field(default=(), kw_only=True)
-    change: float = field(default=0.0, kw_only=True)
-    away: float = field(default=0.0, kw_only=True)
-    origin: float | None = field(default=None, kw_only=True)
-    unfitting: tuple[str, ...] = field(default=(), kw_only=True)
-
-    @property
-    def alpha(self) -> float:
-        return self.rate
-
-    @property
-    def observed_gamma(self) -> int | None:
-        return self.observed
-
-    @property
-    def most_gamma(self) -> int | None:
-        return self.most
-
-    @property
-    def contradictions(self) -> tuple[str, ...]:
-        return self.unfitting
-
-    @property
-    def tells_iid(self) -> bool:
-        return (self.positions > 0 or len(self.lengths) > 1) and not self.is_lower_bound
-
-    def log_lengths(self, gamma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        gammas = np.atleast_1d(integers("gamma", gamma, at_least=1))
-        slopes = length_slopes(np.clip(self.conditional, _DOUBTED, 1 - _DOUBTED), gammas)
-        slopes = np.hstack([slopes, self.away * slopes.sum(axis=1, keepdims=True)])
-        return np.log(self._tokens(gammas)), slopes @ self.covariance @ slopes.T
-
-    @property
-    def logit_covariance(self) -> NDArray[np.float64]:
-        count = max(self.observed, 2)
-        line = np.stack([np.ones(count), np.log(np.arange(1, count + 1))], axis=1)
-        rates = np.clip(self.conditional[:count], _DOUBTED, 1 - _DOUBTED)
-        weights = np.cumprod([1.0, *rates[:-1]]) * rates * (1 - rates)
-        project = np.linalg.solve(line.T @ (weights[:, None] * line), line.T * weights)
-        logits = np.hstack([np.eye(count), np.full((count, 1), self.away)])
-        every = [*range(count), LONGEST]
-        covariance = logits @ self.covariance[np.ix_(every, every)] @ logits.T
-        return np.asarray(project @ covariance @ project.T)
-
-    def at_context(self, context: int) -> FromCounts:
-        if self.origin is None:
-            return self
-        away = float(np.log(max(integer("context", context), 1))) - self.origin
-        logits = logits_of(np.array(self.conditional)) + (away - self.away) * self.change
-        return replace(self, conditional=tuple(rates_of(logits).tolist()), away=away, lengths=())
-
-    def _tokens(self, lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-        found = ByPosition._tokens(self, lengths)
-        for gamma, length in self.lengths:
-            found = np.where(lengths == gamma, length, found)
-        return found
+# Rounding to two decimals moves a difference of lengths by up to this many tokens.
+_ROUNDED = 0.01
+# Logits by which later positions may be accepted more often than the first ones; drafts that others
+# published reach 1.8 (`specplan plan --typical list`).
+_MOST_RISE = 3.0
 
 
 def from_counts(
@@ -154,7 +77,7 @@ def from_counts(
     observed = max((each.gamma for each in counted), default=0)
     known = np.array([]) if several else _pooled(counted)
     rates[: len(known)] = known
-    found[:-1] = logits_of(np.clip(rates, _DOUBTED, 1 - _DOUBTED))
+    found[:-1] = logits_of(np.clip(rates, DOUBTED, 1 - DOUBTED))
     logs, slopes = log_lengths_of(found, data)
     off = (measured - logs) / np.sqrt(np.diag(noise))
     wider = np.maximum(np.abs(off), 1.0)
@@ -232,3 +155,34 @@ def _blocks(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     for first, last, part in zip(ends, ends[1:], parts, strict=False):
         whole[first:last, first:last] = part
     return whole
+
+
+def rising(lengths: Mapping[int, float]) -> tuple[str, ...]:
+    """Returns a warning for each mean length that is too large for the lengths at smaller γ.
+
+    Position k adds P(positions 1 to k are accepted) tokens per block, which falls with k, if all
+    lengths were counted on the same requests.
+
+    lengths: tokens per target call by γ, the target's own token included.
+    """
+    points = [(0, 1.0), *sorted(lengths.items())]
+    found = []
+    for (first, least), (gamma, length), (last, most) in zip(
+        points, points[1:], points[2:], strict=False
+    ):
+        early, late = (length - least) / (gamma - first), (most - length) / (last - gamma)
+        if late <= 0:
+            fits = most >= length - _ROUNDED
+        elif late < early:
+            accepted = (late / early) ** (2 / (last - first))
+            alpha = float(alpha_from_block_efficiency(length, gamma))
+            fits = np.diff(logits_of(np.array([alpha, accepted])))[0] < _MOST_RISE
+        else:
+            fits = late <= early + _ROUNDED
+        if not fits:
+            found.append(
+                f"{most:g} tokens per call at gamma {last} do not fit the {length:g} at gamma "
+                f"{gamma}: a position adds {late:.2f} tokens there, and {early:.2f} before. Were "
+                "they counted on the same requests? Each is taken as some per cent off."
+            )
+    return tuple(found)

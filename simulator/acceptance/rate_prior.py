@@ -4,6 +4,7 @@
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from simulator.acceptance.accepted import Accepted
 
 _FILE = Path(__file__).with_name("rate_priors.json")
 # Kinds whose acceptance does not fall with the position: their drafts may be doubled.
@@ -74,3 +77,77 @@ def most_gamma(kind: str | None, observed: int) -> int:
 def _published() -> dict[str, Any]:
     found: dict[str, Any] = json.loads(_FILE.read_text("utf-8"))
     return found
+
+
+# Rates differ from 0 and 1 by at least this.
+LEAST = 1e-9
+# The search ends after so many steps, or with one shorter than this in all directions.
+_STEPS, _CLOSE = 100, 1e-8
+# Counts, each with the logarithm of its context less the mean of all.
+Placed = Sequence[tuple[Accepted, float]]
+
+
+def most_probable(
+    mean: NDArray[np.float64],
+    law: NDArray[np.float64],
+    data: Placed,
+    measured: NDArray[np.float64],
+    noise: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Returns the most probable logits and their change with context, by damped Gauss-Newton."""
+    root = np.linalg.cholesky(law + LEAST * np.eye(len(law)))
+    weigh = np.linalg.inv(np.linalg.cholesky(noise))
+    own = np.zeros(len(law))
+    logs, slopes = log_lengths_of(mean, data)
+    misfit, damping = weigh @ (measured - logs), 1.0
+    for _ in range(_STEPS):
+        turned = weigh @ slopes @ root
+        curvature = np.eye(len(law)) + turned.T @ turned
+        step = np.linalg.solve(
+            curvature + damping * np.diag(np.diag(curvature)), turned.T @ misfit - own
+        )
+        logs, ahead = log_lengths_of(mean + root @ (own + step), data)
+        missed = weigh @ (measured - logs)
+        better = missed @ missed + (own + step) @ (own + step) <= misfit @ misfit + own @ own
+        damping *= 0.2 if better else 5.0
+        if better:
+            own, misfit, slopes = own + step, missed, ahead
+            if np.abs(step).max() < _CLOSE:
+                break
+    return np.asarray(mean + root @ own)
+
+
+def log_lengths_of(
+    found: NDArray[np.float64], data: Placed
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns the logarithms of all modelled lengths, and their derivatives by the parameters."""
+    logs, slopes = [np.zeros(0)], [np.zeros((0, len(found)))]
+    for counted, away in data:
+        rates = rates_of(found[:-1] + away * found[-1])
+        tokens = 1 + np.cumsum(np.cumprod(rates))
+        logs.append(np.log(tokens[np.minimum(counted.gammas, len(rates)) - 1]))
+        own = length_slopes(rates, counted.gammas)
+        slopes.append(np.hstack([own, away * own.sum(axis=1, keepdims=True)]))
+    return np.concatenate(logs), np.concatenate(slopes)
+
+
+def length_slopes(rates: NDArray[np.float64], gammas: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Returns the derivatives of log lengths by the logits of `rates`, one row for each γ."""
+    stands = np.cumprod(rates)
+    total = np.cumsum(stands)
+    before = total - stands
+    reach = np.minimum(gammas, len(rates))
+    behind = np.maximum(total[reach - 1][:, None] - before, 0.0)
+    inside = np.arange(1, len(rates) + 1) <= reach[:, None]
+    # The derivative of log r_i by its logit is 1 - r_i.
+    return np.asarray(inside * behind * (1 - rates) / (1 + total[reach - 1])[:, None])
+
+
+def rates_of(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    # Bounded, since no count shows a rate within 1e-13 of 0 or 1.
+    return np.asarray(1 / (1 + np.exp(-np.clip(logits, -30, 30))))
+
+
+def logits_of(rates: NDArray[np.float64]) -> NDArray[np.float64]:
+    bounded = np.clip(rates, LEAST, 1 - LEAST)
+    return np.asarray(np.log(bounded / (1 - bounded)))

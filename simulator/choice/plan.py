@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, advise
-from simulator.choice.curve import Curve, Doubt, curve_of
-from simulator.choice.gain import draftable, first_best
+from simulator.choice.curve import Curve, Doubt, curve_of, draftable, first_best
 from simulator.choice.walltime import TIE
 from simulator.cost.fitted.runs import USUAL_ERROR, Run, log_gains
 from simulator.cost.pricing import Pricing

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+Floats = NDArray[np.float64]
 _Number = TypeVar("_Number", np.int64, np.float64)
 
 # Integers up to here are exact in float64.

@@ -13,15 +13,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.choice.advice import advise
-from simulator.choice.gain import best_gamma, speed_up
+from simulator.choice.curve import best_gamma, speed_up
 from simulator.cost.cost import Cost, Redrafted
 from simulator.cost.curves import pass_points, pass_seconds
 from simulator.cost.fitted.forecast import Forecast
 from simulator.numerics.arguments import integer
-from simulator.schemes.best_trees import BestTrees, best_trees
-from simulator.schemes.trees import Shapes, TreeAcceptance, chain, depths_and_ranks, draft_passes
+from simulator.schemes.trees import (
+    BestTrees,
+    Shapes,
+    TreeAcceptance,
+    best_trees,
+    chain,
+    depths_and_ranks,
+    draft_passes,
+)
 
 # A deeper tree is considered if it yields at least this many more tokens; less is rounding.
 _MORE_TOKENS = 1e-9

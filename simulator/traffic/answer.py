@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.choice.advice import Advice
-from simulator.choice.schedule import Range
+from simulator.choice.grid import Range
 from simulator.numerics.intervals import ENDS
-from simulator.traffic.demand import Requests
+from simulator.traffic.demand import LatencyTargets, Requests
 from simulator.traffic.doubt import Doubt
 from simulator.traffic.pair import Pair, within
 from simulator.traffic.policy import GammaTable
 from simulator.traffic.simulated import Simulated, simulations
-from simulator.traffic.simulation_result import LatencyTargets
 from simulator.traffic.steady import Steady
 
 Interval = tuple[float, float]

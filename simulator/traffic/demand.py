@@ -1,4 +1,4 @@
-"""The load of a server: requests that arrive, each with a prompt and an output."""
+"""The load of a server: requests that arrive, when they were served, and latency targets."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from simulator.numerics.arguments import integer, non_negative
 
 MOST_REQUESTS = 10_000_000
+# Share of the requests, the first ones, that met a server emptier than later.
+_WARM_UP = 0.1
 # Names of the columns of a trace; the second name of each is in Azure's public traces.
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "time": ("time", "timestamp", "arrival_time"),
@@ -115,6 +117,78 @@ class Demand:
         lengths = (round(self.prompt_tokens), round(self.output_tokens))
         prompts, outputs = (np.full(number, length) for length in lengths)
         return Requests(np.cumsum(gaps), prompts, outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyTargets:
+    """Latency targets of a request; None: no target.
+
+    first_seconds: largest time from its arrival to its first token.
+    token_seconds: largest mean time between two tokens.
+    """
+
+    first_seconds: float | None = None
+    token_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationResult:
+    """Requests that were served; averages leave out the first tenth.
+
+    requests: the arrivals.
+    first, last: times of the first and the last token, shape (n,).
+    preemptions: how often a request was preempted because the cache was full.
+    """
+
+    requests: Requests
+    first: NDArray[np.float64]
+    last: NDArray[np.float64]
+    preemptions: int
+
+    @property
+    def first_seconds(self) -> NDArray[np.float64]:
+        """Seconds from arrival to first token, without the first tenth of requests."""
+        return self._counting(self.first - self.requests.seconds)
+
+    @property
+    def token_seconds(self) -> NDArray[np.float64]:
+        """Mean seconds between a request's tokens, first tenth left out; NaN for one token."""
+        intervals = self.requests.output_tokens - 1.0
+        return self._counting((self.last - self.first) / np.where(intervals > 0, intervals, np.nan))
+
+    @property
+    def batch(self) -> float:
+        """Mean number of sequences decoded together."""
+        start = float(self.requests.seconds[self._warm])
+        end = float(self.requests.seconds[-1])
+        inside = np.clip(self.last, start, end) - np.clip(self.first, start, end)
+        return float(inside.sum()) / max(end - start, 1e-300)
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Tokens of all requests over the time from the first arrival to the last token."""
+        return float(self.requests.output_tokens.sum()) / self.seconds
+
+    @property
+    def seconds(self) -> float:
+        """Time from the first arrival to the last token."""
+        return float(self.last.max() - self.requests.seconds[0])
+
+    def within(self, targets: LatencyTargets) -> float:
+        """Returns the share of requests that met the targets."""
+        met = np.ones(len(self.first_seconds), dtype=np.bool_)
+        if targets.first_seconds is not None:
+            met &= self.first_seconds <= targets.first_seconds
+        if targets.token_seconds is not None:
+            met &= ~(self.token_seconds > targets.token_seconds)
+        return float(met.mean())
+
+    @property
+    def _warm(self) -> int:
+        return int(_WARM_UP * len(self.first))
+
+    def _counting(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return values[self._warm :]
 
 
 def read_trace(lines: Iterable[str], *, name: str) -> Requests:

@@ -6,6 +6,8 @@ the step number at which each request ends. A request thus costs a few operation
 steps.
 """
 
+from __future__ import annotations
+
 import heapq
 from array import array
 from collections import deque
@@ -13,11 +15,10 @@ from math import ceil, inf
 
 import numpy as np
 
-from simulator.traffic.demand import Requests
-from simulator.traffic.outputs import drawn_blocks
+from simulator.traffic.blocks import drawn_blocks
+from simulator.traffic.demand import Requests, SimulationResult
 from simulator.traffic.policy import GammaTable
 from simulator.traffic.server import Server
-from simulator.traffic.simulation_result import SimulationResult
 
 # Ends are sums of floats once γ has changed.
 _ROUNDING = 1e-6

@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.choice.advice import Advice, advise
 from simulator.cost.fitted.forecast import Forecast
 from simulator.cost.wall import Wall
-from simulator.traffic.demand import Demand
-from simulator.traffic.population import Floats
+from simulator.numerics.arguments import Floats
+from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.server import Server
-from simulator.traffic.simulation_result import LatencyTargets
 from simulator.traffic.steady import Steady, max_rate, steady
 
 # Rates at which both are compared, as shares of the smaller capacity.

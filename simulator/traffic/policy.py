@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.choice.advice import NEAR
-from simulator.choice.schedule import Range, schedule
+from simulator.choice.grid import Range, schedule
+from simulator.numerics.arguments import Floats
 from simulator.traffic.pair import Pair, advised
-from simulator.traffic.population import Floats
 from simulator.traffic.server import Server, by_batch
 
 
@@ -99,3 +100,7 @@ def _gains(pair: Pair) -> Floats:
     needed = np.ones_like(needed) if pair.demand.output_tokens == 1 else needed
     times = np.moveaxis(server.seconds * needed[..., None, :], -1, 0)
     return np.asarray(np.log(times[0] / times[np.array(pair.gammas)]))
+
+
+if TYPE_CHECKING:
+    from simulator.traffic.pair import Pair

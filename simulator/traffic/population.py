@@ -15,12 +15,11 @@ read, x = k / n.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from simulator.numerics.arguments import Floats
 from simulator.traffic.demand import Demand
 from simulator.traffic.server import Server
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from simulator.traffic.demand import Requests, SimulationResult
+from simulator.traffic.events import serve
+from simulator.traffic.pair import Pair
 from simulator.traffic.policy import GammaTable, by_rank
 from simulator.traffic.server import Server
-from simulator.traffic.simulation_result import SimulationResult
-
-if TYPE_CHECKING:
-    from simulator.traffic.demand import Requests
-    from simulator.traffic.pair import Pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +37,6 @@ class Simulated:
         gamma: int | None = None,
     ) -> Simulated:
         """Returns the simulation of requests by a server and its draft lengths."""
-        from simulator.traffic.events import serve
-
         return cls(rate, policy, serve(served[0], requests, served[1], seed=seed), gamma)
 
 

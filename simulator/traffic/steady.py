@@ -20,8 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from simulator.numerics.arguments import Floats
 from simulator.traffic.demand import Demand
-from simulator.traffic.population import Floats, Population, at_gamma, population
+from simulator.traffic.population import Population, at_gamma, population
 from simulator.traffic.server import Server
 
 # The load by prompts at which what follows from it would have no end.

@@ -14,7 +14,7 @@ from specplan.options.plan_options import StoppingOptions
 if TYPE_CHECKING:
     from engines.kind import EngineKind
     from estimator.profiles.p_min import Thresholds
-    from simulator.acceptance.stopping.batch import RankedTexts
+    from simulator.acceptance.stopping.ranking import RankedTexts
     from simulator.choice.grid import PlanRequest
     from specplan.reports.basis import Basis
 
@@ -49,8 +49,8 @@ def stopped(
     if file.path is None or file.profile is None or basis.draft_sampling is None:
         raise click.UsageError("--p-min needs --profile, whose traces have the confidence")
     from estimator.profiles.p_min import AUTO, Thresholds, recorded_traces
-    from simulator.acceptance.recorded import Recorded
-    from simulator.acceptance.stopping import RULES
+    from simulator.acceptance.replay import Recorded
+    from simulator.acceptance.stopping.rule import RULES
 
     replayed = all(isinstance(each, Recorded) for each in request.acceptances)
     if basis.verification != "token" or not replayed:

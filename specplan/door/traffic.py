@@ -20,8 +20,7 @@ from specplan.options.traffic_options import Arrivals, Batching, Simulation, lat
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from simulator.cost.pricing import Load
-    from simulator.traffic.demand import Demand, Requests
-    from simulator.traffic.simulation_result import LatencyTargets
+    from simulator.traffic.demand import Demand, LatencyTargets, Requests
     from specplan.options.costs.runs import OfRuns
     from specplan.options.kinds import AcceptanceKind, CostKind
     from specplan.options.plan_options import Graphs
@@ -127,7 +126,7 @@ def _burst(most: int, demand: Demand, trace: Requests | None) -> Requests:
 
 
 def _targets(slo: dict[str, float] | None) -> LatencyTargets | None:
-    from simulator.traffic.simulation_result import LatencyTargets
+    from simulator.traffic.demand import LatencyTargets
 
     if slo is None:
         return None

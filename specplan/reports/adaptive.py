@@ -14,7 +14,7 @@ from specplan.reports.table import Column, table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simulator.acceptance.stopping.batch import RankedTexts
+    from simulator.acceptance.stopping.ranking import RankedTexts
     from simulator.choice.plan import Plan
 
 LEGEND = (

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from simulator.acceptance.acceptance import iid_error
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid, iid_error
 from simulator.choice.advice import BEATEN, certainty, percentage
-from simulator.choice.curve import baseline_seconds, curve_of
-from simulator.choice.gain import break_even_alpha, break_even_c, speed_up
+from simulator.choice.curve import (
+    baseline_seconds,
+    break_even_alpha,
+    break_even_c,
+    curve_of,
+    speed_up,
+)
 from specplan.reports.next_run import assumed_lines, limit_lines, next_lines
 from specplan.reports.output import warn
 

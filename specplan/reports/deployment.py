@@ -152,8 +152,7 @@ def is_undecided(rows: Sequence[Plan]) -> bool:
 
 def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
     """Returns a line of ranges for each context, and where speculation stops gaining."""
-    from simulator.choice.grid import schedules
-    from simulator.choice.schedule import last_paying_batch
+    from simulator.choice.grid import last_paying_batch, schedules
 
     lines, wall = [], rows[0].price.wall
     for context, ranges in schedules(rows, only).items():

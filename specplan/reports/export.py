@@ -13,8 +13,8 @@ from specplan.reports.advice import odds_text
 if TYPE_CHECKING:
     from engines.kind import Drafted, Exports
     from estimator.traces.traces import DraftSampling, Verification
+    from simulator.choice.grid import Range
     from simulator.choice.plan import Plan
-    from simulator.choice.schedule import Range
 
 Words = TypeVar("Words")
 NO_DRAFT = "# gamma is 0: run the target without a draft"

@@ -12,8 +12,8 @@ from specplan.reports.output import warn
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from simulator.choice.grid import Range
     from simulator.choice.plan import Plan
-    from simulator.choice.schedule import Range
     from specplan.reports.basis import Basis
 
 

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simulator.acceptance.acceptance import IID_TOLERANCE, iid_error
-from simulator.acceptance.iid import Iid
-from simulator.choice.curve import baseline_seconds, token_seconds
-from simulator.choice.gain import speed_up
+from simulator.acceptance.acceptance import IID_TOLERANCE, Iid, iid_error
+from simulator.choice.curve import baseline_seconds, speed_up, token_seconds
 from simulator.choice.walltime import improvement_factor, lower_bound, oracle_improvement_factor
 from simulator.numerics.intervals import CONFIDENCE
 from specplan.reports.advice import break_evens

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from figures.numbers import results
 from figures.ours import batch_size, block_verification, formulas, recorded
 from figures.ours.batch_size import ALPHA, FigureLoad
-from simulator.acceptance.iid import Iid
-from simulator.choice.gain import speed_up
+from simulator.acceptance.acceptance import Iid
+from simulator.choice.curve import speed_up
 from simulator.choice.walltime import lower_bound, operations_factor
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from simulator.cost.roofline.deployment import needed_bytes, roofline_cost

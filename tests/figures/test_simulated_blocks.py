@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from simulated_blocks import simulate_blocks
 
 from figures.ours.block_verification import BlockCounts
-from simulator.acceptance.conversions import accepted_fraction, alpha_from_accepted_fraction
 from simulator.acceptance.replay import Replay
-from simulator.acceptance.tokens import expected_tokens
+from simulator.acceptance.tokens import (
+    accepted_fraction,
+    alpha_from_accepted_fraction,
+    expected_tokens,
+)
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 # α and a law of β whose mean it is.

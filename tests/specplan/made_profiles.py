@@ -15,9 +15,9 @@ from estimator.profiles.profile import (
     TextDetails,
     TimesMs,
 )
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.replay import Replay
-from simulator.choice.gain import speed_up
+from simulator.choice.curve import speed_up
 from simulator.cost.curves import CostModel
 
 TOKENS = 400

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate, Setup
 from estimator.profiles.profile import Profile, TimesMs
-from simulator.acceptance.block_verification import block_acceptance
+from simulator.acceptance.divergence import block_acceptance
 from simulator.acceptance.replay import Replay
 from simulator.cost.curves import CostModel
 from specplan.main import main

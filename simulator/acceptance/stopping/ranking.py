@@ -13,7 +13,10 @@ influence. The best budget for the step's own ranking depends on confidences aft
 the token itself, and would change the output.
 """
 
-from typing import Literal
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,3 +87,132 @@ def _rates(survival: NDArray[np.float64], seconds: NDArray[np.float64]) -> NDArr
     ranked = -np.sort(-survival.reshape(*runs, batch * gamma), axis=-1)
     gained = np.concatenate([np.zeros((*runs, 1)), ranked.cumsum(axis=-1)], axis=-1)
     return np.asarray((batch + gained) / seconds)
+
+
+# Emitted tokens that a rate is played for, and sequences that are played at once.
+PLAYED, TOGETHER = 200_000, 512
+# Groups of steps that the standard error comes from, and steps before the first of them.
+_GROUPS, _FIRST = 10, 5
+
+
+class RankedText(NamedTuple):
+    """A text of N tokens, with a draft of at most L tokens from each position t.
+
+    accepted: probability that the text's token t + k is accepted if drafted and reached; shape (N,
+      L), 0 after the text's end.
+    survival: the server's estimate of the probability that drafted token k is accepted; shape (N,
+      L), not rising along k.
+    room: most tokens that a block drafts from each position, shape (N,).
+    """
+
+    accepted: NDArray[np.float64]
+    survival: NDArray[np.float64]
+    room: NDArray[np.int64]
+
+
+class PlayedBatch(NamedTuple):
+    """The speed of a simulated batch.
+
+    seconds_per_token: time per emitted token of one sequence.
+    error: standard error of log(seconds_per_token).
+    verified_per_call, tokens_per_call: drafted tokens that one step verifies, and tokens that it
+      emits, per sequence.
+    """
+
+    seconds_per_token: float
+    error: float
+    verified_per_call: float
+    tokens_per_call: float
+
+
+class RankedTexts:
+    """Texts that a batch decodes with γ drafted tokens per block, verified by rank.
+
+    longest: the longest recorded draft.
+    """
+
+    def __init__(self, texts: Sequence[RankedText]) -> None:
+        """Stores at least one text; the drafts of all texts have one length L."""
+        self.longest = texts[0].survival.shape[1]
+        self._accepted = np.concatenate([text.accepted for text in texts])
+        self._survival = np.concatenate([text.survival for text in texts])
+        self._room = np.concatenate([text.room for text in texts])
+        self._sizes = np.array([len(text.room) for text in texts])
+        self._text = np.repeat(np.arange(len(texts)), self._sizes)
+        self._ends = self._sizes.cumsum()
+
+    def play(
+        self,
+        gamma: int,
+        seconds: NDArray[np.float64],
+        *,
+        batch: int,
+        budget: Budget | None,
+        generator: np.random.Generator,
+    ) -> PlayedBatch:
+        """Returns the speed of a batch if the server verifies only some of the γ drafted tokens.
+
+        Args:
+          gamma: drafted tokens per block, from 1 to `longest`.
+          seconds: time of a step, drafting included, by number of tokens verified in the batch (see
+            `ranking.step_seconds`), shape (batch * gamma + 1,).
+          batch: sequences decoded together.
+          budget: how the server chooses the number of verified tokens; None simulates an oracle
+            that knows which tokens will be accepted.
+          generator: draws positions, texts and acceptances.
+        """
+        runs = max(1, TOGETHER // batch)
+        place = generator.integers(len(self._room), size=(runs, batch))
+        stale = np.ones((runs, batch, gamma))
+        offsets = np.arange(gamma)
+        steps = max(_GROUPS, PLAYED // (2 * runs * batch))
+        found = np.zeros((steps, 4, len(self._sizes)))
+        for step in range(-_FIRST, steps):
+            room = np.minimum(self._room[place], gamma)
+            survival = self._survival[place, :gamma]
+            draws = generator.random((runs, batch, gamma)) < self._accepted[place, :gamma]
+            right = (draws & (offsets < room[..., None])).cumprod(axis=-1)
+            # Tokens that are not drafted come last and are never verified.
+            known = np.where(offsets < room[..., None], survival, 0.0)
+            if budget is None:
+                ranked = right.astype(np.float64)
+                chosen = best_budget(ranked, seconds)
+            elif budget == "walk":
+                ranked, chosen = known, walked(known, seconds)
+            else:
+                ranked, chosen = known, best_budget(stale, seconds)
+            lengths = np.minimum(verified_lengths(ranked, chosen), room)
+            emitted = np.minimum(right.sum(axis=-1), lengths) + 1
+            text = self._text[place]
+            time = np.broadcast_to(seconds[lengths.sum(axis=-1)][:, None], place.shape)
+            if step >= 0:
+                for row, values in enumerate((time, emitted, lengths, np.ones_like(time))):
+                    found[step, row] = np.bincount(text.ravel(), values.ravel(), len(self._sizes))
+            over = place + emitted >= self._ends[text]
+            firsts = (self._ends - self._sizes)[
+                generator.integers(len(self._sizes), size=place.shape)
+            ]
+            place = np.where(over, firsts, place + emitted)
+            stale = np.where(over[..., None], 1.0, known)
+        return _played(found, self._sizes)
+
+
+def _played(found: NDArray[np.float64], sizes: NDArray[np.int64]) -> PlayedBatch:
+    """Returns the result from sums over steps, weighting each text by its number of tokens.
+
+    Without weights, texts that take many steps per token would count too little at first.
+
+    found: sums of time, emitted tokens, verified tokens and steps, shape (steps, 4, texts).
+    sizes: tokens of each text, shape (texts,).
+    """
+    emitted = found[:, 1].sum(axis=0)
+    weight = np.divide(sizes, emitted, out=np.zeros(len(sizes)), where=emitted > 0)
+    groups = np.array([part.sum(axis=0) @ weight for part in np.array_split(found, _GROUPS)])
+    time, tokens, verified, steps = groups.sum(axis=0)
+    rates = np.log(groups[:, 0] / groups[:, 1])
+    return PlayedBatch(
+        seconds_per_token=float(time / tokens),
+        error=float(rates.std(ddof=1) / np.sqrt(_GROUPS)),
+        verified_per_call=float(verified / steps),
+        tokens_per_call=float(tokens / steps),
+    )

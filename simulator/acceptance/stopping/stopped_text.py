@@ -18,8 +18,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.acceptance.recorded import Recorded
-from simulator.acceptance.replay import Replay
+from simulator.acceptance.replay import Recorded, Replay
 from simulator.acceptance.stopping.rule import StoppingRule
 from simulator.cost.cost import Cost
 from simulator.numerics.arguments import integer

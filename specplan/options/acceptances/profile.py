@@ -55,8 +55,8 @@ class ProfileAcceptance(Profiled, AcceptanceKind):
         if lenience is not None:
             if verification == "block" and lenience != 1:
                 raise ValueError(f"lenience must be 1 under block verification, got {lenience:g}")
-            from simulator.acceptance.conversions import interpolated_alpha
-            from simulator.acceptance.iid import Iid
+            from simulator.acceptance.acceptance import Iid
+            from simulator.acceptance.tokens import interpolated_alpha
 
             alpha = interpolated_alpha(drafting.alpha_by_lenience, lenience=lenience)
             if lenience < 1:

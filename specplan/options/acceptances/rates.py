@@ -30,7 +30,7 @@ class Alphas(AcceptanceKind):
     )
 
     def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
-        from simulator.acceptance.iid import Iid
+        from simulator.acceptance.acceptance import Iid
         from specplan.reports.basis import Basis
 
         return tuple(Iid(alpha) for alpha in self.alpha), Basis()

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from engines.observing.by_request import request_lengths
 from engines.observing.observation import RequestCounts
+from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.by_position import ByPosition
-from simulator.acceptance.iid import Iid
 from simulator.choice.plan import Plan, plan
 from simulator.choice.walltime import improvement_factor
 from simulator.cost.cost import Ratio

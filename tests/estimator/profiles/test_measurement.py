@@ -27,8 +27,8 @@ from estimator.traces.traces import (
     replayed_blocks,
 )
 from reference.records import Generation
-from simulator.acceptance.recorded import Recorded
-from simulator.choice.gain import speed_up
+from simulator.acceptance.replay import Recorded
+from simulator.choice.curve import speed_up
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from simulator.cost.curves import CostModel
 from specplan.reports.profile import clock_lines

@@ -9,8 +9,8 @@ from estimator.timing.precision import Timing
 from reference.laws import Sampling
 from reference.speculative import Subject
 from reference.stopping import Stopping
-from simulator.acceptance.iid import Iid
-from simulator.choice.gain import speed_up
+from simulator.acceptance.acceptance import Iid
+from simulator.choice.curve import speed_up
 from simulator.cost.curves import CostModel
 
 COST = CostModel(target_seconds={1: 1.0, 3: 1.2, 9: 2.0}, draft_seconds=0.1, overhead_seconds=0.05)

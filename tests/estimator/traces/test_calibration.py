@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from estimator.profiles.p_min import Thresholds
 from estimator.traces.calibration import Calibration, calibrated, reliability
 from estimator.traces.traces import RecordedConfidence, Trace
-from simulator.acceptance.stopping import RULES
+from simulator.acceptance.stopping.rule import RULES
 
 TOKENS, LONGEST = 400, 3
 

@@ -20,8 +20,7 @@ from reference.records import Block
 from reference.scoring import confidence
 from reference.speculative import Subject
 from reference.stopping import Stopping
-from simulator.acceptance.stopping import RULES
-from simulator.acceptance.stopping.rule import StoppingRule
+from simulator.acceptance.stopping.rule import RULES, StoppingRule
 
 MOST = 3
 ARGMAX = Sampling(0.0)

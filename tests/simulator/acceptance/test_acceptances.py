@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from planned import planned
 
-from simulator.acceptance.acceptance import Acceptance, iid_error
+from simulator.acceptance.acceptance import Acceptance, Iid, iid_error
 from simulator.acceptance.by_position import ByPosition
-from simulator.acceptance.iid import Iid
-from simulator.acceptance.recorded import Recorded
-from simulator.acceptance.replay import Replay
-from simulator.choice.gain import best_gamma, speed_up
+from simulator.acceptance.replay import Recorded, Replay
+from simulator.choice.curve import best_gamma, speed_up
 from simulator.choice.plan import plan
 from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel

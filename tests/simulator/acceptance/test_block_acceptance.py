@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from figures.ours.block_verification import simulate_block_verification
-from simulator.acceptance.block_verification import block_acceptance
+from simulator.acceptance.divergence import block_acceptance
 from simulator.acceptance.replay import Replay
 
 SOURCE = np.random.default_rng(0)

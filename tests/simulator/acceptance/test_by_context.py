@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
-from simulator.acceptance.iid import Iid
 
 GAMMAS = np.arange(1, 8)
 

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.acceptance.conversions import (
+from simulator.acceptance.tokens import (
     accepted_fraction,
     alpha_from_accepted_fraction,
     alpha_from_block_efficiency,
     bisect,
     conditional_acceptance,
+    expected_tokens,
 )
-from simulator.acceptance.tokens import expected_tokens
 
 ALPHAS = np.array([0.0, 1e-9, 0.01, 0.3, 0.62, 0.9, 0.999, 1 - 1e-9, 1.0])
 

@@ -5,9 +5,15 @@ import pytest
 
 from simulator.acceptance.acceptance import iid_error
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.from_counts import LONGEST, FromCounts, from_counts
-from simulator.acceptance.logit_fit import length_slopes, rates_of
-from simulator.acceptance.rate_prior import most_gamma, rate_prior, workload_spread
+from simulator.acceptance.by_position import LONGEST, FromCounts
+from simulator.acceptance.from_counts import from_counts
+from simulator.acceptance.rate_prior import (
+    length_slopes,
+    most_gamma,
+    rate_prior,
+    rates_of,
+    workload_spread,
+)
 from simulator.acceptance.tokens import expected_tokens
 
 RATES = (0.82, 0.61, 0.42, 0.28, 0.18)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.from_counts import from_counts
-from simulator.acceptance.length_steps import rising
+from simulator.acceptance.from_counts import from_counts, rising
 
 
 @pytest.mark.parametrize(

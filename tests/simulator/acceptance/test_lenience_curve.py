@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from simulator.acceptance.conversions import interpolated_alpha
+from simulator.acceptance.tokens import interpolated_alpha
 
 
 def test_it_meets_what_was_measured_and_never_exceeds_the_law_between() -> None:

@@ -5,8 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from simulator.acceptance.replay import Replay
-from simulator.acceptance.stopping.batch import PlayedBatch, RankedText, RankedTexts
-from simulator.acceptance.stopping.ranking import Budget
+from simulator.acceptance.stopping.ranking import Budget, PlayedBatch, RankedText, RankedTexts
 
 TOKENS, LONGEST, GAMMA = 300, 6, 4
 

@@ -9,8 +9,7 @@ import pytest
 from iid_process import finite_seconds
 from numpy.typing import NDArray
 
-from simulator.acceptance.recorded import Recorded
-from simulator.acceptance.replay import Replay
+from simulator.acceptance.replay import Recorded, Replay
 from simulator.cost.curves import CostModel
 
 COST = CostModel({1: 1.0, 2: 1.5, 5: 1.7, 9: 2.5}, 0.1, 0.05, 0.02)

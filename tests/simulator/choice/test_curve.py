@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from served_machines import SERVED
 
-from simulator.acceptance.acceptance import Acceptance
+from simulator.acceptance.acceptance import Acceptance, Iid
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.by_position import ByPosition
 from simulator.acceptance.from_counts import from_counts
-from simulator.acceptance.iid import Iid
-from simulator.choice.curve import baseline_seconds, token_seconds
-from simulator.choice.gain import best_gamma, speed_up
+from simulator.choice.curve import baseline_seconds, best_gamma, speed_up, token_seconds
 from simulator.choice.plan import Plan, plan
 from simulator.cost.cost import WrappedCost
 from simulator.cost.fitted.fit import infer

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from simulator.acceptance.conversions import accepted_fraction
-from simulator.acceptance.iid import Iid
-from simulator.acceptance.tokens import expected_tokens
-from simulator.choice.gain import best_gamma, break_even_alpha, break_even_c, speed_up
+from simulator.acceptance.acceptance import Iid
+from simulator.acceptance.tokens import accepted_fraction, expected_tokens
+from simulator.choice.curve import best_gamma, break_even_alpha, break_even_c, speed_up
 from simulator.choice.walltime import improvement_factor, operations_factor, optimal_gamma
 from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel

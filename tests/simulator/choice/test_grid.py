@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from served_machines import SERVED
 
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.choice.grid import DENSE, PlanRequest, coarse, plans, schedules
 from simulator.choice.plan import Plan
 from simulator.cost.fitted.fit import infer

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from planned import planned
 
-from simulator.acceptance.iid import Iid
-from simulator.choice.gain import draftable, speed_up
+from simulator.acceptance.acceptance import Iid
+from simulator.choice.curve import draftable, speed_up
 from simulator.choice.grid import PlanRequest, plans
 from simulator.cost.cost import Ratio
 from simulator.cost.pricing import Pricing

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from planned import planned
 
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator.choice.schedule import Range, last_paying_batch, schedule
+from simulator.choice.grid import Range, last_paying_batch, schedule
 
 
 def test_batch_sizes_that_draft_alike_are_one_range() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from served_machines import SERVED
 
-from simulator.acceptance.iid import Iid
-from simulator.choice.gain import speed_up
+from simulator.acceptance.acceptance import Iid
+from simulator.choice.curve import speed_up
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.machine import (
     COUNT,

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from served_machines import SERVED, cost_at
 
+from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.by_position import ByPosition
-from simulator.acceptance.iid import Iid
-from simulator.acceptance.recorded import Recorded
-from simulator.acceptance.replay import Replay
+from simulator.acceptance.replay import Recorded, Replay
 from simulator.choice.grid import PlanRequest, plans
 from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel

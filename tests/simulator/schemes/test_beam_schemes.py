@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from planned import planned
 
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.schemes.extensions import BeamCost
 
 BEAMS = BeamCost(2, 4, {1: 1.1, 101: 11.1}, {1: 0.01, 101: 1.01})

@@ -5,7 +5,7 @@ import pytest
 from iid_process import finite_seconds, tokens_law
 from planned import planned
 
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
 from simulator.schemes.extensions import hierarchical_cost

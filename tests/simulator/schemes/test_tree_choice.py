@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from planned import planned
 
-from simulator.acceptance.iid import Iid
-from simulator.choice.gain import speed_up
+from simulator.acceptance.acceptance import Iid
+from simulator.choice.curve import speed_up
 from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
 from simulator.schemes.tree_choice import Passes, choose_tree, fastest_trees

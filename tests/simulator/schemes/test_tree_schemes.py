@@ -17,9 +17,9 @@ from reference.laws import Sampling
 from reference.policies import Fixed
 from simulator.acceptance.tokens import expected_tokens
 from simulator.cost.cost import Ratio
-from simulator.schemes.best_trees import best_trees
 from simulator.schemes.trees import (
     TreeAcceptance,
+    best_trees,
     chain,
     depths_and_ranks,
     draft_passes,

@@ -7,14 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.traffic.blocks import Blocks
-from simulator.traffic.demand import Demand
+from simulator.traffic.demand import Demand, SimulationResult
 from simulator.traffic.events import serve
 from simulator.traffic.pair import Pair
 from simulator.traffic.policy import GammaTable
 from simulator.traffic.server import Prompts, Server
-from simulator.traffic.simulation_result import SimulationResult
 
 STEP, LONGEST = 0.01, 4
 

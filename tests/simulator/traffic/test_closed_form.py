@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from servers import server
 
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand, Requests
 from simulator.traffic.events import serve

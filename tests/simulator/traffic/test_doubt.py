@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from servers import server
 
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.machine import Drafting, FittedMachine, LoadPoint
 from simulator.cost.fitted.prior import vague_prior

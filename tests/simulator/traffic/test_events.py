@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from servers import STEP, pair, server
 
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.tokens import expected_tokens
-from simulator.traffic.blocks import KINDS, Blocks
-from simulator.traffic.demand import Demand, Requests
+from simulator.traffic.blocks import KINDS, Blocks, drawn_blocks
+from simulator.traffic.demand import Demand, LatencyTargets, Requests, SimulationResult
 from simulator.traffic.events import serve
-from simulator.traffic.outputs import drawn_blocks
 from simulator.traffic.policy import GammaTable, by_rank
 from simulator.traffic.server import Prompts
-from simulator.traffic.simulation_result import LatencyTargets, SimulationResult
 from simulator.traffic.steady import max_rate
 
 

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from servers import STEP, pair, repeated, server
 
-from simulator.traffic.demand import Demand
+from simulator.traffic.demand import Demand, SimulationResult
 from simulator.traffic.policy import GammaTable
 from simulator.traffic.server import Prompts
-from simulator.traffic.simulation_result import SimulationResult
 from simulator.traffic.steady import max_rate, steady
 
 ERRORS = 5.0

@@ -8,9 +8,8 @@ import pytest
 from plan_inputs import KEYS, MS, run, run_json
 from planned import planned
 
-from simulator.acceptance.conversions import accepted_fraction
-from simulator.acceptance.iid import Iid
-from simulator.acceptance.tokens import expected_tokens
+from simulator.acceptance.acceptance import Iid
+from simulator.acceptance.tokens import accepted_fraction, expected_tokens
 from simulator.cost.curves import CostModel
 
 EIGHT = "--alpha 0.8 --c 0.05"

@@ -13,7 +13,7 @@ from estimator.profiles.parts import Alpha, DraftAcceptance
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.traces.trace_file import traces_path, write_traces
 from estimator.traces.traces import RecordedConfidence, Trace, TracePair, alpha, replayed_blocks
-from simulator.acceptance.stopping import batch
+from simulator.acceptance.stopping import ranking
 
 TOKENS, LONGEST, TEXTS = 60, 8, 5
 
@@ -166,7 +166,7 @@ def test_adaptive_verification_lies_between_fixed_lengths_and_the_oracle(profile
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plays a tenth of the usual tokens at each batch size."""
-    monkeypatch.setattr(batch, "PLAYED", batch.PLAYED // 10)
+    monkeypatch.setattr(ranking, "PLAYED", ranking.PLAYED // 10)
 
 
 @pytest.mark.usefixtures("short")

@@ -14,7 +14,7 @@ from estimator.profiles.best import best_of
 from estimator.profiles.parts import Alpha, DraftAcceptance, Setup
 from estimator.profiles.profile import ClockCheck
 from estimator.profiles.profile_file import write_profile
-from simulator.acceptance.recorded import Recorded
+from simulator.acceptance.replay import Recorded
 from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
 from simulator.cost.pricing import Pricing

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.acceptance import Iid
 from simulator.choice.advice import certainty
 from simulator.choice.plan import Plan, plan
 from simulator.cost.cost import Ratio
