@@ -1,9 +1,10 @@
 """Chooses a model of a deployment's passes, and infers its cost from the prior and the runs."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from estimator.kernel_tables import MeasuredKernels, missing
+from estimator.kernel_tables import MeasuredKernels
 from estimator.model_shapes.head_kind import prior_of
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.kernels import KernelMachine
@@ -11,11 +12,10 @@ from simulator.cost.fitted.machine import (
     CachedMachine,
     Drafting,
     LoadPoint,
-    Machine,
     seconds_of,
 )
 from simulator.cost.fitted.posterior import Posterior
-from simulator.cost.fitted.prior import Prior, Traits, published_prior
+from simulator.cost.fitted.prior import Traits, published_prior
 from simulator.cost.fitted.roofline_machine import RooflineMachine
 from simulator.cost.fitted.runs import Run
 from simulator.cost.roofline.deployment import Deployment, over_pcie
@@ -71,29 +71,25 @@ def deployed_cost(
       ValueError: if kernels are requested that were not measured, or runs contradict each other.
     """
     gpu, tp = deployment.hardware.name, deployment.conditions.tp
-    machine = f"{gpu if tp == 1 else f'{tp} × {gpu}'}"
-    public, prior = _public(deployment, engine, dtype)
-    roofline = infer(public, prior.fixed(**(known or {})), runs)
+    machine = gpu if tp == 1 else f"{tp} × {gpu}"
+    roofline = costs_of(deployment, engine, dtype, known=known or {})(runs)
     found = DeployedCost(roofline, "public", f"the roofline of {machine}", ())
     if model == found.model:
         return found
-    why = "a stated efficiency is of the roofline" if known else missing(gpu, engine)
-    if why is None and dtype in _NOT_MEASURED:
-        why = f"no kernels were measured for weights in {dtype}"
-    kernels: Machine | None = None
-    if why is None:
+    try:
+        if known:
+            raise ValueError("a stated efficiency is of the roofline")
         tables = MeasuredKernels(gpu, engine)
-        try:
-            kernels = CachedMachine(KernelMachine(deployment, tables))
-            for load in (*loads, *(run.load for run in runs)):
-                kernels.block_work(load, Drafting(_COMPARED))
-        except ValueError as error:
-            why = str(error)
-    if kernels is None or why is not None:
+        if dtype in _NOT_MEASURED:
+            raise ValueError(f"no kernels were measured for weights in {dtype}")
+        kernels = CachedMachine(KernelMachine(deployment, tables))
+        for load in (*loads, *(run.load for run in runs)):
+            kernels.block_work(load, Drafting(_COMPARED))
+    except ValueError as error:
         if model is not None:
-            raise ValueError(f"{why}; --cost-model public takes {found.source} in their place")
-        notes = () if why is None else (f"No measured kernels: {why}.",)
-        return found._replace(notes=notes)
+            taken = f"--cost-model public takes {found.source} in their place"
+            raise ValueError(f"{error}; {taken}") from None
+        return found._replace(notes=(f"No measured kernels: {error}.",))
     prior = published_prior(_traits(deployment, engine, dtype), over="kernels")
     posterior = infer(kernels, prior, runs)
     source = f"kernels measured on {machine} ({tables.name})"
@@ -101,16 +97,16 @@ def deployed_cost(
 
 
 def costs_of(
-    deployment: Deployment, engine: str | None, dtype: str | None
+    deployment: Deployment,
+    engine: str | None,
+    dtype: str | None,
+    *,
+    known: Mapping[str, float] = MappingProxyType({}),
 ) -> Callable[[Sequence[Run]], Posterior]:
     """Returns a function from runs to the posterior of a deployment's cost by the roofline."""
-    machine, prior = _public(deployment, engine, dtype)
+    prior = published_prior(_traits(deployment, engine, dtype)).fixed(**known)
+    machine = CachedMachine(RooflineMachine(deployment))
     return lambda runs: infer(machine, prior, runs)
-
-
-def _public(deployment: Deployment, engine: str | None, dtype: str | None) -> tuple[Machine, Prior]:
-    prior = published_prior(_traits(deployment, engine, dtype))
-    return CachedMachine(RooflineMachine(deployment)), prior
 
 
 def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Traits:
@@ -127,11 +123,9 @@ def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Tr
 
 def _differences(ours: Posterior, other: Posterior, load: LoadPoint) -> tuple[str, ...]:
     """Returns a note if the roofline's cost differs by more than _DIFFERENT; else nothing."""
-    blocks = [
-        seconds_of(each.machine.block_work(load, Drafting(_COMPARED)), each.logs)
-        for each in (ours, other)
-    ]
-    steps = [seconds_of(each.machine.plain_work(load), each.logs) for each in (ours, other)]
+    machines = [(each.machine, each.logs) for each in (ours, other)]
+    blocks = [seconds_of(m.block_work(load, Drafting(_COMPARED)), logs) for m, logs in machines]
+    steps = [seconds_of(m.plain_work(load), logs) for m, logs in machines]
     gain = steps[1] / blocks[1] * blocks[0] / steps[0] - 1
     slower = steps[1] / steps[0] - 1
     if max(abs(gain), abs(slower)) <= _DIFFERENT:

@@ -46,10 +46,7 @@ def difference(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def student(degrees: float) -> float:
-    """Returns the number of standard errors from the middle to the end of an interval.
-
-    degrees: degrees of freedom of the standard error, above 0.
-    """
+    """Returns how many standard errors of some degrees of freedom an interval reaches."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, ENDS[1]))
@@ -89,10 +86,7 @@ def jackknife_interval(
 def ratio_interval(
     numerators: Sequence[float], denominators: Sequence[float], *, scale: Scale = ratio
 ) -> Interval:
-    """Returns the interval of sum(numerators) / sum(denominators).
-
-    numerators, denominators: one per prompt, shape (prompts,).
-    """
+    """Returns the interval of sum(numerators) / sum(denominators), one of each per prompt."""
     above, below = np.array(numerators, dtype=float), np.array(denominators, dtype=float)
     value = float(above.sum() / below.sum())
     without = left_out(above) / left_out(below)
@@ -118,12 +112,10 @@ def steps_out_of_order(
     found: dict[int, str] = {}
     for shorter, longer in pairwise(sorted(seconds)):
         _, high = ratio(shorter, longer)
-        if high is None or high >= 1:
-            continue
-        sentence = (
-            f"a step takes {1e3 * seconds[longer]:.2f} ms at gamma {longer} and "
-            f"{1e3 * seconds[shorter]:.2f} at gamma {shorter}"
-        )
-        for gamma in (shorter, longer):
-            found.setdefault(gamma, sentence)
+        if high is not None and high < 1:
+            sentence = (
+                f"a step takes {1e3 * seconds[longer]:.2f} ms at gamma {longer} and "
+                f"{1e3 * seconds[shorter]:.2f} at gamma {shorter}"
+            )
+            found |= {gamma: sentence for gamma in (shorter, longer) if gamma not in found}
     return found

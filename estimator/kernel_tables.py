@@ -12,12 +12,14 @@ import atexit
 import json
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from estimator.model_shapes.kept_counts import folder
+from estimator.writing import write_whole
 from simulator.cost.fitted.kernels import KernelTables
 
 PACKAGE = "aiconfigurator-core"
@@ -73,6 +75,11 @@ class MeasuredKernels(KernelTables):
         atexit.register(self.save)
 
     @property
+    def _file(self) -> Path:
+        name = f"{self._system}-{self._server}-{self._release}-measured.json"
+        return folder().parent / "kernels" / name
+
+    @property
     def name(self) -> str:
         return f"{PACKAGE} {self._release}, {self._system}, {self._server}"
 
@@ -117,17 +124,11 @@ class MeasuredKernels(KernelTables):
 
     def save(self) -> None:
         """Writes new times to the cache folder, unless it is not writable."""
-        if not self._unsaved:
-            return
-        from reference.atomic import whole_file
-
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            with whole_file(self._file) as partial:
-                partial.write_text(json.dumps(self._times), encoding="utf-8")
-        except (OSError, RuntimeError):
-            return
-        self._unsaved = False
+        if self._unsaved:
+            with suppress(OSError, RuntimeError):
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(self._file, json.dumps(self._times).encode())
+                self._unsaved = False
 
     def _time(
         self, key: str, operator: Callable[[Any, Any], Any], *, rows: int, context: int = 1
@@ -179,13 +180,6 @@ class MeasuredKernels(KernelTables):
             self._system, self._server, slots["current"], database_mode="SILICON"
         )
         return EngineHandle.for_database(database), database
-
-    @property
-    def _file(self) -> Path:
-        from estimator.model_shapes.kept_counts import folder
-
-        name = f"{self._system} {self._server} {self._release} measured.json"
-        return folder().parent / "kernels" / name.replace(" ", "-")
 
     def _read(self) -> dict[str, float | None]:
         try:

@@ -11,25 +11,14 @@ Kind = TypeVar("Kind")
 
 
 def kinds_in(folders: Iterable[str], of: type[Kind]) -> list[type[Kind]]:
-    """Returns the kinds that the modules of some packages define, in the modules' order.
-
-    of: common base class of the kinds; abstract classes are not returned.
-    """
-    found: dict[type[Kind], None] = {}
-    for folder in folders:
-        for module in modules_in(folder):
-            found |= {
-                each: None
-                for each in vars(module).values()
-                if inspect.isclass(each) and issubclass(each, of) and not inspect.isabstract(each)
-            }
-    return list(found)
+    """Returns the subclasses of `of` in the modules of some packages that are not abstract."""
+    modules = (module for folder in folders for module in modules_in(folder))
+    members = (each for module in modules for each in vars(module).values())
+    classes = dict.fromkeys(each for each in members if inspect.isclass(each))
+    return [each for each in classes if issubclass(each, of) and not inspect.isabstract(each)]
 
 
 def modules_in(folder: str) -> list[ModuleType]:
     """Returns the modules of a package, given by its dotted name."""
-    package = importlib.import_module(folder)
-    return [
-        importlib.import_module(f"{folder}.{module.name}")
-        for module in pkgutil.iter_modules(package.__path__)
-    ]
+    found = pkgutil.iter_modules(importlib.import_module(folder).__path__)
+    return [importlib.import_module(f"{folder}.{module.name}") for module in found]

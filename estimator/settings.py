@@ -6,7 +6,7 @@ Each field has the name of its command-line option.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -84,10 +84,7 @@ class PromptSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSettings(PromptSource):
-    """The source and number of prompts.
-
-    num_prompts: greatest number of prompts, at least 1.
-    """
+    """The source and number of prompts, at least 1."""
 
     num_prompts: int = 8
 
@@ -134,13 +131,7 @@ class SamplingSettings:
     def at(self, temperature: float) -> Sampling:
         from reference.laws import Sampling
 
-        return Sampling(
-            temperature=temperature,
-            top_k=self.top_k,
-            top_p=self.top_p,
-            min_p=self.min_p,
-            repetition_penalty=self.repetition_penalty,
-        )
+        return Sampling(temperature=temperature, **asdict(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,14 +161,8 @@ def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampl
 
 
 def require_read_lengths(policy_names: tuple[str, ...], gamma: object, max_gamma: object) -> None:
-    """Refuses a draft length that no policy reads.
-
-    policy_names: as a user gave them.
-    gamma: draft length of the policy fixed; None: not given.
-    max_gamma: longest draft of other policies; None: not given.
-    """
-    listed = ", ".join(policy_names)
+    """Refuses a γ without the policy fixed, or a longest draft without another; None: not given."""
     if gamma is not None and FIXED not in policy_names:
-        raise ValueError(f"gamma is read only by the policy fixed, got {listed}")
+        raise ValueError(f"gamma is read only by the policy fixed, got {', '.join(policy_names)}")
     if max_gamma is not None and set(policy_names) == {FIXED}:
         raise ValueError("max_gamma is read by policies other than fixed, got only fixed")

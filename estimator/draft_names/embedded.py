@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from estimator.draft_names.hf import pretrained
 from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind
 from estimator.settings import ModelSettings
 
@@ -27,15 +26,11 @@ class Embedded(ModelKind):
 
         return str(weights_folder("draft"))
 
-    @property
-    def sources(self) -> tuple[str, ...]:
-        return (self.served,)
-
     def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
         if target != EMBEDDED:
             raise ValueError(f"draft embedded needs the embedded target, got {target}")
 
     def model(self, context: LoadContext) -> CachedModel:
-        draft = pretrained(self.served, context)
+        draft = context.pretrained(self.served)
         draft.name = EMBEDDED
         return draft

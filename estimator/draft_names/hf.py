@@ -31,10 +31,6 @@ class HuggingFace(ModelKind):
     def served(self) -> str:
         return self.name
 
-    @property
-    def sources(self) -> tuple[str, ...]:
-        return (self.name,)
-
     def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
         from reference.models.huggingface import load_tokenizer, require_same_tokenizer
 
@@ -42,18 +38,4 @@ class HuggingFace(ModelKind):
         require_same_tokenizer(tokenizer, own, target_name=target, draft_name=self.name)
 
     def model(self, context: LoadContext) -> CachedModel:
-        return pretrained(self.name, context)
-
-
-def pretrained(name: str, context: LoadContext) -> CachedModel:
-    """Returns a transformers model of the target's kind."""
-    from reference.models.huggingface import load_model, require_same_kind
-
-    draft = load_model(
-        name,
-        device=context.target.device,
-        dtype=context.settings.dtype,
-        trust_remote_code=context.settings.trust_remote_code,
-    )
-    require_same_kind(context.target, draft)
-    return draft
+        return context.pretrained(self.name)

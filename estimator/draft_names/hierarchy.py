@@ -44,10 +44,11 @@ class Hierarchy(DrafterKind):
         outer, inner = parse_drafter(before), parse_drafter(text[stage.end() :])
         if not isinstance(outer, ModelKind):
             raise ValueError(f"draft A via B needs a model as A, got {before!r}")
-        for part in (part for part in walk(inner) if part.own_states):
-            raise ValueError(
-                f"draft A via B takes no {part.prefix} as B, the target's own, got {text!r}"
-            )
+        for part in walk(inner):
+            if part.own_states:
+                raise ValueError(
+                    f"draft A via B takes no {part.prefix} as B, the target's own, got {text!r}"
+                )
         gamma = stage.group(1)
         return cls(outer, inner, GAMMA if gamma is None else positive(gamma, "via:N", text))
 
@@ -57,9 +58,6 @@ class Hierarchy(DrafterKind):
 
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.hierarchical import HierarchicalDrafter
-        from reference.drafters.model_drafter import ModelDrafter
 
-        draft, inner = context.passes(self.outer.model(context)), self.inner.load(context)
-        return lambda sampling: HierarchicalDrafter(
-            ModelDrafter(draft, sampling, context.target.vocabulary), inner(sampling), self.gamma
-        )
+        outer, inner = self.outer.load(context), self.inner.load(context)
+        return lambda sampling: HierarchicalDrafter(outer(sampling), inner(sampling), self.gamma)

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,6 +20,7 @@ from estimator.settings import ModelSettings
 if TYPE_CHECKING:
     from ngram.copies.texts import Copied, Texts
     from reference.drafter import Drafter
+    from reference.drafters.model_drafter import ModelDrafter
     from reference.laws import Sampling
     from reference.models.cached_model import CachedModel
 
@@ -42,6 +44,19 @@ class LoadContext:
     tokenizer: Any
     settings: ModelSettings
     passes: Callable[[CachedModel], CachedModel] = lambda draft: draft
+
+    def pretrained(self, name: str) -> CachedModel:
+        """Returns a transformers model of the target's kind."""
+        from reference.models.huggingface import load_model, require_same_kind
+
+        draft = load_model(
+            name,
+            device=self.target.device,
+            dtype=self.settings.dtype,
+            trust_remote_code=self.settings.trust_remote_code,
+        )
+        require_same_kind(self.target, draft)
+        return draft
 
 
 class DrafterKind(ABC):
@@ -152,7 +167,7 @@ class DrafterKind(ABC):
     @property
     def sources(self) -> tuple[str, ...]:
         """Files, folders or hub names from which it is loaded."""
-        return tuple(map(str, self.own_files))
+        return tuple(map(str, self.own_files)) if self.served is None else (self.served,)
 
     @property
     def own_files(self) -> tuple[Path, ...]:
@@ -182,7 +197,7 @@ class ModelKind(DrafterKind):
     def model(self, context: LoadContext) -> CachedModel:
         """Returns the model with uncompiled passes."""
 
-    def load(self, context: LoadContext) -> DrafterOf:
+    def load(self, context: LoadContext) -> Callable[[Sampling], ModelDrafter]:
         from reference.drafters.model_drafter import ModelDrafter
 
         draft = context.passes(self.model(context))
@@ -192,8 +207,7 @@ class ModelKind(DrafterKind):
 def walk(drafter: DrafterKind) -> Iterator[DrafterKind]:
     """Yields a drafter and all drafters that it consists of."""
     yield drafter
-    for part in drafter.parts:
-        yield from walk(part)
+    yield from chain.from_iterable(map(walk, drafter.parts))
 
 
 def positive(value: str, form: str, text: str) -> int:
@@ -221,17 +235,11 @@ def parse_drafter(text: str) -> DrafterKind:
     """
     if not text.strip():
         raise ValueError("draft must name a drafter, got an empty name")
-    for kind in drafter_kinds():
-        drafter = kind.parse(text)
-        if drafter is not None:
-            return drafter
-    raise ValueError(f"draft must name a drafter, got {text!r}")
+    return next(filter(None, (kind.parse(text) for kind in drafter_kinds())))
 
 
 def drafter_forms() -> str:
     """Returns the names of all kinds, as help lists them."""
-    kinds = sorted(
-        drafter_kinds(), key=lambda kind: (kind.match_priority != OWN_NAME, kind.match_priority)
-    )
+    kinds = sorted(drafter_kinds(), key=lambda kind: kind.match_priority != OWN_NAME)
     names = [form for kind in kinds for form in kind.names]
     return ", ".join(names[:-1]) + f", or {names[-1]}"

@@ -65,8 +65,7 @@ class Suffix(DrafterKind):
         from ngram.drafters.copying import CopyingDrafter
         from ngram.drafters.suffixes import Suffixes
 
-        device = context.target.device
-        outputs = self._outputs(context.tokenizer)
+        outputs, device = self._outputs(context.tokenizer), context.target.device
         earlier = Suffixes.of_outputs(outputs, self.depth) if outputs else None
         return lambda sampling: CopyingDrafter(
             lambda: Suffixes(self.depth, earlier), name=str(self), device=device
@@ -76,7 +75,7 @@ class Suffix(DrafterKind):
         from estimator.prompts.logs import earlier_outputs
 
         self._require_file()
-        return [each for file in self.own_files for each in earlier_outputs(file, tokenizer)]
+        return [] if self.file is None else earlier_outputs(Path(self.file), tokenizer)
 
     def _require_file(self) -> None:
         if self.file is not None and not Path(self.file).is_file():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import Any
 
 from estimator.draft_names.kind import (
     JOINED_BY_WORDS,
@@ -13,11 +13,6 @@ from estimator.draft_names.kind import (
     LoadContext,
     parse_drafter,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reference.drafters.trees import Branching
 
 MOST_NODES = 256
 _TREE = re.compile(r"(.*\S)\s+tree:(\S*)")
@@ -81,7 +76,7 @@ class Tree(DrafterKind):
         from reference.models.text_tree import require_branching
 
         # A kind with `supports_trees` makes a drafter of this type.
-        made = cast("Callable[[Sampling], Branching]", self.drafting.load(context))
+        made: Any = self.drafting.load(context)
         require_branching(context.target)
         made(Sampling()).require_trees()
         return lambda sampling: TreeDrafter(made(sampling), self.parents, without_replacement)

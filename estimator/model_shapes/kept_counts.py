@@ -3,7 +3,9 @@
 import json
 import os
 from collections.abc import Mapping
-from functools import lru_cache
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +14,7 @@ import msgspec
 
 from estimator.model_shapes.meta_pass import without_storage
 from estimator.model_shapes.shape import Counted, Part, count
+from estimator.writing import write_whole
 
 FILE = Path(__file__).with_name("known.json")
 # Keys of a configuration that change no size in the families of known models.
@@ -59,9 +62,9 @@ class Known(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def sizes(config: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the parts of a configuration that determine sizes; None for an unknown family."""
-    if config.get("model_type") == "llama4" and isinstance(config.get("text_config"), Mapping):
-        return sizes(config["text_config"])
     family = config.get("model_type")
+    if family == "llama4" and isinstance(config.get("text_config"), Mapping):
+        return sizes(config["text_config"])
     defaults = DEFAULTS.get(family) if isinstance(family, str) else None
     if defaults is None:
         return None
@@ -72,14 +75,14 @@ def sizes(config: Mapping[str, Any]) -> dict[str, Any] | None:
     if family == "llama" and isinstance(heads, int) and isinstance(hidden, int) and heads > 0:
         # A head has an equal share of the width unless the configuration states its size.
         found["head_dim"] = found.get("head_dim") or hidden // heads
+    layers, step = found.get("num_hidden_layers"), found.get("interleave_moe_layer_step")
     if family == "llama4_text":
-        # Its norms have no weights. Lists follow from other keys: each fourth layer reads all.
-        found.pop("use_qk_norm", None)
-        layers, step = found.get("num_hidden_layers"), found.get("interleave_moe_layer_step")
+        found.pop("use_qk_norm", None)  # its norms have no weights
         if isinstance(layers, int) and isinstance(step, int) and step > 0:
-            experts = list(range(step - 1, layers, step))
+            # Lists follow from other keys: each fourth layer reads all.
             local = [int(layer % 4 > 0) for layer in range(1, layers + 1)]
-            for name, usual in (("moe_layers", experts), ("no_rope_layers", local)):
+            follow = {"moe_layers": list(range(step - 1, layers, step)), "no_rope_layers": local}
+            for name, usual in follow.items():
                 if found.get(name) in (usual, [], None):
                     found.pop(name, None)
     return {**defaults, **found}
@@ -94,7 +97,7 @@ def known_count(
     return next((each.counted for each in same), None)
 
 
-@lru_cache(maxsize=1)
+@cache
 def read_known() -> tuple[Known, ...]:
     """Returns the counts that the package contains (scripts/count_known.py writes them)."""
     return msgspec.json.decode(FILE.read_bytes(), type=tuple[Known, ...])
@@ -119,27 +122,19 @@ def count_once(
     known = known_count(plain, kept, part)
     if known is not None:
         return known
-    from hashlib import sha256
     from importlib.metadata import version
-
-    from reference.atomic import whole_file
 
     described = json.dumps([plain, kept, part], default=dict, sort_keys=True)
     key = "\n".join((described, version("transformers"), _code()))
     name = f"{sha256(key.encode()).hexdigest()}.json"
-    try:
+    with suppress(OSError, RuntimeError, msgspec.MsgspecError):
         found = msgspec.json.decode((folder() / name).read_bytes(), type=_Kept)
         if found.key == key:
             return found.counted
-    except (OSError, RuntimeError, msgspec.MsgspecError):
-        pass
     counted = count(config, kept, part)
-    try:
+    with suppress(OSError, RuntimeError):
         folder().mkdir(parents=True, exist_ok=True)
-        with whole_file(folder() / name) as partial:
-            partial.write_bytes(msgspec.json.encode(_Kept(key, counted)))
-    except (OSError, RuntimeError):
-        pass
+        write_whole(folder() / name, msgspec.json.encode(_Kept(key, counted)))
     return counted
 
 
@@ -153,7 +148,5 @@ def folder() -> Path:
 
 def _code() -> str:
     """Returns a hash of the counting code: all files in this folder."""
-    from hashlib import sha256
-
     files = sorted(Path(__file__).parent.glob("*.py"))
     return sha256(b"\n".join(each.read_bytes() for each in files)).hexdigest()
