@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
+from estimator.model_shapes.counting import Counted, Part, count
 from estimator.model_shapes.drafts import draft_of
 from estimator.model_shapes.heads.mtp import layers_of
 from estimator.model_shapes.kept_counts import FILE, Known, sizes
-from estimator.model_shapes.shape import Counted, Part, count, shape_of
+from estimator.model_shapes.shape import shape_of
 
 ROOT = Path(__file__).parent.parent
 PUBLISHED = ROOT / "benchmarks" / "published_decoding.json"

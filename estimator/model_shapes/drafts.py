@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from estimator.model_shapes.counting import Count, count
 from estimator.model_shapes.head_kind import Head, HeadKind, head_kinds
 from estimator.model_shapes.kept_counts import count_once
-from estimator.model_shapes.shape import Count, count, shape_of
+from estimator.model_shapes.shape import shape_of
 from reference.reading import read_json
 from simulator.cost.roofline.shapes import DraftShape, ModelShape
 

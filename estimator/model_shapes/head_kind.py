@@ -9,8 +9,9 @@ from functools import cache
 from typing import Any
 
 from estimator.kinds import modules_in
-from estimator.model_shapes.shape import Count, shape_of
-from estimator.model_shapes.storage import LINEAR, Storage, storage
+from estimator.model_shapes.counting import Count
+from estimator.model_shapes.shape import Storage, shape_of, storage
+from estimator.model_shapes.weights_and_caches import LINEAR
 from simulator.cost.roofline.shapes import (
     CacheLayers,
     DraftKind,

@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from estimator.model_shapes.meta_pass import without_storage
-from estimator.model_shapes.shape import Counted, Part, count
+from estimator.model_shapes.counting import Counted, Part, count, without_storage
 from estimator.writing import write_whole
 
 FILE = Path(__file__).with_name("known.json")

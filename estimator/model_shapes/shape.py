@@ -1,110 +1,42 @@
-"""The shape of a model from its config.json: sizes, weights and caches in their formats."""
+"""The shape of a model from its config.json: its counts in the storage formats of its weights."""
 
-from __future__ import annotations
-
-import json
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-from estimator.model_shapes.meta_pass import (
-    BYTES_PER_VALUE,
-    architecture,
-    build,
-    decoder_config,
-    layer_caches,
-    meta_pass,
-    without_storage,
-)
-from estimator.model_shapes.storage import storage
-from estimator.model_shapes.weights import (
-    CountedWeights,
-    count_weights,
-    first_size,
-    last_layer,
-    stored_weights,
-)
-from simulator.cost.roofline.shapes import CacheLayers, ModelShape
+from estimator.model_shapes.counting import Count, architecture, count
+from estimator.model_shapes.weights_and_caches import BYTES_PER_VALUE, CountedWeights
+from simulator.cost.roofline.number_formats import FORMATS, NumberFormat, find_format, int4
+from simulator.cost.roofline.shapes import ModelShape, WeightKind, Weights
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
-Part = Literal["whole", "last layer"]
-_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+_PLAIN = ("float32", "bfloat16", "float16")
+# Methods of quantisation that have one format: its name, and the activations' unless plain.
+_METHODS = {"fp8": ("fp8", "fp8"), "fbgemm_fp8": ("fp8", "fp8"), "mxfp4": ("mxfp4", None)}
+# Names of the lists of modules that stay plain.
+_KEPT = ("modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules")
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """A model's sizes, weights and caches; sizes and name as in ModelShape.
+class Storage:
+    """The formats of a model's weights and activations.
 
-    caches: with BYTES_PER_VALUE per key or value.
+    plain: format of unquantised weights.
+    quantised: format of linear layers and experts; equal to plain if nothing is quantised.
+    activations: a name in simulator.cost.roofline.number_formats.COMPUTED.
+    kept: regular expressions, searched in module names, for modules that stay plain.
     """
 
-    name: str
-    layers: int
-    hidden: int
-    heads: int
-    vocabulary: int
-    weights: tuple[CountedWeights, ...]
-    caches: tuple[CacheLayers, ...]
+    plain: NumberFormat
+    quantised: NumberFormat
+    activations: str
+    kept: tuple[str, ...] = ()
 
-
-# From a configuration, patterns of unquantised modules, and the part of the model to count.
-Count = Callable[[Mapping[str, Any], tuple[str, ...], Part], Counted]
-
-
-def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole") -> Counted:
-    """Returns the counts of the model that transformers builds on torch's meta device.
-
-    kept: regular expressions for names of modules that quantisation leaves plain.
-    part: "whole", or only the weights and caches of the last decoder layer.
-    """
-    # The storage format of weights changes no module.
-    text, model, caches, uses = _built(json.dumps(without_storage(config), default=dict))
-    if part == "whole":
-        alike = Counter(chain.from_iterable(caches))
-        found = tuple(replace(each, layers=layers) for each, layers in alike.items())
-        weights = count_weights(model, text, kept, uses=uses)
-    else:
-        found = caches[-1]
-        weights = count_weights(model, text, kept, within=last_layer(model))
-    return Counted(
-        name=type(model).__name__,
-        layers=_size(text, *_LAYERS),
-        hidden=_size(text, "hidden_size", "n_embd", "d_model"),
-        # Sizes that vary over layers are taken from the last one.
-        heads=_size(
-            text.per_layer_config[-1], "num_attention_heads", "n_head", "n_heads", default=1
-        ),
-        vocabulary=_size(text, "vocab_size"),
-        weights=weights,
-        caches=found,
-    )
-
-
-@lru_cache(maxsize=8)
-def _built(
-    config: str,
-) -> tuple[Any, PreTrainedModel, list[tuple[CacheLayers, ...]], Mapping[str, int]]:
-    """Returns the text's configuration, its model, and a pass; config is JSON text."""
-    parsed = json.loads(config)
-    decoder = decoder_config(parsed)
-    model = build(decoder, kind=parsed["model_type"])
-    # For a family whose class takes the whole configuration: the text's sizes.
-    text = decoder.get_text_config(decoder=True)
-    _size(text, *_LAYERS)  # gives a clear error for a model without layers
-    cache, uses = meta_pass(model)
-    return text, model, layer_caches(cache, text), uses
-
-
-def _size(config: Any, *names: str, default: int | None = None) -> int:
-    size = first_size(getattr(config, name, None) for name in names) or default
-    if size is None:
-        raise ValueError(f"{config.model_type} must have a {names[0]}, got none")
-    return size
+    def weights(self, kind: WeightKind, values: int, form: NumberFormat) -> Weights:
+        """Returns weights that are stored in one of the two formats."""
+        computed_in = form.product_format(self.activations)
+        return Weights(kind, values, values * form.bytes_per_value, computed_in)
 
 
 def shape_of(
@@ -142,3 +74,131 @@ def shape_of(
         ),
         activations=stored.activations,
     )
+
+
+def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[Weights, ...]:
+    """Returns the weights in their storage formats; weights stored alike are added up."""
+    totals: Counter[tuple[NumberFormat, CountedWeights]] = Counter()
+    for each in counted:
+        quantised = each.quantised or stored.quantised.everywhere
+        form = stored.quantised if quantised else stored.plain
+        totals[form, replace(each, values=0, quantised=False)] += each.values
+    return tuple(
+        replace(
+            stored.weights(each.kind, values, form),
+            experts=each.experts,
+            active=each.active,
+            held=each.held,
+        )
+        for (form, each), values in totals.items()
+    )
+
+
+def storage(
+    config: Mapping[str, Any], *, dtype: str | None = None, activations: str | None = None
+) -> Storage:
+    """Returns the storage formats of a model with this configuration.
+
+    dtype: a name in FORMATS for the weights, which overrides the configuration.
+    activations: format of activations; None: 16 bits, or the configuration's.
+    """
+    named = dtype if dtype in _PLAIN else _named(config)
+    plain = FORMATS[named or "bfloat16"]
+    quantised, computed, kept = plain, plain.name, tuple[str, ...]()
+    if dtype is not None:
+        quantised = find_format(dtype)
+    elif fields := _quantisation(config):
+        quantised, computed = _quantised(fields, plain.name)
+        lists = (fields.get(name) for name in _KEPT)
+        modules = (
+            each for each in lists if isinstance(each, Sequence) and not isinstance(each, str)
+        )
+        kept = tuple(_pattern(str(module)) for module in next(modules, ()))
+    elif named is None:
+        raise ValueError("config.json has no torch_dtype (nor dtype): name the number format")
+    return Storage(plain, quantised, computed if activations is None else activations, kept)
+
+
+def _named(config: Mapping[str, Any]) -> str | None:
+    """Returns the plain format in the configuration, or None."""
+    for fields in (config.get("text_config"), config):
+        for name in ("dtype", "torch_dtype"):
+            value = fields.get(name) if isinstance(fields, Mapping) else None
+            if value is not None:
+                found = str(value).removeprefix("torch.")
+                if found not in _PLAIN:
+                    raise ValueError(f"{name} in config.json must be one of {_PLAIN}, got {found}")
+                return found
+    return None
+
+
+def _quantisation(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    for fields in (config, config.get("text_config")):
+        if isinstance(fields, Mapping) and isinstance(fields.get("quantization_config"), Mapping):
+            found: Mapping[str, Any] = fields["quantization_config"]
+            return found
+    return {}
+
+
+def _quantised(fields: Mapping[str, Any], plain: str) -> tuple[NumberFormat, str]:
+    """Returns the formats of weights and activations of a quantization_config."""
+    method = str(fields.get("quant_method", fields.get("quant_algo", "none"))).lower()
+    if method in _METHODS:
+        name, narrow = _METHODS[method]
+        return FORMATS[name], narrow or plain
+    if method in ("awq", "gptq"):
+        bits = fields.get("bits", fields.get("w_bit", 4))
+        asymmetric = bool(fields.get("zero_point", fields.get("sym") is False))
+        return _integer(bits, _group(fields), asymmetric), plain
+    if method == "bitsandbytes":
+        if fields.get("load_in_8bit") is True:
+            return FORMATS["int8"], plain
+        return int4(group=64, zero_points=False, scale_bytes=4.0), plain
+    if method in ("modelopt", "modelopt_fp4", "fp8_modelopt"):
+        algorithm = str(fields.get("quant_algo", "")).upper()
+        if algorithm == "FP8":
+            return FORMATS["fp8"], "fp8"
+        if "NVFP4" in algorithm:
+            return FORMATS["nvfp4"], "fp4"
+    if method == "compressed-tensors":
+        return _compressed_tensors(fields, plain)
+    raise ValueError(f"quantization_config must be of a method that is covered, got {method}")
+
+
+def _compressed_tensors(fields: Mapping[str, Any], plain: str) -> tuple[NumberFormat, str]:
+    groups = fields.get("config_groups")
+    first = next(iter(groups.values()), None) if isinstance(groups, Mapping) else None
+    weights = first.get("weights") if isinstance(first, Mapping) else None
+    if not isinstance(first, Mapping) or not isinstance(weights, Mapping):
+        raise ValueError("quantization_config of compressed-tensors must have config_groups")
+    inputs, narrow = first.get("input_activations"), plain
+    if isinstance(inputs, Mapping):
+        stated = (inputs.get("num_bits", 16), inputs.get("type") == "float")
+        narrow = {(8, True): "fp8", (8, False): "int8", (4, True): "fp4"}.get(stated, plain)
+    bits, floating = weights.get("num_bits"), weights.get("type") == "float"
+    if floating and bits in (4, 8):
+        four = "mxfp4" if weights.get("group_size") == 32 else "nvfp4"
+        return FORMATS["fp8" if bits == 8 else four], narrow
+    return _integer(bits, _group(weights), weights.get("symmetric") is False), narrow
+
+
+def _integer(bits: Any, group: int, asymmetric: bool) -> NumberFormat:
+    if bits == 4:
+        return int4(group=group, zero_points=asymmetric)
+    if bits == 8:
+        return NumberFormat("int8", 8, group, 2.0 + asymmetric, "int8")
+    raise ValueError(f"quantised weights must have 4 or 8 bits, got {bits}")
+
+
+def _group(fields: Mapping[str, Any]) -> int:
+    # -1 or no value: one scale per row, whose size is negligible.
+    group = fields.get("group_size", fields.get("q_group_size"))
+    return group if isinstance(group, int) and group > 0 else 4096
+
+
+def _pattern(module: str) -> str:
+    """Returns the regular expression for a module name: a part, a glob, or "re:" with one."""
+    if module.startswith("re:"):
+        return module.removeprefix("re:")
+    words = (re.escape(word) for word in module.removeprefix("model.").split("*"))
+    return r"(^|\.)" + ".*".join(words) + r"($|\.)"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from estimator.model_shapes.shape import Counted, count
+from estimator.model_shapes.counting import Counted, count
 
 
 def count_by_depth(config: Mapping[str, Any], *_: object) -> Counted:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from estimator.model_shapes.counting import build, decoder_config
 from estimator.model_shapes.head_kind import Head, HeadKind
-from estimator.model_shapes.meta_pass import build, decoder_config
-from estimator.model_shapes.weights import count_weights, stored_weights
+from estimator.model_shapes.shape import stored_weights
+from estimator.model_shapes.weights_and_caches import count_weights
 from simulator.cost.roofline.shapes import CacheLayers, DraftShape, ModelShape
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimator.model_shapes.head_kind import Head, HeadKind, class_names
-from estimator.model_shapes.weights import first_size, stored_weights
+from estimator.model_shapes.shape import stored_weights
+from estimator.model_shapes.weights_and_caches import first_size
 from simulator.cost.roofline.shapes import DraftShape
 
 # Names of the number of layers in configurations; the first that is set counts.

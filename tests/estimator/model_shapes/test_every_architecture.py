@@ -17,7 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-from estimator.model_shapes.meta_pass import decoder_config
+from estimator.model_shapes.counting import decoder_config
 from estimator.model_shapes.shape import shape_of
 from simulator.cost.roofline.forward import forward_flops
 from simulator.cost.roofline.shapes import ModelShape

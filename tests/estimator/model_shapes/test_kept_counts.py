@@ -12,6 +12,7 @@ from by_depth import count_by_depth
 from click.testing import CliRunner
 
 from estimator.model_shapes import kept_counts
+from estimator.model_shapes.counting import Counted, count
 from estimator.model_shapes.kept_counts import (
     DEFAULTS,
     WITHOUT_SIZE,
@@ -21,8 +22,7 @@ from estimator.model_shapes.kept_counts import (
     read_known,
     sizes,
 )
-from estimator.model_shapes.shape import Counted, count
-from estimator.model_shapes.storage import storage
+from estimator.model_shapes.shape import storage
 from specplan.main import main
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"

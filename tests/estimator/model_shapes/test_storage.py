@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from estimator.model_shapes.shape import shape_of
-from estimator.model_shapes.storage import storage
+from estimator.model_shapes.shape import shape_of, storage
 
 LLAMA: dict[str, Any] = {
     "model_type": "llama",

@@ -1,4 +1,4 @@
-"""Counts the weights of a model by kind: looked up, multiplied in every pass, experts."""
+"""Counts the weights of a model by kind (looked up, always multiplied, experts), and its caches."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from estimator.model_shapes.storage import LINEAR, Storage
-from simulator.cost.roofline.number_formats import NumberFormat
-from simulator.cost.roofline.shapes import WeightKind, Weights
+from simulator.cost.roofline.shapes import CacheKind, CacheLayers, WeightKind
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import PreTrainedConfig, PreTrainedModel
 
+# Kinds of weights that quantisation may change.
+LINEAR: tuple[WeightKind, ...] = ("attention", "feed-forward", "experts")
+# Bytes of one cached key or value; states of linear layers have their own size.
+BYTES_PER_VALUE = 2
 # Names of the number of experts per token in configurations; the first that is set counts.
 _ACTIVE = (
     "num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "moe_k",
@@ -60,7 +63,7 @@ def count_weights(
 
     kept: regular expressions for names of modules that quantisation leaves plain.
     within: prefix of the names to count.
-    uses: uses of each matrix per pass, if not one (estimator.model_shapes.meta_pass).
+    uses: uses of each matrix per pass, if not one (`meta_pass`).
     """
     totals: Counter[CountedWeights] = Counter()
     for kind, name, parameter, experts in _sorted(model):
@@ -160,19 +163,61 @@ def first_size(values: Iterable[Any]) -> int | None:
     return next((size for size in sizes if size > 0), None)
 
 
-def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[Weights, ...]:
-    """Returns the weights in their storage formats; weights stored alike are added up."""
-    totals: Counter[tuple[NumberFormat, CountedWeights]] = Counter()
-    for each in counted:
-        quantised = each.quantised or stored.quantised.everywhere
-        form = stored.quantised if quantised else stored.plain
-        totals[form, replace(each, values=0, quantised=False)] += each.values
-    return tuple(
-        replace(
-            stored.weights(each.kind, values, form),
-            experts=each.experts,
-            active=each.active,
-            held=each.held,
-        )
-        for (form, each), values in totals.items()
-    )
+def layer_caches(cache: Any, config: PreTrainedConfig) -> list[tuple[CacheLayers, ...]]:
+    """Returns the caches of each layer; refuses a pass without caches, or with an unknown kind."""
+    each_layer: list[tuple[CacheLayers, ...]] = []
+    latest: dict[str, CacheLayers] = {}
+    kinds = chain(getattr(config, "layer_types", None) or (), repeat(""))
+    for layer, kind, sizes in zip(cache.layers, kinds, config.per_layer_config, strict=False):
+        name = type(layer).__name__
+        if type(layer).__module__ != "transformers.cache_utils":
+            raise ValueError(
+                f"the caches of {config.model_type} are of a kind that is not covered, {name}"
+            )
+        keys, found = getattr(layer, "keys", None), list[CacheLayers]()
+        if keys is not None and keys.dim() == 4:
+            found = _attention(layer, kind, sizes)
+            latest[kind] = found[0]
+        elif name == "DummyLayer" and kind in latest:
+            found = [replace(latest[kind], held=False)]
+        each_layer.append((*found, *_state(layer, sizes)))
+    if not any(each_layer):
+        raise ValueError(f"{config.model_type} must cache keys and values or a state, got neither")
+    return each_layer
+
+
+def _attention(layer: Any, kind: str, config: PreTrainedConfig) -> list[CacheLayers]:
+    _, shards, _, key_width = layer.keys.shape
+    value_width = layer.values.shape[-1]
+    heads = int(getattr(config, "num_attention_heads", shards))
+    window = getattr(layer, "sliding_window", None)
+    latent = getattr(config, "kv_lora_rank", None) == key_width and shards == 1
+    # Scores with the keys, then a sum of the values; latent pairs serve as both.
+    products = 2 * key_width + value_width if latent else key_width + value_width
+    found: CacheKind = "latent" if latent else "full"
+    if window is not None:
+        found = "chunked" if kind == "chunked_attention" else "sliding"
+    token_bytes = float(shards * (key_width + value_width) * BYTES_PER_VALUE)
+    main = CacheLayers(found, 1, token_bytes, 0.0, window, float(2 * heads * products), shards)
+    if not hasattr(layer, "indexer_keys"):
+        return [main]
+    top, index = getattr(config, "index_topk", None), layer.indexer_keys
+    if index is None:
+        return [main if top is None else replace(main, kind="indexed", window=top)]
+    width = index.shape[-1]
+    operations = float(2 * int(getattr(config, "index_n_heads", 1)) * width)
+    scan = CacheLayers("full", 1, float(width * BYTES_PER_VALUE), 0.0, None, operations, 1)
+    return [replace(main, kind="indexed", window=top), scan]
+
+
+def _state(layer: Any, config: PreTrainedConfig) -> list[CacheLayers]:
+    """Returns the state of a recurrent layer for one sequence; empty for other layers."""
+    named = (getattr(layer, name, {}) for name in ("conv_states", "recurrent_states"))
+    states = [state for each in named for state in each.values() if state is not None]
+    if not states:
+        return []
+    state_bytes = float(sum(state.numel() * state.element_size() for state in states))
+    # For each token each value is decayed, added to and read once.
+    operations = float(4 * sum(state.numel() for state in states))
+    shards = int(getattr(config, "num_attention_heads", 1))
+    return [CacheLayers("linear", 1, 0.0, state_bytes, None, operations, shards)]

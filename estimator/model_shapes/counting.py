@@ -1,23 +1,104 @@
-"""Builds the decoder of a config.json on the meta device, and reads the caches of a pass there."""
+"""Counts the model of a config.json: built on the meta device, where it runs one pass."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
-from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal
 
-from simulator.cost.roofline.shapes import CacheKind, CacheLayers
+from estimator.model_shapes.weights_and_caches import (
+    CountedWeights,
+    count_weights,
+    first_size,
+    last_layer,
+    layer_caches,
+)
+from simulator.cost.roofline.shapes import CacheLayers
 
 if TYPE_CHECKING:
     from torch import nn
     from transformers import PreTrainedConfig, PreTrainedModel
 
-# Bytes of one cached key or value; states of linear layers have their own size.
-BYTES_PER_VALUE = 2
+Part = Literal["whole", "last layer"]
+_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 # Number of tokens in the pass.
 TOKENS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A model's sizes, weights and caches; sizes and name as in ModelShape.
+
+    caches: with BYTES_PER_VALUE per key or value.
+    """
+
+    name: str
+    layers: int
+    hidden: int
+    heads: int
+    vocabulary: int
+    weights: tuple[CountedWeights, ...]
+    caches: tuple[CacheLayers, ...]
+
+
+# From a configuration, patterns of unquantised modules, and the part of the model to count.
+Count = Callable[[Mapping[str, Any], tuple[str, ...], Part], Counted]
+
+
+def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole") -> Counted:
+    """Returns the counts of the model that transformers builds on torch's meta device.
+
+    kept: regular expressions for names of modules that quantisation leaves plain.
+    part: "whole", or only the weights and caches of the last decoder layer.
+    """
+    # The storage format of weights changes no module.
+    text, model, caches, uses = _built(json.dumps(without_storage(config), default=dict))
+    if part == "whole":
+        alike = Counter(chain.from_iterable(caches))
+        found = tuple(replace(each, layers=layers) for each, layers in alike.items())
+        weights = count_weights(model, text, kept, uses=uses)
+    else:
+        found = caches[-1]
+        weights = count_weights(model, text, kept, within=last_layer(model))
+    return Counted(
+        name=type(model).__name__,
+        layers=_size(text, *_LAYERS),
+        hidden=_size(text, "hidden_size", "n_embd", "d_model"),
+        # Sizes that vary over layers are taken from the last one.
+        heads=_size(
+            text.per_layer_config[-1], "num_attention_heads", "n_head", "n_heads", default=1
+        ),
+        vocabulary=_size(text, "vocab_size"),
+        weights=weights,
+        caches=found,
+    )
+
+
+@lru_cache(maxsize=8)
+def _built(
+    config: str,
+) -> tuple[Any, PreTrainedModel, list[tuple[CacheLayers, ...]], Mapping[str, int]]:
+    """Returns the text's configuration, its model, and a pass; config is JSON text."""
+    parsed = json.loads(config)
+    decoder = decoder_config(parsed)
+    model = build(decoder, kind=parsed["model_type"])
+    # For a family whose class takes the whole configuration: the text's sizes.
+    text = decoder.get_text_config(decoder=True)
+    _size(text, *_LAYERS)  # gives a clear error for a model without layers
+    cache, uses = meta_pass(model)
+    return text, model, layer_caches(cache, text), uses
+
+
+def _size(config: Any, *names: str, default: int | None = None) -> int:
+    size = first_size(getattr(config, name, None) for name in names) or default
+    if size is None:
+        raise ValueError(f"{config.model_type} must have a {names[0]}, got none")
+    return size
 
 
 def architecture(config: Mapping[str, Any]) -> str:
@@ -129,63 +210,3 @@ def _counted(model: nn.Module) -> Iterator[dict[int, int]]:
     finally:
         for hook in hooks:
             hook.remove()
-
-
-def layer_caches(cache: Any, config: PreTrainedConfig) -> list[tuple[CacheLayers, ...]]:
-    """Returns the caches of each layer; refuses a pass without caches, or with an unknown kind."""
-    each_layer: list[tuple[CacheLayers, ...]] = []
-    latest: dict[str, CacheLayers] = {}
-    kinds = chain(getattr(config, "layer_types", None) or (), repeat(""))
-    for layer, kind, sizes in zip(cache.layers, kinds, config.per_layer_config, strict=False):
-        name = type(layer).__name__
-        if type(layer).__module__ != "transformers.cache_utils":
-            raise ValueError(
-                f"the caches of {config.model_type} are of a kind that is not covered, {name}"
-            )
-        keys, found = getattr(layer, "keys", None), list[CacheLayers]()
-        if keys is not None and keys.dim() == 4:
-            found = _attention(layer, kind, sizes)
-            latest[kind] = found[0]
-        elif name == "DummyLayer" and kind in latest:
-            found = [replace(latest[kind], held=False)]
-        each_layer.append((*found, *_state(layer, sizes)))
-    if not any(each_layer):
-        raise ValueError(f"{config.model_type} must cache keys and values or a state, got neither")
-    return each_layer
-
-
-def _attention(layer: Any, kind: str, config: PreTrainedConfig) -> list[CacheLayers]:
-    _, shards, _, key_width = layer.keys.shape
-    value_width = layer.values.shape[-1]
-    heads = int(getattr(config, "num_attention_heads", shards))
-    window = getattr(layer, "sliding_window", None)
-    latent = getattr(config, "kv_lora_rank", None) == key_width and shards == 1
-    # Scores with the keys, then a sum of the values; latent pairs serve as both.
-    products = 2 * key_width + value_width if latent else key_width + value_width
-    found: CacheKind = "latent" if latent else "full"
-    if window is not None:
-        found = "chunked" if kind == "chunked_attention" else "sliding"
-    token_bytes = float(shards * (key_width + value_width) * BYTES_PER_VALUE)
-    main = CacheLayers(found, 1, token_bytes, 0.0, window, float(2 * heads * products), shards)
-    if not hasattr(layer, "indexer_keys"):
-        return [main]
-    top, index = getattr(config, "index_topk", None), layer.indexer_keys
-    if index is None:
-        return [main if top is None else replace(main, kind="indexed", window=top)]
-    width = index.shape[-1]
-    operations = float(2 * int(getattr(config, "index_n_heads", 1)) * width)
-    scan = CacheLayers("full", 1, float(width * BYTES_PER_VALUE), 0.0, None, operations, 1)
-    return [replace(main, kind="indexed", window=top), scan]
-
-
-def _state(layer: Any, config: PreTrainedConfig) -> list[CacheLayers]:
-    """Returns the state of a recurrent layer for one sequence; empty for other layers."""
-    named = (getattr(layer, name, {}) for name in ("conv_states", "recurrent_states"))
-    states = [state for each in named for state in each.values() if state is not None]
-    if not states:
-        return []
-    state_bytes = float(sum(state.numel() * state.element_size() for state in states))
-    # For each token each value is decayed, added to and read once.
-    operations = float(4 * sum(state.numel() for state in states))
-    shards = int(getattr(config, "num_attention_heads", 1))
-    return [CacheLayers("linear", 1, 0.0, state_bytes, None, operations, shards)]
