@@ -16,14 +16,12 @@ from engines.engine import Engine, EngineServer, Setting
 from engines.kind import Drafted, EngineKind
 from engines.trials.runs import EngineRun, Prompts, run
 from engines.tuning.request import Tuning
-from engines.tuning.tuned import Advised, TunedRun
+from engines.tuning.tuned import Advised, Knobs, TunedRun
 from estimator.progress import SILENT, Progress
 from simulator.choice.grid import schedule
 
 WARM_UP_PROMPTS = 1
 NO_DRAFT = "# gamma is 0: run the target without a draft"
-# A γ, and the threshold below which its drafts end (0: none).
-Knobs = tuple[int, float]
 # Called once, with the seconds that the first server took to start, and a text.
 Paced = Callable[[float, float], object]
 # From the runs so far, after each pass over all prompts, to whether they are exact enough.
@@ -53,24 +51,22 @@ class Bench:
 
     def measure(
         self,
-        gammas: Sequence[int],
+        knobs: Sequence[Knobs],
         concurrencies: Sequence[int],
         first_turn: int,
         enough: Enough = lambda _: False,
-        p_mins: Sequence[float] = (),
     ) -> list[TunedRun]:
-        """Returns a run of each γ at each concurrency; p_mins: a threshold for each γ, or none.
+        """Returns a run of each γ and threshold at each concurrency.
 
         If servers can run together, the γ take turns; else each server runs once for all
         concurrencies. A run repeats all prompts until it is exact enough, at most `repeats` times.
         """
-        knobs = list(zip(gammas, p_mins or [0.0] * len(gammas), strict=True))
-        shares = [knobs] if self.how.together else [[each] for each in knobs]
         found: list[TunedRun] = []
-        for share in shares:
+        for share in [knobs] if self.how.together else [[each] for each in knobs]:
             with ExitStack() as own:
                 for each in share:
-                    self._start(each, self._stack if self.how.together else own)
+                    if each not in self._up:
+                        self._start(each, self._stack if self.how.together else own)
                 for concurrency in concurrencies:
                     found += self._measured(share, concurrency, first_turn, enough)
                     first_turn += self.how.timing.repeats * len(self.prompts)
@@ -81,27 +77,26 @@ class Bench:
     def flags(self, advised: Sequence[Advised], draft: str) -> str:
         """Returns the server's flags that set γ by concurrency; empty if they are not known."""
         exports, drafted = self.kind.exports, Drafted(draft)
-        gammas = {each.concurrency: each.gamma for each in advised}
         different = len({(each.gamma, each.p_min) for each in advised})
         if exports is None or not advised:
             return ""
         if exports.schedule is not None and different > 1:
+            gammas = {each.concurrency: each.gamma for each in advised}
             return exports.schedule(schedule(gammas), drafted)
         sampling = self.how.draft_sampling
-        lines = {
-            each.concurrency: exports.fixed(each.gamma, drafted, sampling, None, each.p_min)
+        lines = [
+            exports.fixed(each.gamma, drafted, sampling, None, each.p_min)
             if each.gamma
             else NO_DRAFT
             for each in advised
-        }
+        ]
         if different == 1:
-            return lines[advised[0].concurrency]
-        return "\n".join(f"# {at} at once:\n{line}" for at, line in lines.items())
+            return lines[0]
+        loads = zip(advised, lines, strict=True)
+        return "\n".join(f"# {each.concurrency} at once:\n{line}" for each, line in loads)
 
     def _start(self, knobs: Knobs, stack: ExitStack) -> None:
-        """Starts the server of a γ, if it is not running, and lets it generate a few texts."""
-        if knobs in self._up:
-            return
+        """Starts the server of a γ, and lets it generate a few texts."""
         how, (gamma, p_min) = self.how, knobs
         rates = how.synthetic[:gamma] if how.synthetic and gamma > 0 else None
         own = Setting(
@@ -134,13 +129,15 @@ class Bench:
         for repeat in range(1, self.how.timing.repeats + 1):
             self.progress.expect(len(self.prompts) * len(share))
             for start in range(0, len(self.prompts), size):
-                turn += 1
                 prompts = self.prompts[start : start + size]
                 for index in self._order.permutation(len(share)).tolist():
                     each = share[index]
-                    own = self._run(self._up[each], each[0], prompts, concurrency, turn)
-                    runs[each].append((turn - 1, own))
-            rows = [self._tuned(each, concurrency, began, of, repeat) for each, of in runs.items()]
+                    own = self._run(self._up[each], each[0], prompts, concurrency, turn + 1)
+                    runs[each].append((turn, own))
+                turn += 1
+            # Greedy decoding repeats itself.
+            times = repeat if self.how.temperature == 0 else 1
+            rows = [self._tuned(each, concurrency, began, runs[each], times) for each in share]
             if enough(rows):
                 break
         return rows
@@ -151,12 +148,14 @@ class Bench:
         concurrency: int,
         began: float,
         runs: Sequence[tuple[int, EngineRun]],
-        repeats: int,
+        times: int,
     ) -> TunedRun:
-        gamma, p_min = knobs
+        (gamma, p_min), past_end = knobs, self.kind.drafts_past_end
         total = sum((own.total for _, own in runs), NOTHING)
-        ignored = p_min > 0 and self.kind.acceptance == "counts" and _fixed(runs, gamma, self.kind)
-        steps = [own.steps(drafts_past_end=self.kind.drafts_past_end) for _, own in runs]
+        counted = p_min > 0 and self.kind.acceptance == "counts"
+        ignored = counted and all(_obeyed(own, gamma, self.kind) for _, own in runs)
+        steps = ((turn, own, own.steps(drafts_past_end=past_end)) for turn, own in runs)
+        rates = [hits / total.drafts for hits in total.up_to(gamma)] if total.by_position else []
         return TunedRun(
             concurrency=concurrency,
             gamma=gamma,
@@ -166,14 +165,11 @@ class Bench:
             began=began,
             turns=tuple(
                 (gamma, turn, own.seconds, passes, own.decoded)
-                for passes, (turn, own) in zip(steps, runs, strict=True)
+                for turn, own, passes in steps
                 if passes > 0
             ),
-            rates=tuple(hits / total.drafts for hits in total.up_to(gamma))
-            if total.by_position and p_min == 0
-            else (),
-            # Greedy decoding repeats itself.
-            drafts=total.drafts // (repeats if self.how.temperature == 0 else 1),
+            rates=tuple(rates) if p_min == 0 else (),
+            drafts=total.drafts // times,
         )
 
     def _run(
@@ -192,23 +188,17 @@ class Bench:
         )
 
 
-def _fixed(runs: Sequence[tuple[int, EngineRun]], gamma: int, kind: EngineKind) -> bool:
-    """Returns whether every block of the runs drafted γ tokens."""
+def _obeyed(found: EngineRun, gamma: int, kind: EngineKind) -> bool:
     try:
-        for _, own in runs:
-            require_obeyed(own, gamma, kind)
-    except NotObeyedError:
+        found.require_gamma(gamma, drafts_past_end=kind.drafts_past_end)
+    except ValueError:
         return False
     return True
 
 
 def require_obeyed(found: EngineRun, gamma: int, kind: EngineKind) -> None:
     """Raises NotObeyedError if a server does not draft γ tokens per block."""
-    total = found.total
-    try:
-        if gamma > 0:
-            found.require_gamma(gamma, drafts_past_end=kind.drafts_past_end)
-    except (ValueError, ZeroDivisionError):
-        drafted = total.drafted / max(total.drafts, 1)
+    if gamma > 0 and not _obeyed(found, gamma, kind):
+        drafted = found.total.drafted / max(found.total.drafts, 1)
         message = f"gamma {gamma} was not obeyed: the server drafts {drafted:.1f} tokens a block"
-        raise NotObeyedError(message, round(drafted)) from None
+        raise NotObeyedError(message, round(drafted))

@@ -1,10 +1,12 @@
 """Forecasts for every γ at one load, from runs and prior knowledge, and the next run to make."""
 
 from collections.abc import Callable, Sequence
+from math import exp, hypot, log
 
 import numpy as np
+from msgspec.structs import replace
 
-from engines.tuning.tuned import Advised
+from engines.tuning.tuned import Advised, Tuned
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
 from simulator.choice.curve import baseline_seconds, token_seconds
@@ -15,6 +17,7 @@ from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing
+from simulator.numerics.intervals import deviations
 
 # A longer γ is run if the longest one so far is faster than all shorter ones by this share.
 RISING = 0.02
@@ -63,26 +66,25 @@ class Outlook:
         self.load, self.longest, self.advice = load, longest, planned.advice
         self._gains, self._plain = planned.curve.gains, baseline_seconds(price)
         self._times = token_seconds(acceptance, price, np.arange(1, longest + 1))
-        following, tried = self.advice.next_run, {run.gamma for run in own}
-        ran = [gamma for gamma in tried - {0} if gamma <= longest]
+        ran = [run.gamma for run in own if 0 < run.gamma <= longest]
         best = max(ran, key=lambda gamma: self.gain(gamma)[0], default=0)
         self.best_run = self.advice.named if self.advice.named in ran else best
-        self.next_gamma = None if following is None else following.gamma
-        most = max(tried, default=0)
-        reach = min(max(most + 2, 2 * most), longest)
-        if not tried - {0}:
-            # Even at low odds: a draft that gains would never be found otherwise.
-            self.next_gamma = self.advice.named
-        elif planned.most_gamma is not None:
-            # Longer drafts promise more than may be advised without a run of one.
-            means = self._gains.mean[:reach]
-            ahead = float(means.max()) - float(means[max(self.advice.named - 1, 0)])
-            if ahead >= worth and int(means.argmax()) + 1 not in tried:
-                self.next_gamma = int(means.argmax()) + 1
-        if self.next_gamma is None and self.advice.gamma > most:
-            self.next_gamma = self.advice.gamma  # nothing beyond the runs is advised unmeasured
-        elif self.next_gamma is None and reach > most and _rising(own):
-            self.next_gamma = reach  # forecasts beyond the runs are less exact than the runs
+        self.next_gamma = self._next(own, beyond=planned.most_gamma is not None)
+
+    def _next(self, own: Sequence[Run], *, beyond: bool) -> int | None:
+        """Returns the γ to measure after some runs at this load; None if none is worth its time.
+
+        beyond: whether a γ that the acceptance does not cover has a better forecast.
+        """
+        most = max((run.gamma for run in own), default=0)
+        if most == 0:
+            return self.advice.named  # even at low odds: else a draft that gains is never found
+        following, reach = self.advice.next_run, min(max(most + 2, 2 * most), self.longest)
+        # Forecasts beyond the runs are less exact than the runs, and none is advised unmeasured.
+        longer = following is None and (self.advice.gamma > most or _rising(own))
+        if reach > most and (beyond or longer):
+            return reach
+        return None if following is None else following.gamma
 
     def milliseconds(self, gamma: int) -> Value:
         """Returns the forecast time per token at a γ; 0: the baseline."""
@@ -118,3 +120,27 @@ def _rising(runs: Sequence[Run]) -> bool:
 def _value(law: Forecast, at: int) -> Value:
     low, middle, high = (float(each[at]) for each in law.interval())
     return middle, low, high
+
+
+def with_threshold(tuned: Tuned, advised: Advised) -> Advised:
+    """Returns the advice with the fastest threshold, if that gains more than its error."""
+    rows = [row for row in tuned.rows if row.concurrency == advised.concurrency and row.measured]
+    times = {row.knobs: row.ms_per_token for row in rows if row.ms_per_token is not None}
+    errors = {row.knobs: (row.error_percent or 0.0) / 100 for row in rows}
+    plain = (advised.gamma, 0.0)
+    best = min((each for each in times if each[1] > 0), key=times.__getitem__, default=plain)
+    if plain not in times:
+        return advised
+    gain = log(times[plain] / times[best])
+    error = deviations() * hypot(errors[best], errors[plain])
+    if gain <= error:
+        return advised
+    return replace(
+        advised,
+        gamma=best[0],
+        p_min=best[1],
+        improvement_factor=advised.improvement_factor * exp(gain),
+        improvement_factor_low=advised.improvement_factor_low * exp(gain - error),
+        improvement_factor_high=advised.improvement_factor_high * exp(gain + error),
+        ms_per_token=times[best],
+    )

@@ -10,6 +10,8 @@ from estimator.traces.traces import DraftSampling
 
 # Further γ that searches ran: about the mean of those in docs/tune.md.
 USUAL_RUNS = 2
+# Thresholds that `--p-min auto` tries.
+AUTO_P_MINS = (0.3, 0.5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,27 +70,20 @@ class Tuning:
           start_seconds: time to start a server.
           text_seconds: time of a text; None: unknown.
         """
-
-        def needed(runs: int, passes: float) -> tuple[int, float]:
+        needed = []
+        usual = (min(USUAL_RUNS, self.max_runs), (1 + self.timing.repeats) / 2)
+        for runs, passes in (usual, (self.max_runs, self.timing.repeats)):
             # In turns, each run is one of a new γ and of the fastest one.
             arms = (2 * runs if self.together else runs + 2) + 3 * len(self.p_mins)
-            return runs + 2, arms * passes * per_pass
-
-        usual = needed(min(USUAL_RUNS, self.max_runs), (1 + self.timing.repeats) / 2)
-        most = needed(self.max_runs, self.timing.repeats)
-        starts = "" if self.together else f" and {usual[0]} starts of a server"
-        texts = f"{usual[1]:.0f} texts of {self.text.max_new_tokens} tokens{starts}"
+            needed.append((runs + 2, arms * passes * per_pass))
+        (starts, texts), (_, most) = needed
+        restarts = "" if self.together else f" and {starts} starts of a server"
+        sentence = f"{texts:.0f} texts of {self.text.max_new_tokens} tokens{restarts}"
         if text_seconds is None:
-            return f"A search usually takes {texts}, at most {most[1]:.0f}."
-        about, longest = (
-            _in_words(starts * start_seconds + texts * text_seconds)
-            for starts, texts in (usual, most)
-        )
-        return f"This takes about {about} ({texts}), at most {longest}."
-
-
-def _in_words(seconds: float) -> str:
-    return f"{seconds:.2g} s" if seconds < 99 else f"{seconds / 60:.0f} min"
+            return f"A search usually takes {sentence}, at most {most:.0f}."
+        seconds = [starts * start_seconds + texts * text_seconds for starts, texts in needed]
+        about, longest = (f"{s:.2g} s" if s < 99 else f"{s / 60:.0f} min" for s in seconds)
+        return f"This takes about {about} ({sentence}), at most {longest}."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,7 @@ from math import hypot, log
 from msgspec.structs import replace
 
 from engines.tuning.bench import Bench, NotObeyedError
-from engines.tuning.outlook import Costs, Outlook
-from engines.tuning.thresholds import with_threshold, with_thresholds
+from engines.tuning.outlook import Costs, Outlook, with_threshold
 from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
 from estimator.prompts.prompts import prompts_hash
 from estimator.writing import write_json
@@ -42,8 +41,7 @@ class Search:
           costs: function from the runs at a load to the cost there, prior included; None: the
             prior of any draft.
 
-        Raises ValueError if there are fewer prompts than simultaneous requests, or the file has
-        another setup.
+        Refuses fewer prompts than simultaneous requests, and a file with another setup.
         """
         self.bench, self.how = bench, bench.how
         self._draft, self._shown = draft, shown
@@ -127,10 +125,10 @@ class Search:
         values = zip(names, before.milliseconds(row.gamma), strict=True)
         return replace(row, **{f"expected_ms_per_token{name}": each for name, each in values})
 
-    def add(self, row: TunedRun) -> None:
-        """Adds a run and its forecast to the tuning and to its file."""
+    def add(self, row: TunedRun, before: Outlook | None = None) -> None:
+        """Adds a run to the tuning and to its file; before: the outlook of its forecast."""
         if row.measured:
-            row = self._with_expected(row, self.outlook(row.concurrency))
+            row = self._with_expected(row, before or self.outlook(row.concurrency))
         self.tuned = self.tuned.adding(row)
         self._advise()
         self._shown(self.outlook(row.concurrency), self.tuned.rows[-1])
@@ -146,8 +144,8 @@ class Search:
             if not any(row.gamma for row in self.tuned.at(concurrency)):
                 self._shown(self.outlook(concurrency), None)
         while True:
-            asked = {each: self._wanted(each) for each in concurrencies}
-            wanted = {each: gamma for each, gamma in asked.items() if gamma is not None}
+            every = {each: self._wanted(each) for each in concurrencies}
+            wanted = {each: gamma for each, gamma in every.items() if gamma is not None}
             if not wanted:
                 break
             if not self.how.together and not ran:
@@ -172,27 +170,26 @@ class Search:
 
     def _measure(self, concurrencies: tuple[int, ...], *gammas: int) -> None:
         """Measures some γ, in turns if servers can run together."""
-        measured = self.bench.measure(gammas, concurrencies, self.next_turn, self._exact)
-        for each in self._joined(measured):
-            self.add(each)
-
-    def _joined(self, found: Sequence[TunedRun]) -> Sequence[TunedRun]:
-        """Returns runs; new turns of a γ that ran before are stored with the other γ's run."""
-        ran = {row.gamma for row in self.tuned.at(found[0].concurrency) if row.measured}
-        if self.how.together and len(found) > 1 and found[0].gamma in ran:
-            return [replace(found[1], turns=found[1].turns + found[0].turns)]
-        return found
+        knobs, before = [(gamma, 0.0) for gamma in gammas], None
+        for row in self.bench.measure(knobs, concurrencies, self.next_turn, self._exact):
+            if self.tuned.repeated(row) is not None:
+                before = self.outlook(row.concurrency)
+                self.tuned = self.tuned.adding(row)
+            else:
+                self.add(row, before)
 
     def _exact(self, found: Sequence[TunedRun]) -> bool:
         """Returns whether further turns of these runs would change no decision."""
         tuned = self.tuned
-        for each in self._joined(found):
+        for each in found:
             tuned = tuned.adding(each)
-        gammas = [row.gamma for row in found]
-        rows = {row.gamma: row for row in tuned.at(found[0].concurrency) if row.gamma in gammas}
-        times = [log(rows[gamma].ms_per_token or 1.0) for gamma in gammas]
-        error = hypot(*((rows[gamma].error_percent or 0.0) / 100 for gamma in gammas))
-        return error <= EXACT or times[-1] - times[0] > CLEARLY * error
+        rows = {row.knobs: row for row in tuned.rows if row.concurrency == found[0].concurrency}
+        own = [rows[each.knobs] for each in found]
+        errors = [(row.error_percent or 0.0) / 100 for row in own]
+        if any(row.p_min for row in own):
+            return max(errors) <= EXACT
+        times = [log(row.ms_per_token or 1.0) for row in own]
+        return hypot(*errors) <= EXACT or times[-1] - times[0] > CLEARLY * hypot(*errors)
 
     def _try(self, gamma: int, concurrencies: tuple[int, ...]) -> None:
         """Runs a γ in turns with the fastest γ so far, or with the baseline."""
@@ -205,24 +202,31 @@ class Search:
             message, drafted = error.args
             if gamma == 1:
                 raise ValueError(message) from error
+            most = drafted if 0 < drafted < gamma else gamma // 2
+            failed = TunedRun(
+                concurrency=0, gamma=gamma, measured=False, most_gamma=most, note=message
+            )
             for concurrency in concurrencies:
-                self.add(
-                    TunedRun(
-                        concurrency=concurrency,
-                        gamma=gamma,
-                        measured=False,
-                        most_gamma=drafted if 0 < drafted < gamma else gamma // 2,
-                        note=message,
-                    )
-                )
+                self.add(replace(failed, concurrency=concurrency))
 
     def _try_thresholds(self, concurrency: int) -> None:
-        """Runs thresholds with the γ that is advised now."""
-        now, before = self.outlook(concurrency), len(self.tuned.rows)
-        advised = now.advised(now.advice.gamma, None)
-        self.tuned = with_thresholds(self.bench, self.tuned, advised, self.next_turn)
+        """Runs thresholds with the advised γ, and with twice that γ, in turns with the γ itself.
+
+        A threshold needs a γ that gains.
+        """
+        now, count = self.outlook(concurrency), len(self.tuned.rows)
+        gamma = now.advice.gamma
+        ran = {row.knobs for row in self.tuned.rows if row.concurrency == concurrency}
+        lengths = dict.fromkeys((gamma, min(2 * gamma, self.how.max_gamma)))
+        every = [(length, p_min) for length in lengths for p_min in self.how.p_mins]
+        wanted = [each for each in every if each not in ran]
+        if gamma == 0 or not wanted:
+            return
+        knobs = [(gamma, 0.0), *wanted]
+        for row in self.bench.measure(knobs, (concurrency,), self.next_turn, self._exact):
+            self.tuned = self.tuned.adding(row)
         self._advise()
-        for row in self.tuned.rows[before:]:
+        for row in self.tuned.rows[count:]:
             self._shown(now, row)
 
     def _advise(self) -> None:

@@ -1,28 +1,48 @@
-"""Tunes an engine that it starts, specplan's own decoder, or a running server."""
+"""Tunes an engine that it starts, specplan's own decoder, or a running server.
 
+A running server is searched by requests if they can set γ; else it gets one run per restart by its
+owner.
+"""
+
+import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from engines.kind import Models
+import msgspec
+
+from engines.engine import EngineServer, Setting
+from engines.kind import EngineKind, Models, engine_kinds, listed, names_of
+from engines.servers.http import get_text
 from engines.servers.in_process import OWN, OwnDecoder
+from engines.servers.llama_cpp import LlamaCppServer
+from engines.servers.process import healthy
 from engines.trials.pair import SPARE_POSITIONS
-from engines.tuning.bench import Bench
+from engines.trials.runs import EngineRun, Prompts, run
+from engines.tuning.bench import Bench, NotObeyedError, require_obeyed
 from engines.tuning.outlook import Costs
-from engines.tuning.request import TuneEngine, TuneOwn, TuneServer
-from engines.tuning.running import tune_running
+from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
 from engines.tuning.search import Search, Shown
 from engines.tuning.tuned import Tuned
 from estimator.draft_names.kind import EMBEDDED
 from estimator.loading.folders import folder_pair
 from estimator.loading.pairs import load, one_draft
 from estimator.progress import SILENT, Progress
+from estimator.prompts.prompts import prompt_ids
 from estimator.timing.arms import Subject
 from estimator.timing.processes import require_one_process
 from estimator.timing.threads import computing
 
+# A page of each kind of server, and a key that it has.
+PAGES = (("llama.cpp", "/props", "build_info"), ("vllm", "/version", "version"))
+PAGE_SECONDS = 10.0
+# γ that requests name to see whether the server takes any.
+PROBED = (1, 3)
+DRAFT = "DRAFT"
 # A bench, what its runs share, and the draft's name.
 Ready = Iterator[tuple[Bench, dict[str, str], str]]
 
@@ -34,20 +54,21 @@ def tune(
     shown: Shown = lambda *_: None,
     costs: Costs | None = None,
 ) -> Tuned:
-    """Returns the runs of a tuning and the advised γ.
+    """Returns the runs of a tuning and the advised γ; see `Search`.
 
-    Args:
-      progress: counts texts.
-      costs: see `Search`.
+    A running server that cannot change its γ gets one more run. Refuses a server of an unknown
+    kind, and one whose number of drafted tokens changes.
     """
     require_one_process("tune")
-    if isinstance(request, TuneServer):
-        return tune_running(request, progress=progress, shown=shown, costs=costs)
-    with _engine(request) if isinstance(request, TuneEngine) else _own(request) as ready:
-        bench, setup, draft = ready
+    ready = {TuneEngine: _engine, TuneOwn: _own, TuneServer: _server}[type(request)]
+    with ready(request) as (bench, setup, draft):  # type: ignore[operator]
         bench.progress = progress
         search = Search(bench, setup, draft, shown, costs)
-        return search.expected() if request.how.dry_run else search.run()
+        if request.how.dry_run:
+            return search.expected()
+        if isinstance(bench.engine, Reached) and not bench.how.together:
+            return _as_it_runs(search, bench.engine.gamma, shown)
+        return search.run()
 
 
 @contextmanager
@@ -81,3 +102,120 @@ def _own(request: TuneOwn) -> Ready:
                  "flags": f"threads={threads.count}"}  # fmt: skip
         with Bench(OwnDecoder(subject), OWN, prompts, request.how) as bench:
             yield bench, setup, draft
+
+
+@contextmanager
+def _server(request: TuneServer) -> Ready:
+    url, how = request.server.rstrip("/").removesuffix("/v1"), request.how
+    kind = _kind(url, request.engine)
+    assert kind.connect is not None  # _kind gives no others
+    server: Any = kind.connect(url)
+    if how.text.chat:
+        raise ValueError("chat needs a tokenizer here, which --server does not give")
+
+    def tokenizer(text: str) -> dict[str, list[int]]:
+        return {"input_ids": server.tokens_of(text)}
+
+    prompts = tuple(tuple(ids) for ids in prompt_ids(how.text, tokenizer, "the server"))
+    gamma, by_request = _drafting(kind, server, prompts[:1], how)
+    if how.p_mins and not by_request:
+        raise ValueError("p-min needs a server that takes its settings by request, got another one")
+    setup = {"engine": kind.name, "model": server.model or ""}
+    engine = Reached(server, gamma, by_request=by_request)
+    with Bench(engine, kind, prompts, replace(how, together=by_request)) as bench:
+        yield bench, setup, DRAFT
+
+
+class Reached:
+    """A running server as an engine with a fixed γ, or with the γ that a request sets."""
+
+    flags = ()
+
+    def __init__(self, server: EngineServer, gamma: int, *, by_request: bool) -> None:
+        """Stores the server, the γ that it drafts, and whether requests can set γ."""
+        self.gamma = gamma
+        self._server, self._by_request = server, by_request
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[EngineServer]:
+        if self._by_request and isinstance(self._server, LlamaCppServer):
+            yield LlamaCppServer(self._server.url, gamma=setting.gamma, p_min=setting.p_min)
+        else:
+            yield self._server
+
+
+def _as_it_runs(search: Search, gamma: int, shown: Shown) -> Tuned:
+    """Returns the tuning with a run of the server's own γ, and the restart to make for the next."""
+    concurrencies = search.how.concurrencies
+    now = search.outlook(concurrencies[0])
+    shown(now, f"The server drafts {gamma} tokens a block, and is measured as it runs.")
+    for row in search.bench.measure([(gamma, 0.0)], concurrencies, search.next_turn):
+        search.add(row)
+    tuned = search.tuned
+    if tuned.next_gamma is None:
+        return tuned
+    flags = search.bench.flags([now.advised(tuned.next_gamma, None)], DRAFT)
+    note = f"Restart the server with gamma {tuned.next_gamma} and call this again:\n{flags}"
+    return msgspec.structs.replace(tuned, notes=(note,), flags="")
+
+
+def _kind(url: str, name: str | None) -> EngineKind:
+    reached = names_of(lambda kind: kind.connect)
+    if name is not None and name not in reached:
+        raise ValueError(f"a running server must be {listed(reached)}, got {name}")
+    if not healthy(url):
+        raise ConnectionError(f"no server answers at {url}/health")
+    for each, page, key in PAGES:
+        if name in (None, each):
+            try:
+                found = json.loads(get_text(url + page, timeout_seconds=PAGE_SECONDS))
+            except (ValueError, OSError):
+                continue
+            if isinstance(found, dict) and key in found:
+                return engine_kinds()[each]
+    raise ValueError(f"server must be {listed(reached)}, got none of their pages at {url}")
+
+
+def _drafting(
+    kind: EngineKind, server: EngineServer, prompts: Prompts, how: Tuning
+) -> tuple[int, bool]:
+    """Returns the tokens per block that a server drafts, and whether requests can change them."""
+
+    def probe(of: EngineServer) -> EngineRun:
+        return run(
+            of,
+            prompts,
+            speculative=True,
+            max_new_tokens=how.text.max_new_tokens,
+            temperature=how.temperature,
+            concurrency=1,
+            seed=how.seed,
+            progress=lambda: None,
+        )
+
+    try:
+        found = probe(server)
+    except ValueError as error:
+        if "speculation is off" in str(error):
+            return 0, False
+        raise
+    total = found.total
+    if total.drafted == 0:
+        return 0, False
+    if isinstance(server, LlamaCppServer):
+        try:
+            for gamma in PROBED:
+                require_obeyed(probe(LlamaCppServer(server.url, gamma=gamma)), gamma, kind)
+        except NotObeyedError:
+            pass  # It drafts its own number.
+        else:
+            return PROBED[-1], True
+    gamma = len(total.by_position) or math.ceil(total.drafted / total.drafts)
+    try:
+        require_obeyed(found, gamma, kind)
+    except NotObeyedError as error:
+        raise ValueError(
+            "the server must draft the same number of tokens in every block to be tuned "
+            f"(llama.cpp: --spec-draft-p-min 0), got {total.drafted / total.drafts:.1f} of {gamma}"
+        ) from error
+    return gamma, False

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from estimator.profiles.parts import Level
 from estimator.timing.levels import polish
@@ -28,14 +29,15 @@ FORMAT = "specplan tune 1"
 MEDIAN, LEAST_ERROR = 1.2533, 0.003
 # A change of the baseline that is named.
 DRIFT = 0.02
+# A γ, and the threshold below which its drafts end (0: none).
+Knobs = tuple[int, float]
 
 
 class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run of one γ at one concurrency.
 
     p_min: confidence below which a draft ends; 0: drafts have γ tokens.
-    ms_per_token: milliseconds per token of a request at the machine's median speed; None: no valid
-      run.
+    ms_per_token: time of a request's token at the machine's median speed; None: no valid run.
     error_percent: standard error of ms_per_token relative to the baseline's.
     rates: share of all drafts that accept each position; empty if not counted.
     expected_ms_per_token: forecast before the run, with its interval.
@@ -62,6 +64,15 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
     turns: tuple[tuple[int, int, float, int, int], ...] = ()
     most_gamma: int | None = None
     note: str = ""
+
+    @property
+    def knobs(self) -> Knobs:
+        return self.gamma, self.p_min
+
+    @property
+    def step_logs(self) -> NDArray[np.float64]:
+        """Logarithm of the seconds of a target pass in each turn, shape (turns,)."""
+        return np.log([seconds / passes for _, _, seconds, passes, _ in self.turns])
 
 
 class Advised(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,10 +114,25 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the runs at a concurrency whose drafts do not end early."""
         return tuple(row for row in self.rows if row.concurrency == concurrency and row.p_min == 0)
 
+    def repeated(self, row: TunedRun) -> TunedRun | None:
+        """Returns the earlier run of a γ that a run has new turns of; None without turns."""
+        earlier = (each for each in self.rows if each.measured and each.knobs == row.knobs)
+        found = next((each for each in earlier if each.concurrency == row.concurrency), None)
+        return found if self.together else None
+
     def adding(self, row: TunedRun) -> Tuned:
-        """Returns the tuning with one more run, and with the times recomputed from all runs."""
-        rows = [*(each for each in self.rows if each.concurrency == row.concurrency), row]
+        """Returns the tuning with one more run, and with the times recomputed from all runs.
+
+        New turns of a γ that ran before join the turns of its earlier run.
+        """
+        rows = [each for each in self.rows if each.concurrency == row.concurrency]
         others = [each for each in self.rows if each.concurrency != row.concurrency]
+        earlier = self.repeated(row)
+        if earlier is None:
+            rows.append(row)
+        else:
+            joined = replace(earlier, turns=earlier.turns + row.turns)
+            rows = [joined if each is earlier else each for each in rows]
         drawn = float(self.setup["temperature"]) > 0
         timed = (_in_turns if self.together else _one_by_one)(rows, drawn)
         return replace(self, rows=(*others, *timed))
@@ -114,14 +140,12 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     def drift(self, concurrency: int) -> str:
         """Returns a sentence if the baseline's time changed by more than DRIFT; else nothing."""
         plain = [row for row in self.at(concurrency) if row.gamma == 0 and row.turns]
-        first, last = (
-            float(np.median([turn[2] / turn[3] for turn in row.turns]))
-            for row in (plain[0], plain[-1])
-        )
-        if abs(last / first - 1) <= DRIFT:
+        first, last = (float(np.median(np.exp(plain[at].step_logs))) for at in (0, -1))
+        share = last / first - 1
+        if abs(share) <= DRIFT:
             return ""
         return (
-            f"At {concurrency} at once the baseline's token took {100 * (last / first - 1):+.1f} % "
+            f"At {concurrency} at once the baseline's token took {100 * share:+.1f} % "
             "at the end; that drift is divided out."
         )
 
@@ -143,10 +167,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_tuned(path: Path) -> Tuned:
-    """Returns the tuning in a file.
-
-    Raises OSError, ValueError if the file cannot be read, or holds no tuning.
-    """
+    """Returns the tuning in a file; refuses a file that holds none."""
     document = read_json(path)
     if isinstance(document, dict) and "draftings" in document:
         raise ValueError(f"{path} must be a file of specplan tune, got a profile: use --profile")
@@ -163,17 +184,17 @@ def read_tuned(path: Path) -> Tuned:
 
 def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
     """Returns runs of γ that shared turns, with their times at the turns' median speed."""
-    texts: dict[tuple[int, float], dict[int, Any]] = defaultdict(dict)
+    # Earlier files have turns of a γ in the run of another one.
+    texts: dict[Knobs, dict[int, Sequence[float]]] = defaultdict(dict)
     for row in rows:
         for gamma, turn, *work in row.turns:
-            texts[gamma, row.p_min][turn] = np.array(work)
+            texts[gamma, row.p_min][turn] = work
     if not texts:
         return list(rows)
-    knobs, turns = sorted(texts), sorted({turn for own in texts.values() for turn in own})
-    seconds = np.full((len(knobs), len(turns)), np.nan)
-    for index, each in enumerate(knobs):
-        for turn, (spent, passes, _) in texts[each].items():
-            seconds[index, turns.index(turn)] = spent / passes
+    turns = sorted(set().union(*texts.values()))
+    lacking = (np.nan, 1, 0)
+    every = np.array([[own.get(turn, lacking) for turn in turns] for own in texts.values()])
+    seconds = every[..., 0] / every[..., 1]
     steps, _ = polish(seconds)
     left = np.log(seconds) - np.log(steps)[:, None]
     # A turn's speed, as its other γ have it.
@@ -181,45 +202,42 @@ def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
     with np.errstate(invalid="ignore", divide="ignore"):
         off = left - (totals - left) / (known - 1)
     found = {}
-    for index, each in enumerate(knobs):
-        done, own = np.array(list(texts[each].values())), off[index]
-        found[each] = (float(steps[index]), _error(own[np.isfinite(own)]), done[:, 1:], drawn)
-    return [_timed(row, *found[row.gamma, row.p_min]) if row.turns else row for row in rows]
+    for knobs, step, own in zip(texts, steps.tolist(), off, strict=True):
+        found[knobs] = (step, _error(own[np.isfinite(own)]), [*texts[knobs].values()])
+    return [_timed(row, *found[row.knobs], drawn) if row.turns else row for row in rows]
 
 
 def _one_by_one(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
     """Returns runs that followed one another, with the drift between baselines divided out."""
-    logs = [np.log([turn[2] / turn[3] for turn in row.turns] or [1.0]) for row in rows]
-    plain = [
-        (row.began, float(np.median(own)))
-        for row, own in zip(rows, logs, strict=True)
-        if row.turns and row.gamma == 0
-    ]
-    times, speeds = zip(*sorted(plain), strict=True) if plain else ((0.0,), (0.0,))
-    found = []
-    for row, own in zip(rows, logs, strict=True):
+    baselines = [row for row in rows if row.turns and row.gamma == 0]
+    plain = sorted((row.began, float(np.median(row.step_logs))) for row in baselines)
+    times, speeds = zip(*plain, strict=True) if plain else ((0.0,), (0.0,))
+
+    def timed(row: TunedRun) -> TunedRun:
         drift = float(np.interp(row.began, times, speeds)) - speeds[0]
-        step, work = float(np.exp(np.median(own) - drift)), [turn[3:] for turn in row.turns]
-        timed = row.turns and _timed(row, step, _error(own), np.array(work), drawn)
-        found.append(timed or row)
-    return found
+        step = float(np.exp(np.median(row.step_logs) - drift))
+        return _timed(row, step, _error(row.step_logs), [turn[2:] for turn in row.turns], drawn)
+
+    return [timed(row) if row.turns else row for row in rows]
 
 
-def _error(logs: Any) -> float:
+def _error(logs: NDArray[np.float64]) -> float:
     """Returns the standard error of a median of logarithms."""
     if len(logs) < 3:
         return USUAL_ERROR
     return max(LEAST_ERROR, float(MEDIAN * np.std(logs, ddof=1) / np.sqrt(len(logs))))
 
 
-def _timed(row: TunedRun, step_seconds: float, error: float, work: Any, drawn: bool) -> TunedRun:
+def _timed(
+    row: TunedRun, step_seconds: float, error: float, turns: Sequence[Any], drawn: bool
+) -> TunedRun:
     """Returns a run with its times.
 
-    Args:
-      step_seconds: time of a target pass with its draft; error: its relative error.
-      work: target passes and tokens of each turn.
-      drawn: whether texts were drawn at random, so that two γ decode different texts.
+    step_seconds: time of a target pass with its draft; error: its relative error.
+    turns: seconds, target passes and tokens of each turn.
+    drawn: whether texts were drawn at random, so that two γ decode different texts.
     """
+    work = np.array(turns)[:, 1:]
     passes, tokens = work.sum(axis=0)
     apart = work[:, 0] - passes / tokens * work[:, 1]
     sampled = float(np.sqrt((apart**2).sum()) / passes) if drawn and row.gamma > 0 else 0.0

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 def _p_mins(ctx: click.Context, param: click.Parameter, value: str) -> tuple[float, ...] | None:
     if value != "auto":
         return numbers(ctx, param, value)
-    from engines.tuning.thresholds import AUTO
+    from engines.tuning.request import AUTO_P_MINS
 
-    return AUTO
+    return AUTO_P_MINS
 
 
 OWN = "own"

@@ -177,7 +177,9 @@ def test_a_killed_search_leaves_a_whole_file_and_no_server_and_goes_on(tmp_path:
     assert engine.up == 0
     found = searched(engine, made_tuning(output=path))
     assert gammas(found)[:2] == gammas(kept)
-    assert [row.turns for row in found.rows[:2]] == [row.turns for row in kept.rows]
+    # The fastest γ so far takes further turns with the next one.
+    for after, before in zip(found.rows, kept.rows, strict=False):
+        assert after.turns[: len(before.turns)] == before.turns
     assert found.advised[0].gamma == whole.advised[0].gamma
     assert read_tuned(path) == found
     texts = engine.texts
