@@ -7,13 +7,7 @@ from functools import cache, partial
 from figures import drawing
 from figures.bild.sweeps import METRICS, SOURCE, measured, rollback_name
 from figures.numbers import Numbers, numbers, published
-from studies.bild.cost import (
-    BildCalls,
-    expected_calls,
-    relative_intensity,
-    relative_memory_traffic,
-    relative_operations,
-)
+from studies.bild.cost import BildCalls, expected_calls
 
 PUBLISHED_SHARE = 20
 """Percentage of tokens at which the small model "can retain the large model's quality" (3.1)."""
@@ -88,13 +82,9 @@ def _calls(fallback: float, rollback: float) -> BildCalls:
     return expected_calls(fallback, rollback=rollback, max_draft=MAX_DRAFT)
 
 
-def _operations(calls: BildCalls) -> float:
-    return float(relative_operations(calls, c_hat=PARAMETER_RATIO))
-
-
 def _intensity(calls: BildCalls) -> float:
-    ratios = {"c_hat": PARAMETER_RATIO, "bytes_ratio": PARAMETER_RATIO}
-    return float(relative_intensity(calls, **ratios))
+    """Returns operations per byte, relative to the large model."""
+    return float(calls.operations(PARAMETER_RATIO) / calls.memory_traffic(PARAMETER_RATIO))
 
 
 @cache
@@ -108,7 +98,11 @@ def fitted() -> tuple[float, float]:
     from scipy.optimize import brentq
 
     fallback = brentq(lambda x: _intensity(_calls(x, 0.0)) - PUBLISHED_INTENSITY, 1e-6, 1.0)
-    rollback = brentq(lambda x: _operations(_calls(fallback, x)) - PUBLISHED_OPERATIONS, 0.0, 0.5)
+    rollback = brentq(
+        lambda x: float(_calls(fallback, x).operations(PARAMETER_RATIO)) - PUBLISHED_OPERATIONS,
+        0.0,
+        0.5,
+    )
     return float(fallback), float(rollback)
 
 
@@ -122,11 +116,11 @@ def compute_costs() -> Numbers:
     calls = _calls(fallback, rollback)
     # The intensity does not depend on the rollback.
     intensity = _intensity(_calls(fallback, 0.0))
-    memory = float(relative_memory_traffic(calls, bytes_ratio=PARAMETER_RATIO))
+    memory = float(calls.memory_traffic(PARAMETER_RATIO))
     speed_up = float(calls.tokens) / (1 + LAYER_RATIO * float(calls.small_calls))
     [printed] = published("bild-table1").where(dataset=DATASET, method=METHOD)["speedup"]
     rows = (
-        ("operations", _operations(calls), PUBLISHED_OPERATIONS, True, False),
+        ("operations", float(calls.operations(PARAMETER_RATIO)), PUBLISHED_OPERATIONS, True, False),
         ("memory traffic", memory, PUBLISHED_MEMORY, False, True),
         ("arithmetic intensity", intensity, PUBLISHED_INTENSITY, True, True),
         ("speed-up", speed_up, printed, False, False),

@@ -1,29 +1,35 @@
 """Trains a small model to write what the large one writes (Kim et al. 2023, section 3.5.1)."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from estimator.draft_names.kind import ModelKind, parse_drafter
-from estimator.loading.pairs import LoadedPair, load, one_draft
+from estimator.loading.pairs import load, one_draft
 from estimator.progress import SILENT, Progress
+from estimator.prompts.prompts import prompts_hash
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
+from estimator.timing.arms import without_draft
+from estimator.writing import write_whole
 from reference.atomic import held
 from reference.drafters.hierarchical import draft_model
+from reference.laws import seeded
 from reference.models.cached_model import CachedModel
 from reference.models.derived import FittedModel
+from reference.reading import read_json
 from reference.speculative import Subject
 from reference.training.alignment import Lesson, align, train_exits
 from reference.training.checkpoint import publish
 from reference.training.loop import Schedule, Training, require_equal_shares, this_process
-from simulator.numerics.intervals import CONFIDENCE
 from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
-from studies.bild.calibration import large_texts
-from studies.bild.held_out import HeldOut, Share, held_out, with_as_many_calls
+from studies.bild.held_out import HeldOut, changes, held_out
 from studies.bild.request import warn_of_size
 from studies.bild.thresholds import Fallback, Rollback
+
+KEPT_EVERY = 16  # texts of the large model between writings of their file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +71,7 @@ def unfinished_files(output: Path) -> tuple[Path, Path]:
 def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] | None:
     """Trains and writes the small model; returns measures before and after in the first process."""
     Fallback(request.fallback)
-    Rollback(request.rollback)
+    rollback = Rollback(request.rollback)
     schedule = Schedule(request.steps, request.rate, warmup=max(request.steps // 10, 1))
     name = one_draft(request.models)
     texts_file, checkpoint = unfinished_files(request.output)
@@ -77,7 +83,10 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
         models = request.models
         if process.num_processes > 1:
             models = replace(models, device=process.device.type)
-        loaded, subject = _loaded(request, models)
+        sampling = request.sampling.at(request.temperature)
+        loaded = load(models, request.text, sampling=request.sampling)
+        [drafter_of] = loaded.drafters.values()
+        subject = Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
         small = _trainable(subject, name)
         if process.is_main_process:
             warn_of_size(loaded, subject)
@@ -92,8 +101,13 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
             lessons = large_texts(
                 subject, prompts, texts_file, seed=request.seed, progress=progress.step
             )
-        judge = _judge(request, subject, lessons[-request.held_out :], progress)
-        taught = lessons[: -request.held_out]
+        taught, judging = lessons[: -request.held_out], lessons[-request.held_out :]
+
+        def judge(threshold: float) -> HeldOut:
+            return held_out(
+                subject, judging, threshold, rollback, seed=request.seed, progress=progress
+            )
+
         before = judge(request.fallback)
         parsed = parse_drafter(name)
         exits = isinstance(parsed, ModelKind) and parsed.of_target
@@ -117,7 +131,7 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
             "rollback": request.rollback,
             "resumed_at_step": trained.resumed,
             "seconds": trained.seconds,
-            **_changes(before, judge, request.fallback),
+            **changes(before, judge, request.fallback),
             "output": str(request.output),
         }
         if not process.is_main_process:
@@ -125,13 +139,6 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
         unfinished = (checkpoint, texts_file)
         publish(request.output, learner.module, loaded.tokenizer, found, instead_of=unfinished)
     return found
-
-
-def _loaded(request: Align, models: ModelSettings) -> tuple[LoadedPair, Subject]:
-    sampling = request.sampling.at(request.temperature)
-    loaded = load(models, request.text, sampling=request.sampling)
-    [drafter_of] = loaded.drafters.values()
-    return loaded, Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
 
 
 def _trainable(subject: Subject, name: str) -> CachedModel:
@@ -143,47 +150,41 @@ def _trainable(subject: Subject, name: str) -> CachedModel:
     return small
 
 
-def _judge(
-    request: Align, subject: Subject, judging: list[Lesson], progress: Progress
-) -> Callable[[float], HeldOut]:
-    """Returns a function that measures the small model, as trained so far, at a fallback."""
-    small = draft_model(subject.drafter)
-    assert small is not None
+def large_texts(
+    subject: Subject,
+    prompts: Sequence[Sequence[int]],
+    path: Path,
+    *,
+    seed: int,
+    progress: Callable[[], object],
+) -> list[Lesson]:
+    """Returns the large model's continuation of each prompt: the calibration set.
 
-    def judge(threshold: float) -> HeldOut:
-        progress.expect(len(judging))
-        return held_out(
-            subject,
-            small,
-            judging,
-            fallback=threshold,
-            rollback=request.rollback,
-            seed=request.seed,
-            progress=progress.step,
-        )
-
-    return judge
-
-
-def _changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float) -> dict[str, Any]:
-    """Returns measures before and after, at the same fallback and at as many large calls."""
-    after = judge(fallback)
-    equal_fallback, equal = with_as_many_calls(before["fallbacks"].value, judge)
-    changes = {name: compared(before[name], after[name]) for name in before}
-    rollbacks = {name: compared(before[name], equal[name]) for name in ("fallbacks", "rollbacks")}
-    return changes | {
-        "confidence": CONFIDENCE,
-        "as_many_calls": {"fallback": equal_fallback, **rollbacks},
+    path: file with the finished texts; resumed if it has the same prompts and settings, and refused
+      with others.
+    progress: called for each prompt, even if it was finished earlier.
+    """
+    settings = {
+        "prompts": prompts_hash(prompts),
+        "large": subject.target.name,
+        "sampling": repr(subject.sampling),
+        "max_new_tokens": subject.stopping.max_new_tokens,
+        "seed": seed,
     }
-
-
-def compared(before: Share, after: Share) -> dict[str, Any]:
-    """Returns a share before and after training, and its change, each with an interval."""
-    change = (after.value - before.value, *before.change(after))
-    parts = {
-        "before": (before.value, *before.interval()),
-        "after": (after.value, *after.interval()),
-        "change": change,
-    }
-    names = ("value", "low", "high")
-    return {when: dict(zip(names, values, strict=True)) for when, values in parts.items()}
+    texts: list[list[int]] = []
+    if path.exists():
+        kept = read_json(path)
+        if kept["settings"] != settings:
+            raise ValueError(
+                f"{path} must hold texts of these prompts and settings, got others; delete it to "
+                "start over"
+            )
+        texts = kept["texts"]
+    for number, prompt in enumerate(prompts):
+        if number >= len(texts):
+            generator = seeded(subject.target.device, seed, number)
+            texts.append(list(without_draft(subject, prompt, generator).finished().tokens))
+            if len(texts) % KEPT_EVERY == 0 or len(texts) == len(prompts):
+                write_whole(path, json.dumps({"settings": settings, "texts": texts}).encode())
+        progress()
+    return [Lesson(tuple(prompt), tuple(text)) for prompt, text in zip(prompts, texts, strict=True)]

@@ -59,24 +59,18 @@ class Grid:
     def arms(self, end_ids: frozenset[int], max_new_tokens: int) -> list["Arm"]:
         """Returns every decoder except the large model without a draft."""
 
-        def fallback(threshold: float, most: int) -> Fallback:
-            return Fallback(threshold, most, self.certainty, end_ids)
+        def bild(decoder: str, own: float, most: int, other: float, shown: float | None) -> Arm:
+            policy = Fallback(own, most, self.certainty, end_ids)
+            return Arm(decoder, policy, Rollback(other, self.distance), shown)
 
-        def rollback(threshold: float) -> Rollback:
-            return Rollback(threshold, self.distance)
-
-        arms = [Arm(SMALL, fallback(0.0, max_new_tokens), rollback(np.inf), None)]
-        pairs = [(own, other) for other in self.rollback for own in self.fallback]
-        arms += [Arm(BILD, fallback(own, self.most), rollback(other), own) for own, other in pairs]
-        arms += [
-            Arm(WINDOW, fallback(0.0, window), rollback(other), 0.0)
-            for other in self.rollback
-            for window in self.windows
-        ]
-        arms += [Arm("strict", Fixed(gamma), STRICT, None) for gamma in self.gammas]
         lenient = Lenient(LENIENCE if self.lenience in (None, 1) else self.lenience)
-        arms += [Arm("lenient", Fixed(gamma), lenient, None) for gamma in self.gammas]
-        return arms
+        return [
+            bild(SMALL, 0.0, max_new_tokens, np.inf, None),
+            *(bild(BILD, own, self.most, r, own) for r in self.rollback for own in self.fallback),
+            *(bild(WINDOW, 0.0, most, r, 0.0) for r in self.rollback for most in self.windows),
+            *(Arm("strict", Fixed(gamma), STRICT, None) for gamma in self.gammas),
+            *(Arm("lenient", Fixed(gamma), lenient, None) for gamma in self.gammas),
+        ]
 
     def probes(self, end_ids: frozenset[int]) -> dict[str, "Arm"]:
         """Returns the arms that measure costs, by name: one per power of 2 as draft length.
@@ -84,12 +78,12 @@ class Grid:
         They never roll back, so that all blocks of an arm draft equally many tokens.
         """
         lengths = sorted({*(2**power for power in range(8) if 2**power < self.most), self.most})
-        nothing = Arm(WINDOW, Fixed(0), Rollback(np.inf), 0.0)
-        return {f"{PROBE}0": nothing} | {
-            f"{PROBE}{length}": replace(
-                nothing, policy=Fallback(0.0, length, self.certainty, end_ids)
-            )
-            for length in lengths
+        policies = {0: Fixed(0)} | {
+            length: Fallback(0.0, length, self.certainty, end_ids) for length in lengths
+        }
+        return {
+            f"{PROBE}{length}": Arm(WINDOW, policy, Rollback(np.inf), 0.0)
+            for length, policy in policies.items()
         }
 
 

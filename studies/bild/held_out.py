@@ -6,15 +6,18 @@ therefore also compared at a threshold with as many large calls as before.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from estimator.intervals import Interval, difference, jackknife_interval, left_out, ratio_interval
+from estimator.progress import Progress
 from estimator.traces.text_traces import overlaps
+from reference.drafters.hierarchical import draft_model
 from reference.laws import seeded
-from reference.models.model import Model
 from reference.speculative import Subject
 from reference.training.alignment import Lesson
+from simulator.numerics.intervals import CONFIDENCE
 from studies.bild.loop import bild_session
 from studies.bild.thresholds import Fallback, Rollback
 
@@ -54,15 +57,59 @@ rollbacks: large calls that replaced a token, over tokens emitted by BiLD.
 HALVINGS = 7  # steps of the search for a threshold
 
 
-def with_as_many_calls(
+def held_out(
+    subject: Subject,
+    lessons: Sequence[Lesson],
+    fallback: float,
+    rollback: Rollback,
+    *,
+    seed: int,
+    progress: Progress,
+) -> HeldOut:
+    """Returns the measures of a pair, whose drafter is a model as trained so far.
+
+    lessons: prompts that were not used in training, each with the large model's text.
+    """
+    progress.expect(len(lessons))
+    small = draft_model(subject.drafter)
+    assert small is not None
+    subject = replace(subject, rule=rollback)
+    policy = Fallback(fallback, end_ids=subject.stopping.end_ids)
+    betas, runs = [], []
+    for number, lesson in enumerate(lessons):
+        text = (lesson.prompt, lesson.output)
+        betas.append(overlaps(subject.target, small, *text, subject.sampling))
+        generator = seeded(subject.target.device, seed, number)
+        runs.append(bild_session(subject, lesson.prompt, policy, generator).finished())
+        progress.step()
+    tokens = tuple(float(len(run.tokens)) for run in runs)
+    return {
+        "alpha": Share(tuple(float(b.sum()) for b in betas), tuple(float(len(b)) for b in betas)),
+        "fallbacks": Share(tuple(float(run.target_calls) for run in runs), tokens),
+        "rollbacks": Share(tuple(float(run.rollbacks) for run in runs), tokens),
+    }
+
+
+def changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float) -> dict[str, Any]:
+    """Returns measures before and after, at the same fallback and at as many large calls.
+
+    judge: returns the measures after training at a fallback threshold.
+    """
+    after = judge(fallback)
+    equal_fallback, equal = _with_as_many_calls(before["fallbacks"].value, judge)
+    rollbacks = {name: _compared(before[name], equal[name]) for name in ("fallbacks", "rollbacks")}
+    return {name: _compared(before[name], after[name]) for name in before} | {
+        "confidence": CONFIDENCE,
+        "as_many_calls": {"fallback": equal_fallback, **rollbacks},
+    }
+
+
+def _with_as_many_calls(
     fallbacks: float, judge: Callable[[float], HeldOut]
 ) -> tuple[float, HeldOut]:
     """Returns the fallback threshold with the nearest share of large calls, and its measures.
 
     Found by bisection of [0, 1], because a higher threshold leads to more large calls.
-
-    fallbacks: the share of large calls to reach.
-    judge: returns the measures at a threshold.
     """
     low, high = 0.0, 1.0
     tried: list[tuple[float, HeldOut]] = []
@@ -77,33 +124,12 @@ def with_as_many_calls(
     return min(tried, key=lambda one: abs(one[1]["fallbacks"].value - fallbacks))
 
 
-def held_out(
-    subject: Subject,
-    small: Model,
-    lessons: Sequence[Lesson],
-    *,
-    fallback: float,
-    rollback: float,
-    seed: int,
-    progress: Callable[[], object],
-) -> HeldOut:
-    """Returns the pair's measures on prompts that were not used in training.
-
-    small: the draft model, with rows as wide as the target's.
-    lessons: held-out prompts, each with the large model's text.
-    """
-    subject = replace(subject, rule=Rollback(rollback))
-    policy = Fallback(fallback, end_ids=subject.stopping.end_ids)
-    betas, runs = [], []
-    for number, lesson in enumerate(lessons):
-        text = (lesson.prompt, lesson.output)
-        betas.append(overlaps(subject.target, small, *text, subject.sampling))
-        generator = seeded(subject.target.device, seed, number)
-        runs.append(bild_session(subject, lesson.prompt, policy, generator).finished())
-        progress()
-    tokens = tuple(float(len(run.tokens)) for run in runs)
-    return {
-        "alpha": Share(tuple(float(b.sum()) for b in betas), tuple(float(len(b)) for b in betas)),
-        "fallbacks": Share(tuple(float(run.target_calls) for run in runs), tokens),
-        "rollbacks": Share(tuple(float(run.rollbacks) for run in runs), tokens),
+def _compared(before: Share, after: Share) -> dict[str, Any]:
+    """Returns a share before and after training, and its change, each with an interval."""
+    parts = {
+        "before": (before.value, *before.interval()),
+        "after": (after.value, *after.interval()),
+        "change": (after.value - before.value, *before.change(after)),
     }
+    names = ("value", "low", "high")
+    return {when: dict(zip(names, values, strict=True)) for when, values in parts.items()}

@@ -50,14 +50,10 @@ def unread_ending(
 ) -> tuple[int, ...]:
     """Returns the ids of a draft that ends the text without a large call; empty if it does not.
 
-    draft, text, drafter_name: see `reference.speculative.verify_draft`.
     emitted: number of ids of the text after its prompt.
     """
-    if len(draft.tokens) == 0:
-        return ()
     drafted: list[int] = draft.tokens.tolist()
-    _, ending = stopping.cut(text, drafted, emitted=emitted)
-    if ending is None:
+    if not drafted or stopping.cut(text, drafted, emitted=emitted)[1] is None:
         return ()
     if draft.witness is not None:
         require_finite(draft.witness.tolist(), drafter_name, len(text))
@@ -65,25 +61,21 @@ def unread_ending(
 
 
 @torch.inference_mode()
-def bild_blocks(
+def _blocks(
     subject: Subject, text: list[int], policy: Policy, generator: torch.Generator
 ) -> Iterator[BildBlock]:
-    """Yields a text's blocks as they are decoded.
-
-    subject: the pair, started on this text (`reference.speculative.start`); its rule is what the
-      large model rolls back.
-    """
+    """Yields a text's blocks as they are decoded by a pair that was started on this text."""
     large, drafter, stopping = subject.target, subject.drafter, subject.stopping
     prefix = len(text)
     text = list(text)
     blocks: list[BildBlock] = []
     ending = None
     while ending is None:
-        clock = Clock(drafter, large)
-        gamma = min(policy.gamma(blocks), prefix + stopping.max_new_tokens - len(text))
+        clock, written = Clock(drafter, large), len(text) - prefix
+        gamma = min(policy.gamma(blocks), stopping.max_new_tokens - written)
         draft = drafter.propose(text, gamma, policy, generator)
         drafted = tokens = unread_ending(
-            draft, text, drafter_name=drafter.name, stopping=stopping, emitted=len(text) - prefix
+            draft, text, drafter_name=drafter.name, stopping=stopping, emitted=written
         )
         accepted, read = len(drafted), not drafted
         if read:
@@ -97,7 +89,7 @@ def bild_blocks(
                 generator=generator,
             )
             drafted, accepted, tokens = verified.drafted, verified.accepted, verified.tokens
-        emitted, ending = stopping.cut(text, tokens, emitted=len(text) - prefix)
+        emitted, ending = stopping.cut(text, tokens, emitted=written)
         text += emitted
         blocks.append(
             BildBlock(
@@ -117,6 +109,6 @@ def bild_blocks(
 def bild_session(
     subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
 ) -> Session:
-    """Returns a session of both models; for the arguments see `bild_blocks`."""
+    """Returns a session of both models; the subject's rule is what the large model rolls back."""
     text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
-    return Session(text, seconds, bild_blocks(subject, text, policy, generator))
+    return Session(text, seconds, _blocks(subject, text, policy, generator))

@@ -1,4 +1,4 @@
-"""Predicts BiLD at any thresholds from one run of each model: calls and latency."""
+"""Predicts BiLD's calls at any thresholds from one run of each model."""
 
 import sys
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import OneHot, Sampling, seeded
 from reference.models.model import Model
 from reference.score_text import text_laws
-from studies.bild.cost import BildCalls, count_calls
+from studies.bild.cost import BildCalls
 from studies.bild.thresholds import Fallback, Rollback
 
 NEVER = sys.maxsize
@@ -101,6 +101,46 @@ def spliced(large: BildTrace, small: BildTrace, *, fallback: float, rollback: fl
     return BildTrace(*(np.concatenate([own[:place], other[place:]]) for own, other in parts))
 
 
+def count_calls(
+    certainty: NDArray[np.float64],
+    *,
+    distance: NDArray[np.float64],
+    ends: NDArray[np.int64],
+    fallback: float,
+    rollback: float,
+) -> BildCalls:
+    """Returns the calls for a recorded text, block by block (Kim et al. 2023, Algorithm 1).
+
+    A draft continues after a token that will be rolled back, and no large call reads a draft that
+    ends the text.
+
+    Args:
+      certainty: the small model's along the draft that begins at each position, shape
+        (tokens, most); NaN: not confident.
+      distance: d(p_S, p_L) at each position, shape (tokens,).
+      ends: tokens after which the draft at each position ends the text, at least 1.
+      fallback: α_FB; a lower certainty calls the large model.
+      rollback: α_RB; a larger distance rolls back.
+    """
+    tokens, most = certainty.shape
+    sure = np.logical_and.accumulate(certainty >= fallback, axis=1).sum(axis=1)
+    lengths, unread = np.zeros(most + 1), np.zeros(most + 1)
+    at = small_calls = 0
+    while at < tokens:
+        drafted = min(int(sure[at]), int(ends[at]))
+        small_calls += drafted
+        if drafted == ends[at]:
+            unread[drafted] += 1
+            at += drafted
+            break
+        small_calls += drafted < most
+        lengths[drafted] += 1
+        read = min(at + drafted, tokens)
+        far = np.flatnonzero(distance[at:read] > rollback)
+        at = 1 + (at + int(far[0]) if far.size else read)
+    return BildCalls(np.asarray(float(at)), np.asarray(float(small_calls)), lengths, unread)
+
+
 def predict(
     large_traces: Sequence[BildTrace],
     small_traces: Sequence[BildTrace],
@@ -116,12 +156,11 @@ def predict(
     """
     counted = [
         count_calls(
-            trace.certainty,
+            trace.certainty[:, :most],
             distance=trace.distance,
-            fallback_threshold=fallback,
-            rollback_threshold=rollback,
-            max_draft=most,
             ends=np.minimum(trace.ends, max_new_tokens - np.arange(len(trace.ends))),
+            fallback=fallback,
+            rollback=rollback,
         )
         for large, small in zip(large_traces, small_traces, strict=True)
         for trace in [spliced(large, small, fallback=fallback, rollback=rollback)]

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
+from typing import Any
 
 import numpy as np
 from msgspec import structs
@@ -20,18 +22,19 @@ from estimator.timing.rates import (
     probes,
     timed,
 )
+from estimator.traces.text_traces import log_likelihoods
 from estimator.validation.file import row_doubts
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import seeded
+from reference.models.model import Model
 from reference.policies import Fixed
 from reference.records import Generation
 from reference.speculative import Subject
 from simulator.cost.cost import Cost
-from studies.bild.cost import BildCalls, relative_latency
+from studies.bild.cost import BildCalls
 from studies.bild.grid import Arm, Grid
 from studies.bild.loop import read_part
-from studies.bild.metrics import own_metrics, reference_metrics, require_equal_number
 from studies.bild.prediction import bild_trace, predict
 from studies.bild.swept import BILD, LARGE, SMALL, WINDOW, BildRow, Sweep
 from studies.bild.thresholds import Fallback, Rollback
@@ -57,51 +60,41 @@ def sweep(
     Raises ValueError if prompts and references differ in number, or if the drafter is not a model.
     """
     if references is not None:
-        require_equal_number(prompts, references)
+        _require_equal_number(prompts, references)
     drafter, stopping = drafting_model(subject.drafter), subject.stopping
     arms = {arm.name: arm for arm in grid.arms(stopping.end_ids, stopping.max_new_tokens)}
-    every = grid.probes(stopping.end_ids) | arms
-    runs = run_arms(
-        subject,
-        prompts,
-        {name: arm.begin for name, arm in every.items()},
-        timing,
-        least=len(prompts),
-    )
+    begun = {name: arm.begin for name, arm in (grid.probes(stopping.end_ids) | arms).items()}
+    runs = run_arms(subject, prompts, begun, timing, least=len(prompts))
     texts = timed(runs)
     cost = fit_costs(texts[AGAIN], [read_part(text) for text in probes(texts)])
     predictions = _predictions(subject, drafter, prompts, texts, arms)
-
-    own = texts[BASELINE] if subject.sampling.greedy else _greedy_texts(subject, prompts)
-
-    def quality(arm: str) -> dict[str, float]:
-        metrics = own_metrics(subject.target, prompts, texts[arm], own)
-        if references is None:
-            return metrics
-        written = [text_of(text.tokens) for text in texts[arm]]
-        return reference_metrics(written, references) | metrics
-
-    rows = [_row(subject, texts, BASELINE, None, quality(BASELINE))]
-    rows += [
-        _predicted(_row(subject, texts, name, arm, quality(name)), predictions.get(name), cost)
-        for name, arm in arms.items()
-    ]
-    metric = "agreement" if references is None else "bleu"
+    own = texts[BASELINE]
+    if not subject.sampling.greedy:
+        greedy = replace(subject, sampling=replace(subject.sampling, temperature=0.0))
+        nothing_drawn = seeded(subject.target.device, 0)
+        own = [without_draft(greedy, prompt, nothing_drawn).finished() for prompt in prompts]
+    rows = []
+    for name, arm in [(BASELINE, None), *arms.items()]:
+        quality = own_metrics(subject.target, prompts, texts[name], own)
+        if references is not None:
+            written = [text_of(text.tokens) for text in texts[name]]
+            quality = reference_metrics(written, references) | quality
+        row = _row(subject, texts, name, arm)
+        row = structs.replace(row, quality=quality, prompts_hash=prompts_hash(prompts))
+        if name in predictions:
+            row = _predicted(row, predictions[name], cost)
+        rows.append(structs.replace(row, doubts=row_doubts(row)))
     found = Sweep(
-        rows=tuple(
-            structs.replace(row, prompts_hash=prompts_hash(prompts), doubts=row_doubts(row))
-            for row in rows
-        ),
-        metric=metric,
+        rows=tuple(rows),
+        metric="agreement" if references is None else "bleu",
         prompts=len(prompts),
         c=cost.c,
         noise_percent=noise(texts).percent,
         precision_percent=precision_percent(texts),
         repeats=len(runs[BASELINE][-1]),
     )
-    front = found.front(found.rows)
-    marked = (structs.replace(row, pareto=row in front) for row in found.rows)
-    return replace(found, rows=tuple(marked))
+    front = found.front(rows)
+    return replace(found, rows=tuple(structs.replace(row, pareto=row in front) for row in rows))
 
 
 def drafting_model(drafter: Drafter) -> ModelDrafter:
@@ -111,18 +104,11 @@ def drafting_model(drafter: Drafter) -> ModelDrafter:
     return drafter
 
 
-def _greedy_texts(subject: Subject, prompts: Sequence[Sequence[int]]) -> list[Generation]:
-    """Returns the large model's continuation of each prompt at temperature 0."""
-    greedy = replace(subject, sampling=replace(subject.sampling, temperature=0.0))
-    nothing_drawn = seeded(subject.target.device, 0)
-    return [without_draft(greedy, prompt, nothing_drawn).finished() for prompt in prompts]
-
-
 def _predictions(
     subject: Subject,
     drafter: ModelDrafter,
     prompts: Sequence[Sequence[int]],
-    best: Timed,
+    texts: Timed,
     arms: Mapping[str, Arm],
 ) -> dict[str, BildCalls]:
     """Returns predictions for BiLD by arm, from traces along both models' own texts."""
@@ -137,7 +123,7 @@ def _predictions(
     large_traces, small_traces = (
         [
             bild_trace(subject.target, drafter, prompt, text.tokens, fallback=policy, rollback=rule)
-            for prompt, text in zip(prompts, best[name], strict=True)
+            for prompt, text in zip(prompts, texts[name], strict=True)
         ]
         for name in (BASELINE, small)
     )
@@ -155,32 +141,33 @@ def _predictions(
     }
 
 
-def _row(
-    subject: Subject,
-    texts: Timed,
-    name: str,
-    arm: Arm | None,
-    quality: Mapping[str, float],
-) -> BildRow:
-    """Returns the row of an arm. Arm None is the large model without a draft."""
+def _row(subject: Subject, texts: Timed, name: str, arm: Arm | None) -> BildRow:
+    """Returns the measurements of an arm. Arm None is the large model without a draft."""
     own = texts[name]
     tokens = np.array([len(text.tokens) for text in own])
     total = int(tokens.sum())
     seconds = [float((decode_rate(texts[a]) * tokens).sum()) for a in (BASELINE, name)]
     low, high = measured_interval(texts, name)
-    policy = Fixed(0) if arm is None else arm.policy
+    policy: Fallback | Fixed = Fixed(0)
+    setting: dict[str, Any] = {"decoder": LARGE}
+    if arm is not None:
+        policy = arm.policy
+        setting = {
+            "decoder": arm.decoder,
+            "rule": arm.rule.name,
+            "fallback": arm.fallback,
+            "rollback": arm.rollback,
+            "most": None if arm.decoder == SMALL else arm.most,
+        }
+    sums = ("rollbacks", "discarded", "draft_seconds", "verify_seconds", "other_seconds")
     return BildRow(
         target=subject.target.name,
         draft=subject.drafter.name,
         temperature=subject.sampling.temperature,
-        policy="fixed" if isinstance(policy, Fixed) else "fallback",
+        policy=policy.name,
         gamma=policy.value if isinstance(policy, Fixed) else None,
-        rule="" if arm is None else arm.rule.name,
-        decoder=LARGE if arm is None else arm.decoder,
-        fallback=None if arm is None else arm.fallback,
-        rollback=None if arm is None else arm.rollback,
-        most=None if arm is None or arm.decoder == SMALL else arm.most,
-        quality=quality,
+        **setting,
+        quality={},
         measured=seconds[0] / seconds[1],
         measured_low=low,
         measured_high=high,
@@ -188,20 +175,14 @@ def _row(
         tokens_per_second=total / seconds[1],
         large_calls=sum(text.target_calls for text in own),
         small_calls=sum(text.draft_calls for text in own),
-        rollbacks=sum(text.rollbacks for text in own),
-        discarded=sum(text.discarded for text in own),
         tokens=total,
-        draft_seconds=sum(text.draft_seconds for text in own),
-        verify_seconds=sum(text.verify_seconds for text in own),
-        other_seconds=sum(text.other_seconds for text in own),
+        **{each: sum(getattr(text, each) for text in own) for each in sums},
     )
 
 
-def _predicted(row: BildRow, calls: BildCalls | None, cost: Cost) -> BildRow:
-    """Returns the row with the speed and the calls that are predicted, if they are."""
-    if calls is None:
-        return row
-    latency = float(relative_latency(calls, cost))
+def _predicted(row: BildRow, calls: BildCalls, cost: Cost) -> BildRow:
+    """Returns the row with the speed and the calls that are predicted."""
+    latency = float(calls.latency(cost))
     per_token = row.tokens / float(calls.tokens)
     return structs.replace(
         row,
@@ -210,3 +191,54 @@ def _predicted(row: BildRow, calls: BildCalls | None, cost: Cost) -> BildRow:
         predicted_large_calls=float(calls.large_calls) * per_token,
         predicted_small_calls=float(calls.small_calls) * per_token,
     )
+
+
+def reference_metrics(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+    """Returns metrics of texts against one reference each, in per cent.
+
+    bleu: sacrebleu's corpus BLEU; rouge_l: mean F-measure of rouge-score's ROUGE-L without
+    stemming; exact: share of texts that equal their references.
+    """
+    _require_equal_number(texts, references)
+    import sacrebleu
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer(["rougeL"])
+    pairs = list(zip(texts, references, strict=True))
+    rouge = [scorer.score(wanted, got)["rougeL"].fmeasure for got, wanted in pairs]
+    return {
+        "bleu": float(sacrebleu.corpus_bleu(list(texts), [list(references)]).score),
+        "rouge_l": 100 * float(np.mean(rouge)),
+        "exact": 100 * float(np.mean([got.strip() == wanted.strip() for got, wanted in pairs])),
+    }
+
+
+def _require_equal_number(prompts: Sequence[object], references: Sequence[str]) -> None:
+    if len(prompts) != len(references):
+        raise ValueError(
+            f"references must be as many as the prompts, {len(prompts)}, got {len(references)}"
+        )
+
+
+def own_metrics(
+    target: Model,
+    prompts: Sequence[Sequence[int]],
+    runs: Sequence[Generation],
+    own: Sequence[Generation],
+) -> dict[str, float]:
+    """Returns metrics that need no references.
+
+    agreement: similarity of each text to the target's own greedy text, mean over texts: 2M/T in per
+    cent, where M of the T ids in both texts are in matching runs (Ratcliff and Obershelp).
+    log_likelihood: mean ln p(x) of all tokens under the target at temperature 1, in nats.
+    """
+    ratios = [
+        SequenceMatcher(None, run.tokens, other.tokens, autojunk=False).ratio()
+        for run, other in zip(runs, own, strict=True)
+    ]
+    pairs = zip(prompts, runs, strict=True)
+    likelihoods = [log_likelihoods(target, prompt, run.tokens) for prompt, run in pairs]
+    return {
+        "agreement": 100 * float(np.mean(ratios)),
+        "log_likelihood": float(np.concatenate(likelihoods).mean()),
+    }

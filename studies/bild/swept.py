@@ -19,15 +19,12 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
       fallback), "strict" or "lenient" (speculative decoding).
     fallback, rollback: BiLD's thresholds; rollback is None if infinite.
     most: most tokens that the small model writes in a row; gamma of strict and lenient.
-    measured: speed-up over the large model.
-    measured_low, measured_high: interval of `measured` over prompts.
     predicted: speed-up of BiLD at temperature 0, from each model's own texts and other runs' costs.
     predicted_seconds: predicted seconds per token.
     predicted_large_calls, predicted_small_calls: predicted calls for the emitted tokens.
     large_calls, small_calls: forward passes, without the prompts'.
     rollbacks: number of large calls that replaced a drafted token.
     discarded: number of drafted tokens that were not emitted.
-    draft_seconds, verify_seconds, other_seconds: in the small model, in the large model, elsewhere.
     pareto: whether no other row is both faster and better by the main metric.
     """
 
@@ -81,11 +78,8 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
         return 100 * self.rollbacks / self.tokens
 
 
-# Points of the metric that each kind of loss may lose; "no loss" as in the paper's tables (Kim et
-# al. 2023, Table 1).
 NO_LOSS = 0.1
-LOSSES = {"no_loss": NO_LOSS, "one_point": 1.0}
-COMPARED = (BILD, WINDOW, "strict", "lenient")
+"""Points of the metric that "no loss" may lose in the paper's tables (Kim et al. 2023, Table 1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +133,7 @@ class Sweep:
         return sorted(kept, key=lambda row: row.latency)
 
     def mean_error(self, name: str, *decoders: str) -> float | None:
-        """Returns the mean absolute value of an error; None without predictions.
-
-        name: "error_percent" or "time_error_percent".
-        """
+        """Returns the mean absolute value of a field of rows; None without predictions."""
         return mean_abs(getattr(row, name) for row in self.rows if row.decoder in decoders)
 
     def summary(self) -> dict[str, Any]:
@@ -156,8 +147,8 @@ class Sweep:
         }  # fmt: skip
         best = {
             f"{decoder}_{name}": None if row is None else row.data()
-            for decoder in COMPARED
-            for name, loss in LOSSES.items()
+            for decoder in (BILD, WINDOW, "strict", "lenient")
+            for name, loss in (("no_loss", NO_LOSS), ("one_point", 1.0))
             for row in [self.fastest(decoder, loss=loss)]
         }
         return {

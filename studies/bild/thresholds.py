@@ -20,10 +20,7 @@ def peak_probability(law: Tensor) -> Tensor:
 
 
 def inverse_perplexity(law: Tensor) -> Tensor:
-    """Returns e^(-H(q)), shape (positions,), where H is the entropy in nats.
-
-    One over the effective number of equally likely tokens; at most max q.
-    """
+    """Returns e^(-H(q)) <= max q, shape (positions,), where H is the entropy in nats."""
     return law.xlogy(law).sum(dim=-1).exp()
 
 
@@ -83,10 +80,7 @@ Distance = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def cross_entropy(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
-    """Returns -ln p(x), shape (positions,), in nats: the paper's choice (section 3.4).
-
-    The cross-entropy between the drafted token x, as a hard label, and the large model's p.
-    """
+    """Returns -ln p(x) of the drafted token x, shape (positions,): the paper's choice (3.4)."""
     return -p.gather(-1, tokens[:, None]).squeeze(-1).log()
 
 
@@ -159,13 +153,7 @@ class Rollback:
         return p.at(place)
 
 
-def _soft(law: Laws, vocabulary: int | None = None) -> Tensor:
+def _soft(law: Laws, vocabulary: int = 0) -> Tensor:
     """Returns the distribution before the argmax, at temperature 1, if there is one."""
-    if isinstance(law, OneHot):
-        hidden = law.at_temperature_one()
-        if hidden is not None:
-            return hidden.probabilities
-    if vocabulary is None:
-        assert isinstance(law, Dense), "a target's greedy laws come with their logits"
-        return law.probabilities
-    return law.dense(vocabulary)
+    hidden = law.at_temperature_one() if isinstance(law, OneHot) else None
+    return (law if hidden is None else hidden).dense(vocabulary)

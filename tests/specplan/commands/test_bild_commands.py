@@ -129,7 +129,7 @@ def test_a_killed_alignment_resumes_with_nothing_lost(
 ) -> None:
     whole = run_json(*ALIGN, "--draft", "draft", "-o", str(tmp_path / "whole"))
     output = tmp_path / "killed"
-    monkeypatch.setattr("studies.bild.calibration.KEPT_EVERY", 1)
+    monkeypatch.setattr("studies.bild.alignment.KEPT_EVERY", 1)
     written = 0
 
     def die_at_the_third(*arguments: Any, **settings: Any) -> Any:
@@ -140,7 +140,7 @@ def test_a_killed_alignment_resumes_with_nothing_lost(
         return without_draft(*arguments, **settings)
 
     with monkeypatch.context() as patches:
-        patches.setattr("studies.bild.calibration.without_draft", die_at_the_third)
+        patches.setattr("studies.bild.alignment.without_draft", die_at_the_third)
         with pytest.raises(KilledError):
             run(*ALIGN, "--draft", "draft", "-o", str(output))
     assert len(json.loads((tmp_path / "killed.texts.json").read_text())["texts"]) == 2

@@ -8,15 +8,23 @@ import pytest
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.walltime import improvement_factor, operations_factor
 from simulator.cost.curves import CostModel
-from studies.bild.cost import (
-    BildCalls,
-    count_calls,
-    expected_calls,
-    relative_intensity,
-    relative_latency,
-    relative_memory_traffic,
-    relative_operations,
-)
+from studies.bild.cost import BildCalls, expected_calls
+from studies.bild.prediction import NEVER, count_calls
+
+
+def counted(
+    confidence: Any, distance: Any, *, fallback: float, rollback: float, max_draft: int
+) -> BildCalls:
+    """Returns the calls where drafts are the recorded text, which ends after the last token."""
+    tokens = len(confidence)
+    padded = np.concatenate([confidence, np.full(max_draft, np.nan)])
+    return count_calls(
+        np.lib.stride_tricks.sliding_window_view(padded, max_draft)[:tokens],
+        distance=np.asarray(distance),
+        ends=tokens - np.arange(tokens),
+        fallback=fallback,
+        rollback=rollback,
+    )
 
 
 def algorithm_1(
@@ -51,17 +59,10 @@ def algorithm_1(
 @pytest.mark.parametrize("seed", range(5))
 def test_counts_are_those_of_algorithm_1(seed: int, max_draft: int) -> None:
     generator = np.random.default_rng(seed)
-    confidence, distance = generator.random(200), generator.random(200)
-    calls = count_calls(
-        confidence,
-        distance=distance,
-        fallback_threshold=0.2,
-        rollback_threshold=0.9,
-        max_draft=max_draft,
-    )
-    tokens, large, small, drafts = algorithm_1(
-        confidence, distance, fallback=0.2, rollback=0.9, max_draft=max_draft
-    )
+    text = (generator.random(200), generator.random(200))
+    setting: dict[str, Any] = {"fallback": 0.2, "rollback": 0.9, "max_draft": max_draft}
+    calls = counted(*text, **setting)
+    tokens, large, small, drafts = algorithm_1(*text, **setting)
     assert calls.tokens == tokens == 200
     assert calls.large_calls == large
     assert calls.small_calls == small
@@ -75,19 +76,13 @@ def test_counts_are_those_of_algorithm_1(seed: int, max_draft: int) -> None:
 
 @pytest.mark.parametrize("length", [1, 2, 10])
 def test_a_draft_that_reaches_the_end_is_not_read(length: int) -> None:
-    calls = count_calls(
-        np.ones(length),
-        distance=np.zeros(length),
-        fallback_threshold=0.5,
-        rollback_threshold=1.0,
-        max_draft=10,
-    )
+    calls = counted(np.ones(length), np.zeros(length), fallback=0.5, rollback=1.0, max_draft=10)
     assert calls.tokens == length
     assert calls.large_calls == 0
     assert calls.small_calls == calls.drafted_tokens == length
     assert calls.unread_lengths[length] == 1
     cost = CostModel(target_seconds={1: 2.0}, draft_seconds=0.5, overhead_seconds=0.25)
-    assert relative_latency(calls, cost) == 0.25
+    assert calls.latency(cost) == 0.25
 
 
 @pytest.mark.parametrize(("fallback", "rollback", "max_draft"), [(0.2, 0.1, 10), (0.05, 0.3, 4)])
@@ -118,11 +113,11 @@ def test_without_fallback_it_is_speculative_decoding(gamma: int) -> None:
     alpha, c = 0.8, 0.05
     calls = expected_calls(0.0, rollback=1 - alpha, max_draft=gamma)
     assert float(calls.tokens) == pytest.approx(float(expected_tokens(alpha, gamma)))
-    latency = float(relative_latency(calls, CostModel({1: 1.0}, c)))
+    latency = float(calls.latency(CostModel({1: 1.0}, c)))
     assert 1 / latency == pytest.approx(float(improvement_factor(alpha, gamma, c)))
-    operations = float(relative_operations(calls, c_hat=c))
+    operations = float(calls.operations(c))
     assert operations == pytest.approx(float(operations_factor(alpha, gamma, c)))
-    traffic = float(relative_memory_traffic(calls, bytes_ratio=0.0))
+    traffic = float(calls.memory_traffic(0.0))
     assert traffic == pytest.approx(1 / float(expected_tokens(alpha, gamma)))
 
 
@@ -131,18 +126,17 @@ def test_a_small_model_that_always_falls_back_is_vanilla_inference_and_its_own_c
     assert calls.tokens == 1
     assert calls.small_calls == 1
     assert calls.draft_lengths[0] == 1
-    assert relative_latency(calls, CostModel({1: 1.0}, 0.25)) == 1.25
-    assert relative_operations(calls, c_hat=0.1) == pytest.approx(1.1)
+    assert calls.latency(CostModel({1: 1.0}, 0.25)) == 1.25
+    assert calls.operations(0.1) == pytest.approx(1.1)
 
 
 def test_a_draft_that_ends_the_text_unread_takes_no_operations_of_the_large_model() -> None:
-    sure = {"fallback_threshold": 0.5, "rollback_threshold": 1.0, "max_draft": 10}
-    calls = count_calls(np.ones(5), distance=np.zeros(5), **sure)
+    calls = counted(np.ones(5), np.zeros(5), fallback=0.5, rollback=1.0, max_draft=10)
     assert (calls.large_calls, calls.drafted_tokens, calls.tokens) == (0, 5, 5)
-    assert relative_operations(calls, c_hat=0.25) == 0.25
-    read = count_calls(np.ones(5), distance=np.zeros(5), **sure | {"max_draft": 3})
+    assert calls.operations(0.25) == 0.25
+    read = counted(np.ones(5), np.zeros(5), fallback=0.5, rollback=1.0, max_draft=3)
     assert (read.large_calls, read.drafted_tokens, read.tokens) == (1, 4, 5)
-    assert relative_operations(read, c_hat=0.25) == (4 * 0.25 + 4) / 5
+    assert read.operations(0.25) == (4 * 0.25 + 4) / 5
 
 
 def test_latency_prices_each_call_by_the_tokens_it_reads() -> None:
@@ -151,28 +145,14 @@ def test_latency_prices_each_call_by_the_tokens_it_reads() -> None:
     )
     cost = CostModel(target_seconds={1: 2.0, 3: 3.0}, draft_seconds=0.5, overhead_seconds=0.25)
     expected = (9 * 0.5 + (2.0 + 0.25) + 2 * (3.0 + 0.25)) / (10 * 2.0)
-    assert float(relative_latency(calls, cost)) == pytest.approx(expected)
+    assert float(calls.latency(cost)) == pytest.approx(expected)
 
 
 def test_intensity_does_not_depend_on_the_rollback() -> None:
     # Rolling back wastes operations and their memory traffic alike.
-    values = [
-        float(
-            relative_intensity(
-                expected_calls(0.1, rollback=rollback, max_draft=10), c_hat=0.1, bytes_ratio=0.1
-            )
-        )
-        for rollback in (0.0, 0.01, 0.3)
-    ]
+    every = [expected_calls(0.1, rollback=each, max_draft=10) for each in (0.0, 0.01, 0.3)]
+    values = [float(calls.operations(0.1) / calls.memory_traffic(0.1)) for calls in every]
     assert values == pytest.approx([values[0]] * 3)
-
-
-def test_costs_of_another_shape_are_refused() -> None:
-    calls = expected_calls([0.1, 0.2], rollback=0.1, max_draft=5)
-    with pytest.raises(ValueError, match="calls and c_hat must have shapes that broadcast"):
-        relative_operations(calls, c_hat=[0.1, 0.2, 0.3])
-    with pytest.raises(ValueError, match="calls and bytes_ratio must have shapes that broadcast"):
-        relative_memory_traffic(calls, bytes_ratio=[0.1, 0.2, 0.3])
 
 
 def test_probabilities_broadcast() -> None:
@@ -199,76 +179,33 @@ def test_probabilities_out_of_range_are_refused(change: dict[str, Any], message:
         expected_calls(**arguments)
 
 
-def test_a_draft_goes_on_as_it_would_and_may_end_the_text_unread() -> None:
-    """Three tokens are recorded; what drafts would go on with differs from them."""
-    drafts = np.array([[0.9, 0.9, 0.1], [0.9, 0.9, 0.9], [0.9, 0.2, 0.9]])
-
-    def counted(rollback: float, max_draft: int, last: int) -> BildCalls:
-        return count_calls(
-            drafts,
-            distance=np.array([0.0, 3.0, 0.0]),
-            fallback_threshold=0.5,
-            rollback_threshold=rollback,
-            max_draft=max_draft,
-            ends=np.array([9, last, 9]),
-        )
-
-    # Two are drafted and a third is refused; the second is replaced. One, and one refused.
-    calls = counted(1.0, 3, 9)
-    assert (calls.tokens, calls.small_calls, calls.large_calls) == (4, 3 + 2, 2)
-    # One token is kept, the large model adds its own; the rest as in the case before.
-    calls = counted(5.0, 1, 9)
-    assert (calls.tokens, calls.small_calls, calls.large_calls) == (4, 1 + 1, 2)
-    # A first draft of one, refused far away; the second ends the text after two, one of them far.
-    calls = count_calls(
-        drafts,
-        distance=np.array([3.0, 3.0, 0.0]),
-        fallback_threshold=0.5,
-        rollback_threshold=1.0,
-        max_draft=3,
-        ends=np.array([9, 2, 9]),
-    )
-    assert (calls.tokens, calls.small_calls, calls.large_calls) == (3, 3 + 2, 1)
-    assert calls.unread_lengths.tolist() == [0, 0, 1, 0]
-
-
-def test_drafts_along_the_text_are_as_the_text_itself() -> None:
-    generator = np.random.default_rng(3)
-    confidence, distance = generator.random(60), generator.random(60)
-    along = [np.concatenate([confidence[at:], np.full(at, np.nan)]) for at in range(60)]
-    one, other = (
-        count_calls(
-            recorded,
-            distance=distance,
-            fallback_threshold=0.2,
-            rollback_threshold=0.9,
-            max_draft=10,
-            ends=ends,
-        )
-        for recorded, ends in ((confidence, None), (np.array(along), 60 - np.arange(60)))
-    )
-    for name in ("tokens", "small_calls", "draft_lengths", "unread_lengths"):
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
-
-
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("distances", "rollback", "most", "last", "expected"),
     [
-        ({"confidence": [0.5], "distance": [0.1, 0.2]}, "must be of one length and not empty"),
-        ({"confidence": [], "distance": []}, "must be of one length and not empty"),
-        ({"confidence": [[0.5]], "distance": [[0.5]]}, "the distance of one dimension"),
-        ({"confidence": [[0.5, 0.5]]}, "confidence must be of 10 places of a draft, got 2"),
-        ({"ends": [0]}, "ends must be at least 1, got 0"),
-        ({"ends": [1, 1]}, r"ends must be of the length of distance, 1, got shape \(2,\)"),
+        # Two are drafted and a third is refused; the second is replaced. One, and one refused.
+        ((0.0, 3.0, 0.0), 1.0, 3, NEVER, (4, 3 + 2, 2)),
+        # One token is kept, the large model adds its own; the rest as in the case before.
+        ((0.0, 3.0, 0.0), 5.0, 1, NEVER, (4, 1 + 1, 2)),
+        # A first draft of two, refused far away; the second ends the text after two.
+        ((3.0, 3.0, 0.0), 1.0, 3, 2, (3, 3 + 2, 1)),
     ],
 )
-def test_recordings_of_other_shapes_are_refused(change: dict[str, Any], message: str) -> None:
-    arguments: dict[str, Any] = {"confidence": [0.5], "distance": [0.5]} | change
-    with pytest.raises(ValueError, match=message):
-        count_calls(
-            arguments.pop("confidence"),
-            **arguments,
-            fallback_threshold=0.5,
-            rollback_threshold=1.0,
-            max_draft=10,
-        )
+def test_a_draft_goes_on_as_it_would_and_may_end_the_text_unread(
+    distances: tuple[float, ...],
+    rollback: float,
+    most: int,
+    last: int,
+    expected: tuple[int, int, int],
+) -> None:
+    """Three tokens are recorded; what drafts would go on with differs from them."""
+    drafts = np.array([[0.9, 0.9, 0.1], [0.9, 0.9, 0.9], [0.9, 0.2, 0.9]])
+    calls = count_calls(
+        drafts[:, :most],
+        distance=np.array(distances),
+        ends=np.array([NEVER, last, NEVER]),
+        fallback=0.5,
+        rollback=rollback,
+    )
+    assert (calls.tokens, calls.small_calls, calls.large_calls) == expected
+    if last == 2:
+        assert calls.unread_lengths.tolist() == [0, 0, 1, 0]

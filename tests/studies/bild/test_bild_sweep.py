@@ -17,7 +17,6 @@ from reference.laws import Sampling
 from reference.speculative import Subject
 from reference.stopping import Stopping
 from simulator.cost.curves import CostModel
-from studies.bild.cost import relative_latency
 from studies.bild.grid import Grid
 from studies.bild.prediction import NEVER, BildTrace, bild_trace, predict, spliced
 from studies.bild.sweep import sweep
@@ -218,7 +217,7 @@ def test_prediction_at_other_thresholds_prices_what_the_trace_says() -> None:
     # A draft of one, refused at the second; then two, the first rolled back; then two, unread.
     calls = predict([trace], [trace], fallback=0.5, rollback=1.0, most=2, max_new_tokens=5)
     seconds = (0.25 + 0.25 + 1.5) + (2 * 0.25 + 2.0) + 2 * 0.25
-    assert relative_latency(calls, cost) * cost.baseline_seconds == pytest.approx(seconds / 5)
+    assert calls.latency(cost) * cost.baseline_seconds == pytest.approx(seconds / 5)
     assert (calls.tokens, calls.large_calls, calls.small_calls) == (5, 2, 6)
 
 

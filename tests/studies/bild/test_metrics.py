@@ -9,7 +9,7 @@ from reference.laws import Sampling
 from reference.records import Generation
 from reference.speculative import decode
 from reference.stopping import Stopping
-from studies.bild.metrics import own_metrics, reference_metrics
+from studies.bild.sweep import own_metrics, reference_metrics
 
 
 def test_references_are_judged_by_the_libraries() -> None:
