@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from estimator.timing.arms import Decoder, Speculative, probing, run_arms, without_draft
 from estimator.timing.precision import Timing, precision_percent
 from estimator.timing.rates import AGAIN, BASELINE, Runs, Timed, decode_rate, priced, timed
-from estimator.traces.ahead import replay_factor
-from estimator.traces.text_traces import TextTraces
+from estimator.traces.text_traces import TextTraces, replay_factor
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling, seeded
 from reference.models.derived import early_exit

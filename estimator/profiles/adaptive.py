@@ -30,8 +30,7 @@ class WaySpeed(NamedTuple):
 
     gamma: drafted tokens of each sequence; 0: no speculation.
     speed_up: speed-up over no speculation at this batch size.
-    verified: drafted tokens that a step verifies, per sequence.
-    tokens: tokens that a step emits, per sequence.
+    verified, tokens: drafted tokens that a step verifies, and tokens that it emits, per sequence.
     error: standard error of log(speed_up) due to a finite number of simulated steps.
     """
 
@@ -129,19 +128,13 @@ def _played(plan: Plan, texts: RankedTexts, budget: Budget | None) -> WaySpeed:
     for gamma in TRIED:
         if gamma > min(len(plan.curve.gamma), texts.longest):
             break
-        seconds = step_seconds(cost, gamma, batch, plan.price.wall)
-        played = texts.play(
-            gamma,
-            seconds + float(cost.drafting_seconds(gamma)),
-            batch=batch,
-            budget=budget,
-            generator=np.random.default_rng(0),
-        )
-        factor = cost.baseline_seconds / played.seconds_per_token
+        drafting = float(cost.drafting_seconds(gamma))
+        seconds = step_seconds(cost, gamma, batch, plan.price.wall) + drafting
+        generator = np.random.default_rng(0)
+        played = texts.play(gamma, seconds, batch=batch, budget=budget, generator=generator)
+        factor, tokens = cost.baseline_seconds / played.seconds_per_token, played.tokens_per_call
         if factor > best.speed_up:
-            best = WaySpeed(
-                gamma, factor, played.verified_per_call, played.tokens_per_call, played.error
-            )
+            best = WaySpeed(gamma, factor, played.verified_per_call, tokens, played.error)
         elif factor < _GIVES_UP * best.speed_up:
             break
     return best

@@ -57,7 +57,7 @@ def best_of(profile: Profile) -> BestGamma | None:
         iid = Iid(profile.alpha.value)
         gain = Improvement(*(float(speed_up(each, cost, gamma)) for each in (acceptance, iid)))
     else:
-        gain = Improvement(1.0, 1.0) if gamma == 0 else profile.improvement_factor[gamma]
+        gain = profile.improvement_factor[gamma] if gamma else Improvement(1.0, 1.0)
     length = max(gamma, 1)
     verify = float(cost.verify_seconds(length + 1))
     seconds = (float(cost.drafting_seconds(length)), verify, cost.overhead_seconds)
@@ -142,10 +142,8 @@ def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
     drafting = profile.drafting()
     added = [rate.value for rate in drafting.accepted_by_position]
     if not added:
-        acceptance = drafting.acceptance
-        longest = min(
-            acceptance.observed_gamma or 1, max(profile.improvement_factor, default=MOST_DRAWN)
-        )
+        acceptance, timed = drafting.acceptance, max(profile.improvement_factor, default=MOST_DRAWN)
+        longest = min(acceptance.observed_gamma or 1, timed)
         steps = np.diff(acceptance.tokens_per_call(np.arange(longest + 1)))
         added = isotonic_regression(steps, increasing=False).x.tolist()
     return added, [profile.alpha.value**k for k in range(1, len(added) + 1)]

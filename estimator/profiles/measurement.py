@@ -1,6 +1,6 @@
 """A profile from measurements: alpha from texts of the target, c and costs from probes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +16,6 @@ from estimator.profiles.profile import (
     Profile,
     TextDetails,
     TimesMs,
-    Workload,
 )
 from estimator.profiles.workloads import (
     accepted_by_position,
@@ -24,7 +23,7 @@ from estimator.profiles.workloads import (
     by_context,
     measured_alpha,
     speed_ups,
-    workload,
+    workloads,
 )
 from estimator.prompts.prompts import prompts_hash
 from estimator.timing.rates import AGAIN, BASELINE, Runs, noise, priced, probes, shrinking, timed
@@ -68,12 +67,10 @@ def make_profile(
 ) -> Profile:
     """Returns the profile of a pair's measurements.
 
-    Args:
-      tracing: its longest draft is replayed; drafts up to its `ahead` were timed.
-      pairs: traces of `measure_traces`; the profile reports the traces of the draft's own sampling.
-      runs: timed runs of the baseline and of probes at `measured_gammas`.
-      c_hat: draft over target arithmetic operations per token.
-      setup: models, dtype and sampling; the other fields are filled in.
+    tracing: its longest draft is replayed; drafts up to its `ahead` were timed.
+    pairs: traces of `measure_traces`; the profile reports the traces of the draft's own sampling.
+    runs: timed runs of the baseline and of probes at `measured_gammas`.
+    setup: models, dtype and sampling; the other fields are filled in.
     """
     subject, replayed, max_gamma = tracing.subject, tracing.max_gamma, tracing.ahead
     own = draft_sampling(subject.drafter)
@@ -91,12 +88,6 @@ def make_profile(
         way: _drafting([pair.under(way) for pair in pairs], replayed, max_gamma)
         for way in DRAFT_SAMPLINGS
     }
-
-    def grouped(groups: Mapping[str, Sequence[int]]) -> dict[str, Workload]:
-        return {
-            name: workload(judged, texts, chosen, gammas=gammas) for name, chosen in groups.items()
-        }
-
     profile = Profile(
         alpha=draftings[own].alpha,
         draft_sampling=own,
@@ -106,8 +97,8 @@ def make_profile(
         c_hat=c_hat,
         details=TextDetails(
             alpha_by_position_in_text=_alpha_by_position(traces),
-            by_category=grouped(by_category(categories)),
-            by_context=grouped(by_context([len(prompt) for prompt in tracing.prompts])),
+            by_category=workloads(judged, texts, by_category(categories), gammas=gammas),
+            by_context=workloads(judged, texts, by_context(tracing.prompts), gammas=gammas),
             prefill_ms={
                 passes: 1e3 * float(np.median([text.prefill_seconds for text in rows]))
                 for passes, rows in (("target", texts[AGAIN]), ("target_and_draft", probes(texts)))

@@ -28,8 +28,7 @@ class StopGain(NamedTuple):
 
     gamma, p_min: the draft length and the threshold with the shortest time.
     fixed_gamma: the draft length with the shortest time at threshold 0.
-    value: time at the fixed length over time at the pair; too high, since these texts chose the
-      pair.
+    value: time at the fixed length over time at the pair; too high, since these texts chose it.
     low, high: interval of `value` over texts; None for a single text.
     held_out: this ratio if each text is decoded with the choice that is best on all other texts;
       None for a single text.
@@ -86,15 +85,13 @@ class Thresholds:
         return tuple(
             Stopped(
                 self._alpha,
-                _rows(of_blocks),
-                paid=Recorded(self._alpha, _rows(of_steps)),
+                _rows(verified[at]),
+                paid=Recorded(self._alpha, _rows(paid[at])),
                 rule=self.rule,
                 p_min=p_min,
-                drafted_error=float(error),
+                drafted_error=float(errors[at]),
             )
-            for of_blocks, of_steps, p_min, error in zip(
-                verified, paid, self.p_mins, errors, strict=True
-            )
+            for at, p_min in enumerate(self.p_mins)
         )
 
     def gain(self, cost: Cost, *, max_gamma: int) -> StopGain:

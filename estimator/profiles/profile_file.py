@@ -51,16 +51,14 @@ def _inlined(record: Any) -> dict[str, Any]:
 
 def _parts(document: dict[str, Any]) -> dict[str, Any]:
     """Returns a file's keys, grouped into the parts of a profile."""
-    setup = document.get("setup")
-    if isinstance(setup, dict):
-        setup = setup | {"software": setup, "texts": setup}
-    detailed = any(document.get(key) for key in _PARTS["details"])
-    return document | {
-        **({} if setup is None else {"setup": setup}),
+    found = document | {
         "times": document if document.get("target_ms") else None,
-        "details": document if detailed else None,
+        "details": document if any(map(document.get, _PARTS["details"])) else None,
         "clock": document,
     }
+    if isinstance(setup := document.get("setup"), dict):
+        found["setup"] = setup | {"software": setup, "texts": setup}
+    return found
 
 
 def read_profile(path: Path) -> Profile:
@@ -95,6 +93,5 @@ def write_profile(profile: Profile, path: Path) -> None:
     except OSError as error:
         kept = Path(tempfile.mkdtemp(prefix="specplan-"), "profile.json")
         write_json(profile_json(profile), kept)
-        raise OSError(
-            error.errno, f"{error.strerror}; the profile is in {kept}", str(path)
-        ) from None
+        reason = f"{error.strerror}; the profile is in {kept}"
+        raise OSError(error.errno, reason, str(path)) from None

@@ -52,8 +52,6 @@ class Measure(TimedPair):
     @property
     def flags(self) -> tuple[str, ...]:
         """The stated options that change how passes ran."""
-        stated = {
-            "--compile": None if self.compiling == "off" else self.compiling,
-            "--device-map": self.models.device_map,
-        }
-        return tuple(f"{name} {value}" for name, value in stated.items() if value is not None)
+        compiled = () if self.compiling == "off" else (f"--compile {self.compiling}",)
+        placed = self.models.device_map
+        return compiled if placed is None else (*compiled, f"--device-map {placed}")

@@ -30,11 +30,8 @@ class Batch:
     """A model with a batch of sequences in its cache."""
 
     def __init__(self, model: CachedModel, batch: int, context: int) -> None:
-        clock = processor_clock(model.device)
-        self._clock = time.perf_counter if clock is None else clock
-        self.module = model.module
-        self.device = model.device
-        self.batch = batch
+        self._clock = processor_clock(model.device) or time.perf_counter
+        self.module, self.device, self.batch = model.module, model.device, batch
         self.cache = DynamicCache(config=model.module.config)
         # The values of the ids do not affect the time of attention and dense layers.
         ids = torch.arange(batch * context, device=self.device) % model.vocabulary
@@ -120,9 +117,8 @@ def require_load(
     if not isinstance(draft, CachedModel) or not decoder:
         got = f"draft {draft_name}" if decoder else f"{target.name} ({target.kind})"
         raise ValueError(f"batch must be of a decoder-only target and a draft model, got {got}")
-    for batch in batches:
-        if batch < 1:
-            raise ValueError(f"batch must be at least 1, got {batch}")
+    if min(batches) < 1:
+        raise ValueError(f"batch must be at least 1, got {min(batches)}")
     for model in (target, draft):
         if isinstance(model, RecurrentModel):
             raise ValueError(

@@ -1,6 +1,6 @@
 """Acceptance and speed-up with intervals, for all texts or one group of prompts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,19 +75,9 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
 
 def measured_alpha(traces: Sequence[Trace]) -> Alpha:
     """Returns the mean of beta over the tokens of all texts, with its interval over texts."""
-    low, high = ratio_interval(
-        [float(trace.beta.sum()) for trace in traces],
-        [trace.tokens for trace in traces],
-        scale=rate,
-    )
-    return Alpha(
-        value=alpha(traces),
-        low=low,
-        high=high,
-        confidence=CONFIDENCE,
-        tokens=sum(trace.tokens for trace in traces),
-        prompts=len(traces),
-    )
+    tokens = [trace.tokens for trace in traces]
+    low, high = ratio_interval([float(trace.beta.sum()) for trace in traces], tokens, scale=rate)
+    return Alpha(alpha(traces), low, high, CONFIDENCE, sum(tokens), len(traces))
 
 
 def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate, ...]:
@@ -120,38 +110,41 @@ def by_category(categories: Sequence[str | None]) -> dict[str, list[int]]:
     return found
 
 
-def by_context(lengths: Sequence[int]) -> dict[str, list[int]]:
+def by_context(prompts: Sequence[Sequence[int]]) -> dict[str, list[int]]:
     """Returns the indices of the prompts by octave of their length, ascending: "64-127", …."""
     found: dict[int, list[int]] = {}
-    for prompt, length in enumerate(lengths):
-        found.setdefault(length.bit_length(), []).append(prompt)
+    for prompt, ids in enumerate(prompts):
+        found.setdefault(len(ids).bit_length(), []).append(prompt)
     return {f"{2 ** (bits - 1)}-{2**bits - 1}": found[bits] for bits in sorted(found)}
 
 
-def workload(
+def workloads(
     traces: Sequence[Trace],
     texts: Timed,
-    prompts: Sequence[int],
+    groups: Mapping[str, Sequence[int]],
     *,
     gammas: Sequence[int],
-) -> Workload:
-    """Returns the results of a subset of the prompts, each with its interval over these prompts.
+) -> dict[str, Workload]:
+    """Returns the results of each group of prompts, with intervals over the group's prompts.
 
     traces, texts: traces and timed runs of all prompts.
-    prompts: indices of the prompts to use, at least one.
+    groups: indices of prompts by the group's name.
     gammas: at least 1 each, ascending.
     """
-    chosen = [traces[prompt] for prompt in prompts]
-    gained = speed_ups(chosen, of_prompts(texts, prompts), gammas)
-    tokens = [trace.tokens for trace in chosen]
-    calls = {gamma: [replayed_calls(trace, gamma) for trace in chosen] for gamma in gammas}
-    return Workload(
-        alpha=measured_alpha(chosen),
-        tokens_per_call={
-            gamma: Estimate(sum(tokens) / sum(of_gamma), *ratio_interval(tokens, of_gamma))
-            for gamma, of_gamma in calls.items()
-        },
-        improvement_factor=gained.factors,
-        optimal_gamma=gained.best,
-        accepted_by_position=accepted_by_position(chosen, max(gammas)),
-    )
+    found = {}
+    for name, prompts in groups.items():
+        chosen = [traces[prompt] for prompt in prompts]
+        gained = speed_ups(chosen, of_prompts(texts, prompts), gammas)
+        tokens = [trace.tokens for trace in chosen]
+        calls = {gamma: [replayed_calls(trace, gamma) for trace in chosen] for gamma in gammas}
+        found[name] = Workload(
+            alpha=measured_alpha(chosen),
+            tokens_per_call={
+                gamma: Estimate(sum(tokens) / sum(of_gamma), *ratio_interval(tokens, of_gamma))
+                for gamma, of_gamma in calls.items()
+            },
+            improvement_factor=gained.factors,
+            optimal_gamma=gained.best,
+            accepted_by_position=accepted_by_position(chosen, max(gammas)),
+        )
+    return found

@@ -68,8 +68,6 @@ def calibrated(traces: Sequence[Trace], column: int) -> list[Trace]:
 def reliability(traces: Sequence[Trace], column: int) -> list[dict[str, float]]:
     """Returns how often drafted tokens are accepted, by tenths of the draft's confidence.
 
-    column: the confidence to use, a column of `reference.scoring.confidence`.
-
     Each tenth with tokens has a row: the mean confidence (`said`), the mean calibrated confidence
     (`calibrated`), the accepted share (`right`), and the expected number of tokens (`tokens`).
     """

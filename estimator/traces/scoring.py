@@ -46,9 +46,8 @@ def draft_sampling(drafter: Drafter) -> DraftSampling:
 
 def verification_of(rule: Rule) -> Verification | None:
     """Returns how an acceptance rule verifies drafts; None if replay does not support it."""
-    if isinstance(rule, BlockVerification):
-        return "block"
-    return "token" if isinstance(rule, Strict | Lenient) else None
+    by_token: Verification | None = "token" if isinstance(rule, Strict | Lenient) else None
+    return "block" if isinstance(rule, BlockVerification) else by_token
 
 
 def known_verification(rule: Rule) -> Verification:
@@ -81,12 +80,11 @@ def trace(
 ) -> Trace:
     """Returns the trace of a pair's drafts along a text of its target.
 
-    Args:
-      tokens: ids sampled from the target with the pair's settings, at least 1.
-      max_gamma: the longest draft to replay.
-      leniences: leniences l at which alpha(l) is recorded, each in (0, 1].
-      ahead: number of tokens recorded on the draft's own path at each block start (`own_paths`); 0
-        records no path and no confidence.
+    tokens: ids sampled from the target with the pair's settings, at least 1.
+    max_gamma: the longest draft to replay.
+    leniences: leniences l at which alpha(l) is recorded, each in (0, 1].
+    ahead: number of tokens recorded on the draft's own path at each block start (`own_paths`); 0
+      records no path and no confidence.
     """
     options = ScoreOptions([_own_setting(subject)], leniences, max_gamma)
     [found] = _traces(subject, prompt, tokens, options, ahead)
@@ -101,10 +99,7 @@ def trace_pair(
     max_gamma: int,
     ahead: int = 0,
 ) -> TracePair:
-    """Returns a pair's traces for both ways to sample drafts, from one pass of each model.
-
-    alpha(l) is recorded at LENIENCES. Arguments as in `trace`.
-    """
+    """Returns `trace` for both ways to sample drafts, at LENIENCES, from one pass of each model."""
     sampled = sampled_setting(subject)
     # Without a temperature the two are one.
     samplings = list(dict.fromkeys([sampled, replace(sampled, temperature=0.0)]))

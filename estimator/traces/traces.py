@@ -46,11 +46,10 @@ class Trace:
     drafted: number of tokens that a block from each position drafts, shape (N,), if ratio has shape
       (N, K); else None.
     limit: most tokens that the text could have; N unless the text ended by itself.
-    alpha_by_lenience: mean of sum min(p/l, q) for each recorded lenience l (Leviathan et al. 2023,
-      A.5).
+    alpha_by_lenience: mean of sum min(p/l, q) by lenience l (Leviathan et al. 2023, A.5).
     rank: rank of the text's own token among the draft's choices, 0 for the likeliest, shape (N,);
       None if the draft makes a single choice or depends on the block's start.
-    confidence: confidences of the draft; None if they were not recorded.
+    confidence: None if it was not recorded.
     """
 
     beta: NDArray[np.float64]
@@ -68,10 +67,7 @@ class Trace:
 
     @property
     def acceptance(self) -> NDArray[np.float64]:
-        """Probability min(1, q(x)/p(x)) that the draft is accepted, given the text's token x.
-
-        It has the shape of `ratio`.
-        """
+        """Probability min(1, q(x)/p(x)) that the draft is accepted, in the shape of `ratio`."""
         return np.minimum(self.ratio, 1.0)
 
     def by_start(self, longest: int) -> NDArray[np.float64]:
@@ -109,10 +105,7 @@ class Trace:
         )
 
     def judged(self, verification: Verification, max_gamma: int) -> "Trace":
-        """Returns the trace with acceptance probabilities under a verification.
-
-        max_gamma: the longest draft to replay, at least 1.
-        """
+        """Returns the trace under a verification; max_gamma: the longest draft, at least 1."""
         if verification == "token":
             return self
         return replace(self, ratio=block_acceptance(self.ratio, max_gamma))
@@ -164,10 +157,7 @@ def replayed_calls(trace: Trace, gamma: int) -> float:
 
 
 def replayed_blocks(traces: Sequence[Trace], max_gamma: int) -> dict[int, tuple[float, ...]]:
-    """Returns the expected number of blocks that draft 0, …, γ tokens, per token of the texts.
-
-    By γ = 1..max_gamma: the `blocks` of `simulator.acceptance.replay.Recorded`.
-    """
+    """Returns the `blocks` of `simulator.acceptance.replay.Recorded`, by γ = 1..max_gamma."""
     tokens = sum(trace.tokens for trace in traces)
     replays = [trace.replay for trace in traces]
     return {

@@ -30,7 +30,7 @@ class HeadTraining:
     output: folder to write, which must not exist.
     target: the decoder-only model that will verify.
     hidden: number of hidden units; None: a multiple of the model's width that depends on the kind.
-    rate: peak learning rate; positions: number of positions per step.
+    rate, positions: peak learning rate, and number of positions per step.
     """
 
     sources: tuple[str, ...]
@@ -69,8 +69,7 @@ class HeadTraining:
         """Returns the ids of the text, with an end of text between files, shape (tokens,)."""
         corpus = read_corpus(self.sources, None, tokenizer, progress=progress)
         stream = torch.from_numpy(corpus.sentences[: self.tokens].astype("int64"))
-        stream[stream < 0] = vocabulary_of(tokenizer).end
-        return stream
+        return stream.where(stream >= 0, vocabulary_of(tokenizer).end)
 
     def model(self, window: int) -> CachedModel:
         """Returns the target after checking that it is decoder-only and has enough positions."""
@@ -88,20 +87,16 @@ class HeadTraining:
     def training(self, name: str, learnt: Tensor, settings: Mapping[str, object]) -> Training:
         """Returns the training on windows of ids; its settings identify it."""
         self.work.mkdir(exist_ok=True)
-        return Training(
-            name=name,
-            schedule=self.schedule,
-            checkpoint=self.work / "checkpoint.safetensors",
-            seed=self.seed,
-            settings={
-                "target": self.target,
-                **settings,
-                "positions": self.positions,
-                "rate": self.rate,
-                "window": learnt.shape[1],
-                "tokens": learnt.numel(),
-            },
-        )
+        identity = {
+            "target": self.target,
+            **settings,
+            "positions": self.positions,
+            "rate": self.rate,
+            "window": learnt.shape[1],
+            "tokens": learnt.numel(),
+        }
+        checkpoint = self.work / "checkpoint.safetensors"
+        return Training(name, self.schedule, checkpoint, self.seed, identity)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

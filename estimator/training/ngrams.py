@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from estimator.draft_names.kind import EMBEDDED
 from estimator.loading.folders import load_named_tokenizer, read_corpus
@@ -45,21 +44,19 @@ class TrainNgram:
     def counts(self) -> list[int]:
         try:
             return [int(part) for part in self.prune.split(",")]
-        except ValueError as error:
-            raise ValueError(
-                f"prune must be counts separated by commas, got {self.prune!r}"
-            ) from error
+        except ValueError:
+            message = f"prune must be counts separated by commas, got {self.prune!r}"
+            raise ValueError(message) from None
 
     @property
     def program(self) -> str | None:
         """The estimating program; None: this project's own estimator."""
-        named = self.estimator == "lmplz" or self.lmplz is not None
-        if self.smoothing == "katz" and named:
+        if self.smoothing == "katz" and (self.estimator == "lmplz" or self.lmplz is not None):
             raise ValueError("smoothing must be kneser-ney with lmplz, got katz")
-        own = self.estimator == "own" or self.smoothing == "katz"
-        program = None if own else find_lmplz(self.lmplz)
         if self.estimator == "own" and self.lmplz is not None:
             raise ValueError("lmplz cannot be given with --estimator own")
+        own = self.estimator == "own" or self.smoothing == "katz"
+        program = None if own else find_lmplz(self.lmplz)
         if self.estimator == "lmplz" and program is None:
             raise ValueError("lmplz must be on PATH or given by --lmplz, got neither")
         return program
@@ -87,10 +84,8 @@ def train_ngram(request: TrainNgram, progress: Progress = SILENT) -> Description
     )
     fallback = "none are used" if request.smoothing == "katz" else "0.5, 1 and 1.5 are used"
     for thin in description.fallback_orders:
-        notice(
-            f"the corpus is too small or too regular to estimate discounts of {thin}-grams; "
-            f"{fallback}"
-        )
+        small = f"the corpus is too small or too regular to estimate discounts of {thin}-grams"
+        notice(f"{small}; {fallback}")
     return description
 
 
@@ -118,7 +113,19 @@ def score_ngram(
 
     `read` counts files of text, `scored` tokens.
     """
-    name, tokenizer = _tokenizer(request)
+    name, source = request.tokenizer_name, ""
+    if name is None:
+        description = read_description(request.model)
+        if description is None:
+            raise ValueError(
+                f"tokenizer must be given for {request.model}, which has no description"
+            )
+        name = description.tokenizer
+        source = f" (named by {description_path(request.model)}; --tokenizer overrides it)"
+    try:
+        tokenizer = load_named_tokenizer(name)
+    except ValueError as error:
+        raise ValueError(f"{error}{source}") from error
     if not request.force:
         require_tokenizer(request.model, tokenizer, name=name)
     rows = Rows(load_model(request.model), vocabulary_of(tokenizer))
@@ -129,18 +136,3 @@ def score_ngram(
         return ours, None
     file = request.model if request.binary is None else request.binary
     return ours, score_kenlm(file, corpus.sentences)
-
-
-def _tokenizer(request: ScoreNgram) -> tuple[str, Any]:
-    if request.tokenizer_name is not None:
-        return request.tokenizer_name, load_named_tokenizer(request.tokenizer_name)
-    description = read_description(request.model)
-    if description is None:
-        raise ValueError(f"tokenizer must be given for {request.model}, which has no description")
-    try:
-        return description.tokenizer, load_named_tokenizer(description.tokenizer)
-    except ValueError as error:
-        description_file = description_path(request.model)
-        raise ValueError(
-            f"{error} (named by {description_file}; --tokenizer overrides it)"
-        ) from error

@@ -21,9 +21,8 @@ from estimator.timing.rates import (
     measured_left_out,
     probes,
 )
-from estimator.traces.ahead import ahead_interval, replay_factor
 from estimator.traces.scoring import verification_of
-from estimator.traces.text_traces import TextTraces
+from estimator.traces.text_traces import TextTraces, ahead_interval, replay_factor
 from estimator.traces.traces import Trace, replayed_calls
 from estimator.validation.file import SpeculativeRow, row_doubts
 from reference.policies import Confidence, Fixed, Policy, Product

@@ -17,8 +17,8 @@ from estimator.profiles.request import Measure
 from estimator.timing.arms import probing, run_arms
 from estimator.timing.precision import Timing, Until
 from estimator.timing.rates import Runs
-from estimator.traces.ahead import replay_factor
 from estimator.traces.measured_traces import Tracing, measure_traces
+from estimator.traces.text_traces import replay_factor
 from estimator.traces.traces import (
     DRAFT_SAMPLINGS,
     DraftSampling,

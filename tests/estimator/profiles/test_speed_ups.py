@@ -7,7 +7,7 @@ from estimator.intervals import student
 from estimator.profiles.profile import LeftOut
 from estimator.profiles.workloads import priced, speed_ups
 from estimator.timing.rates import Timed, without
-from estimator.traces.ahead import replay_factor
+from estimator.traces.text_traces import replay_factor
 from estimator.traces.traces import Trace, alpha
 from reference.records import Block, Generation
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from estimator.profiles.profile import Workload
 from estimator.profiles.workloads import (
     accepted_by_position,
     by_category,
     by_context,
     measured_alpha,
     speed_ups,
-    workload,
+    workloads,
 )
 from estimator.timing.rates import AGAIN, BASELINE, PROBE, Timed, of_prompts
 from estimator.traces.traces import Trace, block_efficiency
@@ -28,7 +29,7 @@ def test_categories_keep_the_order_they_come_in() -> None:
 
 
 def test_contexts_are_octaves_of_tokens() -> None:
-    found = by_context([64, 1, 127, 128, 3, 2])
+    found = by_context([[0] * length for length in (64, 1, 127, 128, 3, 2)])
     assert list(found.items()) == [
         ("1-1", [1]), ("2-3", [4, 5]), ("64-127", [0, 2]), ("128-255", [3])
     ]  # fmt: skip
@@ -60,13 +61,17 @@ def timed(milliseconds: list[float]) -> Timed:
     return {arm: [generation(gamma, ms) for ms in milliseconds] for arm, gamma in arms.items()}
 
 
+def workload(traces: list[Trace], texts: Timed, prompts: list[int]) -> Workload:
+    return workloads(traces, texts, {"some": prompts}, gammas=GAMMAS)["some"]
+
+
 TRACES = [trace(0.9), trace(0.05), trace(0.8), trace(0.1)]
 TEXTS = timed([1.0, 5.0, 1.1, 6.0])
 
 
 def test_a_workload_is_what_its_own_prompts_give() -> None:
     chosen = [0, 2]
-    found = workload(TRACES, TEXTS, chosen, gammas=GAMMAS)
+    found = workload(TRACES, TEXTS, chosen)
     own = [TRACES[prompt] for prompt in chosen]
     assert found.alpha == measured_alpha(own)
     gained = speed_ups(own, of_prompts(TEXTS, chosen), GAMMAS)
@@ -81,7 +86,7 @@ def test_a_workload_is_what_its_own_prompts_give() -> None:
 
 
 def test_rates_by_position_are_of_blocks_of_the_longest_timed_gamma() -> None:
-    found = workload(TRACES, TEXTS, [0, 2], gammas=GAMMAS)
+    found = workload(TRACES, TEXTS, [0, 2])
     rates = [share.value for share in found.accepted_by_position]
     assert len(rates) == max(GAMMAS)
     assert rates == sorted(rates, reverse=True)
@@ -106,14 +111,14 @@ def test_rates_near_the_ends_of_texts_never_rise() -> None:
 
 
 def test_other_prompts_change_nothing() -> None:
-    found = workload(TRACES, TEXTS, [1, 3], gammas=GAMMAS)
+    found = workload(TRACES, TEXTS, [1, 3])
     changed = [replace(TRACES[0], beta=TRACES[1].beta), *TRACES[1:]]
     others = timed([9.0, 5.0, 9.0, 6.0])
-    assert workload(changed, others, [1, 3], gammas=GAMMAS) == found
+    assert workload(changed, others, [1, 3]) == found
     assert found.optimal_gamma == 0
 
 
 def test_a_single_prompt_has_no_interval() -> None:
-    found = workload(TRACES, TEXTS, [0], gammas=GAMMAS)
+    found = workload(TRACES, TEXTS, [0])
     for number in (found.tokens_per_call[1], found.improvement_factor[1], found.alpha):
         assert (number.low, number.high) == (None, None)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import estimator.traces.ahead
+import estimator.traces.text_traces
 from estimator.intervals import student
 from estimator.timing.rates import Noise
-from estimator.traces.ahead import ahead_interval, replay_factor
+from estimator.traces.text_traces import ahead_interval, replay_factor
 from estimator.traces.traces import Trace
 from simulator.cost.curves import CostModel
 
@@ -21,7 +21,7 @@ CLOCK = 0.01
 
 @pytest.fixture
 def fewer_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimator.traces.ahead, "REPLICATES", REPLICATES)
+    monkeypatch.setattr(estimator.traces.text_traces, "REPLICATES", REPLICATES)
 
 
 def text(level: float, likeness: float, generator: np.random.Generator) -> Trace:

@@ -10,8 +10,8 @@ from pairs import PROMPTS, calls_beyond_replay, speculated, table_subject, tiny_
 from plain_laws import random_table
 from tree_replay import calls_along
 
-from estimator.traces.ahead import REPLICATES, simulated_seconds
 from estimator.traces.scoring import LENIENCES, trace, trace_pair
+from estimator.traces.text_traces import REPLICATES, simulated_seconds
 from estimator.traces.traces import (
     Trace,
     acceptance_by_rank,
