@@ -8,7 +8,7 @@ import stat
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -60,10 +60,8 @@ def _standard_streams() -> list[os.stat_result]:
     """Returns the status of the standard streams that are open."""
     found = []
     for number in STANDARD_STREAMS:
-        try:
+        with suppress(OSError):
             found.append(os.fstat(number))
-        except OSError:
-            continue
     return found
 
 
@@ -135,12 +133,10 @@ def _remove_left_behind(output: Path) -> None:
 
 def _runs(process: int) -> bool:
     """Returns whether another process with this id is running."""
-    if process == os.getpid():
-        return False
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
-    return True
+        pass  # it is another user's
+    return process != os.getpid()

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from reference.laws import Laws, OneHot, Sampling, concatenate
 from reference.models.model import Model
+from reference.models.text_tree import prefix_tree
 from reference.policies import Policy
 from reference.scoring import ScoreOptions, Scores, Stretch
 
@@ -22,10 +23,9 @@ class Draft:
     q: row i is the distribution of tokens[i], over the target's vocabulary; one-hot if the draft
       was chosen without randomness. In a draft that branches it depends on the earlier children of
       the same token.
-    witness: one number per computed distribution, finite exactly where the model's logits were
-      finite. Shape (gamma,), or (gamma + 1,) if the policy refused to draw from the last
-      distribution; None without a model. The verifier checks it together with the block's results,
-      so that drafting does not wait for the device.
+    witness: one number per computed distribution, finite exactly where the model's logits were;
+      shape (gamma,), or (gamma + 1,) if the policy refused to draw from the last one. None without
+      a model. The verifier checks it, so that drafting does not wait for the device.
     parents: for a draft that branches, the index of the token that each token follows; -1: the
       text. The children of one token differ. None: each token follows the previous one.
     """
@@ -40,6 +40,16 @@ def no_draft(device: torch.device) -> Draft:
     """Returns a draft without tokens."""
     none = torch.empty(0, dtype=torch.int64, device=device)
     return Draft(none, OneHot(none))
+
+
+def merge_drafts(drafts: Sequence[Sequence[int]], device: torch.device) -> Draft:
+    """Returns several drafts as one branching draft, which holds each shared prefix once.
+
+    drafts: ids, at least one token each; the likeliest draft first.
+    """
+    tokens, parents, _ = prefix_tree(map(tuple, drafts))
+    ids = torch.tensor(tokens, dtype=torch.int64, device=device)
+    return Draft(ids, OneHot(ids), parents=tuple(parents))
 
 
 class Drafter(Protocol):
@@ -104,7 +114,16 @@ class Drafter(Protocol):
 
 @runtime_checkable
 class ReadsStates(Protocol):
-    """A drafter that reads the target's hidden states of the prompt."""
+    """A drafter that reads the target's hidden states of the prompt.
+
+    Example: a drafter that only remembers how much of the text the target has read.
+
+      >>> class Reader:
+      ...     def read_prompt(self, text):
+      ...         self.read = len(text) - 1
+      >>> isinstance(Reader(), ReadsStates)
+      True
+    """
 
     def read_prompt(self, text: Sequence[int]) -> None:
         """Reads the states; called when the target has read all but the text's last id."""

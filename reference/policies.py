@@ -194,9 +194,8 @@ class Adaptive(FixedLength):
         recent = blocks[-self.window :]
         accepted = sum(block.accepted for block in recent)
         rejected = sum(block.accepted < len(block.drafted) for block in recent)
-        return (self.prior * self.prior_tokens + accepted) / (
-            self.prior_tokens + accepted + rejected
-        )
+        judged = self.prior_tokens + accepted + rejected
+        return (self.prior * self.prior_tokens + accepted) / judged
 
     def gamma(self, blocks: Sequence[Block]) -> int:
         return self.planner(self.alpha(blocks))

@@ -1,6 +1,7 @@
 """Scores a drafter along a whole text: how likely each token is accepted if it is drafted."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 
 import torch
 
@@ -37,22 +38,15 @@ def score_text(
     for first in range(0, len(tokens), positions):
         before, here = [*text, *tokens[:first]], tokens[first : first + positions]
         [p] = text_laws(target, before, here, [sampling])
-        stretch = Stretch(before, here, p)
-        parts.append(drafter.score(stretch, options))
+        parts.append(drafter.score(Stretch(before, here, p), options))
     return [_joined(of_one) for of_one in zip(*parts, strict=True)]
 
 
 def _joined(parts: Sequence[Scores]) -> Scores:
-    ranks = [part.rank for part in parts if part.rank is not None]
-    sure = [part.confidence for part in parts if part.confidence is not None]
-    lengths = [part.drafted for part in parts if part.drafted is not None]
+    """Returns the scores of consecutive stretches as those of one."""
+    columns = {each.name: [getattr(part, each.name) for part in parts] for each in fields(Scores)}
     return Scores(
-        beta=torch.cat([part.beta for part in parts]),
-        ratio=torch.cat([part.ratio for part in parts]),
-        drafted=torch.cat(lengths) if lengths else None,
-        lenient_beta=torch.cat([part.lenient_beta for part in parts]),
-        rank=torch.cat(ranks) if ranks else None,
-        confidence=torch.cat(sure) if sure else None,
+        **{name: None if rows[0] is None else torch.cat(rows) for name, rows in columns.items()}
     )
 
 

@@ -95,15 +95,10 @@ def score_laws(stretch: Stretch, q: Laws, leniences: Sequence[float]) -> Scores:
     columns = [overlap(p, q), *lenient_overlaps(p, q, leniences)]
     # Through rounding a row's sum may exceed 1.
     betas = torch.stack(columns, dim=-1).double().clamp(max=1.0).cpu()
-    rank, sure = ranks(q, tokens), confidence(q, tokens)
-    return Scores(
-        beta=betas[:, 0],
-        ratio=ratio.cpu(),
-        drafted=None,
-        lenient_beta=betas[:, 1:],
-        rank=None if rank is None else rank.cpu(),
-        confidence=None if sure is None else sure.cpu(),
+    rank, sure = (
+        None if each is None else each.cpu() for each in (ranks(q, tokens), confidence(q, tokens))
     )
+    return Scores(betas[:, 0], ratio.cpu(), None, betas[:, 1:], rank, sure)
 
 
 def confidence(q: Laws, tokens: Tensor) -> Tensor | None:

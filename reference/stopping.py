@@ -34,10 +34,9 @@ class StopStrings:
         for index, token in enumerate(tokens):
             ids.append(token)
             now = self.decode(ids)
-            for string in self.strings:
-                at = now.rfind(string)
-                if at >= 0 and not before.startswith(string, at):
-                    return index
+            places = ((string, now.rfind(string)) for string in self.strings)
+            if any(at >= 0 and not before.startswith(string, at) for string, at in places):
+                return index
             before = now
         return None
 
@@ -71,10 +70,9 @@ class Stopping:
         """
         kept = list(tokens[: self.max_new_tokens - emitted])
         ending = "length" if emitted + len(kept) == self.max_new_tokens else None
-        for index, token in enumerate(kept):
-            if token in self.end_ids:
-                kept, ending = kept[: index + 1], "end of text"
-                break
+        ended = next((at for at, token in enumerate(kept) if token in self.end_ids), None)
+        if ended is not None:
+            kept, ending = kept[: ended + 1], "end of text"
         if self.stop_strings is not None:
             stopped = self.stop_strings.completed(text, kept)
             if stopped is not None and (stopped + 1 < len(kept) or ending != "end of text"):

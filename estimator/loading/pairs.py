@@ -21,9 +21,15 @@ from estimator.settings import ModelSettings, PromptSource, SamplingSettings, Ta
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
 from reference.models.compiled_model import CompiledModel, CompileError
-from reference.models.device_map import DeviceMap, parse_device_map
 from reference.models.families import unapplied_settings
-from reference.models.huggingface import end_ids, load_model, load_tokenizer, resolve_device
+from reference.models.huggingface import (
+    DeviceMap,
+    end_ids,
+    load_model,
+    load_tokenizer,
+    parse_device_map,
+    resolve_device,
+)
 from reference.rules import Rule, Strict
 from reference.stopping import Stopping
 

@@ -70,8 +70,7 @@ class StateHeadDrafter:
             entered = self.head.entry(states[None])
             positions = torch.arange(self._read, end, device=after.device)[None]
             mask = causal_mask(len(states), self._read, entered)
-            embedded = self.head.embed(after)
-            made: Tensor = self.head(embedded, entered, positions, mask, self._cache)
+            made: Tensor = self.head(self.head.embed(after), entered, positions, mask, self._cache)
         self._read = end
         return made[:, -1:]
 
@@ -92,12 +91,9 @@ class StateHeadDrafter:
             return no_draft(self.target.device)
 
         def law_after(tokens: list[Tensor]) -> Laws:
-            last = len(tokens) - 1
-            logits = (
-                self.deepen(text, torch.cat(tokens), range(-1, last), [last])
-                if tokens
-                else begun[1]
-            )
+            logits, last = begun[1], len(tokens) - 1
+            if tokens:
+                logits = self.deepen(text, torch.cat(tokens), range(-1, last), [last])
             return self.sampling.laws(logits, text, tokens)
 
         return draft_tokens(law_after, limit, policy, generator)
@@ -166,15 +162,9 @@ class StateHeadDrafter:
         states = self.target.tapped(self.head.taps, begun - 2, length - 2)
         assert states is not None
         read = [*whole[begun - 1 :], *[0] * options.max_gamma]  # the padding is never used
-        steps = unrolled(
-            self.head,
-            states[None],
-            torch.tensor([read], device=states.device),
-            self._cache,
-            first=begun - 2,
-            steps=options.max_gamma,
-        )
-        for step, made in enumerate(steps):
+        ids = torch.tensor([read], device=states.device)
+        given = self.head, states[None], ids, self._cache
+        for step, made in enumerate(unrolled(*given, first=begun - 2, steps=options.max_gamma)):
             self._own += len(states)
             low = max(first, begun + step)  # this step drafts the positions from here to the end
             if low < length:
@@ -207,16 +197,10 @@ class StateHeadDrafter:
         for sampling, found in zip(options.samplings, scores, strict=True):
             q = sampling.laws(logits, before, [after])
             of_step = score_laws(here, q, options.leniences)
-            found.ratio[first:, step] = of_step.ratio
-            for entries, of_entries in (
-                (found.rank, of_step.rank),
-                (found.confidence, of_step.confidence),
-            ):
-                assert entries is not None
-                assert of_entries is not None
-                entries[first:, step] = of_entries
+            assert found.drafted is not None
+            for column in ("ratio", "rank", "confidence"):
+                getattr(found, column)[first:, step] = getattr(of_step, column)
             if step == 0:
-                assert found.drafted is not None
                 found.drafted[first:] = options.max_gamma
                 found.beta[first:] = of_step.beta
                 found.lenient_beta[first:] = of_step.lenient_beta

@@ -14,7 +14,6 @@ from torch import Tensor
 from reference.drafter import Draft, Drafter, no_draft
 from reference.laws import Dense, Laws, OneHot, Sampling, concatenate
 from reference.models.model import peaks, require_finite
-from reference.models.text_tree import prefix_tree
 from reference.policies import Policy
 from reference.scoring import ScoreOptions, Scores, Stretch
 
@@ -24,7 +23,24 @@ Choose = Callable[[Laws, int, torch.Generator], Choice]
 
 
 class Branching(Drafter, Protocol):
-    """A drafter that can continue from several of its tokens at once."""
+    """A drafter that can continue from several of its tokens at once.
+
+    Example: a drafter that expects the token's successor, or its double.
+
+      >>> class Guess(Branching):
+      ...     vocabulary, most_nodes, sampling = 9, None, Sampling(temperature=0)
+      ...     def begin_tree(self, text, depth):
+      ...         return depth, self.deepen(text, torch.tensor(text), [], [len(text) - 1])
+      ...     def deepen(self, text, tokens, parents, places):
+      ...         rows = torch.zeros(len(places), 9)
+      ...         for row, token in zip(rows, tokens[places].tolist(), strict=True):
+      ...             row[2 * token % 9], row[token + 1] = 1, 2
+      ...         return rows
+      >>> from reference.policies import Fixed
+      >>> tree = TreeDrafter(Guess(), parents=[-1, -1, 0, 1])
+      >>> tree.propose([3], 2, Fixed(2), torch.Generator()).tokens
+      tensor([4, 6, 5, 7])
+    """
 
     @property
     def sampling(self) -> Sampling: ...
@@ -65,16 +81,6 @@ def lineage(place: int, parents: Sequence[int]) -> list[int]:
         above.append(place)
         place = parents[place]
     return above
-
-
-def merge_drafts(drafts: Sequence[Sequence[int]], device: torch.device) -> Draft:
-    """Returns several drafts as one branching draft, which holds each shared prefix once.
-
-    drafts: ids, at least one token each; the likeliest draft first.
-    """
-    tokens, parents, _ = prefix_tree(map(tuple, drafts))
-    ids = torch.tensor(tokens, dtype=torch.int64, device=device)
-    return Draft(ids, OneHot(ids), parents=tuple(parents))
 
 
 def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
@@ -120,7 +126,7 @@ class TreeDrafter:
         """Makes the drafter; refuses parents after their children, and more nodes than positions.
 
         Args:
-          model: chooses the tokens; it must be able to read trees (its `require_trees`).
+          model: must be able to read trees (its `require_trees`).
           parents: for each node, the index of its parent; -1: the text. A node's children are its
             first, second, ... choice in this order.
         """
@@ -172,35 +178,35 @@ class TreeDrafter:
         depths, logits = begun
         parents: list[int] = []
         laws: list[Laws] = []
-        paths: list[list[Tensor]] = []
-        # Levels of the tree's nodes by their index in the draft; -1 is the text.
+        paths: dict[int, list[Tensor]] = {-1: []}
+        # Nodes whose children come next, by their index in the draft; -1 is the text.
         level = {-1: -1}
-        for depth in range(1, depths + 1):
+        for depth in range(depths):
+            if depth > 0:
+                logits = self.model.deepen(text, tokens, parents, list(level))
             for largest in peaks(logits).tolist():
-                require_finite([largest], self.name, len(text) + depth - 1)
+                require_finite([largest], self.name, len(text) + depth)
             grown: dict[int, int] = {}
-            for row, (node, place) in enumerate(level.items()):
-                path = [] if place < 0 else paths[place]
-                law = self.sampling.laws(logits[row : row + 1], text, path)
+            for row, (place, node) in enumerate(level.items()):
+                law = self.sampling.laws(logits[row : row + 1], text, paths[place])
                 children = self._children[node]
                 chosen, q = self.choose(law, len(children), generator)
                 laws.append(q)
                 for child, token in zip(children, chosen.split(1), strict=False):
-                    grown[child] = len(parents)
+                    paths[len(parents)] = [*paths[place], token]
+                    if child in self._children:
+                        grown[len(parents)] = child
                     parents.append(place)
-                    paths.append([*path, token])
                 tokens = torch.cat([tokens, chosen])
-            level = {node: place for node, place in grown.items() if node in self._children}
-            if not level or depth == depths:
+            level = grown
+            if not level:
                 break
-            logits = self.model.deepen(text, tokens, parents, list(level.values()))
         return Draft(tokens, concatenate(laws), parents=tuple(parents))
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
         """Returns 1 where the text is a path of the tree of likeliest tokens, else 0.
 
-        Refuses settings that draw tokens (acceptance then depends on both distributions) and
-        leniences.
+        Refuses leniences, and settings that draw: acceptance then depends on both distributions.
         """
         if options.leniences or not all(sampling.greedy for sampling in options.samplings):
             raise ValueError(
@@ -218,18 +224,12 @@ class TreeDrafter:
             ranks = self._ranks.setdefault(sampling, [])
             ranks += rank.tolist()
             accepted = self._accepted(ranks, len(ranks) - positions, options.max_gamma)
-            depth = min(self._depth, options.max_gamma)
             drafted = of_model.drafted
             if drafted is None:
-                drafted = torch.full((positions,), depth)
-            scores.append(
-                Scores(
-                    beta=accepted[:, :1].sum(dim=1),
-                    ratio=accepted,
-                    drafted=drafted.clamp(max=depth),
-                    lenient_beta=torch.zeros(positions, 0, dtype=torch.float64),
-                )
-            )
+                drafted = torch.full((positions,), options.max_gamma)
+            drafted = drafted.clamp(max=min(self._depth, options.max_gamma))
+            unasked = torch.zeros(positions, 0, dtype=torch.float64)
+            scores.append(Scores(accepted[:, :1].sum(dim=1), accepted, drafted, unasked))
         return scores
 
     def _accepted(self, ranks: Sequence[Sequence[int]], first: int, max_gamma: int) -> Tensor:

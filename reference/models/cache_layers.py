@@ -1,10 +1,9 @@
-"""Cache layers: growing ones with spare positions, and ones of a fixed size for compiled models."""
+"""A cache layer that grows with spare positions, so that a rollback changes one number."""
 
 from typing import Any
 
-import torch
 from torch import Tensor
-from transformers.cache_utils import DynamicLayer, StaticLayer
+from transformers.cache_utils import DynamicLayer
 
 # A layer grows by this many positions at a time; each growth copies the whole layer.
 GROWTH = 256
@@ -13,8 +12,8 @@ GROWTH = 256
 class RoomyLayer(DynamicLayer):  # type: ignore[misc]
     """The keys and values of one layer, in tensors with spare positions at the end.
 
-    A rollback changes one number, and a step copies one token. transformers' own growing layers
-    copy all of their content at every pass; in small models that takes longer than the attention.
+    A step copies one token. transformers' own growing layers copy all of their content at every
+    pass; in small models that takes longer than the attention.
 
     keys, values: shape (batch, heads, capacity, width); content from `length` on is unused.
     """
@@ -58,25 +57,3 @@ def grown(held: Tensor, length: int) -> Tensor:
     larger = held.new_empty(*rows, -(-length // GROWTH) * GROWTH, width)
     larger[..., :capacity, :] = held
     return larger
-
-
-class FixedLayer(StaticLayer):  # type: ignore[misc]
-    """Keys and values in tensors that never move; attention reads them whole, under a mask.
-
-    All layers share `length`, the number of tokens before a pass (shape (), int64). transformers'
-    own fixed layers each count their tokens, so every pass and rollback writes into each layer.
-    """
-
-    def __init__(self, capacity: int, length: Tensor) -> None:
-        super().__init__(capacity)
-        self.cumulative_length = length
-
-    def update(
-        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
-    ) -> tuple[Tensor, Tensor]:
-        if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
-        positions = torch.arange(key_states.shape[-2], device=self.device) + self.cumulative_length
-        self.keys.index_copy_(2, positions, key_states)
-        self.values.index_copy_(2, positions, value_states)
-        return self.keys, self.values

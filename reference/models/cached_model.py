@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 from transformers import Cache
 
-from reference.models.device_map import input_device
 from reference.models.families import (
     POSITIONS,
     leaves_padding_out,
@@ -18,14 +17,38 @@ from reference.models.families import (
     rope_switch_length,
 )
 from reference.models.model import Stopwatch
-from reference.models.states import States, Taps, TargetStates
+from reference.models.states import States, record_layers, record_output
 
 Boundaries = tuple[int | None, ...]
-"""Boundaries of a model's layers, counted as in `reference.models.states.Taps`."""
+"""Boundaries of a model's layers, counted as in `reference.models.states.record_layers`."""
 
 
 class CachedModel(ABC):
-    """A transformers model behind the `Model` protocol; subclasses read the prompt."""
+    """A transformers model behind the `Model` protocol; subclasses read the prompt.
+
+    kind: "decoder-only" or "encoder-decoder".
+
+    Example: a decoder-only model with transformers' own cache, for drafts without branches.
+
+      >>> from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
+      >>> class Plain(CachedModel):
+      ...     kind = "decoder-only"
+      ...     def _empty_cache(self):
+      ...         return DynamicCache()
+      ...     def beginning(self, prompt):
+      ...         return list(prompt)
+      ...     def start(self, prompt):
+      ...         self._forget()
+      ...         if len(prompt) > 1:
+      ...             self.extend(torch.tensor(prompt[:-1]))
+      ...         return self.beginning(prompt)
+      ...     def _logits(self, tokens, parents):
+      ...         return self.module(tokens[None], past_key_values=self._cache).logits[0]
+      >>> config = LlamaConfig(hidden_size=64, vocab_size=5, num_hidden_layers=1)
+      >>> model = Plain(LlamaForCausalLM(config), "plain")
+      >>> model.start([3, 1]), model.length, model.extend(torch.tensor([1, 4])).shape
+      ([3, 1], 1, torch.Size([2, 5]))
+    """
 
     kind: ClassVar[str]
 
@@ -47,7 +70,7 @@ class CachedModel(ABC):
                 "decoding needs"
             )
         self._forbidden = forbidden_ids(module, self.device)
-        self._states = States(TargetStates(module))
+        self._states = States(record_output(module))
         self._tapped: dict[Boundaries, States] = {}
         self._stopwatch = Stopwatch(self.device)
         self._forget()
@@ -110,7 +133,8 @@ class CachedModel(ABC):
     def tap(self, boundaries: Boundaries) -> None:
         """Records the hidden states at some boundaries of the layers, from the next text on."""
         if boundaries not in self._tapped:
-            self._tapped[boundaries] = States(Taps(self.module, boundaries, name=self.name))
+            recorder = record_layers(self.module, boundaries, name=self.name)
+            self._tapped[boundaries] = States(recorder)
 
     def tapped(self, boundaries: Boundaries, first: int, end: int) -> Tensor | None:
         """Returns recorded states of the positions from first up to end.
@@ -125,8 +149,8 @@ class CachedModel(ABC):
             kept = torch.tensor(places) + length
             for layer in self._cache.layers:
                 for held in (layer.keys, layer.values):
-                    chosen = held[..., kept.to(held.device), :]
-                    held[..., length : length + len(places), :] = chosen
+                    end = length + len(places)
+                    held[..., length:end, :] = held[..., kept.to(held.device), :]
             for states in self._all_states():
                 states.choose(length, places)
         self.rollback(length + len(places))
@@ -141,7 +165,6 @@ class CachedModel(ABC):
                 states.cut(length)
 
     def _require_length(self, length: int) -> None:
-        """Refuses a rollback to a negative length, or to more tokens than the cache holds."""
         if not 0 <= length <= self._length:
             raise ValueError(f"length must lie in [0, {self._length}], got {length}")
 
@@ -157,7 +180,6 @@ class CachedModel(ABC):
         )
 
     def _require_prompt(self, prompt: Sequence[int]) -> None:
-        """Refuses a prompt that is empty or exceeds the model's positions."""
         if len(prompt) == 0:
             raise ValueError("a prompt must have at least one token, got none")
         if self.max_prompt is not None and len(prompt) > self.max_prompt:
@@ -176,9 +198,20 @@ def forbidden_ids(module: Any, device: torch.device) -> Tensor | None:
     settings = module.generation_config
     ends = settings.eos_token_id
     ends = ends if isinstance(ends, list) else [ends]
-    words = settings.bad_words_ids
-    ids = [word[0] for word in words or [] if len(word) == 1 and word[0] not in ends]
-    ids += settings.suppress_tokens or []
+    words = [word[0] for word in settings.bad_words_ids or [] if len(word) == 1]
+    ids = [word for word in words if word not in ends] + (settings.suppress_tokens or [])
     if module.config.is_encoder_decoder and any(map(leaves_padding_out, module.modules())):
         ids.append(module.config.pad_token_id)
     return torch.tensor(sorted(set(ids)), device=device) if ids else None
+
+
+def is_spread(module: Any) -> bool:
+    """Returns whether accelerate's hooks move a model's passes between devices."""
+    return hasattr(module, "_hf_hook")
+
+
+def input_device(module: Any) -> torch.device:
+    """Returns the device of a model's input ids and of its logits."""
+    # A layer that is stored elsewhere and loaded for each pass knows where it runs.
+    hook = getattr(module.get_input_embeddings(), "_hf_hook", None) if is_spread(module) else None
+    return torch.device(getattr(hook, "execution_device", None) or module.device)

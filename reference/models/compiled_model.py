@@ -14,7 +14,6 @@ from torch import Tensor
 from transformers import Cache, StaticCache
 from transformers.cache_utils import DummyLayer, StaticLayer
 
-from reference.models.cache_layers import FixedLayer
 from reference.models.causal_model import CausalModel
 
 # Each width needs a program, and target and draft share the compiled code object.
@@ -155,6 +154,26 @@ def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, An
         options |= {"size_asserts": False, "alignment_asserts": False}
     if graphs:
         options["triton.cudagraphs"] = True
-    return {
-        "backend": backend, "dynamic": False, "isolate_recompiles": True, "options": options
-    }  # fmt: skip
+    return {"backend": backend, "dynamic": False, "isolate_recompiles": True, "options": options}
+
+
+class FixedLayer(StaticLayer):  # type: ignore[misc]
+    """Keys and values in tensors that never move; attention reads them whole, under a mask.
+
+    All layers share `length`, the number of tokens before a pass (shape (), int64). transformers'
+    own fixed layers each count their tokens, so every pass and rollback writes into each layer.
+    """
+
+    def __init__(self, capacity: int, length: Tensor) -> None:
+        super().__init__(capacity)
+        self.cumulative_length = length
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        positions = torch.arange(key_states.shape[-2], device=self.device) + self.cumulative_length
+        self.keys.index_copy_(2, positions, key_states)
+        self.values.index_copy_(2, positions, value_states)
+        return self.keys, self.values

@@ -2,19 +2,18 @@
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from reference.models.cached_model import CachedModel
-from reference.models.device_map import is_spread
+from reference.models.cached_model import CachedModel, is_spread
 from reference.models.model import Model
 from reference.models.states import layer_stack
 
 
 class FittedModel:
-    """Wraps a draft model and gives its rows the width of the target's rows.
+    """A draft model with rows of the width of the target's; all else is the model's own.
 
     Models of one family may pad their rows to different widths. Ids beyond the draft's vocabulary
     get logit -inf; ids beyond the target's are cut off. If the target emits an id that the draft
@@ -25,36 +24,15 @@ class FittedModel:
         self.model = model
         self.vocabulary = vocabulary
 
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def device(self) -> torch.device:
-        return self.model.device
-
-    @property
-    def max_length(self) -> int | None:
-        return self.model.max_length
-
-    @property
-    def rope_switch_length(self) -> int | None:
-        return self.model.rope_switch_length
-
-    @property
-    def length(self) -> int:
-        return self.model.length
-
-    @property
-    def forward_seconds(self) -> float:
-        return self.model.forward_seconds
-
-    def beginning(self, prompt: Sequence[int]) -> list[int]:
-        return self.model.beginning(prompt)
+    def __getattr__(self, name: str) -> Any:
+        # A copy has no model yet when it is asked for its special methods.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.model, name)
 
     def start(self, prompt: Sequence[int]) -> list[int]:
         self.model.start([min(token, self.model.vocabulary - 1) for token in prompt])
-        return self.beginning(prompt)
+        return self.model.beginning(prompt)
 
     def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
         logits = self.model.extend(tokens.clamp(max=self.model.vocabulary - 1), parents)
@@ -63,19 +41,11 @@ class FittedModel:
             return torch.nn.functional.pad(logits, (0, missing), value=-torch.inf)
         return logits[:, : self.vocabulary]
 
-    def state(self, position: int) -> Tensor | None:
-        return self.model.state(position)
-
-    def keep(self, length: int, places: Sequence[int]) -> None:
-        self.model.keep(length, places)
-
-    def rollback(self, length: int) -> None:
-        self.model.rollback(length)
-
 
 def fitted(model: Model, vocabulary: int) -> Model:
     """Returns the model with rows of this width; the model itself if its rows already fit."""
-    return model if model.vocabulary == vocabulary else FittedModel(model, vocabulary)
+    fits = model.vocabulary == vocabulary
+    return model if fits else cast(Model, FittedModel(model, vocabulary))
 
 
 def transformers_module(model: Model | None) -> Any:

@@ -1,7 +1,7 @@
 """Encoder-decoder models (T5, mT5, BART, Marian): the encoder runs once per prompt."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -29,9 +29,8 @@ class EncoderDecoderModel(CachedModel):
             self.vocabulary = written
         self.max_prompt = position_limit(module.config, ENCODER_POSITIONS)
         settings = module.generation_config
-        start = settings.decoder_start_token_id
-        if start is None:
-            start = settings.bos_token_id
+        starts = [settings.decoder_start_token_id, settings.bos_token_id]
+        start = next((token for token in starts if token is not None), None)
         if start is None:
             raise ValueError(f"{name} must name its decoder's start token, got none")
         forced = settings.forced_bos_token_id
@@ -55,8 +54,8 @@ class EncoderDecoderModel(CachedModel):
             self._encoded = self.module.get_encoder()(
                 input_ids=torch.tensor([prompt], device=self.device)
             )
-        # The first pass computes the prompt's keys and values for cross-attention. It
-        # counts as time of the prompt, not of the first block.
+        # The first pass computes the prompt's keys and values for cross-attention: time of the
+        # prompt, not of the first block.
         self.extend(torch.tensor(text, device=self.device))
         self.rollback(len(text) - 1)
         self._settle()
@@ -74,5 +73,4 @@ class EncoderDecoderModel(CachedModel):
             past_key_values=self._cache,
             use_cache=True,
         )
-        logits: Tensor = output.logits[0]
-        return logits
+        return cast(Tensor, output.logits[0])

@@ -18,6 +18,18 @@ POSITIONS = ("max_decoder_position_embeddings", "max_position_embeddings", "max_
 ENCODER_POSITIONS = ("max_encoder_position_embeddings", *POSITIONS)
 # Families whose attention uses distances only, which padding on the left does not change.
 DISTANCES_ALONE = frozenset({"bloom", "mpt"})
+# By name, the values with which a setting of generation has no effect.
+NEUTRAL: Mapping[str, tuple[object, ...]] = MappingProxyType(
+    {
+        "temperature": (1.0,), "top_k": (0,), "top_p": (1.0,), "min_p": (0.0,), "top_h": (),
+        "typical_p": (1.0,), "epsilon_cutoff": (0.0,), "eta_cutoff": (0.0,),
+        "repetition_penalty": (1.0,), "encoder_repetition_penalty": (1.0,),
+        "no_repeat_ngram_size": (0,), "encoder_no_repeat_ngram_size": (0,), "num_beams": (1,),
+        "min_length": (0,), "min_new_tokens": (0,), "forced_eos_token_id": (),
+        "begin_suppress_tokens": ([],), "exponential_decay_length_penalty": (),
+        "guidance_scale": (1.0,), "sequence_bias": (),
+    }
+)  # fmt: skip
 
 
 def require_fit(config: Any, name: str) -> None:
@@ -54,14 +66,10 @@ def rope_switch_length(config: Any) -> int | None:
     """
     parameters = getattr(config, "rope_parameters", None) or {}
     kinds = parameters.values() if "rope_type" not in parameters else [parameters]
-    return min(
-        (
-            int(kind["original_max_position_embeddings"])
-            for kind in kinds
-            if isinstance(kind, dict) and kind.get("rope_type") == "longrope"
-        ),
-        default=None,
-    )
+    long = [
+        kind for kind in kinds if isinstance(kind, dict) and kind.get("rope_type") == "longrope"
+    ]
+    return min((int(kind["original_max_position_embeddings"]) for kind in long), default=None)
 
 
 def leaves_padding_out(part: Any) -> bool:
@@ -71,36 +79,9 @@ def leaves_padding_out(part: Any) -> bool:
 
 def unapplied_settings(generation_config: Any) -> dict[str, object]:
     """Returns a model's own generation settings that this decoder ignores, by name."""
-    found: dict[str, object] = {}
-    for name, neutral in NEUTRAL.items():
-        value = getattr(generation_config, name, None)
-        if value is not None and value not in neutral:
-            found[name] = value
-    return found
-
-
-# By name, the values with which a setting has no effect.
-NEUTRAL: Mapping[str, tuple[object, ...]] = MappingProxyType(
-    {
-        "temperature": (1.0,),
-        "top_k": (0,),
-        "top_p": (1.0,),
-        "min_p": (0.0,),
-        "top_h": (),
-        "typical_p": (1.0,),
-        "epsilon_cutoff": (0.0,),
-        "eta_cutoff": (0.0,),
-        "repetition_penalty": (1.0,),
-        "encoder_repetition_penalty": (1.0,),
-        "no_repeat_ngram_size": (0,),
-        "encoder_no_repeat_ngram_size": (0,),
-        "num_beams": (1,),
-        "min_length": (0,),
-        "min_new_tokens": (0,),
-        "forced_eos_token_id": (),
-        "begin_suppress_tokens": ([],),
-        "exponential_decay_length_penalty": (),
-        "guidance_scale": (1.0,),
-        "sequence_bias": (),
+    stated = {name: getattr(generation_config, name, None) for name in NEUTRAL}
+    return {
+        name: value
+        for name, value in stated.items()
+        if value is not None and value not in NEUTRAL[name]
     }
-)

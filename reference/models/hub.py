@@ -2,10 +2,9 @@
 
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -26,16 +25,14 @@ def quiet() -> Iterator[None]:
     """Suppresses the hub's retry warnings and transformers' bars, but not the bars of downloads."""
     verbosity = hub_logging.get_verbosity()
     hub_logging.set_verbosity(logging.ERROR)
-    hook = transformers_logging.set_tqdm_hook(_without_bar)
+    hook = transformers_logging.set_tqdm_hook(
+        lambda bar, given, settings: bar(*given, **(settings | {"disable": True}))
+    )
     try:
         yield
     finally:
         transformers_logging.set_tqdm_hook(hook)
         hub_logging.set_verbosity(verbosity)
-
-
-def _without_bar(bar: Callable[..., Any], arguments: Any, settings: dict[str, Any]) -> Any:
-    return bar(*arguments, **(settings | {"disable": True}))
 
 
 def require_reachable(name: str, revision: str | None) -> None:
@@ -66,15 +63,9 @@ def require_hub() -> None:
 
 # Errors of transformers for a missing folder or damaged files.
 UNLOADABLE = (
-    OSError,
-    ValueError,
-    TypeError,
-    KeyError,
-    AttributeError,
-    AssertionError,
-    SafetensorError,
+    OSError, ValueError, TypeError, KeyError, AttributeError, AssertionError, SafetensorError,
     StrictDataclassError,
-)
+)  # fmt: skip
 
 CONFIGURATION = "config.json"
 TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.spm", "*.tiktoken")
@@ -89,10 +80,7 @@ def unloadable(what: str, name: str, error: Exception) -> ValueError:
 
 
 def _missing(path: Path, *, tokenizer: bool) -> str | None:
-    """Returns an obvious reason why a path is not a model folder; None if there is none.
-
-    tokenizer: whether the path should be a tokenizer's folder instead.
-    """
+    """Returns an obvious reason why a path is no folder of a model or tokenizer, or None."""
     if path.is_file():
         return "it is a file"
     if not path.is_dir():

@@ -1,5 +1,7 @@
 """Loads models and tokenizers of Hugging Face, and checks that target and draft fit."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -7,10 +9,56 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
-from reference.models.device_map import DeviceMap, require_modules
 from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.models.hub import UNLOADABLE, quiet, require_reachable, unloadable
 from reference.models.recurrent_model import RecurrentModel, is_recurrent_model
+
+# accelerate's own maps: fill all GPUs evenly, all but the first, or one after the other.
+AUTOMATIC = ("auto", "balanced", "balanced_low_0", "sequential")
+
+DeviceMap = str | Mapping[str, str | int]
+
+
+def parse_device_map(text: str) -> DeviceMap:
+    """Returns a user's device map: one of AUTOMATIC, or a device of this machine for each module.
+
+    text: a name, or a JSON object such as {"": "cpu"} or {"model": 0, "lm_head": 1}.
+    """
+    if text in AUTOMATIC:
+        return text
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not found:
+        raise ValueError(
+            f"device_map must be {', '.join(AUTOMATIC)} or a JSON object of a device for each "
+            f"module, got {text}"
+        )
+    numbers = range(torch.cuda.device_count())
+    there = {"cpu", *map(str, numbers), *(f"cuda:{number}" for number in numbers)}
+    for module, device in found.items():
+        if isinstance(device, bool) or str(device) not in there:
+            raise ValueError(
+                f"device_map must name devices of this machine ({', '.join(sorted(there))}), got "
+                f"{device} for {module!r}"
+            )
+    return found
+
+
+def require_modules(module: Any, device_map: DeviceMap, name: str) -> None:
+    """Refuses a device map that names a module that the model lacks, or leaves out a weight."""
+    if isinstance(device_map, str):
+        return
+    modules = dict(module.named_modules())
+    for key in device_map:
+        if key not in modules:
+            raise ValueError(f"device_map must name modules of {name}, got {key!r}")
+    placed = tuple(f"{key}." if key else "" for key in device_map)
+    for weight, _ in module.named_parameters():
+        if not weight.startswith(placed):
+            raise ValueError(f"device_map must place all of {name}, got no device for {weight}")
+
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -35,8 +83,6 @@ def load_model(
 ) -> CachedModel:
     """Returns the model of a Hugging Face name or folder. Weights must be safetensors.
 
-    Its configuration decides whether it is decoder-only or encoder-decoder.
-
     Args:
       device_map: spreads the model over several devices; `device` is then ignored.
       dtype: "float32", "bfloat16", "float16", or "auto": float32 on a CPU, the checkpoint's own
@@ -50,19 +96,17 @@ def load_model(
     try:
         require_reachable(name, revision)
         with quiet():
-            config = AutoConfig.from_pretrained(
-                name, revision=revision, trust_remote_code=trust_remote_code
-            )
+            origin: Any = {"revision": revision, "trust_remote_code": trust_remote_code}
+            config = AutoConfig.from_pretrained(name, **origin)
             family = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
             module, found = family.from_pretrained(
                 name,
                 config=config,
-                revision=revision,
                 dtype=chosen,
                 device_map=device_map,
                 use_safetensors=True,
-                trust_remote_code=trust_remote_code,
                 output_loading_info=True,
+                **origin,
             )
     except UNLOADABLE as error:
         raise unloadable("model", name, error) from error
@@ -121,9 +165,8 @@ def require_same_kind(target: CachedModel, draft: CachedModel) -> None:
 
 def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
     """Returns a model's end-of-text ids, else its tokenizer's."""
-    ids = module.generation_config.eos_token_id
-    if ids is None:
-        ids = tokenizer.eos_token_id
+    own = module.generation_config.eos_token_id
+    ids = tokenizer.eos_token_id if own is None else own
     if ids is None:
         return frozenset()
     return frozenset([ids] if isinstance(ids, int) else ids)
@@ -135,8 +178,6 @@ def encode_chat(tokenizer: Any, prompt: str, *, name: str) -> list[int]:
         raise ValueError(
             f"a chat needs a tokenizer with a chat template, got {name}'s, which has none"
         )
-    encoded = tokenizer.apply_chat_template(
-        [{"role": "user", "content": prompt}], add_generation_prompt=True, return_dict=True
-    )
-    ids: list[int] = encoded["input_ids"]
-    return ids
+    messages = [{"role": "user", "content": prompt}]
+    encoded = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)
+    return list(encoded["input_ids"])

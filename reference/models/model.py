@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, Protocol
 
 import torch
@@ -15,6 +14,25 @@ class Model(Protocol):
 
     The text of a decoder-only model begins with its prompt. The text of an encoder-decoder model
     begins with the decoder's start token; its encoder reads the prompt. Decoding treats both alike.
+
+    Example: a model that counts upwards, and remembers nothing but the length of its text.
+
+      >>> class Counting(Model):
+      ...     name, vocabulary, device = "counting", 4, torch.device("cpu")
+      ...     max_length, rope_switch_length, length, forward_seconds = None, None, 0, 0.0
+      ...     def beginning(self, prompt):
+      ...         return list(prompt)
+      ...     def start(self, prompt):
+      ...         self.length = len(prompt) - 1
+      ...         return list(prompt)
+      ...     def extend(self, tokens, parents=None):
+      ...         self.length += len(tokens)
+      ...         return torch.eye(4)[(tokens + 1) % 4]
+      ...     def rollback(self, length):
+      ...         self.length = length
+      >>> model = Counting()
+      >>> model.extend(torch.tensor(model.start([0, 1])[-1:])).argmax(dim=-1)
+      tensor([2])
     """
 
     @property
@@ -90,9 +108,8 @@ def text_limit(model: Model, given: int) -> int | None:
     given: number of the text's first ids, which are read in one pass but for the last.
     """
     switch = model.rope_switch_length
-    if switch is None or given - 1 > switch:
-        return model.max_length
-    return switch if model.max_length is None else min(switch, model.max_length)
+    limits = [model.max_length, None if switch is None or given - 1 > switch else switch]
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def positions_of(model: Model, limit: int, role: str = "") -> str:
@@ -120,10 +137,10 @@ def require_finite(witness: Sequence[float], name: str, first_position: int) -> 
       witness: one number per position, such as `peaks`: not finite if the position's logits fail.
       first_position: index in the text of the token that the first row predicts.
     """
-    for offset, number in enumerate(witness):
+    for position, number in enumerate(witness, start=first_position):
         if not math.isfinite(number):
             raise FloatingPointError(
-                f"{name} returned NaN or infinite logits at position {first_position + offset}"
+                f"{name} returned NaN or infinite logits at position {position}"
             )
 
 
@@ -151,12 +168,7 @@ class Stopwatch:
         else:
             self._began = time.perf_counter()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._cuda:
             self._pending[-1][1].record(torch.cuda.current_stream(self._device))
         else:

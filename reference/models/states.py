@@ -2,40 +2,87 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
 
-class Listener(Protocol):
-    """Records the hidden states of each pass."""
-
-    def taken(self) -> Tensor | None:
-        """Returns the states since the last call, shape (1, positions, width); None without any."""
-
-
-class TargetStates:
-    """Records the input of a model's output embedding, if the model has one.
+class Recorder:
+    """Records the hidden states of each pass at some places of a model.
 
     Copies of a model share its hooks, so a copy of this object is the object itself.
     """
 
-    def __init__(self, module: Any) -> None:
-        self._read: Tensor | None = None
-        embedding = module.get_output_embeddings()
-        if embedding is not None:
-            embedding.register_forward_pre_hook(self._listen)
+    def __init__(self, places: int) -> None:
+        self._read: list[Tensor | None] = [None] * places
 
-    def _listen(self, _: Any, given: tuple[Tensor, ...]) -> None:
-        self._read = given[0]
+    def before(self, place: int, _: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Records a module's input; a forward pre-hook with keyword arguments."""
+        self._read[place] = given[0] if given else named["hidden_states"]
+
+    def after(self, place: int, _: Any, given: tuple[Any, ...], made: Any) -> None:
+        """Records a module's output; a forward hook."""
+        self._read[place] = made if isinstance(made, Tensor) else made[0]
 
     def taken(self) -> Tensor | None:
-        read, self._read = self._read, None
-        return read
+        """Returns the states since the last call, shape (1, positions, width); None without any.
+
+        Those of several places are concatenated along the width.
+        """
+        read = [states for states in self._read if states is not None]
+        self._read = [None] * len(self._read)
+        if len(read) > 1:
+            return torch.cat(read, dim=-1)
+        return read[0] if read else None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
+
+
+def record_output(module: Any) -> Recorder:
+    """Returns a recorder of the input of a model's output embedding, if the model has one."""
+    recorder = Recorder(1)
+    embedding = module.get_output_embeddings()
+    if embedding is not None:
+        embedding.register_forward_pre_hook(partial(recorder.before, 0), with_kwargs=True)
+    return recorder
+
+
+def record_layers(module: Any, boundaries: Sequence[int | None], *, name: str) -> Recorder:
+    """Returns a recorder of the hidden states at some boundaries of a model's layers.
+
+    Boundary 0 is the input of the first layer, boundary i the output of layer i - 1. None is
+    the output of the norm after the last layer.
+    """
+    _, layers = layer_stack(module, what="a head on hidden states", name=name)
+    for boundary in boundaries:
+        if boundary is not None and not 0 <= boundary <= len(layers):
+            raise ValueError(
+                f"a head's hidden states must lie between 0 and {len(layers)}, the layers of "
+                f"{name}, got {boundary}"
+            )
+    recorder = Recorder(len(boundaries))
+    for place, boundary in enumerate(boundaries):
+        if boundary == 0:
+            hook = partial(recorder.before, place)
+            layers[0].register_forward_pre_hook(hook, with_kwargs=True)
+        else:
+            made_by = module.get_decoder() if boundary is None else layers[boundary - 1]
+            made_by.register_forward_hook(partial(recorder.after, place))
+    return recorder
+
+
+def layer_stack(module: Any, *, what: str, name: str) -> tuple[str, nn.ModuleList]:
+    """Returns the name and the layers of a decoder's stack; refuses none and several stacks."""
+    children = module.get_decoder().named_children()
+    stacks = [(path, child) for path, child in children if isinstance(child, nn.ModuleList)]
+    if len(stacks) != 1:
+        raise ValueError(
+            f"{what} needs a single stack of layers, got {len(stacks)} in {name} "
+            f"({module.config.model_type})"
+        )
+    return stacks[0]
 
 
 class States:
@@ -45,8 +92,8 @@ class States:
     compared with the keys and values of every layer.
     """
 
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
         # For each pass: its first position, the position after its last, and its states.
         self._kept: list[tuple[int, int, Tensor]] = []
 
@@ -55,13 +102,13 @@ class States:
 
     def keep(self, end: int) -> None:
         """Keeps the states of the last pass, whose last position is end - 1."""
-        read = self._listener.taken()
+        read = self._recorder.taken()
         if read is not None:
             self._kept.append((end - read.shape[1], end, read))
 
     def skip(self) -> None:
         """Drops the states of the last pass, whose positions are already recorded."""
-        self._listener.taken()
+        self._recorder.taken()
 
     def cut(self, length: int) -> None:
         """Drops the states of all positions from `length` on."""
@@ -81,10 +128,8 @@ class States:
 
     def at(self, position: int) -> Tensor | None:
         """Returns the state at a position, shape (width,); None if it was not recorded."""
-        for first, end, states in reversed(self._kept):
-            if first <= position < end:
-                return states[0, position - first]
-        return None
+        found = self.between(position, position + 1)
+        return None if found is None else found[0]
 
     def between(self, first: int, end: int) -> Tensor | None:
         """Returns the states of positions from first up to end, shape (positions, width).
@@ -98,54 +143,3 @@ class States:
             parts.append(states[0, max(first - begun, 0) : max(min(ended, end) - begun, 0)])
         found = sum(map(len, parts))
         return torch.cat(parts[::-1]) if parts and found == end - first else None
-
-
-class Taps:
-    """Records the hidden states at some boundaries of a model's layers, concatenated.
-
-    Boundary 0 is the input of the first layer, boundary i the output of layer i - 1. None is
-    the output of the norm after the last layer.
-    """
-
-    def __init__(self, module: Any, boundaries: Sequence[int | None], *, name: str) -> None:
-        _, layers = layer_stack(module, what="a head on hidden states", name=name)
-        for boundary in boundaries:
-            if boundary is not None and not 0 <= boundary <= len(layers):
-                raise ValueError(
-                    f"a head's hidden states must lie between 0 and {len(layers)}, the layers of "
-                    f"{name}, got {boundary}"
-                )
-        self._states: list[Tensor | None] = [None for _ in boundaries]
-        for place, boundary in enumerate(boundaries):
-            if boundary == 0:
-                hook = partial(self._before, place)
-                layers[0].register_forward_pre_hook(hook, with_kwargs=True)
-            else:
-                made_by = module.get_decoder() if boundary is None else layers[boundary - 1]
-                made_by.register_forward_hook(partial(self._after, place))
-
-    def _before(self, place: int, _: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-        self._states[place] = given[0] if given else named["hidden_states"]
-
-    def _after(self, place: int, _: Any, given: tuple[Any, ...], made: Any) -> None:
-        self._states[place] = made if isinstance(made, Tensor) else made[0]
-
-    def taken(self) -> Tensor | None:
-        states = [state for state in self._states if state is not None]
-        self._states = [None for _ in self._states]
-        return torch.cat(states, dim=-1) if states else None
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
-
-
-def layer_stack(module: Any, *, what: str, name: str) -> tuple[str, nn.ModuleList]:
-    """Returns the name and the layers of a decoder's stack; refuses none and several stacks."""
-    children = module.get_decoder().named_children()
-    stacks = [(path, child) for path, child in children if isinstance(child, nn.ModuleList)]
-    if len(stacks) != 1:
-        raise ValueError(
-            f"{what} needs a single stack of layers, got {len(stacks)} in {name} "
-            f"({module.config.model_type})"
-        )
-    return stacks[0]

@@ -18,15 +18,12 @@ _STRAYS: WeakKeyDictionary[Model, tuple[float, float]] = WeakKeyDictionary()
 def tree_mask(parents: Sequence[int], length: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Returns the attention mask and positions for tokens that branch (SpecInfer's tree).
 
-    A token attends to the text before the tree, to its ancestors and to itself.
+    A token attends to the text before the tree, to its ancestors and to itself. The mask is added
+    to attention scores, shape (1, 1, tokens, length + tokens); positions have shape (tokens,).
 
     Args:
       parents: for each token, the index of the token that it follows; -1: the text's last token.
       length: number of tokens before the tree.
-
-    Returns:
-      mask: to be added to attention scores, shape (1, 1, tokens, length + tokens).
-      positions: shape (tokens,), int64.
     """
     tokens = len(parents)
     sees = torch.zeros(tokens, length + tokens, dtype=torch.bool)
@@ -68,9 +65,8 @@ def _stray(model: Model) -> tuple[float, float]:
         model.start(ids[:2].tolist())
         paths.append(model.extend(path)[1:])
     expected = torch.cat(paths).float()
-    spread = float(expected.max() - expected.min())
-    apart = float((whole[1:].float() - expected).abs().max())
-    return apart, spread
+    apart = (whole[1:].float() - expected).abs().max()
+    return float(apart), float(expected.max() - expected.min())
 
 
 Tokens = tuple[int, ...]
@@ -107,12 +103,11 @@ class TextTree:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.fed = 0
+        self.branches = True
         try:
             require_branching(model)
         except ValueError:
             self.branches = False
-        else:
-            self.branches = True
         self._text: list[int] = []
 
     def start(self, prompt: Sequence[int]) -> None:
@@ -128,8 +123,7 @@ class TextTree:
         """
         text = [*self._text, *shared]
         self.model.rollback(min(self.model.length, len(text) - 1))
-        kept = self.model.length
-        unseen = text[kept:]
+        unseen = text[self.model.length :]
         logits = (self._tree if self.branches else self._paths)(unseen, shared, continuations)
         found = {path: logits[path] for path in continuations}
         largest = peaks(torch.stack(list(found.values())))

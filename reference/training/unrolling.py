@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from reference.models.states import Taps
+from reference.models.states import record_layers
 from reference.state_heads.head import StateHead, unrolled
 from reference.training.alignment import LOSSES
 from reference.training.loop import Trained, Training, muon_and_adamw, train
@@ -56,14 +56,14 @@ def windows_along(
     module: Any, ids: Tensor, taps: Sequence[int | None], *, name: str, texts: int = 8
 ) -> Windows:
     """Returns texts (ids of shape (windows, length)) with the hidden states of a target."""
-    listener = Taps(module, taps, name=name)
+    recorder = record_layers(module, taps, name=name)
     states, last = [], []
     hook = module.get_output_embeddings().register_forward_pre_hook(
         lambda _, given: last.append(given[0].half().cpu())
     )
     for part in ids.split(texts):
         module(input_ids=part.to(module.device), use_cache=False)
-        read = listener.taken()
+        read = recorder.taken()
         assert read is not None
         states.append(read.half().cpu())
     hook.remove()

@@ -13,8 +13,7 @@ from tabular import TabularModel
 from test_decoder_architectures import random_prompt, saved_pair
 from transformers import FalconConfig, FalconForCausalLM
 
-from reference.drafter import Draft
-from reference.drafters.trees import merge_drafts
+from reference.drafter import Draft, merge_drafts
 from reference.laws import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.text_tree import require_branching

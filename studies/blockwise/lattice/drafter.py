@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from reference.drafter import Draft, draft_from
-from reference.drafters.trees import merge_drafts
+from reference.drafter import Draft, draft_from, merge_drafts
 from reference.laws import OneHot
 from reference.models.derived import fitted
 from reference.models.model import Model, Stopwatch

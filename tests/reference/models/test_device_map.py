@@ -8,10 +8,9 @@ from decoding import alone
 from tiny_models import llama
 
 from reference.laws import Sampling
-from reference.models.cached_model import CachedModel
+from reference.models.cached_model import CachedModel, input_device, is_spread
 from reference.models.derived import early_exit
-from reference.models.device_map import DeviceMap, input_device, is_spread, parse_device_map
-from reference.models.huggingface import load_model
+from reference.models.huggingface import DeviceMap, load_model, parse_device_map
 from reference.stopping import Stopping
 
 CPU = torch.device("cpu")
