@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields
+from typing import Any
 
 import torch
 
@@ -44,10 +45,12 @@ def score_text(
 
 def _joined(parts: Sequence[Scores]) -> Scores:
     """Returns the scores of consecutive stretches as those of one."""
-    columns = {each.name: [getattr(part, each.name) for part in parts] for each in fields(Scores)}
-    return Scores(
-        **{name: None if rows[0] is None else torch.cat(rows) for name, rows in columns.items()}
-    )
+
+    def joined(column: str) -> Any:
+        rows = [getattr(part, column) for part in parts]
+        return None if rows[0] is None else torch.cat(rows)
+
+    return Scores(*(joined(each.name) for each in fields(Scores)))
 
 
 def require_scorable(model: Model, limit: int | None, fed: int) -> None:

@@ -1,6 +1,7 @@
 """Drafters that copy: an index of the text finds what followed its last tokens earlier."""
 
 from collections.abc import Callable, Sequence
+from itertools import cycle, islice
 from typing import Protocol
 
 import torch
@@ -22,10 +23,11 @@ class Matches:
     """An index of the places in a text by the words before them.
 
     An update takes time in proportion to the number of added or removed words.
+
+    longest: most words of a match, at least 1.
     """
 
     def __init__(self, longest: int) -> None:
-        """Makes an index of an empty text; `longest` is the most words of a match, at least 1."""
         self.longest = longest
         self._text: list[int] = []
         # For each sequence of words: the places of the words that followed it, ascending.
@@ -57,10 +59,6 @@ class Matches:
                 return places
         return []
 
-    def copied(self, first: int, limit: int) -> list[int]:
-        """Returns at most `limit` words of the text from a place on."""
-        return self._text[first : first + limit]
-
 
 class LatestMatches(Matches):
     """Copies from the most recent of the longest matches."""
@@ -70,12 +68,9 @@ class LatestMatches(Matches):
 
         A copy that reaches the text's end begins again: `a b a b` continues with `a b a b`...
         """
-        places = self.found()
-        if not places:
-            return []
-        copied = self.copied(places[-1], limit)
-        period = len(copied)
-        return [copied[place % period] for place in range(limit)]
+        first = self.found()[-1:]
+        copied = self._text[first[0] : first[0] + limit] if first else []
+        return list(islice(cycle(copied), limit))
 
 
 class EarliestMatches(Matches):
@@ -91,7 +86,7 @@ class EarliestMatches(Matches):
 
     def continuation(self, limit: int) -> list[int]:
         places = self.found(self.shortest)
-        return self.copied(places[0], limit) if places else []
+        return self._text[places[0] : places[0] + limit] if places else []
 
 
 class Index(Protocol):
@@ -172,12 +167,8 @@ class CopyingDrafter:
         drafted = torch.tensor([len(copy) for copy in copies])
         begun = score_laws(stretch, OneHot(first), options.leniences)
         copying = drafted > 0
-        scores = Scores(
-            beta=begun.beta * copying,
-            ratio=ratio,
-            drafted=drafted,
-            lenient_beta=begun.lenient_beta * copying[:, None],
-        )
+        lenient = begun.lenient_beta * copying[:, None]
+        scores = Scores(begun.beta * copying, ratio, drafted, lenient)
         return [scores for _ in options.samplings]
 
 

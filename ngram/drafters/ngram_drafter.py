@@ -105,22 +105,20 @@ class LookupThenNgram:
         return self.ngram.propose(text, limit, policy, generator)
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        copied = self.lookup.score(stretch, options)
-        drafted = copied[0].drafted
-        assert drafted is not None
-        copying = drafted > 0
+        copy, *_ = self.lookup.score(stretch, options)
+        assert copy.drafted is not None
+        copying, max_gamma = copy.drafted > 0, options.max_gamma
         self._copied = torch.cat([self._copied, copying])
         # By position: whether blocks that began 0, 1, ... positions earlier were copied.
-        max_gamma = options.max_gamma
         begun = torch.nn.functional.pad(self._copied, (max_gamma - 1, 0)).unfold(0, max_gamma, 1)
         begun = begun[-len(copying) :].flip(1)
-        modelled = self.ngram.score(stretch, options)
+        drafted = torch.where(copying, copy.drafted, max_gamma)
         return [
             Scores(
                 beta=torch.where(copying, copy.beta, model.beta),
                 ratio=torch.where(begun, copy.ratio, model.ratio[:, None]),
-                drafted=torch.where(copying, drafted, max_gamma),
+                drafted=drafted,
                 lenient_beta=torch.where(copying[:, None], copy.lenient_beta, model.lenient_beta),
             )
-            for copy, model in zip(copied, modelled, strict=True)
+            for model in self.ngram.score(stretch, options)
         ]

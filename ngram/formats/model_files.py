@@ -28,7 +28,6 @@ class Description:
 
     arpa: SHA-256 of the ARPA file.
     tokenizer: name by which the tokenizer was loaded; a folder's absolute path.
-    fingerprint: fingerprint of the tokenizer.
     order: number of words in the longest n-grams.
     prune: by order, n-grams with this count or less were dropped.
     estimator: "own" or "lmplz".
@@ -90,22 +89,16 @@ def read_description(path: Path) -> Description | None:
 
 def require_tokenizer(path: Path, tokenizer: Any, *, name: str) -> None:
     """Refuses an ARPA file whose description names another tokenizer than the target's."""
-    description = read_description(path)
+    description, place = read_description(path), description_path(path).name
     if description is None:
-        raise ValueError(
-            f"{path} must have its tokenizer's fingerprint in "
-            f"{description_path(path).name}, got none; --force takes it all the same"
-        )
-    if description.arpa != content_hash(path):
-        raise ValueError(
-            f"{path} must be the file that {description_path(path).name} describes, got another; "
-            "--force takes it all the same"
-        )
-    if description.fingerprint != fingerprint(tokenizer):
-        raise ValueError(
-            f"{path} must be of the tokenizer of {name}, got one trained with "
-            f"{description.tokenizer}; --force takes it all the same"
-        )
+        reason = f"have its tokenizer's fingerprint in {place}, got none"
+    elif description.arpa != content_hash(path):
+        reason = f"be the file that {place} describes, got another"
+    elif description.fingerprint != fingerprint(tokenizer):
+        reason = f"be of the tokenizer of {name}, got one trained with {description.tokenizer}"
+    else:
+        return
+    raise ValueError(f"{path} must {reason}; --force takes it all the same")
 
 
 # Part of the key: arrays with another layout are not read.
@@ -128,7 +121,8 @@ def load_model(path: Path) -> BackoffModel:
     if model is None:
         model = build(read_arpa(path), source=str(path))
         try:
-            _write(cache_path(path), key, model)
+            with whole_file(cache_path(path)) as partial:
+                partial.write_bytes(sealed({"key": np.array(key), **pack(model)}))
         except OSError as error:
             warnings.warn(
                 f"the arrays of {path} could not be kept for the next time: {error}", stacklevel=2
@@ -136,19 +130,12 @@ def load_model(path: Path) -> BackoffModel:
     return model
 
 
-def _write(path: Path, key: str, model: BackoffModel) -> None:
-    with whole_file(path) as partial:
-        partial.write_bytes(sealed({"key": np.array(key), **pack(model)}))
-
-
 def _read(path: Path, key: str) -> BackoffModel | None:
-    """Returns the model cached under a key, or None."""
-    if not path.exists():
-        return None
+    """Returns the model cached under a key, or None: what is damaged or another's is replaced."""
     try:
         arrays = unsealed(path.read_bytes())
     except (OSError, ValueError):
-        return None  # damaged, or from another file: it is replaced
+        return None
     return unpack(arrays) if str(arrays.get("key")) == key else None
 
 

@@ -54,17 +54,14 @@ def corpus_files(sources: Sequence[str], pattern: str | None = None) -> list[Pat
     files: list[Path] = []
     for source in sources:
         path = Path(source)
-        if path.is_dir():
-            inside = path.rglob("*") if pattern is None else path.glob(pattern)
-            files += sorted(
-                file
-                for file in inside
-                if file.is_file() and (pattern is not None or file.name.endswith(SUFFIXES))
-            )
-        elif path.exists():
-            files.append(path)
-        else:
+        if not path.exists():
             raise ValueError(f"corpus must be an existing file or folder, got {source}")
+        inside = [path]
+        if path.is_dir():
+            found = sorted(path.glob("**/*" if pattern is None else pattern))
+            endings = SUFFIXES if pattern is None else ("",)
+            inside = [file for file in found if file.is_file() and file.name.endswith(endings)]
+        files += inside
     if not files:
         wanted = " ".join(SUFFIXES) + " or by --glob" if pattern is None else pattern
         raise ValueError(f"corpus must have at least one file named {wanted}, got none")
@@ -135,14 +132,10 @@ def encode_texts(texts: Iterable[Document], tokenizer: Any) -> Corpus:
     breaks = np.array(sorted(vocabulary_of(tokenizer).breaks), np.int32)
     parts = [np.empty(0, np.int32)]
     replaced = 0
+    quiet = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
     for batch in _batches(texts):
         replaced += sum(count for _, count in batch)
-        encoded = tokenizer(
-            [text for text, _ in batch],
-            add_special_tokens=False,
-            return_attention_mask=False,
-            verbose=False,
-        )
+        encoded = tokenizer([text for text, _ in batch], **quiet)
         for ids in encoded["input_ids"]:
             sentence = np.array([*ids, END], np.int32)
             sentence[np.isin(sentence, breaks)] = END

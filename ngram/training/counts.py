@@ -21,7 +21,8 @@ class NgramCounts:
     raw: number of occurrences.
     adjusted: `raw` for the highest order and for n-grams that begin a text; else the number of
       distinct words before the n-gram (Kneser and Ney 1995; Chen and Goodman 1999, section 3).
-    tallied: adjusted counts as `lmplz` uses them for its discounts; see `_tallied`.
+    tallied: adjusted counts as `lmplz` uses them for its discounts: in each lower order, the n-gram
+      that it processes last has its raw count, which visibly changes a small corpus's discounts.
     """
 
     word: Ints
@@ -92,19 +93,10 @@ def count_ngrams(
         if n < order:
             extensions = np.bincount(tables[n][2], minlength=len(raw))
             adjusted = np.where(beginnings[n - 1], raw, extensions)
-            tallied = _tallied(adjusted, raw, last_nodes[n - 1 : n])
+            tallied = adjusted.copy()
+            tallied[last_nodes[n - 1 : n]] = raw[last_nodes[n - 1 : n]]
         counts.append(NgramCounts(own, context, suffix, raw, adjusted, tallied))
     return vocabulary, counts
-
-
-def _tallied(adjusted: Ints, raw: Ints, last: list[int]) -> Ints:
-    """Returns the adjusted counts, with the raw count of the n-gram that `lmplz` processes last.
-
-    `lmplz` does so in each lower order. It visibly changes the discounts of a small corpus.
-    """
-    tallied = adjusted.copy()
-    tallied[last] = raw[last]
-    return tallied
 
 
 def _last_of_lmplz(word: Ints, since: Ints, *, order: int, vocabulary: NDArray[np.int32]) -> int:
