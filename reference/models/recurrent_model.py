@@ -169,14 +169,18 @@ class Snapshot:
 
     def __init__(self, layers: Sequence[Any]) -> None:
         self._layers = [layer for layer in layers if is_recurrent(layer)]
-        self._copies: list[_Copy] | None = None
+        # For each layer: which states exist, and each state with its copy.
+        self._copies: list[tuple[dict[int, bool], list[tuple[Tensor, Tensor]]]] | None = None
         self._ids: list[Tensor] = []
         self.length = 0
 
     def before(self, tokens: Tensor) -> None:
         """Records the tokens that the next pass will read, and copies the states if that is due."""
         if self._copies is None:
-            self._copies = [_copied(layer) for layer in self._layers]
+            self._copies = [
+                (dict(layer.has_previous_state), [(state, state.clone()) for state in _held(layer)])
+                for layer in self._layers
+            ]
         self._ids.append(tokens)
 
     def move(self, length: int) -> None:
@@ -198,11 +202,6 @@ class Snapshot:
                 held.copy_(kept)
 
 
-_Copy = tuple[dict[int, bool], list[tuple[Tensor, Tensor]]]
-"""For one layer: which states exist, and each state with its copy."""
-
-
-def _copied(layer: Any) -> _Copy:
-    held = [*layer.conv_states.values(), *layer.recurrent_states.values()]
-    states = [(state, state.clone()) for state in held if state is not None]
-    return dict(layer.has_previous_state), states
+def _held(layer: Any) -> list[Tensor]:
+    states = [*layer.conv_states.values(), *layer.recurrent_states.values()]
+    return [state for state in states if state is not None]

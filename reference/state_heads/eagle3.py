@@ -8,7 +8,7 @@ The next step reads s' in place of s.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -81,10 +81,8 @@ class WideLayer(LlamaDecoderLayer):  # type: ignore[misc]
     def __init__(self, config: Any, *, norm_before_residual: bool) -> None:
         super().__init__(config, layer_idx=0)
         for projection in ("q_proj", "k_proj", "v_proj"):
-            narrow = getattr(self.self_attn, projection)
-            wide = nn.Linear(
-                2 * config.hidden_size, narrow.out_features, bias=narrow.bias is not None
-            )
+            narrow, width = getattr(self.self_attn, projection), 2 * config.hidden_size
+            wide = nn.Linear(width, narrow.out_features, bias=narrow.bias is not None)
             setattr(self.self_attn, projection, wide)
         self.hidden_norm = LlamaRMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         self.norm_before_residual = norm_before_residual
@@ -129,13 +127,11 @@ class Eagle3(StateHead):
     def embed(self, tokens: Tensor) -> Tensor:
         if not self.shape.own_embedding:
             return super().embed(tokens)
-        embedded: Tensor = self.embed_tokens(tokens)
-        return embedded
+        return cast(Tensor, self.embed_tokens(tokens))
 
     def entry(self, states: Tensor) -> Tensor:
         normed = self.input_norm(states) if self.shape.norm_before_fc else states
-        entered: Tensor = self.fc(normed)
-        return entered
+        return cast(Tensor, self.fc(normed))
 
     def forward(
         self, embedded: Tensor, states: Tensor, positions: Tensor, mask: Tensor | None, cache: Cache

@@ -5,7 +5,7 @@ SafeAILab's layout (also SGLang's and vLLM's) calls the one layer `midlayer`. Sp
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ def load_eagle3(folder: Path, target: Any, *, name: str) -> Eagle3:
     tensors, safeailab = _read_tensors(folder)
     mask = tensors.pop("t2d", None)
     head = Eagle3(_shape(folder, config, tensors, target, name), target)
-    _require_tensors(folder, tensors, head, safeailab=safeailab)
+    _require_tensors(folder, tensors, head, named=_safeailabs if safeailab else str)
     if "d2t" in tensors:
         _require_map(folder, tensors["d2t"], mask, head.shape)
     head.load_state_dict(tensors, strict=False)
@@ -47,7 +47,7 @@ def save_eagle3(folder: Path, head: Eagle3) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     shape = head.shape
     tensors = {
-        _safeailabs(key): (value.half() if value.is_floating_point() else value).cpu()
+        _safeailabs(key): (value.half() if value.is_floating_point() else value).cpu().contiguous()
         for key, value in head.state_dict().items()
     }
     if shape.draft_vocabulary == shape.vocabulary:
@@ -56,7 +56,6 @@ def save_eagle3(folder: Path, head: Eagle3) -> None:
         marked = torch.zeros(shape.vocabulary, dtype=torch.bool)
         marked[torch.arange(shape.draft_vocabulary) + tensors["d2t"]] = True
         tensors["t2d"] = marked
-    tensors = {name: each.contiguous() for name, each in tensors.items()}
     with whole_file(folder / WEIGHTS) as partial:
         save_file(tensors, partial, metadata={"format": "pt"})
     config = shape.body.to_diff_dict() | {
@@ -97,16 +96,14 @@ def _shape(
     body._attn_implementation = "sdpa"
     own = target.config.get_text_config(decoder=True)
     wanted = config.get("target_hidden_size") or body.hidden_size
-    if wanted != own.hidden_size:
-        raise ValueError(
-            f"the head in {folder} must be for states of {own.hidden_size}, the width of {name}, "
-            f"got one for {wanted}"
-        )
-    if body.vocab_size != own.vocab_size:
-        raise ValueError(
-            f"the head in {folder} must be for {own.vocab_size} ids, the vocabulary of {name}, "
-            f"got one for {body.vocab_size}"
-        )
+    for found, needed, what in (
+        (wanted, own.hidden_size, f"states of {own.hidden_size}, the width"),
+        (body.vocab_size, own.vocab_size, f"{own.vocab_size} ids, the vocabulary"),
+    ):
+        if found != needed:
+            raise ValueError(
+                f"the head in {folder} must be for {what} of {name}, got one for {found}"
+            )
     own_embedding = "embed_tokens.weight" in tensors
     if not own_embedding and body.hidden_size != own.hidden_size:
         raise ValueError(
@@ -114,17 +111,16 @@ def _shape(
             f"the width of {name}, got none"
         )
     drafted = config.get("draft_vocab_size") or body.vocab_size
+    variants = ("norm_before_residual", "norm_output", "norm_before_fc")
     return Eagle3Shape(
         body=body,
         vocabulary=body.vocab_size,
         draft_vocabulary=drafted,
         target_width=wanted,
         taps=_taps(config, own.num_hidden_layers),
-        norm_before_residual=bool(config.get("norm_before_residual", False)),
-        norm_output=bool(config.get("norm_output", False)),
-        norm_before_fc=bool(config.get("norm_before_fc", False)),
         own_embedding=own_embedding,
         own_output="lm_head.weight" in tensors or drafted != body.vocab_size,
+        **{variant: bool(config.get(variant, False)) for variant in variants},
     )
 
 
@@ -171,28 +167,26 @@ def _safeailabs(key: str) -> str:
 
 
 def _require_tensors(
-    folder: Path, tensors: Mapping[str, Tensor], head: Eagle3, *, safeailab: bool
+    folder: Path, tensors: Mapping[str, Tensor], head: Eagle3, *, named: Callable[[str], str]
 ) -> None:
-    """Refuses tensors that do not fit a head; messages use the names in the files."""
+    """Refuses tensors that do not fit a head; `named` returns a tensor's name in the files."""
     expected = head.state_dict()
     if head.shape.draft_vocabulary == head.shape.vocabulary and "d2t" not in tensors:
         del expected["d2t"]
-    missing = [key for key in expected if key not in tensors]
+    missing = [named(key) for key in expected if key not in tensors]
     if missing:
         others = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
         raise ValueError(
-            f"the head in {folder} must have all of its tensors, got none for "
-            f"{_safeailabs(missing[0]) if safeailab else missing[0]}{others}"
+            f"the head in {folder} must have all of its tensors, got none for {missing[0]}{others}"
         )
     for key, value in tensors.items():
-        in_file = _safeailabs(key) if safeailab else key
         if key not in expected:
             raise ValueError(
-                f"the head in {folder} must have only the tensors of EAGLE-3, got {in_file}"
+                f"the head in {folder} must have only the tensors of EAGLE-3, got {named(key)}"
             )
         if value.shape != expected[key].shape:
             raise ValueError(
-                f"{in_file} in {folder} must have the shape {tuple(expected[key].shape)}, "
+                f"{named(key)} in {folder} must have the shape {tuple(expected[key].shape)}, "
                 f"got {tuple(value.shape)}"
             )
 

@@ -7,7 +7,7 @@ ones are the head's own (Li et al. 2025, EAGLE-3; DeepSeek-AI 2024, section 2.2)
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -55,8 +55,7 @@ class StateHead(nn.Module, ABC):
 
     def embed(self, tokens: Tensor) -> Tensor:
         """Returns the embeddings of ids, shape (..., width)."""
-        embedded: Tensor = self._of_target[0](tokens)
-        return embedded
+        return cast(Tensor, self._of_target[0](tokens))
 
     def placed_like(self, target: Any) -> Self:
         """Returns the trained head on its target's device and in its precision, for drafting."""

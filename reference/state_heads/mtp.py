@@ -30,13 +30,12 @@ class Mtp(StateHead):
         super().__init__(target)
         _, layers = layer_stack(target, what="multi-token prediction", name=name)
         config, decoder = target.config.get_text_config(decoder=True), target.get_decoder()
-        needed = ((decoder, "norm"), (decoder, "rotary_emb"), (layers[-1], "self_attn"))
-        lacking = [part for owner, part in needed if getattr(owner, part, None) is None]
-        if lacking:
-            raise ValueError(
-                f"multi-token prediction needs a decoder with {lacking[0]}, got {name} "
-                f"({config.model_type})"
-            )
+        for owner, part in ((decoder, "norm"), (decoder, "rotary_emb"), (layers[-1], "self_attn")):
+            if getattr(owner, part, None) is None:
+                raise ValueError(
+                    f"multi-token prediction needs a decoder with {part}, got {name} "
+                    f"({config.model_type})"
+                )
         width, norm = config.hidden_size, type(decoder.norm)
         self.enorm = norm(width, eps=config.rms_norm_eps)
         self.hnorm = norm(width, eps=config.rms_norm_eps)
@@ -71,7 +70,7 @@ class Mtp(StateHead):
 # Copies of the target's matrices.
 SHARED = ("embed_tokens.weight", "shared_head.head.weight")
 OWN = ("enorm.", "hnorm.", "eh_proj.")
-EXPERT = re.compile(r"layer\.mlp\.experts\.(\d+)\.(gate|up|down)_proj\.weight")
+EXPERT = re.compile(r"mlp\.experts\.(\d+)\.(gate|up|down)_proj\.weight")
 
 
 def load_mtp(folder: Path, target: Any, *, name: str) -> Mtp:
@@ -104,35 +103,25 @@ def _stored(folder: Path, layer: int) -> dict[str, Tensor]:
     """Returns a layer's tensors by the head's names, with all experts in one tensor."""
     prefix = f"model.layers.{layer}."
     found: dict[str, Tensor] = {}
+    experts: dict[str, dict[int, Tensor]] = {"gate": {}, "up": {}, "down": {}}
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as file:
             for key in file.keys():  # noqa: SIM118
                 name = key.removeprefix(prefix)
-                if key.startswith(prefix) and name not in SHARED:
-                    found[_named(name)] = file.get_tensor(key)
-    return _fused(found)
-
-
-def _named(name: str) -> str:
-    if name.startswith("shared_head.norm."):
-        return name.removeprefix("shared_head.")
-    return name if name.startswith(OWN) else f"layer.{name}"
-
-
-def _fused(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    experts: dict[str, dict[int, Tensor]] = {"gate": {}, "up": {}, "down": {}}
-    others = {}
-    for name, value in tensors.items():
-        expert = EXPERT.fullmatch(name)
-        if expert is None:
-            others[name] = value
-        else:
-            experts[expert[2]][int(expert[1])] = value
+                if not key.startswith(prefix) or name in SHARED:
+                    continue
+                expert = EXPERT.fullmatch(name)
+                if expert is not None:
+                    experts[expert[2]][int(expert[1])] = file.get_tensor(key)
+                elif name.startswith((*OWN, "shared_head.norm.")):
+                    found[name.removeprefix("shared_head.")] = file.get_tensor(key)
+                else:
+                    found[f"layer.{name}"] = file.get_tensor(key)
     if experts["gate"]:
         gate, up, down = (
             torch.stack([of_kind[number] for number in sorted(of_kind)])
             for of_kind in experts.values()
         )
-        others["layer.mlp.experts.gate_up_proj"] = torch.cat([gate, up], dim=1)
-        others["layer.mlp.experts.down_proj"] = down
-    return others
+        found["layer.mlp.experts.gate_up_proj"] = torch.cat([gate, up], dim=1)
+        found["layer.mlp.experts.down_proj"] = down
+    return found

@@ -49,15 +49,11 @@ class Lesson:
 def logits_along(model: CachedModel, lessons: Sequence[Lesson]) -> tuple[Tensor, Tensor]:
     """Returns a model's logits for every token of the lessons' outputs, and these tokens.
 
-    One padded pass, in the module's present mode, with gradients if they are enabled. Padding is on
-    the right, where the attention of earlier tokens does not reach.
-
-    Returns:
-      logits: shape (tokens, vocabulary), float32.
-      tokens: shape (tokens,), int64.
+    The logits have shape (tokens, vocabulary), float32. One padded pass, in the module's present
+    mode, with gradients if they are enabled. Padding is on the right, where the attention of
+    earlier tokens does not reach.
     """
-    beginnings = [model.beginning(lesson.prompt) for lesson in lessons]
-    texts = [[*text, *lesson.output[:-1]] for text, lesson in zip(beginnings, lessons, strict=True)]
+    texts = [[*model.beginning(lesson.prompt), *lesson.output[:-1]] for lesson in lessons]
     ids = _padded(texts, model.device)
     if isinstance(model, EncoderDecoderModel):
         given = _padded([lesson.prompt for lesson in lessons], model.device)
@@ -68,9 +64,10 @@ def logits_along(model: CachedModel, lessons: Sequence[Lesson]) -> tuple[Tensor,
         ).logits
     else:
         logits = model.module(input_ids=ids, use_cache=False).logits
+    # The last ids of each text, as many as its output has, predict the output.
     outputs = [
-        logits[row, len(text) - 1 : len(text) - 1 + len(lesson.output)]
-        for row, (text, lesson) in enumerate(zip(beginnings, lessons, strict=True))
+        row[len(text) - len(lesson.output) : len(text)]
+        for row, text, lesson in zip(logits, texts, lessons, strict=True)
     ]
     tokens = [token for lesson in lessons for token in lesson.output]
     return torch.cat(outputs).float(), torch.tensor(tokens, device=model.device)
@@ -108,7 +105,12 @@ def align(
     def learned(chosen: Sequence[Lesson]) -> Tensor:
         logits, tokens = logits_along(small, chosen)
         logits = logits[:, : large.vocabulary]
-        return LOSSES[loss](logits, tokens, lambda: _laws(large, chosen, logits.shape[-1]))
+
+        @torch.no_grad()
+        def law() -> Tensor:
+            return logits_along(large, chosen)[0][:, : logits.shape[-1]].softmax(dim=-1)
+
+        return LOSSES[loss](logits, tokens, law)
 
     return _teach(small, lessons, training, learned, batch=batch, settings={"loss": loss})
 
@@ -130,7 +132,6 @@ def train_exits(
     Args:
       large: the model to train, all of it.
       small: its early exit, which shares its weights (`reference.models.derived.early_exit`).
-      lessons, training, batch: see `align`.
     """
 
     def learned(chosen: Sequence[Lesson]) -> Tensor:
@@ -165,18 +166,11 @@ def _teach(
     )
 
 
-@torch.no_grad()
-def _laws(large: CachedModel, lessons: Sequence[Lesson], width: int) -> Tensor:
-    return logits_along(large, lessons)[0][:, :width].softmax(dim=-1)
-
-
 def _rows(step: int, lessons: int, batch: int, seed: int) -> Tensor:
     """Returns the lessons of a step: epoch after epoch, each in its own random order."""
-    wanted = torch.arange(step * batch, (step + 1) * batch)
-    orders = {
-        int(epoch): torch.randperm(
-            lessons, generator=torch.Generator().manual_seed(seed * 1_000_003 + int(epoch))
-        )
-        for epoch in (wanted // lessons).unique()
-    }
-    return torch.stack([orders[int(place) // lessons][int(place) % lessons] for place in wanted])
+    first, last = step * batch // lessons, ((step + 1) * batch - 1) // lessons
+    seeds = [seed * 1_000_003 + epoch for epoch in range(first, last + 1)]
+    orders = [
+        torch.randperm(lessons, generator=torch.Generator().manual_seed(each)) for each in seeds
+    ]
+    return torch.cat(orders)[step * batch - first * lessons :][:batch]

@@ -48,8 +48,8 @@ def load_checkpoint(
     with safe_open(path, framework="pt") as file:
         note = file.metadata() or {}
         identity = json.dumps(dict(settings), sort_keys=True)
-        if note.get("settings") != identity:
-            found = note.get("settings", "a file of another kind")
+        found = note.get("settings", "a file of another kind")
+        if found != identity:
             raise ValueError(
                 f"checkpoint {path} must be of this training, {identity}, got {found}; delete it "
                 "to start over"
@@ -77,9 +77,7 @@ def publish(
 ) -> None:
     """Writes a folder with a model (safetensors), its tokenizer and training.json, atomically.
 
-    Args:
-      note: the content of training.json.
-      instead_of: files of the unfinished training, which are removed at the end.
+    instead_of: files of the unfinished training, which are removed at the end.
     """
     unfinished = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)

@@ -6,12 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from reference.training.checkpoint import load_checkpoint, save_checkpoint
+
+if TYPE_CHECKING:
+    from accelerate import PartialState
+
+SMOOTHING = 0.98
+# How long processes wait for the work of one of them, such as writing texts.
+PATIENCE = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +60,12 @@ def muon_and_adamw(module: nn.Module) -> list[torch.optim.Optimizer]:
     Muon suits matrices that map hidden states to hidden states; embeddings, output heads and norms
     do not.
     """
-    outside = {
-        id(parameter)
-        for part in module.modules()
-        if isinstance(part, nn.Embedding)
-        for parameter in part.parameters()
-    }
+    edges = [part for part in module.modules() if isinstance(part, nn.Embedding)]
     head = getattr(module, "get_output_embeddings", lambda: None)()
-    if head is not None:
-        outside |= {id(parameter) for parameter in head.parameters()}
+    outside = {id(p) for part in [*edges, head] if part is not None for p in part.parameters()}
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
     matrices = [p for p in trained if p.ndim == 2 and id(p) not in outside]
-    inside = {id(p) for p in matrices}
-    others = [p for p in trained if id(p) not in inside]
+    others = [p for p in trained if p.ndim != 2 or id(p) in outside]
     optimizers: list[torch.optim.Optimizer] = []
     if matrices:
         muon = torch.optim.Muon(matrices, weight_decay=0.05, adjust_lr_fn="match_rms_adamw")
@@ -74,13 +74,6 @@ def muon_and_adamw(module: nn.Module) -> list[torch.optim.Optimizer]:
         adamw = torch.optim.AdamW(others, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
         optimizers.append(adamw)
     return optimizers
-
-
-if TYPE_CHECKING:
-    from accelerate import PartialState
-
-
-SMOOTHING = 0.98
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +144,10 @@ def train(
     name, schedule, checkpoint = training.name, training.schedule, training.checkpoint
     process = this_process()
     parameters = {key: value for key, value in module.named_parameters() if value.requires_grad}
-    begun = 0
-    if checkpoint.exists():
-        begun = load_checkpoint(
-            checkpoint, settings=training.identity, parameters=parameters, optimizers=optimizers
-        )
+    saved: Any = {
+        "settings": training.identity, "parameters": parameters, "optimizers": optimizers
+    }  # fmt: skip
+    begun = load_checkpoint(checkpoint, **saved) if checkpoint.exists() else 0
     module.train()
     began = time.perf_counter()
     last: float | None = None
@@ -193,20 +185,10 @@ def train(
         done = step + 1
         due = done % training.checkpoint_steps == 0 or done == schedule.steps
         if process.is_main_process and due:
-            save_checkpoint(
-                checkpoint,
-                step=done,
-                settings=training.identity,
-                parameters=parameters,
-                optimizers=optimizers,
-            )
+            save_checkpoint(checkpoint, step=done, **saved)
     module.eval()
     steps = max(schedule.steps - begun, 0)
     return Trained(begun, steps, time.perf_counter() - began, last)
-
-
-PATIENCE = timedelta(days=7)
-"""How long processes wait for the work of one of them, such as writing texts."""
 
 
 def this_process() -> "PartialState":

@@ -44,11 +44,8 @@ class Windows:
     def at(self, chosen: Tensor, output: Any) -> Self:
         """Returns the chosen windows, on an output embedding's device and in its precision."""
         like = output.weight
-        return type(self)(
-            self.ids[chosen].to(like.device),
-            self.states[chosen].to(like.device, like.dtype),
-            self.last[chosen].to(like.device, like.dtype),
-        )
+        states, last = (each[chosen].to(like) for each in (self.states, self.last))
+        return type(self)(self.ids[chosen].to(like.device), states, last)
 
 
 @torch.no_grad()
@@ -92,13 +89,11 @@ def losses_ahead(
 @torch.no_grad()
 def acceptance_ahead(head: StateHead, output: Any, windows: Windows, *, steps: int) -> list[float]:
     """Returns the mean of sum min(p, q) at each step of drafts along the texts."""
-    parts = [
-        torch.stack(
-            losses_ahead(head, output, windows.at(row[None], output), steps=steps, loss="tv")
-        )
-        for row in torch.arange(len(windows.ids))
+    losses = [
+        losses_ahead(head, output, windows.at(row, output), steps=steps, loss="tv")
+        for row in torch.arange(len(windows.ids)).split(1)
     ]
-    return (1 - torch.stack(parts).mean(dim=0)).tolist()
+    return (1 - torch.tensor(losses).mean(dim=0)).tolist()
 
 
 def train_unrolled(
@@ -117,17 +112,14 @@ def train_unrolled(
       positions: approximate number of positions per step at which drafts begin.
     """
 
-    def of_step(step: int) -> Windows:
-        return texts[step % len(texts)]
-
     def batch(step: int) -> Tensor:
-        count, length = of_step(step).ids.shape
+        count, length = texts[step % len(texts)].ids.shape
         generator = torch.Generator().manual_seed(training.seed * 1_000_003 + step)
         return torch.randint(count, (max(positions // length, 1),), generator=generator)
 
     def loss(chosen: Tensor, step: int) -> Tensor:
         by = "soft" if step < CROSS_ENTROPY_SHARE * training.schedule.steps else "tv"
-        windows = of_step(step).at(chosen, output)
+        windows = texts[step % len(texts)].at(chosen, output)
         losses = losses_ahead(head, output, windows, steps=steps, loss=by)
         return torch.stack([STEP_WEIGHT**ahead * each for ahead, each in enumerate(losses)]).sum()
 
