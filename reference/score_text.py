@@ -44,7 +44,7 @@ def score_text(
 
 
 def _joined(parts: Sequence[Scores]) -> Scores:
-    """Returns the scores of consecutive stretches as those of one."""
+    """Returns the scores of consecutive stretches, concatenated."""
 
     def joined(column: str) -> Any:
         rows = [getattr(part, column) for part in parts]

@@ -25,7 +25,7 @@ class FittedModel:
         self.vocabulary = vocabulary
 
     def __getattr__(self, name: str) -> Any:
-        # A copy has no model yet when it is asked for its special methods.
+        # Copying looks up special methods before the copy has a model.
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.model, name)

@@ -28,7 +28,7 @@ class Recorder:
     def taken(self) -> Tensor | None:
         """Returns the states since the last call, shape (1, positions, width); None without any.
 
-        Those of several places are concatenated along the width.
+        States of several places are concatenated along the width.
         """
         read = [states for states in self._read if states is not None]
         self._read = [None] * len(self._read)
