@@ -12,6 +12,7 @@ from estimator.draft_names.hierarchy import Hierarchy
 from estimator.draft_names.kind import DrafterKind, drafter_forms, drafter_kinds, parse_drafter
 from estimator.draft_names.lookup import Lookup, LookupOfVllm
 from estimator.draft_names.lookup_then_ngram import LookupOrNgram
+from estimator.draft_names.mtp import MtpName
 from estimator.draft_names.ngram import Ngram
 from estimator.draft_names.random import Random
 from estimator.draft_names.tree import Tree
@@ -56,10 +57,20 @@ from studies.blockwise.draft_names.heads import HeadsName
         ("eagle3:folder tree:-1", Tree(Eagle3Name("folder"), (-1,))),
         ("a b  tree:-1", Tree(HuggingFace("a b"), (-1,))),
         ("tree:-1", HuggingFace("tree:-1")),
+        ("eagle3:some/head", Eagle3Name("some/head")),
+        ("mtp", MtpName()),
     ],
 )
 def test_names_are_read_as_written(text: str, drafter: DrafterKind) -> None:
     assert parse_drafter(text) == drafter
+
+
+@pytest.mark.parametrize(
+    "text", ["ngram:a.arpa", "eagle3:a", "exit:4", "hf:a/b", "suffix:9:a", "suffix", "lookup:2",
+             "embedded", "heads:x+ngram:4.arpa*16", "heads+hf:N"],
+)  # fmt: skip
+def test_a_name_is_shown_as_it_was_given(text: str) -> None:
+    assert str(parse_drafter(text)) == text
 
 
 def test_help_lists_the_names_of_every_kind() -> None:
@@ -89,6 +100,8 @@ def test_help_lists_the_names_of_every_kind() -> None:
         ("lookup:400", "lookup:N needs an N of at most 64, got 'lookup:400'"),
         ("ngram:", "ngram: needs a value"),
         ("hf:", "hf: needs a value"),
+        ("eagle3:", "draft eagle3: needs a value after the colon"),
+        ("mtp:2", "draft mtp takes no value, got 'mtp:2'"),
         ("lookup:0+ngram", "positive integer"),
         ("lookup+ngram:", "ngram: needs a value"),
         ("heads:", "heads: needs a value after the colon, got 'heads:'"),

@@ -19,13 +19,6 @@ def test_the_embedded_head_is_in_the_layout_that_servers_load() -> None:
     assert sum(path.stat().st_size for path in files) < 3e6
 
 
-def test_a_folder_is_named_behind_the_colon() -> None:
-    drafter = parse_drafter("eagle3:some/head")
-    assert (str(drafter), drafter.own_files) == ("eagle3:some/head", (Path("some/head"),))
-    with pytest.raises(ValueError, match="draft eagle3: needs a value after the colon"):
-        parse_drafter("eagle3:")
-
-
 def test_the_embedded_head_drafts_for_its_target_alone() -> None:
     with pytest.raises(ValueError, match="draft eagle3 needs the embedded target, got other"):
         parse_drafter("eagle3").require("other", tokenizer=None, settings=ModelSettings())
@@ -44,9 +37,3 @@ def test_a_head_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
         match=r"must share one tokenizer, got embedded with 2048 tokens and eagle3:.* with 2$",
     ):
         drafter.require("embedded", tokenizer=own, settings=ModelSettings())
-
-
-def test_multi_token_prediction_is_the_targets_own_and_takes_no_value() -> None:
-    assert parse_drafter("mtp").own_states
-    with pytest.raises(ValueError, match="draft mtp takes no value, got 'mtp:2'"):
-        parse_drafter("mtp:2")

@@ -1,12 +1,13 @@
 """Every format of a head: recognised, counted to the last weight, refused by the missing key."""
 
+import json
 from functools import cache
 from typing import Any
 
-import msgspec
 import pytest
 from published_heads import HEADS, Published, speculators
-from published_targets import GPT_OSS, LLAMA_8B, ONE, QWEN3_8B
+from published_targets import GEMMA_E2B, GPT_OSS, LLAMA_8B, ONE, QWEN3_8B
+from transformers import CONFIG_MAPPING
 
 from estimator.model_shapes.drafts import draft_of, kind_of
 from estimator.model_shapes.head_kind import head_kind, head_kinds, prior_of
@@ -16,45 +17,98 @@ from simulator.cost.roofline.deployment import Deployment, roofline_cost
 from simulator.cost.roofline.hardware import find_hardware
 from simulator.cost.roofline.shapes import DraftKind, DraftShape, ModelShape
 
-DSPARK = next(head for head in HEADS if head.name == "DSpark")
-MTP = LLAMA_8B | {"num_hidden_layers": 2}
+DSPARK, DFLASH, GEMMA = (
+    next(head for head in HEADS if head.name == name).config
+    for name in ("DSpark", "DFlash", "Gemma assistant")
+)
+TWO = LLAMA_8B | {"num_hidden_layers": 2}
+MEDUSA = {"medusa_num_heads": 5, "medusa_num_layers": 1, "base_model_name_or_path": "target"}
+DEEPSEEK: dict[str, Any] = {
+    "model_type": "deepseek_v3", "num_hidden_layers": 3, "hidden_size": 256,
+    "intermediate_size": 512, "moe_intermediate_size": 64, "n_routed_experts": 8,
+    "n_shared_experts": 1, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1,
+    "first_k_dense_replace": 1, "num_attention_heads": 4, "num_key_value_heads": 4,
+    "q_lora_rank": 64, "kv_lora_rank": 32, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8,
+    "v_head_dim": 16, "vocab_size": 1000, "num_nextn_predict_layers": 1,
+    "tie_word_embeddings": False, "dtype": "bfloat16",
+}  # fmt: skip
 
 
 @cache
-def _shape(config: bytes) -> ModelShape:
-    return shape_of(msgspec.json.decode(config))
+def _shape(config: str) -> ModelShape:
+    return shape_of(json.loads(config))
 
 
 def counted(config: dict[str, Any], target: dict[str, Any]) -> DraftShape:
-    shape = _shape(msgspec.json.encode(target, order="sorted"))
-    return draft_of(config, target=target, target_shape=shape)
+    return draft_of(config, target=target, target_shape=_shape(json.dumps(target)))
 
 
-@pytest.mark.parametrize("head", HEADS, ids=[head.name for head in HEADS])
+def without(config: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {name: value for name, value in config.items() if name not in keys}
+
+
+@pytest.mark.parametrize("head", HEADS, ids=lambda head: head.name)
 def test_a_published_head_is_counted_to_its_last_weight(head: Published) -> None:
     draft = counted(head.config, head.target)
     assert (draft.kind, draft.held_bytes) == (head.kind, 2 * head.weights)
     assert (draft.parallel, draft.longest) == (head.parallel, head.longest)
     assert draft.stated_gamma == head.gamma
+    if head.card is not None:
+        # As many digits as the publisher says.
+        assert round(head.weights / 1e9, len(str(head.card).partition(".")[2])) == head.card
 
 
-@pytest.mark.parametrize("head", [head for head in HEADS if head.card], ids=lambda head: head.name)
-def test_the_size_is_that_which_the_publisher_says(head: Published) -> None:
-    assert head.card is not None
-    digits = len(str(head.card).partition(".")[2])
-    assert round(head.weights / 1e9, digits) == head.card
-
-
-def test_every_kind_of_head_is_in_the_table() -> None:
+def test_every_kind_of_head_is_in_the_table_and_has_a_class_in_the_prior() -> None:
     named = {head.kind for head in HEADS} | {"Medusa", "MTP"}
     assert named == {kind.name for kind in head_kinds()}
-    assert {"model", *named} == set(DraftKind.__args__)  # type: ignore[attr-defined]
-
-
-def test_every_kind_of_draft_has_a_class_in_the_prior() -> None:
     kinds = DraftKind.__args__  # type: ignore[attr-defined]
+    assert {"model", *named} == set(kinds)
     assert {prior_of(kind) for kind in kinds} <= set(DRAFTS)
     assert [prior_of(kind) for kind in ("model", "EAGLE-3", "MTP")] == ["model", "EAGLE", "MTP"]
+
+
+def test_an_eagle3_head_reads_the_targets_states_once_a_block() -> None:
+    draft = counted(LLAMA_8B | ONE | {"draft_vocab_size": 32000}, LLAMA_8B)
+    assert draft.opening.parameters - draft.step.parameters == 3 * 4096**2
+    assert draft.step.values("head") == 4096 * 32000
+    assert draft.step.cache_bytes_per_token == 8 * 2 * 128 * 2
+
+
+@pytest.mark.parametrize("mark", [{"parallel_drafting": True}, {"ptd_token_id": 128255}])
+def test_p_eagle_drafts_all_positions_in_one_pass(mark: dict[str, Any]) -> None:
+    draft = counted(LLAMA_8B | ONE | {"draft_vocab_size": 32000} | mark, LLAMA_8B)
+    assert (draft.kind, draft.parallel) == ("P-EAGLE", True)
+
+
+def test_a_dflash_head_borrows_embedding_and_head() -> None:
+    step = counted(DFLASH, QWEN3_8B).step
+    assert (step.values("head"), step.values("embedding")) == (4096 * 151936, 0)
+
+
+def test_medusa_reads_one_head_for_each_token() -> None:
+    draft = counted(MEDUSA, LLAMA_8B)
+    head = 4096 * 4097 + 4096 * 128256
+    assert (draft.kind, draft.longest) == ("Medusa", 5)
+    assert (draft.step.parameters, draft.held_bytes) == (head, 5 * 2 * head)
+
+
+def test_the_targets_own_configuration_is_its_multi_token_prediction() -> None:
+    draft = counted(DEEPSEEK, DEEPSEEK)
+    parameters = [shape_of(DEEPSEEK | {"num_hidden_layers": n}).parameters for n in (3, 4)]
+    assert draft.kind == "MTP"
+    assert draft.step.parameters == parameters[1] - parameters[0] + 2 * 256 * 256 + 3 * 256
+    assert draft.step.values("head") == 256 * 1000
+    assert draft.step.caches[0].bytes_per_token == (32 + 8) * 2
+    assert any(each.experts == 8 for each in draft.step.weights)
+
+
+def test_the_size_of_deepseeks_head_is_that_published() -> None:
+    # DeepSeek-V3's model card: 14e9 weights of multi-token prediction, a copy of embedding and
+    # output matrix (0.93e9 each) among them.
+    config = CONFIG_MAPPING["deepseek_v3"]().to_dict() | {
+        "num_hidden_layers": 4, "num_nextn_predict_layers": 1, "dtype": "bfloat16",
+    }  # fmt: skip
+    assert counted(config, config).held_bytes / 2 == pytest.approx(14e9 - 2 * 0.93e9, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -68,14 +122,10 @@ def test_every_kind_of_draft_has_a_class_in_the_prior() -> None:
     ],
 )
 def test_layers_of_multi_token_prediction_are_read(keys: dict[str, Any], layers: int) -> None:
-    target = _shape(msgspec.json.encode(MTP, order="sorted"))
-    described = MTP | {"architectures": ["SomeMTPModel"]} | keys
+    described = TWO | {"architectures": ["SomeMTPModel"]} | keys
+    assert kind_of(described, target=TWO) == head_kind("MTP")
     # A model of a text part would be counted by it.
-    counting = {k: v for k, v in described.items() if k != "text_config"} | {
-        "num_mtp_layers": layers
-    }
-    draft = draft_of(counting, target=MTP, target_shape=target)
-    assert kind_of(described, target=MTP) == head_kind("MTP")
+    draft = counted(without(described, "text_config") | {"num_mtp_layers": layers}, TWO)
     assert draft.multiple == layers
     assert draft.held_bytes == layers * draft.step.weight_bytes
 
@@ -101,17 +151,12 @@ def test_the_default_method_of_speculators_says_the_gamma() -> None:
 
 
 def test_what_tokens_take_in_turn_adds_to_a_blocks_time() -> None:
-    target = _shape(msgspec.json.encode(QWEN3_8B, order="sorted"))
-    plain = draft_of(
-        QWEN3_8B | {"architectures": ["DFlashDraftModel"], "block_size": 8,
-                    "num_hidden_layers": 5, "dflash_config": {"target_layer_ids": [1] * 5}},
-        target=QWEN3_8B, target_shape=target,
-    )  # fmt: skip
-    spark = draft_of(DSPARK.config, target=QWEN3_8B, target_shape=target)
-    gpu = find_hardware("h100")
+    target, gpu = _shape(json.dumps(QWEN3_8B)), find_hardware("h100")
     one, other = (
-        roofline_cost(Deployment(target, draft, gpu), context=100, max_gamma=7).draft_curve
-        for draft in (plain, spark)
+        roofline_cost(
+            Deployment(target, counted(config, QWEN3_8B), gpu), context=100, max_gamma=7
+        ).draft_curve
+        for config in (DFLASH, DSPARK)
     )
     # W2 of 151936 × 256 and the confidence head in 16 bits, read for each of seven tokens.
     turn = 2 * (151936 * 256 + 4096 + 256 + 1) / gpu.bandwidth
@@ -119,11 +164,8 @@ def test_what_tokens_take_in_turn_adds_to_a_blocks_time() -> None:
         assert other[gamma] - one[gamma] == pytest.approx(gamma * turn, rel=1e-6)
 
 
-_GEMMA = next(head for head in HEADS if head.kind == "Gemma assistant")
-
-
 def test_an_assistant_reads_the_targets_caches_and_few_rows_of_its_matrix() -> None:
-    step = counted(_GEMMA.config, _GEMMA.target).step
+    step = counted(GEMMA, GEMMA_E2B).step
     assert step.cache_bytes_per_token == 0
     assert [(each.kind, each.layers, each.held) for each in step.caches] == [
         ("sliding", 3, False), ("full", 1, False),
@@ -132,33 +174,30 @@ def test_an_assistant_reads_the_targets_caches_and_few_rows_of_its_matrix() -> N
     assert head.active_values == 262144 * 256 * 32 / 2048
 
 
-def without(config: dict[str, Any], *keys: str) -> dict[str, Any]:
-    return {name: value for name, value in config.items() if name not in keys}
-
-
-_E3 = speculators("eagle3", 3, draft_vocab_size=32000)
+E3 = LLAMA_8B | ONE | {"draft_vocab_size": 32000}
+SPEC3 = speculators("eagle3", 3, draft_vocab_size=32000)
 
 
 @pytest.mark.parametrize(
     ("config", "target", "message"),
     [
-        (_E3 | {"speculators_model_type": "hydra"}, LLAMA_8B,
+        (SPEC3 | {"speculators_model_type": "hydra"}, LLAMA_8B,
          "speculators_model_type must be one of dflash, dspark, eagle3, mtp, peagle, got hydra"),
-        (_E3 | {"speculators_model_type": None}, LLAMA_8B, "must be one of dflash, .*, got None"),
-        (_E3 | {"speculators_model_type": ["eagle3"]}, LLAMA_8B, r"must be one .*, got \['eagle3"),
+        (SPEC3 | {"speculators_model_type": None}, LLAMA_8B, "must be one of dflash, .* got None"),
+        (SPEC3 | {"speculators_model_type": ["eagle3"]}, LLAMA_8B, r"must be one .* got \['eagle3"),
         ({"architectures": ["HydraForCausalLM"], "hydra_num_heads": 4}, LLAMA_8B,
          "config.json must name its architecture, got no model_type"),
-        (without(_E3, "transformer_layer_config"), LLAMA_8B,
+        (without(SPEC3, "transformer_layer_config"), LLAMA_8B,
          "transformer_layer_config in config.json of speculators_model_type eagle3 must .* None"),
-        (_E3 | {"transformer_layer_config": {"vocab_size": 9}}, LLAMA_8B,
+        (SPEC3 | {"transformer_layer_config": {"vocab_size": 9}}, LLAMA_8B,
          "hidden_size in config.json of EAGLE-3 must be an integer of at least 1, got None"),
-        (_E3, GPT_OSS, "hidden_size of the draft must be Llama.*'s, 2880, got 4096"),
+        (SPEC3, GPT_OSS, "hidden_size of the draft must be Llama.*'s, 2880, got 4096"),
         (speculators("mtp", 3), LLAMA_8B, "num_nextn_predict_layers in config.json of MTP"),
-        (without(DSPARK.config, "block_size"), QWEN3_8B,
+        (without(DSPARK, "block_size"), QWEN3_8B,
          "dflash_config.block_size in config.json of DSpark must be"),
-        (DSPARK.config | {"dflash_config": {"markov_rank": 4, "markov_head_type": "lstm"}},
+        (DSPARK | {"dflash_config": {"markov_rank": 4, "markov_head_type": "lstm"}},
          QWEN3_8B, "markov_head_type in config.json must be one of .*, got lstm"),
-        (DSPARK.config | {"dflash_config": {"markov_rank": -1}}, QWEN3_8B,
+        (DSPARK | {"dflash_config": {"markov_rank": -1}}, QWEN3_8B,
          "markov_rank in config.json of DSpark must be at least 0, got -1"),
         (QWEN3_8B | {"architectures": ["DominoDraftModel"], "block_size": 16}, QWEN3_8B,
          "gru_hidden_dim in config.json of Domino must be"),
@@ -172,6 +211,14 @@ _E3 = speculators("eagle3", 3, draft_vocab_size=32000)
          "backbone_hidden_size in config.json of Gemma assistant must be"),
         (LLAMA_8B | {"architectures": ["SomeMTP"]}, QWEN3_8B,
          "config.json of MTP must have num_nextn_predict_layers of at least 1, got none"),
+        (E3 | {"hidden_size": 5120}, LLAMA_8B, "hidden_size of the draft must be Llama.*'s, 4096"),
+        (E3 | {"target_hidden_size": 8192}, LLAMA_8B, "target_hidden_size of the draft .* 8192"),
+        (DFLASH | {"hidden_size": 2560}, LLAMA_8B, "hidden_size of the draft .* 4096, got 2560"),
+        (MEDUSA | {"hidden_size": 5120}, LLAMA_8B, "hidden_size of the draft .* 4096, got 5120"),
+        ({"architectures": ["MedusaModel"]}, LLAMA_8B,
+         "Medusa must have medusa_num_heads .* got None"),
+        (without(DFLASH, "block_size"), LLAMA_8B, "block_size in config.json"),
+        (LLAMA_8B, LLAMA_8B, "draft-config must differ from the target's, which has no head"),
     ],
 )  # fmt: skip
 def test_a_format_is_refused_by_the_key_that_it_lacks(
@@ -184,3 +231,5 @@ def test_a_format_is_refused_by_the_key_that_it_lacks(
 def test_a_small_model_is_no_head() -> None:
     for small in (ONE | {"hidden_size": 2048}, {"num_hidden_layers": 2}):
         assert kind_of(LLAMA_8B | small, target=LLAMA_8B) is None
+    draft = counted(TWO, LLAMA_8B)
+    assert (draft.kind, draft.held_bytes) == ("model", draft.step.weight_bytes)

@@ -79,6 +79,10 @@ CHANGED: dict[str, Any] = {
 }  # fmt: skip
 
 
+def published(name: str) -> Any:
+    return json.loads((CONFIGS / f"{name}.json").read_text(encoding="utf-8"))
+
+
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -121,7 +125,7 @@ def test_what_is_said_to_have_no_size_has_none(family: str) -> None:
 
 @pytest.mark.parametrize("file", sorted(CONFIGS.glob("*.json")), ids=lambda file: file.stem)
 def test_the_shipped_configurations_are_known(file: Path) -> None:
-    config = json.loads(file.read_text(encoding="utf-8"))
+    config = published(file.stem)
     if "draft_vocab_size" in config:  # what the layers of its kind of head are counted as
         config["vocab_size"] = config["draft_vocab_size"]
     kept = storage(config).kept
@@ -131,7 +135,7 @@ def test_the_shipped_configurations_are_known(file: Path) -> None:
 
 
 def test_the_published_configuration_of_gpt_oss_is_known() -> None:
-    config = json.loads((CONFIGS / "gpt-oss-20b.json").read_text(encoding="utf-8"))
+    config = published("gpt-oss-20b")
     kept = storage(config).kept
     assert known_count(config | {"experts_per_token": 4}, kept) == known_count(config, kept)
     assert known_count(config | {"experts_per_token": 2}, kept) is None
@@ -139,7 +143,7 @@ def test_the_published_configuration_of_gpt_oss_is_known() -> None:
 
 def test_lists_of_llama_4_that_follow_from_other_keys_are_known() -> None:
     """As the published configuration has them, in the text's part of a model that also sees."""
-    maverick = json.loads((CONFIGS / "llama-4-maverick.json").read_text(encoding="utf-8"))
+    maverick = published("llama-4-maverick")
     lists = {"moe_layers": list(range(1, 48, 2)), "no_rope_layers": [1, 1, 1, 0] * 12}
     whole = {"model_type": "llama4", "text_config": maverick | lists | {"use_qk_norm": False}}
     assert known_count(whole) == known_count(maverick) is not None
@@ -153,8 +157,7 @@ def test_lists_of_llama_4_that_follow_from_other_keys_are_known() -> None:
     "other", [{"attention_bias": True}, {"head_dim": 64}, {"vocab_size": 128000}, {"new": 1}]
 )
 def test_what_may_differ_in_size_is_not_known(other: dict[str, Any]) -> None:
-    config = json.loads((CONFIGS / "llama-3.1-8b.json").read_text(encoding="utf-8"))
-    assert known_count(config | other) is None
+    assert known_count(published("llama-3.1-8b") | other) is None
 
 
 @pytest.mark.parametrize("config", FAMILIES.values(), ids=FAMILIES)
@@ -166,58 +169,45 @@ def test_a_model_is_counted_once(config: Any, cache: Path, counts: list[Any]) ->
     assert len(counts) == len(list(cache.iterdir())) == 2
 
 
-def test_another_configuration_is_counted_anew(cache: Path, counts: list[Any]) -> None:
+def test_another_configuration_or_version_counts_again(
+    cache: Path, counts: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert count_once(SMALL) != count_once(SMALL | {"vocab_size": 200})
     # Formats change no count.
     count_once(SMALL | {"quantization_config": {"quant_method": "fp8"}})
     assert len(counts) == 2
+    for changed in ("importlib.metadata.version", "estimator.model_shapes.kept_counts._code"):
+        monkeypatch.setattr(changed, lambda *_: "another")
+        count_once(SMALL)
+    assert len(counts) == 4
 
 
 @pytest.mark.parametrize(
-    "changed", ["importlib.metadata.version", "estimator.model_shapes.kept_counts._code"]
+    "damage", [b"", b"\xff", b"[]", b'{"key": "of another"}', b"half", b"other"]
 )
-def test_another_version_counts_anew(
-    changed: str, cache: Path, counts: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    count_once(SMALL)
-    monkeypatch.setattr(changed, lambda *_: "another")
-    count_once(SMALL)
-    assert len(counts) == 2
-
-
-@pytest.mark.parametrize("damage", [b"", b"\xff", b"[]", b'{"key": "of another"}', b"half"])
 def test_a_damaged_file_is_ignored_and_replaced(
     damage: bytes, cache: Path, counts: list[Any]
 ) -> None:
+    other = SMALL | {"vocab_size": 200}
     before = count_once(SMALL)
     file = next(cache.iterdir())
     whole = file.read_bytes()
+    if damage == b"other":  # the count of another model under the name
+        count_once(other)
+        damage = next(each for each in cache.iterdir() if each != file).read_bytes()
     file.write_bytes(whole[: len(whole) // 2] if damage == b"half" else damage)
+    counts.clear()
     assert count_once(SMALL) == before
-    assert len(counts) == 2
+    assert len(counts) == 1
     assert file.read_bytes() == whole
 
 
-def test_a_count_of_another_model_under_the_name_is_ignored(cache: Path, counts: list[Any]) -> None:
-    count_once(SMALL)
-    first = next(cache.iterdir())
-    count_once(SMALL | {"vocab_size": 200})
-    second = next(file for file in cache.iterdir() if file != first)
-    first.write_bytes(second.read_bytes())
-    assert count_once(SMALL) == count(SMALL)
-
-
-def test_a_cache_that_cannot_be_written_is_ignored(
+def test_a_cache_that_cannot_be_written_is_ignored_and_a_relative_one_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert count_once(SMALL) == count(SMALL)
-
-
-def test_a_relative_cache_folder_is_ignored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     assert kept_counts.folder() == tmp_path / ".cache" / "specplan" / "shapes"
@@ -244,9 +234,8 @@ def test_no_cache_needs_configurations() -> None:
 
 
 def test_known_and_kept_counts_need_no_torch(tmp_path: Path, cache: Path) -> None:
-    eagle = json.loads((CONFIGS / "llama-3.3-70b-eagle3.json").read_text(encoding="utf-8"))
-    target = json.loads((CONFIGS / "llama-3.3-70b.json").read_text(encoding="utf-8"))
-    known = _plan(tmp_path / "known", target, eagle)
+    target = published("llama-3.3-70b")
+    known = _plan(tmp_path / "known", target, published("llama-3.3-70b-eagle3"))
     kept = _plan(tmp_path / "kept", SMALL | {"dtype": "bfloat16"})
     assert CliRunner().invoke(main, kept).exit_code == 0
     unknown = _plan(tmp_path / "unknown", SMALL | {"dtype": "bfloat16", "vocab_size": 200})

@@ -3,20 +3,11 @@
 from typing import Any
 
 import pytest
+from published_targets import llama
 
 from estimator.model_shapes.shape import shape_of, storage
 
-LLAMA: dict[str, Any] = {
-    "model_type": "llama",
-    "num_hidden_layers": 2,
-    "hidden_size": 256,
-    "intermediate_size": 512,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "vocab_size": 1000,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-}
+LLAMA = llama(256, 512, 4, 2, 1000) | {"num_hidden_layers": 2, "torch_dtype": "bfloat16"}
 LAYERS = 2 * (256 * (256 + 128) * 2 + 3 * 256 * 512)
 MATRICES = 2 * 256 * 1000
 NORMS = 5 * 256
@@ -28,26 +19,20 @@ FP8 = {
     "weight_block_size": [128, 128],
     "modules_to_not_convert": ["lm_head"],
 }
-W8A8 = {
-    "quant_method": "compressed-tensors",
-    "config_groups": {
-        "group_0": {
-            "weights": {"num_bits": 8, "type": "int", "strategy": "channel"},
-            "input_activations": {"num_bits": 8, "type": "int"},
-        }
-    },
-    "ignore": ["lm_head"],
-}
-W4A16 = {
-    "quant_method": "compressed-tensors",
-    "config_groups": {
-        "group_0": {
-            "weights": {"num_bits": 4, "type": "int", "group_size": 128, "symmetric": True},
-            "input_activations": None,
-        }
-    },
-    "ignore": ["lm_head", "re:.*mlp.*"],
-}
+
+
+def compressed(weights: dict[str, Any], inputs: Any, *ignored: str) -> dict[str, Any]:
+    """Returns a configuration of compressed-tensors, whose head stays plain."""
+    group = {"weights": weights | {"type": "int"}, "input_activations": inputs}
+    return {
+        "quant_method": "compressed-tensors",
+        "config_groups": {"group_0": group},
+        "ignore": ["lm_head", *ignored],
+    }
+
+
+W8A8 = compressed({"num_bits": 8, "strategy": "channel"}, {"num_bits": 8, "type": "int"})
+W4A16 = compressed({"num_bits": 4, "group_size": 128, "symmetric": True}, None, "re:.*mlp.*")
 NVFP4 = {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head"]}
 
 
@@ -88,16 +73,9 @@ def test_modules_that_are_kept_stay_in_16_bits() -> None:
 def test_experts_alone_may_be_quantised() -> None:
     # As gpt-oss is published: experts in mxfp4, all else in bfloat16.
     config = {
-        "model_type": "gpt_oss",
-        "num_hidden_layers": 2,
-        "hidden_size": 128,
-        "intermediate_size": 64,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 32,
-        "num_local_experts": 8,
-        "num_experts_per_tok": 2,
-        "vocab_size": 500,
+        "model_type": "gpt_oss", "num_hidden_layers": 2, "hidden_size": 128,
+        "intermediate_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "head_dim": 32, "num_local_experts": 8, "num_experts_per_tok": 2, "vocab_size": 500,
         "quantization_config": {
             "quant_method": "mxfp4",
             "modules_to_not_convert": [
@@ -111,23 +89,21 @@ def test_experts_alone_may_be_quantised() -> None:
     assert set(stored.values()) == {2.0}
 
 
-def test_a_format_asked_for_goes_before_the_configurations() -> None:
+def test_a_requested_format_goes_before_the_configurations() -> None:
     shape = shape_of(LLAMA | {"quantization_config": AWQ}, dtype="float16")
     assert shape.weight_bytes == 2 * shape.parameters
     assert shape.activations == "float16"
+    # Formats of llama.cpp store everything.
+    shape = shape_of(LLAMA, dtype="q4_0")
+    assert shape.weight_bytes == pytest.approx(shape.parameters * 18 / 32, rel=1e-12)
 
 
-def test_int8_asked_for_leaves_embedding_and_head_in_16_bits() -> None:
+def test_requested_int8_leaves_embedding_and_head_in_16_bits() -> None:
     shape = shape_of(LLAMA, dtype="int8")
     assert shape.weight_bytes == pytest.approx(
         LAYERS * (1 + 2 / 4096) + 2 * (MATRICES + NORMS), rel=1e-12
     )
     assert {each.computed_in for each in shape.weights} == {"bfloat16"}
-
-
-def test_llama_cpps_formats_store_everything() -> None:
-    shape = shape_of(LLAMA, dtype="q4_0")
-    assert shape.weight_bytes == pytest.approx(shape.parameters * 18 / 32, rel=1e-12)
 
 
 def test_activations_can_be_narrower_than_16_bits() -> None:

@@ -51,27 +51,25 @@ def prompts(
     return read_dataset(name, configuration=configuration, split=split, count=count)
 
 
-def test_spec_bench_is_understood(tmp_path: Path) -> None:
-    name = written(tmp_path / "spec_bench", "question.jsonl", SPEC_BENCH)
-    assert prompts(name) == [
-        Prompt("Compose a post.", "writing"),
-        Prompt("What is 2 + 2?", "math", "4"),
-        Prompt("Guten Tag", "translation"),
-    ]
-
-
-def test_mt_bench_is_understood(tmp_path: Path) -> None:
-    name = written(tmp_path / "mt_bench", "train-00000-of-00001.parquet", MT_BENCH)
-    assert prompts(name) == [
-        Prompt("Compose a post.", "writing"), Prompt("What is 2 + 2?", "math", "4")
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("field", ["text", "prompt"])
-def test_plain_texts_are_understood(tmp_path: Path, field: str) -> None:
-    name = written(tmp_path / "plain", "a.parquet", [{field: "one", "id": 1}, {field: "two"}])
-    assert prompts(name) == [Prompt("one"), Prompt("two")]
-    assert prompts(name, count=1) == [Prompt("one")]
+@pytest.mark.parametrize(
+    ("name", "records", "expected"),
+    [
+        ("question.jsonl", SPEC_BENCH,
+         [Prompt("Compose a post.", "writing"), Prompt("What is 2 + 2?", "math", "4"),
+          Prompt("Guten Tag", "translation")]),
+        ("train-00000-of-00001.parquet", MT_BENCH,
+         [Prompt("Compose a post.", "writing"), Prompt("What is 2 + 2?", "math", "4")]),
+        ("a.parquet", [{"text": "one", "id": 1}, {"text": "two"}], [Prompt("one"), Prompt("two")]),
+        ("a.parquet", [{"prompt": "one", "id": 1}, {"prompt": "two"}],
+         [Prompt("one"), Prompt("two")]),
+    ],
+)  # fmt: skip
+def test_the_shapes_of_public_data_sets_are_understood(
+    tmp_path: Path, name: str, records: list[dict[str, Any]], expected: list[Prompt]
+) -> None:
+    folder = written(tmp_path / "set", name, records)
+    assert prompts(folder) == expected
+    assert prompts(folder, count=1) == expected[:1]
 
 
 def test_a_split_is_chosen_where_there_are_several(tmp_path: Path) -> None:

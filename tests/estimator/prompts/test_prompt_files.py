@@ -107,18 +107,18 @@ def test_unusable_prompts_are_refused(
         read_prompts(str(tmp_path / name))
 
 
-def test_a_missing_file_is_refused() -> None:
-    with pytest.raises(ValueError, match="existing file, folder or glob, got nowhere"):
-        read_prompts("nowhere")
-
-
-def test_a_folder_without_text_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"\0")
-    with pytest.raises(ValueError, match="at least one prompt, got none in"):
-        read_prompts(str(tmp_path))
-
-
-def test_bytes_that_are_not_text_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("nowhere", "existing file, folder or glob, got nowhere"),
+        (".", "at least one prompt, got none in"),
+        ("a.txt", "readable UTF-8"),
+    ],
+)
+def test_a_source_without_text_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, message: str
+) -> None:
     (tmp_path / "a.txt").write_bytes(b"\xff\xfe\xfa")
-    with pytest.raises(ValueError, match="readable UTF-8"):
-        read_prompts(str(tmp_path / "a.txt"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        read_prompts(source)
