@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ngram.rows.words import BEGIN, END, UNKNOWN, Grams, word_name
 
 LN10 = float(np.log(10))
-_ARRAYS = ("words", "log_probability", "log_backoff", "first")
 
+_ARRAYS = ("words", "log_probability", "log_backoff", "first")
 Keys = NDArray[np.int64]
 
 
@@ -60,11 +60,7 @@ class BackoffModel:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return self.number.nbytes + sum(
-            array.nbytes
-            for level in self.levels
-            for array in (level.words, level.log_probability, level.log_backoff, level.first)
-        )
+        return sum(array.nbytes for array in pack(self).values())
 
     def slices(self, context: Sequence[int]) -> list[tuple[float, int, int]]:
         """Returns the continuations of each suffix of a context, the shortest suffix first.
@@ -76,15 +72,13 @@ class BackoffModel:
         for length in range(1, min(len(context), self.order - 1) + 1):
             node = self._unigram(context[-length])
             for depth, place in enumerate(range(1 - length, 0)):
-                if node < 0:
-                    break
-                node = self._child(depth, node, context[place])
-            if node < 0:
-                found.append((0.0, 0, 0))
-            else:
+                node = self._child(depth, node, context[place]) if node >= 0 else node
+            backoff, first, last = 0.0, 0, 0
+            if node >= 0:
                 level = self.levels[length - 1]
+                backoff = float(level.log_backoff[node])
                 first, last = level.first[node : node + 2].tolist()
-                found.append((float(level.log_backoff[node]), first, last))
+            found.append((backoff, first, last))
         return found
 
     def _unigram(self, word: int) -> int:
@@ -111,13 +105,11 @@ def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
     # The n-grams of each order as keys: context index times number of unigrams, plus word index.
     keys: list[Keys] = []
     for grams in orders:
-        if grams.order == 1:
-            key = grams.words[:, 0].astype(np.int64)
-        else:
+        key = grams.words[:, 0].astype(np.int64)
+        if grams.order > 1:
             own = _places(number, grams.words[:, -1])
             _refuse(grams, own < 0, "its last word is not among the unigrams", source=source)
-            contexts = _contexts(grams, number, keys, source=source)
-            key = contexts * len(keys[0]) + own
+            key = _contexts(grams, number, keys, source=source) * len(keys[0]) + own
         sorting = key.argsort(kind="stable")
         key = key[sorting]
         twice = np.zeros(len(key), bool)
@@ -129,19 +121,12 @@ def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
             first = np.searchsorted(key, np.arange(len(keys[-1]) + 1) * len(keys[0]))
             levels[-1] = replace(levels[-1], first=first)
         keys.append(key)
-        levels.append(_level(grams, sorting))
+        backoff = np.empty(0) if grams.log10_backoff is None else grams.log10_backoff[sorting]
+        probability, backoff = (
+            (each * LN10).astype(np.float32) for each in (grams.log10_probability[sorting], backoff)
+        )
+        levels.append(Level(grams.words[sorting, -1], probability, backoff, np.empty(0, np.int64)))
     return BackoffModel(tuple(levels), number)
-
-
-def _level(grams: Grams, sorting: Keys) -> Level:
-    """Returns one order's n-grams, sorted, with `first` (their continuations) still empty."""
-    backoff = np.empty(0) if grams.log10_backoff is None else grams.log10_backoff[sorting]
-    return Level(
-        words=grams.words[sorting, -1],
-        log_probability=(grams.log10_probability[sorting] * LN10).astype(np.float32),
-        log_backoff=(backoff * LN10).astype(np.float32),
-        first=np.empty(0, np.int64),
-    )
 
 
 def _numbered(words: Keys, *, source: str) -> NDArray[np.int32]:
@@ -194,8 +179,6 @@ def pack(model: BackoffModel) -> dict[str, NDArray[Any]]:
 
 
 def unpack(arrays: Mapping[str, NDArray[Any]]) -> BackoffModel:
-    orders = sum(name.startswith("words_") for name in arrays)
-    levels = (
-        Level(*(arrays[f"{name}_{order}"] for name in _ARRAYS)) for order in range(1, orders + 1)
-    )
+    orders = range(1, 1 + sum(name.startswith("words_") for name in arrays))
+    levels = (Level(*(arrays[f"{name}_{order}"] for name in _ARRAYS)) for order in orders)
     return BackoffModel(tuple(levels), arrays["number"])

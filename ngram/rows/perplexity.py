@@ -102,11 +102,5 @@ def score_kenlm(path: Path, sentences: NDArray[np.int32]) -> Score:
 
 
 def _score(values: list[float], unknown: list[bool]) -> Score:
-    return Score(
-        words=len(values),
-        unknown=sum(unknown),
-        log_probability=math.fsum(values),
-        known_log_probability=math.fsum(
-            value for value, is_unknown in zip(values, unknown, strict=True) if not is_unknown
-        ),
-    )
+    known = [value for value, lacks in zip(values, unknown, strict=True) if not lacks]
+    return Score(len(values), sum(unknown), math.fsum(values), math.fsum(known))

@@ -44,7 +44,6 @@ class Grams:
 
     @property
     def order(self) -> int:
-        """Number of words in each n-gram."""
         return int(self.words.shape[1])
 
     def __len__(self) -> int:

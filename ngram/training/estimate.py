@@ -109,13 +109,10 @@ def estimate(
             backoffs.append(weight[kept_below])
             words = np.column_stack([words[table.context], vocabulary[table.word]])
         kept.append((words[keep], lower[keep]))
+    weights = [*map(_log10, backoffs), None]
     grams = [
-        Grams(
-            of_order,
-            np.minimum(_log10(probability), 0.0),
-            None if backoff is None else _log10(backoff),
-        )
-        for (of_order, probability), backoff in zip(kept, [*backoffs, None], strict=True)
+        Grams(of_order, np.minimum(_log10(probability), 0.0), weight)
+        for (of_order, probability), weight in zip(kept, weights, strict=True)
     ]
     return grams, tuple(fallback_orders)
 
