@@ -122,10 +122,14 @@ def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
             levels[-1] = replace(levels[-1], first=first)
         keys.append(key)
         backoff = np.empty(0) if grams.log10_backoff is None else grams.log10_backoff[sorting]
-        probability, backoff = (
-            (each * LN10).astype(np.float32) for each in (grams.log10_probability[sorting], backoff)
+        levels.append(
+            Level(
+                words=grams.words[sorting, -1],
+                log_probability=(grams.log10_probability[sorting] * LN10).astype(np.float32),
+                log_backoff=(backoff * LN10).astype(np.float32),
+                first=np.empty(0, np.int64),
+            )
         )
-        levels.append(Level(grams.words[sorting, -1], probability, backoff, np.empty(0, np.int64)))
     return BackoffModel(tuple(levels), number)
 
 
