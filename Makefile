@@ -8,7 +8,7 @@ TOOLS := $(VENV)/.tools
 SITE := $(VENV)/.site
 # What rests on the libraries' arithmetic and is fast: tested once more as on other processors.
 NUMERIC := tests/simulator tests/ngram/rows tests/ngram/training \
-	tests/reference/test_decoder_sampling.py tests/reference/test_decoder_acceptance.py
+	tests/reference/test_laws.py tests/reference/test_verify.py
 
 # Each worker, player and program that tests start would compile all anew.
 export PYTHONDONTWRITEBYTECODE =

@@ -54,30 +54,25 @@ SUBJECTS = {
     "rules": Subject(
         ("reference/rules.py", "reference/verify.py"),
         (
-            "tests/reference/test_decoder_acceptance.py",
+            "tests/reference/test_verify.py",
             "tests/reference/test_decoder_exact_law.py",
             "tests/reference/test_decoder_lenience.py",
-            "tests/reference/test_devices.py",
             "tests/reference/rules/*.py",
             "tests/studies/bild/test_bild_decoder.py",
-            "tests/reference/test_verifier_randomness.py",
         ),
     ),
     "policies": Subject(
         ("reference/policies.py",),
         (
-            "tests/reference/test_decoder_policies.py",
-            "tests/reference/policies/*.py",
+            "tests/reference/test_policies.py",
             "tests/studies/bild/test_bild_decoder.py",
         ),
     ),
     "laws": Subject(
         ("reference/laws.py",),
         (
-            "tests/reference/laws/*.py",
-            "tests/reference/test_devices.py",
-            "tests/reference/test_decoder_acceptance.py",
-            "tests/reference/test_decoder_sampling.py",
+            "tests/reference/test_laws.py",
+            "tests/reference/test_verify.py",
         ),
     ),
     "loop": Subject(

@@ -1,13 +1,138 @@
-"""Counts by sorting equal counts by hand."""
+"""Corpora: which files, texts and ids; their counts equal counts by hand."""
 
+import gzip
+import json
 from collections import Counter, defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
-from corpora import golden_texts, random_texts, sentences
+from corpora import WORDS, golden_texts, random_texts, sentences, tiny_tokenizer
 
+import ngram.training.corpus
 from ngram.rows.words import BEGIN, END, UNKNOWN
+from ngram.training.corpus import corpus_files, encode_texts, read_texts
 from ngram.training.counts import CorpusCounts, count_ngrams
+
+
+def texts_of(*paths: Path) -> list[str]:
+    return [text for text, _ in read_texts(paths)]
+
+
+def encoded(texts: list[str], **special: str) -> list[int]:
+    corpus = encode_texts([(text, 0) for text in texts], tiny_tokenizer(**special))
+    return corpus.sentences.tolist()
+
+
+def test_folders_give_files_with_known_suffixes(tmp_path: Path) -> None:
+    for name in ("b.txt", "a.py", "c.md", "sub/d.jsonl", "sub/e.txt.gz", "f.gz"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    found = [path.relative_to(tmp_path).as_posix() for path in corpus_files([str(tmp_path)])]
+    assert found == ["a.py", "b.txt", "sub/d.jsonl", "sub/e.txt.gz"]
+    found = [path.name for path in corpus_files([str(tmp_path)], "**/*.md")]
+    assert found == ["c.md"]
+
+
+def test_a_file_is_taken_whatever_its_suffix(tmp_path: Path) -> None:
+    path = tmp_path / "c.md"
+    path.touch()
+    assert corpus_files([str(path), str(path)]) == [path, path]
+
+
+def test_sources_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="corpus must be an existing file or folder, got missing"):
+        corpus_files(["missing"])
+    with pytest.raises(ValueError, match=r"at least one file named .txt .*, got none"):
+        corpus_files([str(tmp_path)])
+    with pytest.raises(ValueError, match=r"at least one file named \*\.x, got none"):
+        corpus_files([str(tmp_path)], "*.x")
+
+
+def test_a_file_is_a_text_and_a_json_line_is_one(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    lines = [{"text": "three"}, {"prompt": "four"}, {"turns": ["five", "six"]}]
+    (tmp_path / "b.jsonl").write_text("\n\n".join(map(json.dumps, lines)))
+    (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress(b'{"text": "seven"}\n'))
+    (tmp_path / "d.py.gz").write_bytes(gzip.compress(b"eight"))
+    assert texts_of(*sorted(tmp_path.iterdir())) == [
+        "one\ntwo\n", "three", "four", "five\nsix", "seven", "eight",
+    ]  # fmt: skip
+
+
+def test_unreadable_bytes_are_replaced_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("def \N{REPLACEMENT CHARACTER} ".encode() + b"\xff x \xfe\xfe")
+    corpus = encode_texts(read_texts([path]), tiny_tokenizer())
+    assert corpus.replaced == 3
+
+
+def test_halves_of_surrogate_pairs_are_replaced_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(r'{"text": "one \ud83d two \ud83d\ude00 \ude00"}')
+    (text,) = read_texts([path])
+    assert text == ("one \ufffd two \N{GRINNING FACE} \ufffd", 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "line 1 must be JSON, got"),
+        ('{"text": "x"}\n{"body": 1}', "line 2 must have a field text, prompt, turns, got none"),
+        ('{"text": 3}', "line 1: field text must be text, got int"),
+        ('"text"', "line 1 must have a field"),
+    ],
+)
+def test_bad_json_lines_are_refused(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=message):
+        texts_of(path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"plain", gzip.compress(b"whole")[:-6]], ids=["plain", "cut short"]
+)
+def test_bad_gzip_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"a.txt.gz must be whole gzip, got"):
+        texts_of(path)
+
+
+def test_texts_become_sentences_of_ids() -> None:
+    x, y = WORDS.index("x"), WORDS.index("y")
+    assert encoded(["x y", "", "y"]) == [x, y, END, y, END]
+
+
+def test_an_end_of_text_within_a_text_divides_it() -> None:
+    x, y = WORDS.index("x"), WORDS.index("y")
+    assert encoded(["<end> x <end> <end> y", "<end>", "x <end>"]) == [x, END, y, END, x, END]
+    assert encoded(["<begin> x <begin> y"], begin="<begin>") == [x, END, y, END]
+
+
+def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [" ".join(WORDS[: 1 + number % 7]) for number in range(30)]
+    whole = encoded(texts)
+    monkeypatch.setattr(ngram.training.corpus, "CHARACTERS_AT_ONCE", 20)
+    assert encoded(texts) == whole
+
+
+def test_a_corpus_counts_its_texts_and_tokens() -> None:
+    corpus = encode_texts([("x y", 0), ("y", 2)], tiny_tokenizer())
+    assert (corpus.texts, corpus.tokens, corpus.replaced) == (2, 3, 2)
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["<end>"]])
+def test_an_empty_corpus_is_refused(texts: list[str]) -> None:
+    with pytest.raises(ValueError, match="a corpus must have at least one token, got none"):
+        encoded(texts)
+
+
+def test_a_tokenizer_without_end_of_text_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"an end-of-text token \(eos_token\), got none"):
+        encode_texts([("x", 0)], tiny_tokenizer(end=None))
+
 
 TEXTS = {
     "random": random_texts(1),
@@ -104,6 +229,6 @@ def test_each_order_is_a_step() -> None:
     assert len(steps) == 5
 
 
-def test_an_empty_corpus_is_refused() -> None:
+def test_an_empty_corpus_is_refused_of_counts() -> None:
     with pytest.raises(ValueError, match="a corpus must have at least one text, got none"):
         count_ngrams(np.empty(0, np.int32), 2)

@@ -1,12 +1,15 @@
 """Caches that roll back exactly, sliding windows among them, and models that cannot."""
 
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from decoding import speculate
+from test_decoder_architectures import ARCHITECTURES, random_prompt, saved_pair
 from tiny_models import drawn
+from torch import Tensor
 from transformers import (
     Gemma2Config,
     Gemma2ForCausalLM,
@@ -25,12 +28,15 @@ from transformers import (
     XLNetConfig,
     XLNetLMHeadModel,
 )
+from transformers.cache_utils import DynamicLayer
 
 from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws import Sampling
+from reference.models.cache_layers import GROWTH, RoomyLayer
 from reference.models.causal_model import CausalModel
+from reference.models.derived import FittedModel
 from reference.models.huggingface import load_model
 from reference.policies import Fixed
 from reference.speculative import Subject, speculative_session
@@ -178,3 +184,99 @@ def test_a_rollback_of_nothing_keeps_everything_and_one_to_zero_nothing() -> Non
     torch.testing.assert_close(
         model.extend(torch.tensor([1, 2, 3, 4, 5]))[-2:], after, atol=1e-5, rtol=1e-5
     )
+
+
+def states(tokens: int) -> tuple[Tensor, Tensor]:
+    """Returns keys and values, which need not be equally wide."""
+    return torch.randn(1, 2, tokens, 3), torch.randn(1, 2, tokens, 5)
+
+
+def test_steps_and_rollbacks_leave_what_a_growing_layer_holds() -> None:
+    chance = random.Random(0)
+    torch.manual_seed(0)
+    own, theirs = RoomyLayer(), DynamicLayer()
+    for step in range(300):
+        keys, values = states(chance.choice((1, 1, 2, 5, GROWTH // 2 if step % 30 == 0 else 3)))
+        for held, expected in zip(
+            own.update(keys, values), theirs.update(keys, values), strict=True
+        ):
+            assert torch.equal(held, expected)
+        drop = chance.randint(0, min(4, own.get_seq_length()))
+        own.crop(-drop)
+        theirs.crop(-drop)
+        assert own.get_seq_length() == theirs.get_seq_length()
+        assert own.get_mask_sizes(3) == theirs.get_mask_sizes(3)
+    assert own.get_seq_length() > GROWTH
+
+
+def test_tensors_stay_where_they_are_until_the_room_is_full() -> None:
+    layer = RoomyLayer()
+    layer.update(*states(3))
+    place = layer.keys.data_ptr()
+    for _ in range(GROWTH - 3):
+        layer.update(*states(1))
+        layer.crop(-1)
+        layer.update(*states(1))
+    assert (layer.keys.data_ptr(), layer.get_seq_length()) == (place, GROWTH)
+    layer.update(*states(1))
+    assert layer.keys.shape == (1, 2, 2 * GROWTH, 3)
+
+
+def test_a_reset_layer_begins_anew() -> None:
+    layer = RoomyLayer()
+    layer.update(*states(4))
+    layer.reset()
+    assert layer.get_seq_length() == 0
+    keys, values = states(2)
+    held = layer.update(keys, values)
+    assert torch.equal(held[0], keys)
+    assert torch.equal(held[1], values)
+
+
+def test_all_may_be_dropped() -> None:
+    layer = RoomyLayer()
+    layer.update(*states(4))
+    layer.crop(-4)
+    keys, values = states(1)
+    assert torch.equal(layer.update(keys, values)[0], keys)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_position_gives_the_state_that_its_logits_came_of(
+    architecture: str, tmp_path: Path
+) -> None:
+    model, _ = saved_pair(architecture, tmp_path, 0)
+    embedding = model.module.get_output_embeddings()
+    capped = getattr(model.module.config, "final_logit_softcapping", None)
+
+    def logits_at(position: int) -> torch.Tensor:
+        state = model.state(position)
+        assert state is not None
+        logits = embedding(state)
+        return capped * torch.tanh(logits / capped) if capped else logits
+
+    prompt = random_prompt(7, 1)
+    model.start(prompt)
+    assert model.state(4) is None
+    assert model.state(5) is not None
+    assert model.state(6) is None
+    with torch.inference_mode():
+        first = model.extend(torch.tensor([prompt[-1], 3, 4, 5]))
+        for offset in range(4):
+            torch.testing.assert_close(logits_at(6 + offset), first[offset])
+        model.rollback(8)
+        assert model.state(8) is None
+        second = model.extend(torch.tensor([9, 8]))
+        rows = torch.cat([first[:2], second])
+        for offset in range(4):
+            torch.testing.assert_close(logits_at(6 + offset), rows[offset])
+    model.start(prompt[:1])
+    assert [model.state(position) for position in range(-1, 3)] == [None] * 4
+
+
+def test_a_model_seen_through_another_vocabulary_gives_its_own_states(tmp_path: Path) -> None:
+    model, _ = saved_pair("Llama", tmp_path, 0)
+    model.start([1, 2, 3])
+    state = FittedModel(model, 60).state(1)
+    assert state is not None
+    assert torch.equal(state, model.state(1))

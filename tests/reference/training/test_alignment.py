@@ -4,17 +4,22 @@ from pathlib import Path
 
 import pytest
 import torch
+from eagle3_laboratory import tiny_target
 from tiny_models import llama
 from transformers import T5Config, T5ForConditionalGeneration
 
+from reference.drafters.state_head import StateHeadDrafter
 from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
 from reference.models.derived import early_exit
 from reference.models.encoder_decoder import EncoderDecoderModel
-from reference.score_text import text_laws
+from reference.score_text import score_text, text_laws
+from reference.scoring import ScoreOptions
+from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.training.alignment import LOSSES, Lesson, align, logits_along, train_exits
 from reference.training.loop import Schedule, Training
+from reference.training.unrolling import acceptance_ahead, train_unrolled, windows_along
 
 VOCABULARY = 24
 LESSONS = [
@@ -130,3 +135,32 @@ def test_what_cannot_be_taught_is_refused(tmp_path: Path) -> None:
         align(causal(1), causal(2), [], course(tmp_path), batch=2, loss="hard")
     with pytest.raises(ValueError, match="batch must be at least 1, got 0"):
         align(causal(1), causal(2), LESSONS, course(tmp_path), batch=0, loss="hard")
+
+
+STEPS = 3
+
+
+def test_a_heads_acceptance_in_training_is_that_of_its_drafts_and_grows(tmp_path: Path) -> None:
+    target = tiny_target(6)
+    module = target.module.float().requires_grad_(False)
+    torch.manual_seed(0)
+    head = Eagle3(shape_for(module), module)
+    output = module.get_output_embeddings()
+    ids = torch.randint(6, (24, 20), generator=torch.Generator().manual_seed(1))
+    windows = windows_along(module, ids, head.taps, name="tiny")
+    untrained = acceptance_ahead(head, output, windows, steps=STEPS)
+    training = Training("head", Schedule(40, 1e-2, warmup=4), tmp_path / "checkpoint", seed=2)
+    done = train_unrolled(head, output, training, [windows], steps=STEPS, positions=80)
+    trained = acceptance_ahead(head, output, windows, steps=STEPS)
+    assert (done.steps, len(trained)) == (40, STEPS)
+    assert min(trained) > max(untrained) + 0.1
+
+    # The first step of drafts that begin with the third token of a text, and later ones.
+    drafter = StateHeadDrafter(target, head, Sampling(), name="head")
+    betas = []
+    for row in ids.tolist():
+        options = ScoreOptions([Sampling()], [], STEPS)
+        [scores] = score_text(target, drafter, row[:2], row[2:18], options, sampling=Sampling())
+        betas.append(scores.beta)
+    # float16 keeps the states to three digits.
+    assert float(torch.stack(betas).mean()) == pytest.approx(trained[0], abs=2e-3)

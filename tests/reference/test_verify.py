@@ -1,4 +1,6 @@
-"""The verifier and the strict rule: edge cases of Algorithm 1's second half, one by one."""
+"""The verifier and the strict rule: edge cases, the randomness they use, and their device."""
+
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -9,9 +11,10 @@ from torch import Tensor
 
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws import Dense, Laws, OneHot, Sampling, concatenate, overlap
+from reference.laws import Dense, Laws, OneHot, Sampling, concatenate, draw, overlap
 from reference.policies import Fixed
-from reference.rules import Strict, residual
+from reference.rules import Lenient, Rule, Strict, residual
+from reference.scoring import Stretch, score_laws
 from reference.stopping import Stopping
 from reference.verify import verify
 
@@ -153,3 +156,113 @@ def test_exact_matching_is_the_strict_rule_of_certain_drafts_and_biased_for_samp
         require_equal(law, expected, tolerance=1e-7)
     else:
         assert abs(law[2,] - p[2]) > 0.05
+
+
+GAMMA, VOCABULARY = 4, 5
+SEEDS = range(40)
+
+
+def random_rows(rows: int, seed: int) -> Dense:
+    generator = torch.Generator().manual_seed(seed)
+    return Dense(torch.rand(rows, VOCABULARY, generator=generator).softmax(dim=-1))
+
+
+def drafts(seed: int) -> list[Draft]:
+    """Returns a draft drawn from its laws and a greedy one."""
+    generator = torch.Generator().manual_seed(seed)
+    q = random_rows(GAMMA, 100 + seed)
+    certain = q.draw(generator)
+    return [Draft(q.draw(generator), q), Draft(certain, OneHot(certain))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_as_many_stand_as_uniform_draws_of_the_generator_say(seed: int) -> None:
+    p = random_rows(GAMMA + 1, seed)
+    for draft in drafts(seed):
+        accepted, token = verify(
+            p, draft, rule=Strict(), generator=torch.Generator().manual_seed(seed)
+        )
+        again = torch.Generator().manual_seed(seed)
+        uniform = torch.rand(GAMMA, generator=again)
+        stands = (uniform * draft.q.of(draft.tokens) < p.first(GAMMA).of(draft.tokens)).tolist()
+        expected = [*stands, False].index(False)
+        assert accepted.tolist() == [expected]
+        row = torch.tensor([expected])
+        following = (
+            p.at(row)
+            if expected == GAMMA
+            else Strict().replacement(p.first(GAMMA), draft.q, draft.tokens, row)
+        )
+        assert token.tolist() == following.draw(again).tolist()
+
+
+def test_without_a_draft_the_token_is_the_generators_draw_from_the_target() -> None:
+    tokens = set()
+    for seed in SEEDS:
+        p = random_rows(1, seed)
+        draft = Draft(torch.zeros(0, dtype=torch.int64), random_rows(0, 0))
+        accepted, token = verify(
+            p, draft, rule=Strict(), generator=torch.Generator().manual_seed(seed)
+        )
+        assert accepted.tolist() == [0]
+        assert token.tolist() == p.draw(torch.Generator().manual_seed(seed)).tolist()
+        tokens.add(int(token))
+    assert len(tokens) > 1
+
+
+@pytest.mark.parametrize("greedy_target", [False, True])
+def test_no_other_source_of_randomness_is_advanced(greedy_target: bool) -> None:
+    dense = random_rows(GAMMA + 1, 3)
+    p: Laws = OneHot(dense.probabilities.argmax(dim=-1)) if greedy_target else dense
+    before = torch.get_rng_state()
+    for draft in drafts(3):
+        generator = torch.Generator().manual_seed(0)
+        start = generator.get_state()
+        verify(p, draft, rule=Strict(), generator=generator)
+        drawn = not torch.equal(generator.get_state(), start)
+        assert drawn is not greedy_target
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+LOGITS = torch.randn(4, 6, generator=torch.Generator().manual_seed(0))
+DENSE = Dense(LOGITS.softmax(dim=-1))
+CERTAIN = OneHot(LOGITS.argmax(dim=-1), LOGITS)
+TOKENS = torch.tensor([5, 0, 3])
+TEXT = [2, 2, 0, 1]
+
+
+def generator() -> torch.Generator:
+    return torch.Generator("cpu").manual_seed(0)
+
+
+@pytest.mark.parametrize("rule", [Strict(), Lenient(0.5)], ids=["strict", "lenient"])
+@pytest.mark.parametrize("p", [DENSE, CERTAIN], ids=["sampled", "greedy target"])
+@pytest.mark.parametrize("q", [DENSE, CERTAIN], ids=["sampled", "greedy draft"])
+def test_verification_stays_where_the_laws_lie(p: Laws, q: Laws, rule: Rule) -> None:
+    for gamma in (0, 3):
+        here = verify(p, Draft(TOKENS[:gamma], q.first(gamma)), rule=rule, generator=generator())
+        with torch.device("meta"):
+            found = verify(
+                p, Draft(TOKENS[:gamma], q.first(gamma)), rule=rule, generator=generator()
+            )
+        assert [part.tolist() for part in found] == [part.tolist() for part in here]
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda: Sampling(repetition_penalty=2.0).laws(LOGITS, TEXT, [TOKENS]).dense(6),
+        lambda: Sampling(0.0, repetition_penalty=2.0).laws(LOGITS, TEXT, [TOKENS]).dense(6),
+        lambda: Sampling(0.7, top_k=3, top_p=0.9, min_p=0.1).laws(LOGITS, TEXT).dense(6),
+        lambda: CERTAIN.dense(6),
+        lambda: draw(DENSE.probabilities, generator()),
+        lambda: overlap(DENSE, CERTAIN),
+        lambda: residual(DENSE.probabilities, CERTAIN),
+        lambda: score_laws(Stretch(TEXT, TEXT, DENSE), CERTAIN, ()).acceptance,
+    ],
+)
+def test_laws_stay_where_the_logits_lie(compute: Callable[[], torch.Tensor]) -> None:
+    here = compute()
+    with torch.device("meta"):
+        found = compute()
+    assert found.tolist() == here.tolist()

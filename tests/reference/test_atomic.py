@@ -1,15 +1,17 @@
-"""Files that appear only when complete."""
+"""Files that appear only when complete, uninterrupted work, and outputs held by one process."""
 
 import os
+import signal
 import stat
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from reference.atomic import whole_file
+from reference.atomic import held, uninterrupted, whole_file
 
 
 def test_the_file_is_replaced_when_its_writing_ends(tmp_path: Path) -> None:
@@ -123,3 +125,113 @@ def test_standard_output_that_is_a_file_is_written_into(tmp_path: Path) -> None:
     with path.open("a") as output:
         subprocess.run([sys.executable, "-c", program], stdout=output, check=True)
     assert "second" in path.read_text()
+
+
+def test_an_interrupt_comes_at_the_end_of_the_work() -> None:
+    done = []
+
+    @uninterrupted()
+    def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done
+
+
+def test_the_handler_is_as_before() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with uninterrupted():
+        assert signal.getsignal(signal.SIGINT) != before
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_an_error_of_the_work_goes_on() -> None:
+    with pytest.raises(ValueError, match="its own"), uninterrupted():
+        raise ValueError("its own")
+
+
+def test_another_thread_is_left_alone() -> None:
+    seen = []
+
+    def work() -> None:
+        with uninterrupted():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    before = signal.getsignal(signal.SIGINT)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [before]
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from reference.atomic import held
+with held(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def ended() -> int:
+    """Returns the number of a process that is no more."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_a_held_output_leaves_nothing(tmp_path: Path) -> None:
+    with held(tmp_path / "p.json"):
+        assert files(tmp_path) == [".p.json.lock"]
+    assert files(tmp_path) == []
+
+
+def test_another_process_is_refused_until_the_first_is_killed(tmp_path: Path) -> None:
+    output = tmp_path / "p.json"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(output)], stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    with holder.stdout:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(ValueError, match="must be written by one process at a time, got it"):
+            held(output).__enter__()
+        with held(tmp_path / "other.json"):
+            pass
+        holder.kill()
+        holder.wait()
+    assert files(tmp_path) == [".p.json.lock"]
+    with held(output):
+        pass
+    assert files(tmp_path) == []
+
+
+def test_two_names_of_one_file_are_one_output(tmp_path: Path) -> None:
+    (tmp_path / "link.json").symlink_to(tmp_path / "p.json")
+    with (
+        held(tmp_path / "p.json"),
+        pytest.raises(ValueError, match=r"link.json must be written by one process"),
+    ):
+        held(tmp_path / "link.json").__enter__()
+
+
+def test_files_of_dead_processes_are_removed_and_no_others(tmp_path: Path) -> None:
+    dead = ended()
+    gone = [f".p.json.{dead}.part", f".p.json.traces.npz.{dead}.part"]
+    stay = [
+        f".p.json.{os.getppid()}.part",
+        f".q.json.{dead}.part",
+        "p.json.traces.npz.part",
+        ".p.json",
+    ]
+    for name in (*gone, *stay):
+        (tmp_path / name).touch()
+    with held(tmp_path / "p.json"):
+        assert files(tmp_path) == sorted([".p.json.lock", *stay])
