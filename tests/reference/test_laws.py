@@ -1,4 +1,4 @@
-"""Laws: sampling settings equal transformers' own warpers, and draws come of the laws alone."""
+"""Laws: settings equal transformers' own warpers, and tokens are drawn in proportion to them."""
 
 from collections.abc import Sequence
 from typing import Any
