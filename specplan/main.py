@@ -16,7 +16,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 import specplan
-from specplan.reports.errors import FAILURE, describe
+from specplan.reports.output import FAILURE, describe
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

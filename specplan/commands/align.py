@@ -88,10 +88,10 @@ def align_command(request: Align, form: Printed) -> None:
       specplan validate --decoder bild --target T --draft aligned \\
         --prompts other.jsonl
     """
-    from specplan.reports.training import aligned
+    from specplan.reports.studies import aligned_text
     from studies.bild.alignment import align_draft
 
     with Bar("align", "text") as bar:
         found = align_draft(request, bar)
     if found is not None:
-        answer(lambda: found, lambda: aligned(found), form=form)
+        answer(lambda: found, lambda: aligned_text(found), form=form)

@@ -72,23 +72,23 @@ class TrainHeadsOptions:
 @reads("studies.blockwise.trained:TrainHeads", Printed)
 def train(request: TrainHeads, form: Printed) -> None:
     """Trains blockwise heads, and prints each head's accuracy."""
-    from specplan.reports.training import trained
+    from specplan.reports.studies import trained_text
     from studies.blockwise.trained import train_heads
 
     with Bar("read", "file") as bar:
         found = train_heads(request, bar)
-    answer(lambda: found, lambda: trained(found), form=form)
+    answer(lambda: found, lambda: trained_text(found), form=form)
 
 
 @reads("estimator.training.heads:TrainEagle3", Printed)
 def train_eagle3_head(request: TrainEagle3, form: Printed) -> None:
     """Trains an EAGLE-3 head, and prints the acceptance that its drafts would have."""
     from estimator.training.heads import train_eagle3
-    from specplan.reports.training import eagle3_trained
+    from specplan.reports.studies import trained_text
 
     with Bar("read", "file") as bar:
         found = train_eagle3(request, bar)
-    answer(lambda: found, lambda: eagle3_trained(found), form=form)
+    answer(lambda: found, lambda: trained_text(found), form=form)
 
 
 @heads_command.command(
@@ -157,9 +157,9 @@ def analyse_command(request: AnalyseHeads, form: Printed) -> None:
       specplan heads analyse
       specplan heads analyse --target T --draft heads:heads/ --ngram 4gram.arpa --prompts my.jsonl
     """
-    from specplan.reports.training import report
+    from specplan.reports.studies import analysis_text
     from studies.blockwise.analysed_heads import analyse_heads
 
     with Bar("analyse", "step") as bar:
         found = analyse_heads(request, bar)
-    answer(lambda: found, lambda: report(found), form=form)
+    answer(lambda: found, lambda: analysis_text(found), form=form)

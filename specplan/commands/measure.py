@@ -24,8 +24,8 @@ from specplan.options.model_options import (
 from specplan.options.ranges import integers
 from specplan.options.requests import Command, reads
 from specplan.reports.bar import Bar, Kept
-from specplan.reports.errors import describe
-from specplan.reports.output import folded, print_json, warn
+from specplan.reports.output import describe, print_json, warn
+from specplan.reports.table import folded
 
 if TYPE_CHECKING:
     from engines.trials.request import MeasureEngine

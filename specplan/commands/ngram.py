@@ -179,10 +179,10 @@ def score_command(request: ScoreNgram, form: Printed) -> None:
         "kenlm_perplexity_known": None if kenlm is None else kenlm.known_perplexity,
     }
     scores = {"our rows": ours} | ({} if kenlm is None else {"KenLM": kenlm})
-    columns = [
-        Column[str]("perplexity", str),
-        Column[str]("all", lambda name: f"{scores[name].perplexity:.4f}"),
-        Column[str]("known", lambda name: f"{scores[name].known_perplexity:.4f}"),
+    columns: list[Column[str]] = [
+        ("perplexity", str),
+        ("all", lambda name: f"{scores[name].perplexity:.4f}"),
+        ("known", lambda name: f"{scores[name].known_perplexity:.4f}"),
     ]
     counted = f"{ours.words:,} tokens and ends of text, {ours.unknown:,} unknown to the model"
     answer(lambda: data, lambda: f"{counted}\n{table(scores, columns)}", form=form)
@@ -190,8 +190,5 @@ def score_command(request: ScoreNgram, form: Printed) -> None:
 
 def ngram_table(ngrams: tuple[int, ...]) -> str:
     """Returns the number of n-grams of each order as text."""
-    columns: list[Column[tuple[int, int]]] = [
-        Column("order", lambda each: str(each[0])),
-        Column("n-grams", lambda each: f"{each[1]:,}"),
-    ]
-    return table(enumerate(ngrams, start=1), columns)
+    rows = [{"order": order, "count": count} for order, count in enumerate(ngrams, start=1)]
+    return table(rows, [("order", "{order}"), ("n-grams", "{count:,}")])

@@ -17,19 +17,19 @@ from specplan.options.kinds import cost_kinds
 from specplan.options.observe_options import Followed, Observed, Sources, addresses
 from specplan.options.requests import Command
 from specplan.options.runs import Runs
-from specplan.reports.advice import warn_of_sizes
 from specplan.reports.flags import flags_of_plans
 from specplan.reports.observation import (
     as_observed,
+    lengths_text,
     observation_json,
     observation_line,
     observation_text,
     run_text,
 )
-from specplan.reports.output import folded, print_json, warn
-from specplan.reports.plan import plan_text
-from specplan.reports.plan_json import plan_json
-from specplan.reports.requests import lengths_text
+from specplan.reports.output import print_json, warn
+from specplan.reports.plan import plan_json, plan_text
+from specplan.reports.plans import warn_of_sizes
+from specplan.reports.table import folded
 
 if TYPE_CHECKING:
     from engines.observing.observation import Observation
@@ -72,8 +72,6 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         _follow(reading, asking)
         return
     observation = _observed(reading)
-    seconds, since = reading.interval, bool(reading.since)
-    text = folded(observation_text(observation, seconds=seconds, since=since))
     for each in observation.contradictions:
         warn(each)
     run = _timed(observation) if asking.costs is None or isinstance(asking.costs, Runs) else None
@@ -81,14 +79,15 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     require_planned(ctx, planned=row is not None)
     requests, gamma = observation.requests, observation.gamma
     lengths = None if row is None else request_lengths(requests, row, gamma=gamma)
-    data = observation_json(observation, seconds=seconds, lengths=lengths)
+    data = observation_json(observation, seconds=reading.interval, lengths=lengths)
+    text = folded(observation_text(observation, data, since=bool(reading.since)))
     if row is not None:
         basis = basis_of(row, reading)
         warn_of_sizes((row,))
         data["plan"] = plan_json(row, basis)
         text += "\n\n" + plan_text(row, basis)
         if lengths is not None:
-            text += "\n\n" + lengths_text(requests, lengths)
+            text += "\n\n" + lengths_text(data["by_request"])
         if reading.server is not None:
             flags = flags_of_plans((row,), basis, server=reading.server)
             data["export"] = as_observed(flags, observation, server=reading.server)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -80,34 +80,31 @@ def _print(
     adaptive: bool,
 ) -> None:
     """Plans, and prints the plans or a server's flags, unless a number is impossible."""
-    from specplan.reports.plan import plans_text, warn_of_plans
-    from specplan.reports.plan_json import plans_json
-    from specplan.reports.possible import require_possible
+    from specplan.reports.plans import plans_json, plans_text, warn_of_plans
 
     data: Callable[[], dict[str, Any]]
     text: Callable[[], str]
     p_min, lost = 0.0, ""
     if stopping.p_min is not None:
         from simulator.choice.grid import plans
-        from specplan.reports.p_min import StoppedPlans
+        from specplan.reports.stopping import StoppedPlans
 
         early, thresholds = stopped(request, basis, stopping, file, server=form.server)
         rows = plans(early)
         found = StoppedPlans(rows, thresholds, *plans(request))
         data, text = partial(found.json, basis), partial(found.text, basis)
-        require_possible(*rows)
         request, (row, p_min), lost = early, found.exported, found.lost
         rows = (row,)
     else:
         rows, basis = planned(request, basis)
         data, text = partial(plans_json, rows, basis), partial(plans_text, rows, basis)
-        if len(rows) == 1:
-            require_possible(*rows)
     if adaptive:
-        from specplan.reports.adaptive import AdaptivePlans
+        from specplan.reports.stopping import AdaptivePlans
 
         by_rank = AdaptivePlans(rows, ranked(file, basis))
         data, text = by_rank.json, by_rank.text
+    data, text = cache(data), cache(text)
+    (text if form.server is None and not form.as_json else data)()  # ends on impossible numbers
     warn_of_plans(rows, basis, max_gamma=request.max_gamma)
     if form.server is None:
         answer(data, text, form=form)

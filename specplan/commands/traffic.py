@@ -59,7 +59,7 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
     if request.burst is not None:
         burst = burst_simulations(pair, request.burst, drawn=request.drawn, seed=request.seed)
         data = {**burst_json(burst), "cost": cost}
-        give(lambda: data, lambda: burst_text(pair, burst, notes), form=form)
+        give(lambda: data, lambda: burst_text(pair, data, notes), form=form)
         return
     found = answer(request)
     data = {**traffic_json(request, found), "cost": cost}

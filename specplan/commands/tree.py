@@ -90,7 +90,8 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
             captured=captured,
         )
         rows.append(TreeRow(found, price))
-    data, text = tree_json(rates, rows), tree_text(rates, rows)
+    data = tree_json(rates, rows)
+    text = tree_text(data, rows)
     if trees.server is not None:
         if len(rows) > 1:
             raise click.UsageError("--export needs a single batch size")

@@ -142,7 +142,7 @@ def on_engine(request: ValidateEngine, form: EngineForm) -> None:
 def bild(request: ValidateBild, form: Written) -> None:
     """Prints a sweep of BiLD's thresholds, for each draft and each temperature."""
     from estimator.validation.file import BILD, validation_json
-    from specplan.reports.bild import report
+    from specplan.reports.studies import bild_text
     from studies.bild.request import validate_thresholds
     from studies.bild.swept import fewest_repeats, worst_precision
 
@@ -163,7 +163,7 @@ def bild(request: ValidateBild, form: Written) -> None:
         free_cores=threads.free,
         top_p=request.sampling.top_p,
     )
-    answer(lambda: document, lambda: report(sweeps, threads), form=form)
+    answer(lambda: document, lambda: bild_text(sweeps, threads), form=form)
 
 
 @click.command(

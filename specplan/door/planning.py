@@ -83,7 +83,7 @@ class PlanResult:
 
     def json(self) -> Mapping[str, Any]:
         """Returns the JSON object of `specplan plan --json`."""
-        from specplan.reports.plan_json import plan_json
+        from specplan.reports.plan import plan_json
 
         return plan_json(self.plan, self.basis)
 
@@ -193,7 +193,7 @@ def exported(profile: Profile) -> dict[str, str]:
 
     Notes on a server's plan, such as its way of drafting, are comments above its flags.
     """
-    from specplan.reports.export import exported_to
+    from specplan.reports.flags import exported_to
 
     found = {}
     for server in exported_to():

@@ -1,4 +1,4 @@
-"""The advice of a plan as text: the draft length, its probability of a gain, and the next run."""
+"""The advice of a plan as text: the draft length, its odds and limits, and the next run."""
 
 from __future__ import annotations
 
@@ -14,45 +14,40 @@ from simulator.choice.curve import (
     curve_of,
     speed_up,
 )
-from specplan.reports.next_run import assumed_lines, limit_lines, next_lines
-from specplan.reports.output import warn
+from simulator.cost.pricing import DEFAULT_CONTEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from simulator.choice.plan import Plan
 
 NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
 # Acceptance may fall short of the stated one by this.
-SHORT = 0.1
+_SHORT = 0.1
 # Relative: speed-ups that differ by less are one answer.
 _SAME = 0.05
 
 
 def advice_lines(plan: Plan) -> list[str]:
     """Returns the advice: draft length, probability of a gain, break-even, and the next run."""
-    curve, price, exact = plan.curve, plan.price, plan.price.posterior is None
-    lines = [*([] if exact else assumed_lines(plan)), *decision_lines(plan)]
-    if price.timed or price.wall is not None or curve.extrapolated.any():
-        lines += limit_lines(plan)
-    if plan.gamma not in (0, plan.optimal_gamma, plan.advice.named):
-        lines.append(f"K = {plan.gamma} gives {_gain(plan, plan.gamma)}.")
-    if exact:
-        return [*lines, *_speed(plan), *_iid(plan), _break_even(plan)]
-    return [*lines, *_ended_early(plan), *next_lines(plan), *_speed(plan)]
-
-
-def warn_of_sizes(rows: Sequence[Plan]) -> None:
-    """Prints a warning if c does not fit the sizes of both models."""
-    price = next((row.price for row in rows if row.price.questions_c), None)
-    if price is not None and price.expected_c is not None:
-        low, high = price.expected_c
-        warn(
-            f"c {price.cost.c:.2g} does not fit the models' sizes: a draft with "
-            f"{100 * (price.draft_share or 0):.2g} % of the target's weights takes {low:.2g} to "
-            f"{high:.2g} of a target step. Check c, or the tokens per call and the times that it "
-            "follows from"
+    price, named, lines = plan.price, plan.advice.named, []
+    if price.assumed_c is not None:
+        low, high = price.assumed_c
+        lines.append(
+            f"c {price.cost.c:.2g} is assumed ({low:.2g} to {high:.2g}): no run with drafts was "
+            "timed."
         )
+    lines += [*decision_lines(plan), *_limits(plan)]
+    if plan.gamma not in (0, plan.optimal_gamma, named):
+        lines.append(f"K = {plan.gamma} gives {_gain(plan, plan.gamma)}.")
+    lines += [
+        f"Drafts of the run at K = {run.gamma} ended early: {run.drafted:.1f} tokens on average, "
+        f"{1e3 * run.seconds_per_token:.2f} ms a token. This plan drafts all K tokens, and more of "
+        f"them are rejected. If a p-min ended them, run K = {named or plan.gamma} "
+        "without p-min before you change K."
+        for run in price.own_runs
+        if run.drafted is not None
+    ]
+    lines += [*_next(plan), *_speed(plan)]
+    return [*lines, *_iid(plan), _break_even(plan)] if price.posterior is None else lines
 
 
 def break_evens(plan: Plan) -> tuple[float | None, float | None]:
@@ -71,7 +66,7 @@ def odds_text(plan: Plan) -> str:
     if words == "a loss is likelier":
         return f"A loss is likelier ({100 - percentage(probability)} %)."
     opening = "A gain is undecided" if words == "undecided" else f"A gain is {words}"
-    lower = plan.alpha - SHORT
+    lower = plan.alpha - _SHORT
     # An acceptance that was never observed is stated by the user.
     if plan.acceptance.observed_gamma is not None or plan.price.posterior is None or lower < 0:
         return f"{opening} ({percent})."
@@ -85,8 +80,8 @@ def odds_text(plan: Plan) -> str:
 
 def decision_lines(plan: Plan) -> list[str]:
     """Returns the advised draft length and the probability of a gain."""
-    advice = plan.advice
-    named, gain = advice.named, _gain(plan, advice.named)
+    advice, share = plan.advice, f"{100 * plan.near:g} %"
+    named, best, gain = advice.named, advice.best, _gain(plan, advice.named)
     if advice.undecided:
         chance = percentage(advice.gain_probability or 0.0)
         return [f"Undecided ({chance} %): measure K = 0 and K = {named} first. K = {named} "
@@ -94,23 +89,23 @@ def decision_lines(plan: Plan) -> list[str]:
     doubt = [odds_text(plan)] if plan.curve.in_doubt and named > 0 else []
     if advice.gamma > 0:
         tokens = "1 token" if named == 1 else f"{named} tokens"
-        lines = [f"Draft {tokens} per block (K = {named}): {gain}{_near(plan)}.", *doubt]
+        near = ""
+        if best not in (0, advice.gamma) and not advice.measured:
+            factor = plan.curve.improvement_factor[best - 1]
+            near = f", within {share} of the best, K = {best} ({factor:.2f} times)"
+        lines = [f"Draft {tokens} per block (K = {named}): {gain}{near}.", *doubt]
         if not advice.measured:
             return [*lines, *_tolerance(plan)]
         estimated = plan.price.load is not None and plan.price.load.estimated
         where = " at other batches" if estimated else ""
-        few = f"{100 * BEATEN:.0f} %"
-        kept = f"no other K is likely to be {few} faster."
+        kept = f"no other K is likely to be {100 * BEATEN:.0f} % faster."
         return [*lines, f"Runs of K = {named}{where} gained; {kept}"]
     if named == 0:
         return ["Do not speculate: no K is possible here."]
     if plan.optimal_gamma == 0:
         return [f"Do not speculate: the best, K = {named}, gives {gain}.", *doubt]
-    share = f"{100 * plan.near:g} %"
-    return [
-        f"Not worth a draft: K = {named} gives {gain}, within {share} of no speculation.",
-        *doubt,
-    ]
+    worth = f"Not worth a draft: K = {named} gives {gain}, within {share} of no speculation."
+    return [worth, *doubt]
 
 
 def _gain(plan: Plan, gamma: int) -> str:
@@ -119,15 +114,6 @@ def _gain(plan: Plan, gamma: int) -> str:
     curve, at = (plan.curve, gamma - 1) if inside or plan.at is None else (plan.at, 0)
     factor = f"{curve.improvement_factor[at]:.2f} times the speed without speculation"
     return f"{factor} ({curve.low[at]:.2f} to {curve.high[at]:.2f})" if curve.in_doubt else factor
-
-
-def _near(plan: Plan) -> str:
-    """Returns a note that names the best γ if a smaller one is advised."""
-    best = plan.advice.best
-    if best == plan.advice.gamma or best == 0 or plan.advice.measured:
-        return ""
-    factor = plan.curve.improvement_factor[best - 1]
-    return f", within {100 * plan.near:g} % of the best, K = {best} ({factor:.2f} times)"
 
 
 def _tolerance(plan: Plan) -> list[str]:
@@ -141,39 +127,87 @@ def _tolerance(plan: Plan) -> list[str]:
     return [] if first == last else [f"K = {first} to {last} come within 2 % of the best."]
 
 
-def _ended_early(plan: Plan) -> list[str]:
-    """Returns a sentence for each run with drafts that ended early: the plan drafts all K."""
+def _limits(plan: Plan) -> list[str]:
+    """Returns why a longer draft is not advised: few observations, or captured graphs."""
+    timed, best, named = plan.price.timed, plan.optimal_gamma, plan.advice.named
+    batch, wall, lines = plan.price.batch, plan.price.wall, []
+    if timed and best not in timed and named not in plan.within(plan.near):
+        lines.append(
+            f"K = {best} ({plan.curve.improvement_factor[best - 1]:.2f} times) was not timed, and "
+            f"only K that were are advised: 'specplan validate --gamma {best}' measures it."
+        )
+    if plan.most_gamma is not None and named > 0:
+        lines.append(
+            f"No position beyond {plan.acceptance.observed_gamma} was observed, so at most "
+            f"K = {plan.most_gamma} is advised: run K = {named}, then look again."
+        )
+    elif plan.extrapolated_at(plan.advice.gamma) and plan.advice.next_run is None:
+        lines.append(f"K = {plan.advice.gamma} was not observed: run it, and look again.")
+    if wall is None:
+        return lines
+    crossed = plan.curve.gamma[wall.crossed(batch, plan.curve.gamma)]
+    if wall.beyond(batch, 0):
+        lines.append(
+            f"Even the baseline's step of {wall.size(batch, 0)} {wall.unit} is larger than the "
+            f"captured graphs ({wall.most}): prices here are not known well. {wall.flag} moves "
+            "the limit."
+        )
+    elif len(crossed) > 0 and crossed[0] <= max(plan.advice.best + 1, 8):
+        lines.append(
+            f"K = {crossed[0]} would need {wall.size(batch, crossed[0])} {wall.unit} a step, "
+            f"and graphs are captured up to {wall.most}: it can be far slower, and is not "
+            f"advised. {wall.flag} moves the limit."
+        )
+    return lines
+
+
+def _next(plan: Plan) -> list[str]:
+    """Returns the next run, the options that add it, and its expected gain; nothing if none."""
+    following, most, point = plan.advice.next_run, plan.acceptance.observed_gamma, plan.price.point
+    if following is None:
+        return []
+
+    def added(gamma: int) -> str:
+        """Returns the option that adds a run of this plan's load, with MS and L to fill in."""
+        load = ",length=L" if most is not None and gamma > most else ""
+        if point is not None and point.batch > 1:
+            load += f",batch={point.batch}"
+        if point is not None and point.context != DEFAULT_CONTEXT:
+            load += f",context={point.context}"
+        return f"--run gamma={gamma},tpot=MS{load}"
+
+    gamma, rival = following.gamma, following.rival
+    if gamma == 0:
+        also = f" and K = {rival}" * (rival > 0)
+        runs = [added(each) for each in ((0, rival) if also else (0,))]
+        return [f"Next: run K = 0{also}, and add {' '.join(runs)}."]
+    decides = "whether to speculate"
+    if rival > 0:
+        decides = f"between K = {min(gamma, rival)} and K = {max(gamma, rival)}"
     return [
-        f"Drafts of the run at K = {run.gamma} ended early: {run.drafted:.1f} tokens on average, "
-        f"{1e3 * run.seconds_per_token:.2f} ms a token. This plan drafts all K tokens, and more of "
-        f"them are rejected. If a p-min ended them, run K = {plan.advice.named or plan.gamma} "
-        "without p-min before you change K."
-        for run in plan.price.own_runs
-        if run.drafted is not None
+        f"Next: run K = {gamma}, and add {added(gamma)}. It decides "
+        f"{decides}, and may gain {100 * following.gain:.1f} % on average."
     ]
 
 
 def _speed(plan: Plan) -> list[str]:
     """Returns the tokens per second at the advised γ and without speculation."""
-    baseline = plan.baseline_tokens_per_second
+    baseline, named, lines = plan.baseline_tokens_per_second, plan.advice.named, []
     if baseline is None:
         return []
-    law, named = baseline_seconds(plan.price), plan.advice.named
-    low, middle, high = (1e3 * each[0] for each in law.interval())
-    lines = []
     if named > 0:
         with_draft = baseline * plan.curve.improvement_factor[named - 1]
         lines.append(
             f"Tokens per second: {with_draft:.1f} at K = {named}, {baseline:.1f} without "
             "speculation."
         )
-    if plan.price.posterior is None:
-        return lines
-    return [
-        *lines,
-        f"Without speculation a token takes {middle:.2f} ms ({low:.2f} to {high:.2f}). Runs: "
-        f"{len(plan.price.posterior.runs)}.",
-    ]
+    if plan.price.posterior is not None:
+        low, middle, high = (1e3 * each[0] for each in baseline_seconds(plan.price).interval())
+        lines.append(
+            f"Without speculation a token takes {middle:.2f} ms ({low:.2f} to {high:.2f}). Runs: "
+            f"{len(plan.price.posterior.runs)}."
+        )
+    return lines
 
 
 def _iid(plan: Plan) -> list[str]:
@@ -200,9 +234,7 @@ def _break_even(plan: Plan) -> str:
     costs = "this c" if plan.tokens_per_second is None else "these costs"
     if alpha is None or alpha == 1:
         least = f"at {costs} not even a perfect draft gains"
-    elif alpha > 0:
-        least = f"acceptance {alpha:.2g} at {costs}"
     else:
-        least = f"any acceptance at {costs}"
+        least = f"{f'acceptance {alpha:.2g}' if alpha > 0 else 'any acceptance'} at {costs}"
     step = "" if not c else f", or a draft step of {100 * c:.3g} % of a target step"
     return f"Break-even: {least}{step}."

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from estimator.progress import Progress
-from specplan.reports.output import folded
+from specplan.reports.table import folded
 
 # Between two lines of a job whose stderr is no terminal.
 LINE_SECONDS = 30.0

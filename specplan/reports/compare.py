@@ -126,8 +126,8 @@ def _escaped(text: str) -> str:
 
 
 _COLUMNS: list[Column[Difference]] = [
-    Column("", lambda each: each.number),
-    Column("A", lambda each: f"{each.a:.4f}"),
-    Column("B", lambda each: f"{each.b:.4f}"),
-    Column("B - A", lambda each: f"{each.difference:+.4f} {bounds(each.low, each.high, '.4f')}"),
+    ("", "{number}"),
+    ("A", "{a:.4f}"),
+    ("B", "{b:.4f}"),
+    ("B - A", lambda each: f"{each.difference:+.4f} {bounds(each.low, each.high, '.4f')}"),
 ]

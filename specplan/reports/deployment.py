@@ -1,4 +1,4 @@
-"""The load of a plan as text: the machine, the memory, and the γ of each batch size."""
+"""The loads of plans: the machine, the memory, and the γ of each batch size."""
 
 from __future__ import annotations
 
@@ -15,33 +15,24 @@ if TYPE_CHECKING:
     from simulator.cost.wall import Wall
 
 _MOSTLY = 0.5
-_KEYS = (
-    "gpu", "dtype", "tp", "draft_kind", "context", "needed_gb", "fits", "most_batch", "estimated",
-)  # fmt: skip
 
 
-def load_json(row: Plan) -> dict[str, Any]:
-    """Returns the load's keys of one plan; null if its costs have no load."""
-    low, high = row.price.published_speeds(row.tokens_per_second) or (None, None)
-    return {
-        **{key: getattr(row.price.load, key, None) for key in _KEYS},
-        "tokens_per_second_low": low,
-        "tokens_per_second_high": high,
-    }
-
-
-def load_notes(row: Plan) -> list[str]:
+def load_notes(row: Plan, load: Load) -> list[str]:
     """Returns notes on one plan's load for its reader."""
-    load = row.price.load
-    if load is None:
-        return []
     draft = "" if load.draft_kind == "model" else f" The draft was taken for {load.draft_kind}."
     notes = [
         f"Costs {load.origin}, batch {row.price.batch}, context {load.context}.{draft}",
         *([] if load.fits else [does_not_fit(row.price)]),
     ]
     if load.modelled and load.fits and row.price.posterior is None:
-        notes.append(_published(row))
+        speeds = row.price.published_speeds(row.tokens_per_second)
+        notes.append(
+            "Few speeds of several sequences are published to judge this by."
+            if speeds is None
+            else f"Eight of ten published speeds lie between {speeds[0]:.0f} and {speeds[1]:.0f} "
+            f"tokens per second where this plan has {row.tokens_per_second:.0f}. A server's time "
+            "outside the models is left out: --cost-model public adds it, and speed-ups fall."
+        )
     return [*notes, *load.notes, *_overhead_notes(load)]
 
 
@@ -60,30 +51,17 @@ def cost_json(load: Load | None) -> dict[str, Any] | None:
 
 def rows_notes(rows: Sequence[Plan]) -> list[str]:
     """Returns notes on the loads of a table's rows, from the first row of each GPU."""
-    notes = []
-    for row in {row.price.load.gpu: row for row in reversed(rows) if row.price.load}.values():
-        load = row.price.load
-        assert load is not None
+    notes: list[str] = []
+    several = len(gpus_of(rows)) > 1
+    loads = ((row.price.load, row.price.posterior) for row in reversed(rows))
+    for load, posterior in {load.gpu: (load, of) for load, of in loads if load}.values():
         draft = "" if load.draft_kind == "model" else f", drafted by {load.draft_kind}"
-        sure = not load.modelled or row.price.posterior is not None
+        sure = not load.modelled or posterior is not None
         doubt = "" if sure else "; a server's time outside the models is left out"
-        several = len(gpus_of(rows)) > 1
         origin = load.origin.replace(str(load.gpu), "each GPU") if several else load.origin
         fixed = [f"{load.gpu}: {note}" if several else note for note in _overhead_notes(load)]
         notes += [f"Costs {origin}{draft}{doubt}.", *load.notes, *fixed]
     return list(dict.fromkeys(notes))
-
-
-def _published(row: Plan) -> str:
-    speeds = row.price.published_speeds(row.tokens_per_second)
-    if speeds is None:
-        return "Few speeds of several sequences are published to judge this by."
-    low, high = speeds
-    return (
-        f"Eight of ten published speeds lie between {low:.0f} and {high:.0f} tokens per second "
-        f"where this plan has {row.tokens_per_second:.0f}. A server's time outside the models "
-        "is left out: --cost-model public adds it, and speed-ups fall."
-    )
 
 
 def _overhead_notes(load: Load) -> list[str]:
@@ -133,21 +111,17 @@ def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[s
     """
     from simulator.choice.grid import schedules
 
+    undecided = any(row.advice.undecided for row in rows)
     return [
         {
             "context": context,
             **asdict(each),
-            "gamma": 0 if is_undecided(rows) else each.gamma,
-            "test_gamma": each.gamma if is_undecided(rows) and each.gamma > 0 else None,
+            "gamma": 0 if undecided else each.gamma,
+            "test_gamma": each.gamma or None if undecided else None,
         }
         for context, ranges in schedules(rows, only).items()
         for each in ranges
     ]
-
-
-def is_undecided(rows: Sequence[Plan]) -> bool:
-    """Returns whether a measurement must decide, at one or more batch sizes."""
-    return any(row.advice.undecided for row in rows)
 
 
 def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:

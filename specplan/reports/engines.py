@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simulator.numerics.intervals import percent
-from specplan.reports.output import folded
-from specplan.reports.table import MS, TOKENS, Column, bounds, fastest, ranged, shown, table
-from specplan.reports.validation import MEASURED, TIMES_IN_DOUBT, doubt_mark, precision_lines
+from specplan.reports.table import MS, TOKENS, Column, fastest, folded, interval, table
+from specplan.reports.validation import MEASURED, TIMES_IN_DOUBT, marks, precision_lines
 
 if TYPE_CHECKING:
-    from engines.counting import RateInterval
     from engines.trials.judgement import EngineRow
     from engines.trials.request import MeasureEngine
     from engines.trials.timing import Steps
@@ -51,7 +49,9 @@ def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
     ]
     for case, steps in found.steps.items():
         rows = [row for row in found.rows if (row.temperature, row.concurrency) == case]
-        lines += ["", _step_line(case, steps), "", _rows_table(rows, wide=wide)]
+        best = fastest([row for row in rows if not row.doubts], lambda row: row.measured)
+        shown = table(rows, _COLUMNS + (_MORE_COLUMNS if wide else []), best=best, note=marks)
+        lines += ["", _step_line(case, steps), "", shown]
     lines += [
         "",
         _LEGEND,
@@ -110,53 +110,31 @@ def _step_line(case: Case, steps: Steps) -> str:
     )
 
 
-def _rows_table(rows: list[EngineRow], *, wide: bool) -> str:
-    columns = _COLUMNS + (_MORE_COLUMNS if wide else [])
-    return table(
-        rows,
-        columns,
-        best=fastest([row for row in rows if not row.doubts], lambda row: row.measured),
-        note=_marks,
-    )
-
-
-def _marks(row: EngineRow) -> str:
-    text = "TEXT DIFFERS" if row.identical_to_target is False else ""
-    return "  ".join(filter(None, [text, doubt_mark(row)]))
-
-
 def _accepted(row: EngineRow) -> str:
-    mark = "" if row.acceptance_explained else " !"
-    return f"{row.acceptance_counted[0].value:.3f}{mark}"
-
-
-def _expected(row: EngineRow) -> str:
-    rate = row.acceptance_predicted[0]
-    return ranged(rate.value, rate.low, rate.high, ".3f")
-
-
-def _interval(rate: RateInterval) -> str:
-    return bounds(rate.low, rate.high, ".3f")
+    return f"{row.acceptance_counted[0].value:.3f}{'' if row.acceptance_explained else ' !'}"
 
 
 _COLUMNS: list[Column[EngineRow]] = [
-    Column("K", lambda row: str(row.gamma)),
-    Column("accepted", _accepted),
-    Column("predicted", lambda row: f"{row.predicted:.2f}"),
-    Column(MEASURED, lambda row: ranged(row.measured, row.measured_low, row.measured_high)),
-    Column("error", lambda row: shown(row.error_percent, "+.1f", " %")),
-    Column(MS, lambda row: f"{row.ms_per_token:.2f}"),
-    Column(TOKENS, lambda row: f"{row.tokens_per_second:.1f}"),
+    ("K", "{gamma}"),
+    ("accepted", _accepted),
+    ("predicted", "{predicted:.2f}"),
+    (MEASURED, lambda row: interval(row, "measured")),
+    ("error", "{error_percent:+.1f} %"),
+    (MS, "{ms_per_token:.2f}"),
+    (TOKENS, "{tokens_per_second:.1f}"),
 ]
 _MORE_COLUMNS: list[Column[EngineRow]] = [
-    Column("alpha", lambda row: f"{row.alpha:.3f}"),
-    Column(f"accepted [{percent()}]", lambda row: _interval(row.acceptance_counted[0])),
-    Column(f"expected [{percent()}]", _expected),
-    Column("calls", lambda row: str(row.target_calls)),
-    Column("predicted", lambda row: shown(row.predicted_target_calls, ".1f")),
-    Column("free", lambda row: f"{row.predicted_theorem8:.2f}"),
-    Column("ms predicted", lambda row: f"{1e3 * row.predicted_seconds_per_token:.2f}"),
-    Column("ms error", lambda row: f"{row.time_error_percent:+.1f} %"),
+    ("alpha", "{alpha:.3f}"),
+    (
+        f"accepted [{percent()}]",
+        "[{acceptance_counted[0].low:.3f}, {acceptance_counted[0].high:.3f}]",
+    ),
+    (f"expected [{percent()}]", "{acceptance_predicted[0]}"),
+    ("calls", "{target_calls}"),
+    ("predicted", "{predicted_target_calls:.1f}"),
+    ("free", "{predicted_theorem8:.2f}"),
+    ("ms predicted", lambda row: f"{1e3 * row.predicted_seconds_per_token:.2f}"),
+    ("ms error", "{time_error_percent:+.1f} %"),
 ]
 
 

@@ -1,22 +1,24 @@
-"""Shows a server's acceptance: by position, its alpha, a line for each interval."""
+"""A server's acceptance: its alpha, by position, by request, and a line for each interval."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from engines.kind import engine_kinds, exports_of
+from engines.observing.requests import alpha_spread
 from simulator.numerics.intervals import CONFIDENCE, percent
-from specplan.reports.export import KEPT, NO_DRAFT
-from specplan.reports.requests import requests_json, spread_text
-from specplan.reports.table import GAMMA, Column, table
+from specplan.reports.flags import KEPT, NO_DRAFT
+from specplan.reports.table import GAMMA, Column, folded, table
 
 if TYPE_CHECKING:
-    from engines.counting import RateInterval
+    from collections.abc import Mapping, Sequence
+
     from engines.observing.by_request import RequestLengths
-    from engines.observing.observation import Observation
+    from engines.observing.observation import Observation, RequestCounts
+    from estimator.profiles.parts import Estimate
     from simulator.cost.fitted.runs import Run
 
-SINCE = {
+_SINCE = {
     "metrics": "since the server started, including its warm-up",
     "log": "in the lines of its log",
     "bench": "in a run of a bench",
@@ -33,6 +35,7 @@ def observation_json(
     seconds: duration of the counting; None: since the server's counters started.
     lengths: draft lengths of requests; None if they were not planned.
     """
+    timed, drafting = observation.timed, observation.draft_seconds
     return {
         "source": {
             "kind": observation.kind,
@@ -58,51 +61,57 @@ def observation_json(
         "cut_short": observation.cut_short,
         "iid_consistent": observation.iid_consistent,
         "iid_p_value": observation.iid_p_value,
-        **requests_json(observation.requests, lengths),
-        "ms_per_token": _milliseconds(observation),
-        "draft_ms_per_block": _draft_milliseconds(observation),
+        **_requests_json(observation.requests, lengths),
+        "ms_per_token": None if timed is None else 1e3 * timed.seconds_per_token,
+        "draft_ms_per_block": None if drafting is None else 1e3 * drafting / observation.drafts,
     }
 
 
 def observation_text(
-    observation: Observation, *, seconds: float | None, since: bool = False
+    observation: Observation, data: Mapping[str, Any], *, since: bool = False
 ) -> str:
-    """Returns the readable form of counts; since: whether an earlier reading was subtracted."""
-    about = [engine_kinds()[observation.kind].title]
-    if observation.version is not None:
-        about.append(observation.version)
-    if observation.model is not None:
-        about.append(f"with {observation.model}")
-    when = "since the earlier reading" if since else SINCE[observation.origin]
-    when = when if seconds is None else f"in {seconds:g} s"
+    """Returns the readable form of counts.
+
+    data: the result of `observation_json`; since: whether an earlier reading was subtracted.
+    """
+    gamma, drafts, drafted = observation.gamma, observation.drafts, observation.drafted
+    named = observation.model and f"with {observation.model}"
+    about = filter(None, [engine_kinds()[observation.kind].title, observation.version, named])
+    when = "since the earlier reading" if since else _SINCE[observation.origin]
+    when = when if data["seconds"] is None else f"in {data['seconds']:g} s"
+    stated = f"at least {gamma} (state --gamma)" if data["gamma_is_lower_bound"] else gamma
     lines = [
-        f"{' '.join(about)}: {observation.drafts} drafts, {observation.drafted} tokens drafted, "
-        f"{observation.accepted} accepted {when}; {GAMMA} {_gamma(observation)}.",
-        *_drafts_notes(observation),
-        *observation.notes,
-        "",
+        f"{' '.join(about)}: {drafts} drafts, {drafted} tokens drafted, "
+        f"{observation.accepted} accepted {when}; {GAMMA} {stated}."
     ]
+    if observation.calls_error > 0:
+        least, length = -(-drafted // gamma), 1 + observation.accepted_fraction
+        lines.append(
+            f"The source does not count calls: {drafted} tokens were drafted in {least} to "
+            f"{drafted} of them, so a call yields {length:.2f} to "
+            f"{1 + observation.accepted / least:.2f} tokens. The number of tokens generated "
+            "meanwhile decides: keep the log's lines 'eval time = ... / N tokens'."
+        )
+    elif observation.counted.drafted is not None:
+        lines.append(f"Drafts ended early: {observation.counted.drafted:.1f} tokens on average.")
+    lines += [*observation.notes, ""]
     if observation.hits:
-        rates = zip(observation.unconditional, observation.conditional, strict=True)
-        columns = [
-            Column[Any]("position", lambda row: str(row[0])),
-            Column[Any](f"accepted [{percent()}]", lambda row: str(row[1][0])),
-            Column[Any](
-                f"if those before were [{percent()}]",
-                lambda row: "-" if row[1][1] is None else str(row[1][1]),
-            ),
+        rates = zip(data["accepted_by_position"], data["conditional"], strict=True)
+        rows = [{"at": at, "all": all_, "if": each} for at, (all_, each) in enumerate(rates, 1)]
+        columns: list[Column[dict[str, Any]]] = [
+            ("position", "{at}"),
+            (f"accepted [{percent()}]", "{all}"),
+            (f"if those before were [{percent()}]", "{if}"),
         ]
-        lines += [table(enumerate(rates, start=1), columns), ""]
+        lines += [table(rows, columns), ""]
     lines += [
         f"Tokens per target call {observation.block_efficiency:.3f}; accepted over drafted "
         f"{observation.accepted_fraction:.3f}, which falls with gamma.",
         f"alpha_iid {_at_least(observation)}{observation.alpha_iid}{_iid(observation)}",
     ]
-    milliseconds = _milliseconds(observation)
-    if milliseconds is not None:
-        lines.append(f"A token took {milliseconds:.2f} ms ({1e3 / milliseconds:.1f} tokens/s).")
-    drafting = _draft_milliseconds(observation)
-    if drafting is not None:
+    if (token := data["ms_per_token"]) is not None:
+        lines.append(f"A token took {token:.2f} ms ({1e3 / token:.1f} tokens/s).")
+    if (drafting := data["draft_ms_per_block"]) is not None:
         lines.append(f"A draft took {drafting:.2f} ms.")
     if not observation.hits:
         lines.append(
@@ -111,35 +120,19 @@ def observation_text(
         )
     if observation.is_lower_bound:
         lines.append(
-            f"Blocks drafted {100 * observation.cut_short:.0f} % fewer tokens than gamma "
-            f"{observation.gamma}, so that rates of late positions and alpha_iid are lower bounds; "
+            f"Blocks drafted {100 * observation.cut_short:.0f} % fewer tokens than gamma {gamma}, "
+            "so that rates of late positions and alpha_iid are lower bounds; "
             "the interval of alpha_iid reaches as high as such blocks allow. Counts cannot show "
             "whether positions differ by more than chance."
         )
-    lines += spread_text(observation.requests)
+    if (spread := data["alpha_spread"]) is not None:
+        alphas = [each["alpha_iid"] for each in data["requests"]]
+        lines.append(
+            f"alpha_iid of {len(alphas)} requests: {min(alphas):.3f} to {max(alphas):.3f}; beyond "
+            f"chance they differ by {spread:.3f} (standard deviation: specplan traffic "
+            f"--alpha-spread {spread:.3f})."
+        )
     return "\n".join(lines)
-
-
-def _gamma(observation: Observation) -> str:
-    known = observation.stated_gamma is not None
-    return str(observation.gamma) if known else f"at least {observation.gamma} (state --gamma)"
-
-
-def _drafts_notes(observation: Observation) -> list[str]:
-    """Returns a note if drafts ended early, and a note if their number is not known."""
-    gamma, drafted = observation.gamma, observation.drafted
-    if observation.calls_error > 0:
-        least, length = -(-drafted // gamma), 1 + observation.accepted_fraction
-        return [
-            f"The source does not count calls: {drafted} tokens were drafted in {least} to "
-            f"{drafted} of them, so a call yields {length:.2f} to "
-            f"{1 + observation.accepted / least:.2f} tokens. The number of tokens generated "
-            "meanwhile decides: keep the log's lines 'eval time = ... / N tokens'."
-        ]
-    if observation.counted.drafted is not None:
-        mean = observation.counted.drafted
-        return [f"Drafts ended early: {mean:.1f} tokens on average."]
-    return []
 
 
 def as_observed(flags: str, observation: Observation, *, server: str) -> str:
@@ -153,12 +146,6 @@ def as_observed(flags: str, observation: Observation, *, server: str) -> str:
     early = exports.stopping and observation.counted.drafted is not None
     said = flags.startswith((NO_DRAFT, KEPT))
     return f"{KEPT}\n{flags}" if early and not said else flags
-
-
-def _draft_milliseconds(observation: Observation) -> float | None:
-    """Returns the milliseconds per block for drafting; None if not reported."""
-    seconds = observation.draft_seconds
-    return None if seconds is None else 1e3 * seconds / observation.drafts
 
 
 def run_text(run: Run, observation: Observation) -> str:
@@ -180,16 +167,12 @@ def observation_line(observation: Observation, *, clock: str) -> str:
     """Returns the counts of an interval in one line."""
     rates = " ".join(f"{rate.value:.3f}" for rate in observation.unconditional)
     by_position = f"  by position {rates}" if rates else ""
+    alpha = observation.alpha_iid
     return (
         f"{clock}  {observation.drafts} drafts  {observation.block_efficiency:.2f} tokens a call"
         f"{by_position}  alpha_iid {_at_least(observation)}"
-        f"{_short(observation.alpha_iid)}"
+        f"{alpha.value:.2f} [{alpha.low:.2f}, {alpha.high:.2f}]"
     )
-
-
-def _milliseconds(observation: Observation) -> float | None:
-    timed = observation.timed
-    return None if timed is None else 1e3 * timed.seconds_per_token
 
 
 def _at_least(observation: Observation) -> str:
@@ -205,5 +188,62 @@ def _iid(observation: Observation) -> str:
     return f"; positions differ by more than chance (p = {p_value:.1g}): not i.i.d."
 
 
-def _short(rate: RateInterval) -> str:
-    return f"{rate.value:.2f} [{rate.low:.2f}, {rate.high:.2f}]"
+def _requests_json(
+    requests: Sequence[RequestCounts], lengths: RequestLengths | None
+) -> dict[str, Any]:
+    """Returns the JSON of requests; lengths: None if nothing was planned."""
+    rows = [{**each._asdict(), "alpha_iid": each.accepted / each.trials} for each in requests]
+    data = {"requests": rows, "alpha_spread": alpha_spread(requests)}
+    if lengths is None:
+        return data
+    for one, gamma in zip(rows, lengths.best, strict=True):
+        one["best_gamma"] = gamma
+    categories = [
+        {
+            "category": name,
+            "requests": len(same),
+            "alpha_iid": sum(each.accepted for each in same) / sum(each.trials for each in same),
+            "best_gamma": gamma,
+        }
+        for name, gamma in lengths.categories.items()
+        for same in [[each for each in requests if each.category == name]]
+    ]
+    found = {
+        "one_gamma": lengths.one_gamma,
+        "shares": lengths.shares,
+        "gain": lengths.gain,
+        "categories": categories,
+        "category_gain": lengths.category_gain,
+    }
+    return data | {"by_request": found}
+
+
+def lengths_text(found: Mapping[str, Any]) -> str:
+    """Returns the readable form of `by_request`: the draft lengths of requests and categories."""
+    shares = ", ".join(f"K {gamma}: {share:.0%}" for gamma, share in found["shares"].items())
+    lines = [
+        f"The best K by request: {shares} of requests. If the alpha of each request were known "
+        f"before it begins, the best K of each would gain {_gain(found['gain'])} over K "
+        f"{found['one_gamma']} for all."
+    ]
+    if found["category_gain"] is not None:
+        columns: list[Column[dict[str, Any]]] = [
+            ("category", lambda each: each["category"] or "(none)"),
+            ("requests", "{requests}"),
+            ("alpha_iid", "{alpha_iid:.3f}"),
+            (f"best {GAMMA}", "{best_gamma}"),
+        ]
+        lines += ["", table(found["categories"], columns), ""]
+        lines.append(
+            f"A K for each category gains {_gain(found['category_gain'])} over one K for all, each "
+            "request with a K chosen on the others."
+        )
+    return folded("\n".join(lines))
+
+
+def _gain(found: Estimate) -> str:
+    value = f"{100 * (found.value - 1):.1f} %"
+    if found.low is None or found.high is None:
+        return value
+    low, high = (100 * (end - 1) for end in (found.low, found.high))
+    return f"{value} ({percent()} interval {low:.1f} to {high:.1f})"

@@ -1,26 +1,19 @@
-"""Plans as text: one curve with its best row and advice, or one line for each plan."""
+"""One plan as the JSON object and the text of `specplan plan`: assumptions, curve, advice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from simulator.choice.advice import percentage
-from simulator.numerics.intervals import percent
-from specplan.reports.advice import NOT_CALIBRATED, advice_lines, warn_of_sizes
-from specplan.reports.deployment import (
-    does_not_fit,
-    gpus_of,
-    graphs_line,
-    load_notes,
-    of_loads,
-    rows_notes,
-    schedules_text,
-)
-from specplan.reports.output import folded, warn
-from specplan.reports.samplings import drawn_by, other_line, other_way
-from specplan.reports.table import GAMMA, MS, TOKENS, Column, shown, table
+from simulator.acceptance.acceptance import IID_TOLERANCE, Iid, iid_error
+from simulator.choice.curve import baseline_seconds, speed_up, token_seconds
+from simulator.choice.walltime import improvement_factor, lower_bound
+from simulator.choice.walltime import oracle_improvement_factor as oracle
+from simulator.numerics.intervals import CONFIDENCE, percent
+from specplan.reports.advice import advice_lines, break_evens
+from specplan.reports.deployment import cost_json, does_not_fit, graphs_line, load_notes
+from specplan.reports.possible import blocks_take_a_step, possible
+from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
@@ -28,223 +21,200 @@ if TYPE_CHECKING:
 
 # Rows shown past the best gamma, and at the least; --json has all of them.
 _ROWS_PAST, _ROWS_LEAST = 3, 8
-_ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
 BEYOND = "+ beyond the observed gamma: extrapolated"
+_OF_LOAD = (
+    "gpu", "dtype", "tp", "draft_kind", "context", "needed_gb", "fits", "most_batch", "estimated",
+)  # fmt: skip
 
 
-def plans_text(rows: Sequence[Plan], basis: Basis) -> str:
-    """Returns plans as text: one in full, or one line for each."""
-    return plan_text(rows[0], basis) if len(rows) == 1 else _rows_text(rows, basis)
+def plan_json(plan: Plan, basis: Basis) -> dict[str, Any]:
+    """Returns the JSON object of one plan; raises ArithmeticError on impossible predictions."""
+    data = {**plan_fields(plan, basis), "curve": _points(plan)}
+    if basis.other is not None and basis.draft_sampling is not None:
+        from specplan.reports.profile import samplings_json
+
+        data["by_draft_sampling"] = samplings_json(plan, basis.other, basis.draft_sampling)
+    _, doubt = plan.acceptance.log_lengths(plan.curve.gamma)
+    predicted = (data.get("cost") or {}).get("evidence") == 0 and not doubt.any()
+    bounded = blocks_take_a_step(plan.price.cost, len(plan.curve.gamma))
+    return possible(data, bounded=bounded, ends=predicted)
 
 
-def warn_of_plans(rows: Sequence[Plan], basis: Basis, *, max_gamma: int) -> None:
-    """Prints warnings if --max-gamma limits the result, or if times are unreliable."""
-    bound = sum(row.cap_binds for row in rows)
-    if bound > 0:
-        where = "" if len(rows) == 1 else f" in {bound} of {len(rows)} rows"
-        warn(f"the best gamma is limited by --max-gamma {max_gamma}{where}: a longer draft gains")
-    warn_of_sizes(rows)
-    if basis.quiet is False:
-        warn("the profile was measured while the machine was not quiet; measure it again")
+def plan_fields(plan: Plan, basis: Basis) -> dict[str, Any]:
+    """Returns the JSON object of one plan without its curve."""
+    acceptance, price, advice = plan.acceptance, plan.price, plan.advice
+    alpha, cost, gamma, sizes = acceptance.alpha, price.cost, plan.gamma, price.expected_c
+    error, error_gamma = iid_error(acceptance, max_gamma=len(plan.curve.gamma)) or (None, None)
+    c_by_sizes = sizes and {
+        "share": price.draft_share, "low": sizes[0], "high": sizes[1],
+        "questioned": price.questions_c,
+    }  # fmt: skip
+    textbook = cost.theorem8 and error is None and not acceptance.is_lower_bound
+    drafted = float(acceptance.drafted_per_token(gamma)) if gamma > 0 else 0.0
+    break_even_alpha, break_even_c = break_evens(plan)
+    low, high = price.published_speeds(plan.tokens_per_second) or (None, None)
+    return {
+        "alpha": alpha,
+        "alpha_iid": alpha if basis.counted else None,
+        "c": cost.c,
+        "c_by_sizes": c_by_sizes,
+        "c_hat": plan.c_hat,
+        "optimal_gamma": plan.optimal_gamma,
+        "gamma_near": plan.gamma_near,
+        "near": plan.near,
+        "confidence": CONFIDENCE,
+        "gamma": gamma,
+        "expected_tokens": plan.expected_tokens,
+        "improvement_factor": plan.improvement_factor,
+        "improvement_factor_iid": float(speed_up(Iid(alpha), cost, gamma)),
+        "improvement_factor_theorem8": float(improvement_factor(alpha, gamma, cost.c)),
+        "operations_factor": plan.operations_factor,
+        "memory_access_factor": 1 / plan.expected_tokens,
+        # Each call adds one token that was not drafted.
+        "accepted_fraction": (1 - 1 / plan.expected_tokens) / drafted if drafted else None,
+        "batch": price.batch,
+        "verification_free": cost.verification_free,
+        "tokens_per_second": plan.tokens_per_second,
+        "baseline_tokens_per_second": plan.baseline_tokens_per_second,
+        "oracle_improvement_factor": float(oracle(alpha, cost.c)) if textbook else None,
+        "lower_bound": float(lower_bound(alpha, cost.c)) if textbook else None,
+        "break_even_alpha": break_even_alpha,
+        "break_even_c": break_even_c,
+        "cap_binds": plan.cap_binds,
+        "acceptance": {
+            "kind": acceptance.kind,
+            "observed_gamma": acceptance.observed_gamma,
+            "iid_consistent": None if error is None else abs(error) <= IID_TOLERANCE,
+            "iid_error": error,
+            "iid_error_gamma": error_gamma,
+        },
+        "c_hat_is_c": basis.c_hat_is_c,
+        "draft_sampling": basis.draft_sampling,
+        "verification": basis.verification,
+        "quiet": basis.quiet,
+        "notes": basis.notes,
+        "advised_gamma": plan.advised_gamma,
+        "test_gamma": advice.test_gamma,
+        "gain_certain": plan.gain_certain,
+        "gain_probability": advice.gain_probability,
+        **{name: getattr(price.load, name, None) for name in _OF_LOAD},
+        "tokens_per_second_low": low,
+        "tokens_per_second_high": high,
+        **_doubt_fields(plan),
+    }
+
+
+def _doubt_fields(plan: Plan) -> dict[str, Any]:
+    """Returns the keys of uncertain numbers with their intervals; none if all are exact."""
+    at, price, following = plan.at, plan.price, plan.advice.next_run
+    fields: dict[str, Any] = {}
+    if plan.curve.in_doubt:
+        fields["improvement_factor_low"] = 1.0 if at is None else float(at.low[0])
+        fields["improvement_factor_high"] = 1.0 if at is None else float(at.high[0])
+        reason = "no run without speculation: no measured time is compared with a baseline"
+        if following is not None and following.gamma > 0:
+            reason = f"expected to bring {following.gain:.1%} over gamma {following.rival}"
+        fields["next_run"] = following and {"gamma": following.gamma, "reason": reason}
+    if price.posterior is not None:
+        fields["cost"] = {
+            "kind": "runs" if price.load is None else "roofline",
+            "evidence": len(price.posterior.runs),
+            **(cost_json(price.load) or {"model": None, "source": None}),
+        }
+        fields["baseline_ms_per_token"] = 1e3 * float(baseline_seconds(price).quantile(0.5)[0])
+    return fields
+
+
+def _points(plan: Plan) -> list[dict[str, Any]]:
+    """Returns the numbers at each gamma, as JSON has them and as tables read them."""
+    curve = plan.curve
+    names = ["gamma", "expected_tokens", "improvement_factor", "operations_factor", "extrapolated"]
+    columns = {name: getattr(curve, name).tolist() for name in [*names, "beyond_graphs"]}
+    columns["gain_probability"] = [None] * len(curve.gamma)
+    if curve.in_doubt:
+        columns["gain_probability"] = curve.gains.exceeds(1.0).tolist()
+        columns["improvement_factor_low"] = curve.low.tolist()
+        columns["improvement_factor_high"] = curve.high.tolist()
+        if plan.price.posterior is not None:
+            law = token_seconds(plan.acceptance, plan.price, curve.gamma)
+            low, middle, high = (1e3 * each for each in law.interval())
+            columns |= {
+                "ms_per_token": middle.tolist(),
+                "ms_per_token_low": low.tolist(),
+                "ms_per_token_high": high.tolist(),
+                "tokens_per_second": (1e3 / middle).tolist(),
+            }
+    return [dict(zip(columns, each, strict=True)) for each in zip(*columns.values(), strict=True)]
 
 
 def plan_text(plan: Plan, basis: Basis) -> str:
-    """Returns the readable form of one plan: assumptions, curve, advice."""
-    curve, load, wall = plan.curve, plan.price.load, plan.price.wall
-    least = max(_ROWS_LEAST, plan.gamma, plan.optimal_gamma + _ROWS_PAST, plan.advice.named)
-    last = min(len(curve.gamma), least)
-    columns = [
-        Column[int](GAMMA, lambda i: str(curve.gamma[i])),
-        Column[int]("tokens/call", lambda i: shown(curve.expected_tokens[i])),
-        Column[int]("speed-up", lambda i: shown(curve.improvement_factor[i])),
+    """Returns assumptions, curve and advice as text; its numbers are checked as those of JSON."""
+    curve, price, load = plan.curve, plan.price, plan.price.load
+    baseline = plan.baseline_tokens_per_second
+    last = max(_ROWS_LEAST, plan.gamma, plan.optimal_gamma + _ROWS_PAST, plan.advice.named)
+    points = plan_json(plan, basis)["curve"][:last]
+    columns: list[Column[dict[str, Any]]] = [
+        (GAMMA, "{gamma}"),
+        ("tokens/call", "{expected_tokens:.2f}"),
+        ("speed-up", "{improvement_factor:.2f}"),
     ]
     if curve.in_doubt:
-        columns.append(Column(percent(), lambda i: f"{curve.low[i]:.2f} to {curve.high[i]:.2f}"))
-    columns += _times(plan)
+        low, high = "{improvement_factor_low:.2f}", "{improvement_factor_high:.2f}"
+        columns.append((percent(), f"{low} to {high}"))
+    if baseline is not None:
+        for point in points:
+            point["speed"] = baseline * point["improvement_factor"]
+            point["ms"] = 1e3 * price.batch / point["speed"]
+        columns += [(MS, "{ms:.2f}"), (TOKENS, "{speed:.1f}")]
     if not curve.in_doubt:
-        columns.append(Column("operations", lambda i: shown(curve.operations_factor[i])))
+        columns.append(("operations", "{operations_factor:.2f}"))
     lines = [
         _assumptions(plan, basis),
-        *([] if load is None else load_notes(plan)),
+        *([] if load is None else load_notes(plan, load)),
         *basis.notes,
         "",
         table(
-            range(last),
+            points,
             columns,
-            best=lambda i: curve.gamma[i] == plan.optimal_gamma,
-            note=lambda i: _row_note(plan, i),
+            best=lambda point: point["gamma"] == plan.optimal_gamma,
+            note=lambda point: _note(plan, point),
         ),
         *([BEYOND] if curve.extrapolated[:last].any() else []),
-        *([graphs_line(wall)] if wall and curve.beyond_graphs[:last].any() else []),
-        *([] if last == len(curve.gamma) else [f"(--json has all up to {len(curve.gamma)})"]),
+        *([graphs_line(price.wall)] if price.wall and curve.beyond_graphs[:last].any() else []),
+        *([f"(--json has all up to {len(curve.gamma)})"] if last < len(curve.gamma) else []),
         "",
-        *([does_not_fit(plan.price)] if load is not None and not load.fits else advice_lines(plan)),
+        *(advice_lines(plan) if load is None or load.fits else [does_not_fit(price)]),
     ]
-    return folded("\n".join([*lines, *_otherwise(plan, basis)]))
+    if basis.other is not None and basis.draft_sampling is not None:
+        from specplan.reports.profile import drawn_by, other_line, other_way
 
-
-def _otherwise(plan: Plan, basis: Basis) -> list[str]:
-    """Returns the lines of the plan for the other draft sampling (sampled or argmax).
-
-    Only one line if its γ is the same; none if there is no such plan.
-    """
-    if basis.other is None or basis.draft_sampling is None:
-        return []
-    way = other_way(basis.draft_sampling)
-    if basis.other.advised_gamma == plan.advised_gamma:
-        return [other_line(basis.other, way)]
-    own = replace(basis, draft_sampling=way, notes=(), other=None)
-    return ["", f"{drawn_by(way)}:", plan_text(basis.other, own)]
-
-
-def _times(plan: Plan) -> list[Column[int]]:
-    """Returns columns by index of gamma: the time per token, and the tokens of all sequences."""
-    baseline = plan.baseline_tokens_per_second
-    if baseline is None:
-        return []
-    factors = plan.curve.improvement_factor
-    return [
-        Column(MS, lambda i: shown(1e3 * plan.price.batch / (baseline * factors[i]))),
-        Column(TOKENS, lambda i: shown(baseline * factors[i], ".1f")),
-    ]
+        way = other_way(basis.draft_sampling)
+        if basis.other.advised_gamma == plan.advised_gamma:
+            lines.append(other_line(basis.other, way))
+        else:
+            own = replace(basis, draft_sampling=way, notes=(), other=None)
+            lines += ["", f"{drawn_by(way)}:", plan_text(basis.other, own)]
+    return folded("\n".join(lines))
 
 
 def _assumptions(plan: Plan, basis: Basis) -> str:
-    kind = plan.acceptance.kind
+    cost, kind = plan.price.cost, plan.acceptance.kind
     drafts = f", {basis.draft_sampling} drafts" if basis.draft_sampling else ""
     source = {"replay": f" (replayed{drafts})"}.get(kind, "")
     if basis.counted:
-        taken = {"iid": ", taken as i.i.d."}.get(kind, " if i.i.d.")
-        source = f" (from counts{taken})"
-    verification = "free" if plan.price.cost.verification_free else "at its own cost"
+        taken = {"iid": ", taken as"}.get(kind, " if")
+        source = f" (from counts{taken} i.i.d.)"
+    verification = "free" if cost.verification_free else "at its own cost"
     operations = "" if basis.c_hat_is_c else f", c_hat {plan.c_hat:.4g}"
-    return (
-        f"alpha {plan.alpha:.4g}{source}, c {plan.price.cost.c:.4g}, verification {verification}"
-        f"{operations}"
-    )
+    alpha = f"alpha {plan.alpha:.4g}{source}"
+    return f"{alpha}, c {cost.c:.4g}, verification {verification}{operations}"
 
 
-def _row_note(plan: Plan, index: int) -> str:
-    """Returns the note after a row: extrapolated (+), or the advised gamma."""
-    gamma = int(plan.curve.gamma[index])
-    notes = ["+"] if plan.curve.extrapolated[index] else []
-    notes += ["!"] if plan.curve.beyond_graphs[index] else []
+def _note(plan: Plan, point: dict[str, Any]) -> str:
+    """Returns the note after a row: extrapolated (+), beyond graphs (!), or the advised gamma."""
+    gamma, notes = point["gamma"], ["+"] * point["extrapolated"] + ["!"] * point["beyond_graphs"]
     if gamma == plan.advised_gamma != plan.optimal_gamma:
         notes.append("<- advised")
     if gamma == plan.advice.test_gamma:
         notes.append("<- measure")
     return " ".join(notes)
-
-
-def _rows_text(rows: Sequence[Plan], basis: Basis) -> str:
-    """Returns a table with one line per plan, its assumptions, and the schedule."""
-    notes = [*rows_notes(rows), *basis.notes]
-    lines = [table(rows, _row_columns(rows), note=_rows_note)]
-    if any(_beyond_observed(row) or "+" in _best(row) for row in rows):
-        lines.append(BEYOND)
-    wall = rows[0].price.wall
-    if wall is not None and any(_beyond_graphs(row) for row in rows):
-        lines.append(folded(graphs_line(wall)))
-    fitting = [row for row in rows if row.price.load is None or row.price.load.fits]
-    if not fitting:
-        lines.append("Nothing fits: try more GPUs (--tp) or --dtype fp8.")
-    if any(row.advised_gamma == 0 and not row.advice.undecided for row in fitting):
-        lines.append("Advised K (gamma) 0: do not speculate. Such a row shows the best K.")
-    if any(row.advice.undecided for row in fitting):
-        lines.append("Advised K ?: undecided until the K of the row was measured.")
-        lines += [NOT_CALIBRATED] if len(gpus_of(rows)) > 1 else []
-    if of_loads(rows):
-        lines += ["", *map(folded, schedules_text(rows, basis.only))]
-    return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])
-
-
-def _row_columns(rows: Sequence[Plan]) -> list[Column[Plan]]:
-    """Returns columns for what differs between the rows, and for each row's gain."""
-    loads = [row.price.load for row in rows if row.price.load is not None]
-    in_seconds = all(row.tokens_per_second is not None for row in rows)
-    in_doubt = any(row.curve.in_doubt for row in rows)
-    by_load = bool(loads) and len({row.alpha for row in rows}) == 1
-    known: list[tuple[bool, str, Callable[[Plan], str]]] = [
-        (len(gpus_of(rows)) > 1, "gpu", _of_load("gpu")),
-        (len(gpus_of(rows)) > 1, "fits up to batch", _of_load("most_batch")),
-        (not by_load, "alpha", lambda row: f"{row.alpha:.4g}"),
-        (not by_load, "c", lambda row: f"{row.price.cost.c:.4g}"),
-        (len({load.context for load in loads}) > 1, "context", _of_load("context")),
-        (any(row.price.batch > 1 for row in rows), "batch", lambda row: str(row.price.batch)),
-    ]
-    gained: list[tuple[bool, str, Callable[[Plan], str]]] = [
-        (True, "best K", _best),
-        (True, "advised K", lambda r: "?" if r.advice.undecided else str(r.advised_gamma)),
-        (any(_shown(row) != row.advised_gamma for row in rows), GAMMA, lambda r: str(_shown(r))),
-        (True, "tokens/call", lambda row: shown(_value(row, "expected_tokens"))),
-        (True, "speed-up", lambda row: shown(_value(row, "improvement_factor"))),
-        (in_doubt, percent(), lambda r: f"{_value(r, 'low'):.2f} to {_value(r, 'high'):.2f}"),
-        (in_doubt, "gain", _odds),
-        (
-            not in_seconds and not in_doubt,
-            "operations",
-            lambda row: shown(_value(row, "operations_factor")),
-        ),
-        (in_seconds, MS, lambda row: shown(1e3 * row.price.batch / _speed(row))),
-        (in_seconds, TOKENS, lambda row: shown(_speed(row), ".1f")),
-        (in_seconds, "without", lambda row: shown(row.baseline_tokens_per_second, ".1f")),
-    ]
-    return [
-        *(Column(header, cell) for needed, header, cell in known if needed),
-        *(Column(header, _where_it_fits(cell)) for needed, header, cell in gained if needed),
-    ]
-
-
-def _shown(row: Plan) -> int:
-    """Returns the γ that a row shows: --gamma if given, else the advised γ."""
-    return row.gamma if row.gamma != row.optimal_gamma else row.advice.named
-
-
-def _value(row: Plan, name: str) -> float:
-    gamma = _shown(row)
-    if 0 < gamma <= len(row.curve.gamma):
-        return float(getattr(row.curve, name)[gamma - 1])
-    return 1.0 if row.at is None else float(getattr(row.at, name)[0])
-
-
-def _speed(row: Plan) -> float:
-    baseline = row.baseline_tokens_per_second
-    assert baseline is not None
-    return baseline * _value(row, "improvement_factor")
-
-
-def _best(row: Plan) -> str:
-    best = row.optimal_gamma
-    return f"{best}+" if row.extrapolated_at(best) and _shown(row) != best else str(best)
-
-
-def _odds(row: Plan) -> str:
-    chance = row.advice.gain_probability
-    return "-" if chance is None else f"{percentage(chance)} %"
-
-
-def _of_load(name: str) -> Callable[[Plan], str]:
-    return lambda row: str(getattr(row.price.load, name, "-"))
-
-
-def _where_it_fits(cell: Callable[[Plan], str]) -> Callable[[Plan], str]:
-    return lambda row: cell(row) if row.price.load is None or row.price.load.fits else "-"
-
-
-def _rows_note(row: Plan) -> str:
-    """Returns the note after a table's row: too large for the memory, or extrapolated."""
-    load = row.price.load
-    if load is not None and not load.fits:
-        return f"does not fit: {load.needed_gb or 0:.0f} GB a GPU"
-    estimated = None if load is None else load.estimated
-    marks = [] if estimated is None else [_ESTIMATED[estimated]]
-    return " ".join([*["+"] * _beyond_observed(row), *["!"] * _beyond_graphs(row), *marks])
-
-
-def _beyond_graphs(row: Plan) -> bool:
-    wall = row.price.wall
-    return wall is not None and bool(wall.beyond(row.price.batch, _shown(row)))
-
-
-def _beyond_observed(row: Plan) -> bool:
-    return row.extrapolated_at(_shown(row))

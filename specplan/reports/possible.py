@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from specplan.reports.advice import break_evens
-
 if TYPE_CHECKING:
-    from simulator.choice.plan import Plan
     from simulator.cost.cost import Cost
 
 TOLERANCE = 1e-9
@@ -63,48 +60,6 @@ def possible(
                         f"[{low:g}, {high:g}]{at}, got {value:g}"
                     )
     return dict(predicted)
-
-
-def require_possible(*plans: Plan) -> None:
-    """Raises an ArithmeticError if a number that a plan's text shows is impossible.
-
-    `plan_json` checks the same numbers, and those that only JSON has.
-    """
-    for plan in plans:
-        curve, posterior = plan.curve, plan.price.posterior
-        columns = {
-            "gamma": curve.gamma,
-            "expected_tokens": curve.expected_tokens,
-            "improvement_factor": curve.improvement_factor,
-            "operations_factor": curve.operations_factor,
-        }
-        if curve.in_doubt:
-            columns |= {"improvement_factor_low": curve.low, "improvement_factor_high": curve.high}
-        points = zip(*(each.tolist() for each in columns.values()), strict=True)
-        shown = {
-            "alpha": plan.alpha,
-            "c": plan.price.cost.c,
-            "c_hat": plan.c_hat,
-            "gamma": plan.gamma,
-            "expected_tokens": plan.expected_tokens,
-            "improvement_factor": plan.improvement_factor,
-            "break_even_alpha": break_evens(plan)[0],
-            "gain_probability": plan.advice.gain_probability,
-            "baseline_tokens_per_second": plan.baseline_tokens_per_second,
-            "tokens_per_second": plan.tokens_per_second,
-            "curve": [dict(zip(columns, point, strict=True)) for point in points],
-        }
-        possible_plan(plan, shown, predicted=posterior is not None and not posterior.runs)
-
-
-def possible_plan(plan: Plan, data: Mapping[str, Any], *, predicted: bool) -> dict[str, Any]:
-    """Returns `possible` numbers of a plan, with the bounds that its cost and acceptance assure.
-
-    predicted: whether the costs are uncertain, and no run measured them.
-    """
-    _, doubt = plan.acceptance.log_lengths(plan.curve.gamma)
-    bounded = blocks_take_a_step(plan.price.cost, len(plan.curve.gamma))
-    return possible(data, bounded=bounded, ends=predicted and not doubt.any())
 
 
 def blocks_take_a_step(cost: Cost, most_gamma: int) -> bool:

@@ -2,54 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from engines.kind import engine_kinds, listed
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import decision_lines
-from specplan.reports.samplings import other_line, other_way
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, bounds, ranged, shown, table
 from specplan.reports.validation import TIMES_IN_DOUBT
 
 if TYPE_CHECKING:
     from estimator.profiles.best import BestAtBatch
     from estimator.profiles.parts import Alpha, Estimate, Setup
-    from estimator.profiles.profile import Improvement, Profile, Workload
+    from estimator.profiles.profile import Profile
+    from estimator.traces.traces import DraftSampling
     from simulator.choice.plan import Plan
 
-SHOWN_POSITIONS = 8
+_SHOWN_POSITIONS = 8
 # Longest shown name of a category, so that a row fits a terminal.
 _WIDEST = 14
 
 
 def profile_text(profile: Profile) -> str:
-    alpha, setup, times = profile.alpha, profile.setup, profile.times
+    """Returns the readable form of a profile with times."""
+    alpha, times, cost = profile.alpha, profile.times, profile.cost
     assert times is not None
-    c, best = times.c, profile.optimal_gamma
-    columns: list[Column[int]] = [
-        Column(GAMMA, str),
-        # A drafter that never proposed so much was not timed at it.
-        Column("verify ms", lambda gamma: shown(times.target_ms.get(gamma + 1))),
-        Column("speed-up (replay)", lambda gamma: _replayed(profile.improvement_factor[gamma])),
-        Column("(i.i.d.)", lambda gamma: shown(profile.improvement_factor[gamma].iid)),
-        Column(MS, lambda gamma: shown(_milliseconds(profile, gamma))),
-        Column(TOKENS, lambda gamma: shown(1e3 / _milliseconds(profile, gamma), ".1f")),
+    assert cost is not None
+    rows = [
+        {
+            "gamma": gamma,
+            # A drafter that never proposed so much was not timed at it.
+            "verify": times.target_ms.get(gamma + 1),
+            "replay": ranged(factor.replay, factor.low, factor.high),
+            "iid": factor.iid,
+            "ms": (ms := 1e3 * cost.baseline_seconds / factor.replay),
+            "speed": 1e3 / ms,
+        }
+        for gamma, factor in profile.improvement_factor.items()
     ]
-    step = "-" if c is None else ranged(c.value, c.low, c.high, ".4f")
+    columns: list[Column[dict[str, Any]]] = [
+        (GAMMA, "{gamma}"),
+        ("verify ms", "{verify:.2f}"),
+        ("speed-up (replay)", "{replay}"),
+        ("(i.i.d.)", "{iid:.2f}"),
+        (MS, "{ms:.2f}"),
+        (TOKENS, "{speed:.1f}"),
+    ]
     level = "" if alpha.low is None else f"; intervals: {percent(alpha.level)}"
     return "\n".join(
         [
-            f"target {setup.target}, draft {setup.draft}, {_ran_on(setup)}",
-            f"alpha   {ranged(alpha.value, alpha.low, alpha.high, '.4f')} over "
+            f"target {profile.setup.target}, draft {profile.setup.draft}, {_ran_on(profile.setup)}",
+            f"alpha   {_within(alpha, '.4f')} over "
             f"{alpha.tokens} tokens of {alpha.prompts} prompts{level}",
             *_positions(profile),
-            f"c       {step}; c_hat {shown(profile.c_hat, '.4f')}",
+            f"c       {'-' if times.c is None else _within(times.c, '.4f')}; "
+            f"c_hat {shown(profile.c_hat, '.4f')}",
             f"ms      target step {times.target_ms[1]:.3f}, draft step "
             f"{times.draft_ms:.3f}, overhead per block {times.overhead_ms:.3f}, "
             f"of the baseline {times.baseline_overhead_ms:.3f}",
             "",
-            table(profile.improvement_factor, columns, best=lambda gamma: gamma == best),
-            *workload_lines(profile),
+            table(rows, columns, best=lambda each: each["gamma"] == profile.optimal_gamma),
+            *_workloads(profile),
             "",
             *_advice(profile),
             *_by_batch(profile),
@@ -63,20 +75,8 @@ def _positions(profile: Profile) -> list[str]:
     rates = profile.drafting().accepted_by_position
     if not rates:
         return []
-    listed = " ".join(f"{rate.value:.2f}" for rate in rates[:SHOWN_POSITIONS])
-    shown = min(len(rates), SHOWN_POSITIONS)
-    return [f"accepts {listed} at positions 1 to {shown} of a block of {len(rates)}"]
-
-
-def _milliseconds(profile: Profile, gamma: int) -> float:
-    """Returns the time per token with drafts of gamma tokens."""
-    cost = profile.cost
-    assert cost is not None
-    return 1e3 * cost.baseline_seconds / profile.improvement_factor[gamma].replay
-
-
-def _replayed(factor: Improvement) -> str:
-    return ranged(factor.replay, factor.low, factor.high)
+    first = [f"{rate.value:.2f}" for rate in rates[:_SHOWN_POSITIONS]]
+    return [f"accepts {' '.join(first)} at positions 1 to {len(first)} of a block of {len(rates)}"]
 
 
 def _by_batch(profile: Profile) -> list[str]:
@@ -88,15 +88,12 @@ def _by_batch(profile: Profile) -> list[str]:
         return []
     context, longest = best[0].load.context, max(best[0].load.target_ms)
     columns: list[Column[BestAtBatch]] = [
-        Column("batch", lambda each: str(each.load.batch)),
-        Column("step ms", lambda each: shown(each.load.target_ms[1])),
-        Column(f"pass of {longest}", lambda each: shown(max(each.load.target_ms.items())[1])),
-        Column("draft ms", lambda each: shown(each.load.draft_ms)),
-        Column("best K", lambda each: str(each.gamma) if each.gamma > 0 else "none"),
-        Column("speed-up", lambda each: shown(each.speed_up)),
-        Column(MS, lambda each: shown(each.ms_per_token)),
-        Column(TOKENS, lambda each: shown(1e3 * each.load.batch / each.ms_per_token, ".1f")),
-        Column("spread", lambda each: shown(each.load.spread_percent, ".0f", " %")),
+        ("batch", "{load.batch}"),
+        ("step ms", "{load.target_ms[1]:.2f}"),
+        (f"pass of {longest}", lambda each: shown(max(each.load.target_ms.items())[1])),
+        ("draft ms", "{load.draft_ms:.2f}"),
+        ("best K", lambda each: str(each.gamma) if each.gamma > 0 else "none"),
+        ("spread", "{load.spread_percent:.0f} %"),
     ]
     return ["", f"Context {context}:", table(best, columns), ""]
 
@@ -154,25 +151,27 @@ def clock_lines(profile: Profile) -> list[str]:
     return [f"The baseline against itself: {apart:.1f} %{reaching}{timings}."]
 
 
-def workload_lines(profile: Profile) -> list[str]:
+def _workloads(profile: Profile) -> list[str]:
     """Returns a table by category of prompts, numbers with their intervals over prompts."""
-    gamma = profile.compared_gamma
-    lines: list[str] = []
+    gamma, lines = profile.compared_gamma, list[str]()
     for by, workloads in profile.workloads.items():
-        lines += ["", f"At {GAMMA} {gamma}, by {by}:", _workload_table(by, workloads, gamma)]
+        rows = [
+            {
+                "name": name if len(name) <= _WIDEST else f"{name[: _WIDEST - 1]}…",
+                "n": each.alpha.prompts,
+                "alpha": _within(each.alpha, ".2f"),
+                "tokens": _within(each.tokens_per_call[gamma], ".1f"),
+                "speed": _within(each.improvement_factor[gamma], ".2f"),
+                "best": each.optimal_gamma or "none",
+            }
+            for name, each in workloads.items()
+        ]
+        columns: list[Column[dict[str, Any]]] = [
+            (by, "{name}"), ("n", "{n}"), ("alpha", "{alpha}"), ("tokens/call", "{tokens}"),
+            ("speed-up", "{speed}"), ("best K", "{best}"),
+        ]  # fmt: skip
+        lines += ["", f"At {GAMMA} {gamma}, by {by}:", table(rows, columns)]
     return lines
-
-
-def _workload_table(by: str, workloads: Mapping[str, Workload], gamma: int) -> str:
-    columns: list[Column[str]] = [
-        Column(by, lambda name: name if len(name) <= _WIDEST else f"{name[: _WIDEST - 1]}…"),
-        Column("n", lambda name: str(workloads[name].alpha.prompts)),
-        Column("alpha", lambda name: _within(workloads[name].alpha, ".2f")),
-        Column("tokens/call", lambda name: _within(workloads[name].tokens_per_call[gamma], ".1f")),
-        Column("speed-up", lambda name: _within(workloads[name].improvement_factor[gamma], ".2f")),
-        Column("best K", lambda name: str(workloads[name].optimal_gamma or "none")),
-    ]
-    return table(workloads, columns)
 
 
 def _within(estimate: Estimate | Alpha, form: str) -> str:
@@ -181,32 +180,62 @@ def _within(estimate: Estimate | Alpha, form: str) -> str:
 
 def texts_profile(profile: Profile) -> str:
     """Returns the readable form of a profile of recorded texts, which has no times."""
-    alpha, setup = profile.alpha, profile.setup
-    acceptance = profile.drafting().acceptance
-    blocks = profile.drafting().blocks
-
-    def drafted(gamma: int) -> float:
-        row = blocks[gamma]
-        return sum(count * length for length, count in enumerate(row)) / sum(row)
-
-    def tokens(gamma: int) -> float:
-        return float(acceptance.tokens_per_call(gamma))
-
-    def accepted(gamma: int) -> str:
-        return f"{(tokens(gamma) - 1) / drafted(gamma):.3f}" if drafted(gamma) > 0 else "-"
-
-    columns: list[Column[int]] = [
-        Column("gamma", str),
-        Column("tokens per call", lambda gamma: f"{tokens(gamma):.3f}"),
-        Column("drafted per call", lambda gamma: f"{drafted(gamma):.3f}"),
-        Column("accepted of drafted", accepted),
+    alpha, drafting, rows = profile.alpha, profile.drafting(), []
+    for gamma, blocks in drafting.blocks.items():
+        tokens = float(drafting.acceptance.tokens_per_call(gamma))
+        drafted = sum(count * length for length, count in enumerate(blocks)) / sum(blocks)
+        share = (tokens - 1) / drafted if drafted > 0 else None
+        rows.append({"gamma": gamma, "tokens": tokens, "drafted": drafted, "share": share})
+    columns: list[Column[dict[str, Any]]] = [
+        ("gamma", "{gamma}"),
+        ("tokens per call", "{tokens:.3f}"),
+        ("drafted per call", "{drafted:.3f}"),
+        ("accepted of drafted", "{share:.3f}"),
     ]
     return "\n".join(
         [
-            f"{setup.target}, draft {setup.draft}",
+            f"{profile.setup.target}, draft {profile.setup.draft}",
             f"alpha   {alpha.value:.4f}  {bounds(alpha.low, alpha.high, '.4f')} over "
             f"{alpha.tokens} tokens of {alpha.prompts} texts",
             "",
-            table(blocks, columns),
+            table(rows, columns),
         ]
     )
+
+
+def samplings_json(plan: Plan, other: Plan, sampling: DraftSampling) -> dict[str, Any]:
+    """Returns the advised γ and its speed-up for each way of drafting.
+
+    sampling: the way of drafting in `plan`; `other` has the other way.
+    """
+    return {
+        way: {"advised_gamma": each.advised_gamma, "improvement_factor": _advised_gain(each)}
+        for way, each in ((sampling, plan), (other_way(sampling), other))
+    }
+
+
+def other_way(way: DraftSampling) -> DraftSampling:
+    return "argmax" if way == "sampled" else "sampled"
+
+
+def drawn_by(way: DraftSampling) -> str:
+    """Returns a way of drafting as text, with the servers whose default it is."""
+    servers = [
+        name
+        for name, kind in engine_kinds().items()
+        if kind.exports is not None and kind.exports.draft_sampling == way
+    ]
+    return f"{way.capitalize()} drafts, as by default in {listed(servers)} (--draft-sampling {way})"
+
+
+def other_line(other: Plan, way: DraftSampling) -> str:
+    """Returns a line with the advised K and speed-up of the other way of drafting."""
+    gamma, gain = other.advised_gamma, _advised_gain(other)
+    found = f"K = {gamma}, {gain:.2f} times" if gamma > 0 else "do not speculate"
+    return f"{drawn_by(way)}: {found}."
+
+
+def _advised_gain(plan: Plan) -> float:
+    """Returns the speed-up at the advised γ; 1 if no speculation is advised."""
+    gamma = plan.advised_gamma
+    return float(plan.curve.improvement_factor[gamma - 1]) if gamma > 0 else 1.0

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from specplan.reports.output import folded
 from specplan.reports.possible import possible
-from specplan.reports.table import Column, table
+from specplan.reports.table import Column, folded, shown, table
 
 if TYPE_CHECKING:
     from simulator.traffic.answer import TrafficRequest
@@ -38,17 +37,17 @@ def burst_json(found: Sequence[Simulated]) -> dict[str, Any]:
     return possible({"burst": len(found[0].result.last), "rows": rows})
 
 
-def burst_text(pair: Pair, found: Sequence[Simulated], notes: Sequence[str] = ()) -> str:
-    none = found[0].result.seconds
-    columns: list[Column[Simulated]] = [
-        Column("gamma", lambda each: str(each.gamma or _POLICIES[each.policy])),
-        Column("seconds to the last token", lambda each: f"{each.result.seconds:.4g}"),
-        Column("times faster", lambda each: f"{none / each.result.seconds:.2f}"),
-        Column("tokens/s", lambda each: f"{each.result.tokens_per_second:.0f}"),
-        Column("preempted", lambda each: str(each.result.preemptions)),
+def burst_text(pair: Pair, data: Mapping[str, Any], notes: Sequence[str] = ()) -> str:
+    """Returns the table of a burst; data: the result of `burst_json`."""
+    columns: list[Column[dict[str, Any]]] = [
+        ("gamma", lambda each: str(each["gamma"] or _POLICIES[each["policy"]])),
+        ("seconds to the last token", "{seconds:.4g}"),
+        ("times faster", "{improvement_factor:.2f}"),
+        ("tokens/s", "{tokens_per_second:.0f}"),
+        ("preempted", "{preemptions}"),
     ]
-    fixed = {each.gamma for each in found if each.gamma}
-    return "\n".join([table(found, columns), *map(folded, [*graphs_lines(pair, fixed), *notes])])
+    lines = graphs_lines(pair, {each["gamma"] for each in data["rows"]} - {0, None})
+    return "\n".join([table(data["rows"], columns), *map(folded, [*lines, *notes])])
 
 
 def simulated_json(request: TrafficRequest, each: Simulated) -> dict[str, Any]:
@@ -75,30 +74,25 @@ def _percentiles(name: str, seconds: Any) -> dict[str, float | None]:
     return {each: 1e3 * float(value) for each, value in zip(names, found, strict=True)}
 
 
-def simulated_columns(request: TrafficRequest) -> list[Column[Simulated]]:
-    def percentile(name: str, share: int) -> Callable[[Simulated], str]:
-        def cell(each: Simulated) -> str:
-            seconds = getattr(each.result, f"{name}_seconds")
-            found = _percentiles("ms", seconds)[f"ms_p{share}"]
-            return "-" if found is None else f"{found:.0f}" if found >= 1e4 else f"{found:.4g}"
+def simulated_table(request: TrafficRequest, found: Sequence[Simulated]) -> str:
+    def milliseconds(name: str) -> Callable[[dict[str, Any]], str]:
+        return lambda each: shown(each[name], ".4g" if (each[name] or 0) < 1e4 else ".0f")
 
-        return cell
-
-    columns: list[Column[Simulated]] = [
-        Column("simulated", lambda each: f"{each.rate:g}"),
-        Column("gamma", lambda each: _POLICIES[each.policy]),
-        Column("ms/token p50", percentile("token", 50)),
-        Column("p99", percentile("token", 99)),
-        Column("TTFT ms p50", percentile("first", 50)),
-        Column("p99", percentile("first", 99)),
-        Column("preempted", lambda each: str(each.result.preemptions)),
+    columns: list[Column[dict[str, Any]]] = [
+        ("simulated", "{rate:g}"),
+        ("gamma", lambda each: _POLICIES[each["policy"]]),
+        ("ms/token p50", milliseconds("tpot_ms_p50")),
+        ("p99", milliseconds("tpot_ms_p99")),
+        ("TTFT ms p50", milliseconds("ttft_ms_p50")),
+        ("p99", milliseconds("ttft_ms_p99")),
+        ("preempted", "{preemptions}"),
     ]
-    targets = request.targets
+    rows, targets = [simulated_json(request, each) for each in found], request.targets
     if targets is not None:
-        columns.append(
-            Column("on target", lambda each: f"{100 * each.result.within(targets):.1f} %")
-        )
-    return columns
+        columns.append(("on target", "{within:.1f} %"))
+        for row, each in zip(rows, found, strict=True):
+            row |= {"within": 100 * each.result.within(targets)}
+    return table(rows, columns)
 
 
 def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:

@@ -1,21 +1,27 @@
-"""Tables for a terminal: a row is a record, and a column maps records to text."""
+"""Tables for a terminal, and text folded to its width: a row is a record, a cell is a template."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from string import Formatter
+from typing import Any, TypeVar, cast
 
 Row = TypeVar("Row")
+# A header, and the text below it: a template of the row's attributes or keys, as "{speed:.2f} ms",
+# which is a dash where one of them is None or missing; or a function of the row.
+Column = tuple[str, str | Callable[[Row], str]]
 # The header of drafted tokens a block, which servers call num_speculative_tokens.
 GAMMA = "gamma (K)"
 MS, TOKENS = "ms/token", "tokens/s"
+WIDTH = 80
+_MISSING = "\0"
 
 
-@dataclass(frozen=True)
-class Column(Generic[Row]):
-    """A column: its header, and a function from a record to text (see `shown` and `ranged`)."""
+class _Template(Formatter):
+    def get_value(self, key: Any, _: Any, row: Any) -> Any:
+        return row.get(key) if isinstance(row, Mapping) else getattr(row, key)
 
-    header: str
-    cell: Callable[[Row], str]
+    def format_field(self, value: Any, form: str) -> str:
+        return _MISSING if value is None else format(value, form)
 
 
 def table(
@@ -30,8 +36,8 @@ def table(
     best: whether a row is marked as the best; note: text after a row, if any.
     """
     records = list(rows)
-    cells = [[column.header for column in columns]]
-    cells += [[column.cell(record) for column in columns] for record in records]
+    cells = [[header for header, _ in columns]]
+    cells += [[_cell(record, cell) for _, cell in columns] for record in records]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
@@ -42,6 +48,13 @@ def table(
         after += [note(record)] if note is not None and note(record) else []
         lines[index] = "  ".join([lines[index], *after])
     return "\n".join(lines)
+
+
+def _cell(row: Row, cell: str | Callable[[Row], str]) -> str:
+    if not isinstance(cell, str):
+        return cell(row)
+    text = _Template().vformat(cell, (), cast(Any, row))
+    return "-" if _MISSING in text else text
 
 
 def fastest(rows: Iterable[Row], speed: Callable[[Row], float]) -> Callable[[Row], bool]:
@@ -60,6 +73,24 @@ def ranged(value: float | None, low: float | None, high: float | None, form: str
     return "-" if value is None else f"{value:{form}} {bounds(low, high, form)}".rstrip()
 
 
+def interval(row: object, name: str, form: str = ".2f") -> str:
+    """Returns an attribute with its interval, which has the same name with _low and _high."""
+    value, low, high = (getattr(row, f"{name}{end}") for end in ("", "_low", "_high"))
+    return ranged(value, low, high, form)
+
+
 def bounds(low: float | None, high: float | None, form: str = ".2f") -> str:
     """Returns an interval in brackets; empty if there is none."""
     return "" if low is None or high is None else f"[{low:{form}}, {high:{form}}]"
+
+
+def folded(text: str) -> str:
+    """Returns text broken between words into lines of at most WIDTH characters."""
+    return "\n".join(
+        line
+        if len(line) <= WIDTH
+        else textwrap.fill(
+            line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+        for line in text.split("\n")
+    )

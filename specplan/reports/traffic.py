@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simulator.choice.advice import certainty, percentage
 from simulator.numerics.intervals import CONFIDENCE, percent
-from specplan.reports.output import folded
 from specplan.reports.possible import possible
-from specplan.reports.simulated import graphs_lines, simulated_columns, simulated_json
-from specplan.reports.table import Column, bounds, shown, table
+from specplan.reports.simulated import graphs_lines, simulated_json, simulated_table
+from specplan.reports.table import Column, bounds, folded, table
 
 if TYPE_CHECKING:
     from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
@@ -61,31 +60,49 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
 
 def traffic_text(request: TrafficRequest, found: Traffic, notes: Sequence[str] = ()) -> str:
     """Returns the answer as text: a table of rates, capacities and advice."""
-    columns = [*_COLUMNS, _faster(request.pair, found), *([_GAIN, _RISK] if found.draws else [])]
-    rows = table(found.rows, columns, note=lambda row: _note(request.pair, row))
+    pair, rows = request.pair, [_cells(request.pair, row, found.draws) for row in found.rows]
+    for slow, quick, cells in zip(found.rows[::2], found.rows[1::2], rows[1::2], strict=True):
+        if slow.stable and quick.stable:
+            times = [each.state.request_seconds(pair.demand) for each in (slow, quick)]
+            cells["speed_up"] = float((times[0] / times[1])[0]) if quick.gamma else None
+    columns: list[Column[dict[str, Any]]] = [
+        ("requests/s", "{rate:g}"),
+        ("gamma", "{with}"),
+        ("batch", "{batch:.1f}"),
+        ("ms/token", "{time}"),
+        ("TTFT ms", "{ttft_ms:.0f}"),
+        ("speed-up", "{speed_up:.2f}"),
+    ]
+    if found.draws:
+        columns += [("gain", "{chance} %"), ("risk of overload", "{risk}")]
     chances = {row.rate: row.advice.gain_probability for row in found.rows if row.advice}
-    lines = _capacity(found)
-    lines += [crossing_text(found.break_even, found.break_even_interval, chances)]
+    interval, without = (
+        "" if each is None else f" ({percent()}: {each[0]:.3g} to {each[1]:.3g})"
+        for each in (found.max_rate_interval, found.max_rate_without_interval)
+    )
+    lines = [
+        f"Capacity: {found.max_rate:.3g} requests/s{interval} with speculation, "
+        f"{found.max_rate_without:.3g}{without} without.",
+        crossing_text(found.break_even, found.break_even_interval, chances),
+    ]
     if found.within_targets is not None:
-        rate, without = (f"{each:.3g}" for each in found.within_targets)
+        rate, plain = (f"{each:.3g}" for each in found.within_targets)
         lines.append(
-            f"Mean times meet your targets up to {rate} requests/s with speculation, {without} "
+            f"Mean times meet your targets up to {rate} requests/s with speculation, {plain} "
             "without (p99: --simulate)."
         )
     ranges = [f"{each.gamma} up to batch {each.last_batch}" for each in found.schedule]
-    what = (
-        "Undecided: gamma to measure first, by batch"
-        if found.undecided
-        else "Advised gamma by batch"
-    )
+    what = "Advised gamma by batch"
+    if found.undecided:
+        what = "Undecided: gamma to measure first, by batch"
     apart = "A row's gamma is one for all batches of its rate, prompts included, so it may differ."
     lines.append(f"{what}: {', '.join(ranges)}. {apart}")
     if any(row.near_capacity for row in found.rows) and not found.simulated:
         lines.append(_NEAR)
-    lines += graphs_lines(request.pair, {row.gamma for row in found.rows} - {0})
-    simulated = ["", table(found.simulated, simulated_columns(request))]
-    more = simulated if found.simulated else []
-    return "\n".join([rows, "", *map(folded, lines), *more, *map(folded, notes)])
+    lines += graphs_lines(pair, {row.gamma for row in found.rows} - {0})
+    simulated = ["", simulated_table(request, found.simulated)] if found.simulated else []
+    rates = table(rows, columns, note=lambda each: each["note"])
+    return "\n".join([rates, "", *map(folded, lines), *simulated, *map(folded, notes)])
 
 
 def _beyond_graphs(pair: Pair, row: TrafficRow) -> bool:
@@ -128,70 +145,32 @@ def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
     return {f"{name}_low": low, f"{name}_high": high}
 
 
-def _sustained(value: Callable[[TrafficRow], str]) -> Callable[[TrafficRow], str]:
-    return lambda row: value(row) if row.stable else "-"
-
-
-def _token_ms(row: TrafficRow) -> str:
+def _cells(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
+    """Returns a row's numbers as JSON has them, less those of an overloaded server, and texts."""
+    cells, advice, risk = _row_json(pair, row, draws), row.advice, row.overload_risk
     if not row.stable:
-        return f"overloaded (max {row.state.max_rate:.3g}/s)"
-    if np.isnan(row.state.token_seconds[0]):
-        return "-"
-    ends = None if row.token_seconds is None else [1e3 * each for each in row.token_seconds]
-    interval = "" if ends is None else f" {_bounds(ends[0], ends[1], '.1f', 'overloaded')}"
-    return f"{1e3 * row.state.token_seconds[0]:.2f}{interval}"
-
-
-def _risk(row: TrafficRow) -> str:
-    if row.overload_risk is None or not row.stable:
-        return "-"
-    return "< 1 %" if row.overload_risk < 0.01 else f"{100 * row.overload_risk:.0f} %"
-
-
-def _faster(pair: Pair, found: Traffic) -> Column[TrafficRow]:
-    speeds = {
-        quick.rate: float((times[0] / times[1])[0])
-        for slow, quick in zip(found.rows[::2], found.rows[1::2], strict=True)
-        for times in [[each.state.request_seconds(pair.demand) for each in (slow, quick)]]
-        if slow.stable and quick.stable
-    }
-    return Column("speed-up", lambda row: shown(speeds.get(row.rate) if row.gamma else None))
-
-
-def _chance(row: TrafficRow) -> str:
-    chance = None if row.advice is None else row.advice.gain_probability
-    return "-" if chance is None else f"{percentage(chance)} %"
-
-
-def _note(pair: Pair, row: TrafficRow) -> str:
-    notes = ["!"] if _beyond_graphs(pair, row) else []
-    notes += ["~"] if row.near_capacity else []
+        cells |= {"batch": None, "ttft_ms": None}
+        time, risk = f"overloaded (max {row.state.max_rate:.3g}/s)", None
+    elif np.isnan(row.state.token_seconds[0]):
+        time = None
+    else:
+        time = f"{1e3 * row.state.token_seconds[0]:.2f}"
+        if row.token_seconds is not None:
+            low, high = (1e3 * each for each in row.token_seconds)
+            time += f" {bounds(low, high, '.1f').replace('inf', 'overloaded')}"
+    notes = ["!"] * cells["beyond_graphs"] + ["~"] * row.near_capacity
     notes += ["misses the targets"] if row.on_target is False and row.stable else []
-    if row.advice is not None and row.advice.gamma == 0:
-        notes.append("undecided: run it first" if row.advice.undecided else "not advised")
-    return ", ".join(notes)
-
-
-_COLUMNS: list[Column[TrafficRow]] = [
-    Column("requests/s", lambda row: f"{row.rate:g}"),
-    Column("gamma", lambda row: str(row.gamma) if row.gamma > 0 else "none"),
-    Column("batch", _sustained(lambda row: f"{row.state.batch[0]:.1f}")),
-    Column("ms/token", _token_ms),
-    Column("TTFT ms", _sustained(lambda row: f"{1e3 * row.state.first_seconds[0]:.0f}")),
-]
-_GAIN: Column[TrafficRow] = Column("gain", _chance)
-_RISK: Column[TrafficRow] = Column("risk of overload", _risk)
-
-
-def _capacity(found: Traffic) -> list[str]:
-    interval, without = (
-        "" if each is None else f" ({percent()}: {each[0]:.3g} to {each[1]:.3g})"
-        for each in (found.max_rate_interval, found.max_rate_without_interval)
-    )
-    return [
-        f"Capacity: {found.max_rate:.3g} requests/s{interval} with speculation, "
-        f"{found.max_rate_without:.3g}{without} without."
-    ]
+    if advice is not None and advice.gamma == 0:
+        notes.append("undecided: run it first" if advice.undecided else "not advised")
+    chance = None if advice is None else advice.gain_probability
+    return cells | {
+        "with": row.gamma or "none",
+        "time": time,
+        "speed_up": None,
+        "chance": None if chance is None else percentage(chance),
+        "risk": risk if risk is None else "< 1 %" if risk < 0.01 else f"{100 * risk:.0f} %",
+        "note": ", ".join(notes),
+    }
 
 
 def crossing_text(
@@ -209,8 +188,3 @@ def crossing_text(
     between = "" if ends is None else f" ({percent()}: above {ends[0]:.3g} to {ends[1]:.3g})"
     between = between.replace("inf", "never")
     return f"Above {crossing:.3g} requests/s speculation lengthens requests{between}.{odds}"
-
-
-def _bounds(low: float, high: float, form: str, infinite: str) -> str:
-    """Returns an interval as text; the word `infinite` replaces an infinite end."""
-    return bounds(low, high, form).replace("inf", infinite)

@@ -1,18 +1,16 @@
-"""The readable form of a chosen tree: its levels, its gain, and the best chain for comparison."""
+"""Chosen draft trees as text and JSON: levels, gain, and the best chain for comparison."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engines.kind import exports_of
 from specplan.reports.deployment import cost_json, cost_notes, graphs_line
-from specplan.reports.output import folded
 from specplan.reports.possible import blocks_take_a_step, possible
-from specplan.reports.table import MS, TOKENS, Column, bounds, shown, table
+from specplan.reports.table import MS, TOKENS, Column, bounds, folded, table
 
 if TYPE_CHECKING:
     from simulator.cost.pricing import Pricing
@@ -49,51 +47,52 @@ def tree_json(rates: Sequence[float], rows: Sequence[TreeRow]) -> dict[str, Any]
 
 
 def _row_json(row: TreeRow) -> dict[str, Any]:
-    choice = row.choice
-    low, high = row.price.published_speeds(row.tokens_per_second) or (None, None)
+    choice, price, speed = row.choice, row.price, row.tokens_per_second
+
+    def plan_json(plan: TreePlan) -> dict[str, Any]:
+        nodes = len(plan.parents)
+        return {
+            "nodes": nodes,
+            "beyond_graphs": price.wall is not None and price.wall.beyond(price.batch, nodes),
+            "depth": plan.depth,
+            "widest": plan.widest,
+            "expected_tokens": plan.tokens,
+            "improvement_factor": plan.speedup,
+            "parents": plan.parents,
+        }
+
+    low, high = price.published_speeds(speed) or (None, None)
+    by_nodes = [plan_json(plan) for plan in choice.by_nodes.values()]
     data = {
-        "batch": row.price.batch,
-        "best": _plan_json(choice.best, row.price),
-        "chain": _plan_json(choice.chain, row.price),
+        "batch": price.batch,
+        "best": plan_json(choice.best),
+        "chain": plan_json(choice.chain),
         "gain_percent": 100 * (choice.best.speedup / choice.chain.speedup - 1),
-        "tokens_per_second": row.tokens_per_second,
+        "tokens_per_second": speed,
         "tokens_per_second_low": low,
         "tokens_per_second_high": high,
-        "by_nodes": [_plan_json(plan, row.price) for plan in choice.by_nodes.values()],
+        "by_nodes": by_nodes,
     }
-    most = max(len(plan.parents) for plan in choice.by_nodes.values())
-    return possible(data, bounded=blocks_take_a_step(row.price.cost, most))
+    most = max(each["nodes"] for each in by_nodes)
+    return possible(data, bounded=blocks_take_a_step(price.cost, most))
 
 
-def _plan_json(plan: TreePlan, price: Pricing) -> dict[str, Any]:
-    nodes, wall = len(plan.parents), price.wall
-    return {
-        "nodes": nodes,
-        "beyond_graphs": wall is not None and wall.beyond(price.batch, nodes),
-        "depth": plan.depth,
-        "widest": plan.widest,
-        "expected_tokens": plan.tokens,
-        "improvement_factor": plan.speedup,
-        "parents": plan.parents,
-    }
-
-
-def tree_text(rates: Sequence[float], rows: Sequence[TreeRow]) -> str:
-    """Returns the best trees as text; arguments as in tree_json."""
-    ranks = ", ".join(f"{rate:.3f}" for rate in rates[:8])
-    more = ", ..." if len(rates) > 8 else ""
+def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
+    """Returns the best trees as text; data: the result of `tree_json`."""
+    rates = data["acceptance_by_rank"]
+    ranks, more = ", ".join(f"{rate:.3f}" for rate in rates[:8]), ", ..." if len(rates) > 8 else ""
     opening = folded(f"acceptance by rank {ranks}{more}; sum {sum(rates):.3f}")
-    trees = _sizes(rows[0]) if len(rows) == 1 else table(rows, _columns(rows))
     lines = ["(of the trees that yield most tokens at their size and depth)", ""]
-    for row in rows:
-        prefix = "" if len(rows) == 1 else f"Batch {row.price.batch}: "
+    for row, each in zip(rows, data["rows"], strict=True):
+        prefix = "" if len(rows) == 1 else f"Batch {each['batch']}: "
         lines.append(prefix + _advice(row))
-        if row.tokens_per_second is not None:
-            speeds = row.price.published_speeds(row.tokens_per_second)
-            between = "" if speeds is None else f" {bounds(*speeds, '.0f')}"
-            lines.append(f"{row.tokens_per_second:.0f} tokens/s in all{between}.")
+        speed, low, high = (each[f"tokens_per_second{end}"] for end in ("", "_low", "_high"))
+        if speed is not None:
+            between = "" if low is None else f" {bounds(low, high, '.0f')}"
+            lines.append(f"{speed:.0f} tokens/s in all{between}.")
     lines += _captured(rows)
     lines += cost_notes([row.price.load for row in rows])
+    trees = _sizes(data["rows"][0]) if len(rows) == 1 else _batches(data["rows"])
     return "\n".join([opening, "", trees, *map(folded, lines)])
 
 
@@ -108,42 +107,39 @@ def _captured(rows: Sequence[TreeRow]) -> list[str]:
     return [f"{graphs_line(wall)}.{few}"]
 
 
-def _sizes(row: TreeRow) -> str:
+def _sizes(choice: Mapping[str, Any]) -> str:
     """Returns a table of the best trees of several sizes."""
-    choice, wall, batch = row.choice, row.price.wall, row.price.batch
+    columns: list[Column[dict[str, Any]]] = [
+        ("nodes", "{nodes}"),
+        ("depth", "{depth}"),
+        ("tokens per call", "{expected_tokens:.2f}"),
+        ("speed-up", "{improvement_factor:.2f}"),
+    ]
     return table(
-        [plan for nodes, plan in choice.by_nodes.items() if nodes in _SHOWN],
-        [
-            Column("nodes", lambda plan: str(len(plan.parents))),
-            Column("depth", lambda plan: str(plan.depth)),
-            Column("tokens per call", lambda plan: shown(plan.tokens)),
-            Column("speed-up", lambda plan: shown(plan.speedup)),
-        ],
-        best=lambda plan: plan == choice.best,
-        note=lambda plan: "!" if wall and wall.beyond(batch, len(plan.parents)) else "",
+        [plan for plan in choice["by_nodes"] if plan["nodes"] in _SHOWN],
+        columns,
+        best=lambda plan: plan == choice["best"],
+        note=lambda plan: "!" * plan["beyond_graphs"],
     )
 
 
-_COLUMNS = [
-    Column[TreeRow]("batch", lambda row: str(row.price.batch)),
-    Column[TreeRow]("nodes", lambda row: str(len(row.choice.best.parents))),
-    Column[TreeRow]("depth", lambda row: str(row.choice.best.depth)),
-    Column[TreeRow]("tokens per call", lambda row: shown(row.choice.best.tokens)),
-    Column[TreeRow]("speed-up", lambda row: shown(row.choice.best.speedup)),
-    Column[TreeRow]("chain K", lambda row: str(len(row.choice.chain.parents))),
-    Column[TreeRow]("speed-up", lambda row: shown(row.choice.chain.speedup)),
-]
-
-
-def _columns(rows: Sequence[TreeRow]) -> list[Column[TreeRow]]:
-    """Returns the columns of a table of loads, with times if they are known."""
-    if any(row.tokens_per_second is None for row in rows):
-        return _COLUMNS
-    return [
-        *_COLUMNS,
-        Column(MS, lambda row: shown(1e3 * row.price.batch / (row.tokens_per_second or math.inf))),
-        Column(TOKENS, lambda row: shown(row.tokens_per_second, ".1f")),
+def _batches(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Returns a table of the best tree of each load, with times if they are known."""
+    columns: list[Column[Mapping[str, Any]]] = [
+        ("batch", "{batch}"),
+        ("nodes", "{best[nodes]}"),
+        ("depth", "{best[depth]}"),
+        ("tokens per call", "{best[expected_tokens]:.2f}"),
+        ("speed-up", "{best[improvement_factor]:.2f}"),
+        ("chain K", "{chain[nodes]}"),
+        ("speed-up", "{chain[improvement_factor]:.2f}"),
     ]
+    if all(each["tokens_per_second"] is not None for each in rows):
+        columns += [
+            (MS, lambda each: f"{1e3 * each['batch'] / each['tokens_per_second']:.2f}"),
+            (TOKENS, "{tokens_per_second:.1f}"),
+        ]
+    return table(rows, columns)
 
 
 def _advice(row: TreeRow) -> str:

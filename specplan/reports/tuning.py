@@ -1,12 +1,13 @@
 """The runs of `specplan tune` as lines, text and JSON."""
 
+from collections.abc import Callable
 from typing import Any
 
 from engines.tuning.outlook import Outlook
 from engines.tuning.tuned import Advised, Tuned, TunedRun
 from estimator.writing import builtins
 from simulator.numerics.intervals import percent
-from specplan.reports.table import GAMMA, MS, Column, ranged, shown, table
+from specplan.reports.table import GAMMA, MS, Column, interval, ranged, shown, table
 
 _LINE = "{:>7}  {:>11}  {:>8}  {:>6}  {:>21}  {}"
 _HEAD = _LINE.format("at once", GAMMA, MS, "length", f"expected [{percent()}]", "best so far")
@@ -37,8 +38,7 @@ def _setting(row: TunedRun | Advised) -> str:
 
 
 def _expected(row: TunedRun) -> str:
-    low, high = row.expected_ms_per_token_low, row.expected_ms_per_token_high
-    return ranged(row.expected_ms_per_token, low, high)
+    return interval(row, "expected_ms_per_token")
 
 
 def _off(row: TunedRun) -> str:
@@ -52,13 +52,13 @@ def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
     if dry_run:
         return "\n\n".join((_planned(tuned), *tuned.notes, "Nothing ran."))
     columns: list[Column[TunedRun]] = [
-        Column("at once", lambda run: str(run.concurrency)),
-        Column(GAMMA, _setting),
-        Column(f"expected [{percent()}]", _expected),
-        Column(MS, lambda run: shown(run.ms_per_token)),
-        Column("above expected", _off),
-        Column("± %", lambda run: shown(run.error_percent, ".1f")),
-        Column("length", lambda run: shown(run.block_efficiency)),
+        ("at once", "{concurrency}"),
+        (GAMMA, _setting),
+        (f"expected [{percent()}]", _expected),
+        (MS, "{ms_per_token:.2f}"),
+        ("above expected", _off),
+        ("± %", "{error_percent:.1f}"),
+        ("length", "{block_efficiency:.2f}"),
     ]
     parts = [table(tuned.rows, columns, note=lambda run: run.note)]
     parts.append("\n".join(map(_advised, tuned.advised)))
@@ -73,35 +73,32 @@ def _planned(tuned: Tuned) -> str:
     """Returns the next runs and their forecasts as text."""
     best = {each.concurrency: each for each in tuned.advised}
 
-    def gained(run: TunedRun) -> str:
-        own = best[run.concurrency]
-        known = (own.improvement_factor, own.improvement_factor_low, own.improvement_factor_high)
-        return ranged(*known) if run.gamma == own.gamma else "-"
-
-    def odds(run: TunedRun) -> str:
-        own = best[run.concurrency]
-        return shown(own.gain_probability if run.gamma == own.gamma else None, ".0%")
+    def of_best(cell: Callable[[Advised], str]) -> Callable[[TunedRun], str]:
+        """Returns a cell of the advised γ's row; a dash in the others."""
+        return lambda run: (
+            cell(best[run.concurrency]) if run.gamma == best[run.concurrency].gamma else "-"
+        )
 
     columns: list[Column[TunedRun]] = [
-        Column("at once", lambda run: str(run.concurrency)),
-        Column(GAMMA, lambda run: str(run.gamma)),
-        Column(f"times the baseline [{percent()}]", gained),
-        Column("odds of a gain", odds),
-        Column(f"{MS} [{percent()}]", _expected),
+        ("at once", "{concurrency}"),
+        (GAMMA, "{gamma}"),
+        (f"times the baseline [{percent()}]", of_best(_gain)),
+        ("odds of a gain", of_best(lambda own: shown(own.gain_probability, ".0%"))),
+        (f"{MS} [{percent()}]", _expected),
     ]
-    coming = [run for run in tuned.rows if not run.measured and not run.note]
-    return table(coming, columns)
+    return table([run for run in tuned.rows if not run.measured and not run.note], columns)
+
+
+def _gain(each: Advised) -> str:
+    return interval(each, "improvement_factor")
 
 
 def _advised(each: Advised) -> str:
     odds = "" if each.gain_probability is None else f", odds of a gain {each.gain_probability:.0%}"
     if each.gamma == 0:
         return f"{each.concurrency} at once: do not speculate{odds}."
-    factor = ranged(
-        each.improvement_factor, each.improvement_factor_low, each.improvement_factor_high
-    )
     time = "" if each.ms_per_token is None else f", {each.ms_per_token:.2f} ms a token"
-    gains = f"{factor} times the baseline{time}{odds}."
+    gains = f"{_gain(each)} times the baseline{time}{odds}."
     return f"{each.concurrency} at once: gamma {_setting(each)}, {gains}"
 
 

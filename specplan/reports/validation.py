@@ -6,17 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from simulator.numerics.intervals import percent
-from specplan.reports.output import folded
-from specplan.reports.table import MS, TOKENS, Column, fastest, ranged, shown, table
+from specplan.reports.table import (
+    MS,
+    TOKENS,
+    Column,
+    fastest,
+    folded,
+    interval,
+    ranged,
+    shown,
+    table,
+)
 
 if TYPE_CHECKING:
+    from engines.trials.judgement import EngineRow
     from estimator.validation.file import SpeculativeRow, ValidationRow
     from estimator.validation.validation import Validation
 
-LONGEST_NAME = 24
+_LONGEST_NAME = 24
 TIMES_IN_DOUBT = "Do not use times in doubt: end other programs, or measure more prompts."
 MEASURED = "measured [prompts]"
-INTERVALS = (
+_INTERVALS = (
     f"[prompts]: where {percent()} of the speed-ups on other prompts would be. The error compares "
     f"both on the same prompts, so its own interval (±, {percent()}) is narrower."
 )
@@ -24,33 +34,35 @@ INTERVALS = (
 
 def rows_table(validation: Validation, *, wide: bool) -> str:
     """Returns the rows of one draft and temperature; wide adds columns beyond 80 characters."""
-    rows = validation.rows
-    first = rows[0]
+    rows, first = validation.rows, validation.rows[0]
     best = fastest([row for row in rows if not row.doubts], lambda row: row.measured)
-    return "\n".join(
-        [
-            f"draft {_short(first.draft)}, temperature "
-            f"{_temperatures(first.temperature, first.draft_temperature)}: alpha "
-            f"{first.alpha:.3f}, c {shown(first.c, '.3f')}",
-            table(
-                rows,
-                _COLUMNS + (_MORE_COLUMNS if wide else []),
-                note=lambda row: "<-" if best(row) and not _marks(row) else _marks(row),
-            ),
-        ]
+    drawn = (
+        ""
+        if first.draft_temperature in (None, first.temperature)
+        else (f", draft {first.draft_temperature:g}")
     )
+    heading = (
+        f"draft {_short(first.draft)}, temperature {first.temperature:g}{drawn}: alpha "
+        f"{first.alpha:.3f}, c {shown(first.c, '.3f')}"
+    )
+
+    def note(row: SpeculativeRow) -> str:
+        return marks(row) or "<-" * best(row)
+
+    return f"{heading}\n{table(rows, _COLUMNS + (_MORE_COLUMNS if wide else []), note=note)}"
 
 
 def summary_lines(summary: Mapping[str, Any], validations: Sequence[Validation]) -> str:
     """Returns the setup of all rows, why Theorem 8 differs, and the accuracy of predictions."""
     rows = [row for validation in validations for row in validation.rows]
     tokens, repeats = sum(row.tokens for row in rows), summary["repeats"]
-    threads = validations[0].threads
+    threads, counts = validations[0].threads, {each.prompts for each in validations}
+    prompts = " to ".join(map(str, sorted({min(counts), max(counts)})))
     timings = "timed once" if repeats == 1 else f"the median of each block's {repeats} timings"
     lines = [
-        f"Speed-ups over decoding one token at a time; {_counted(validations)} prompts, {tokens} "
+        f"Speed-ups over decoding one token at a time; {prompts} prompts, {tokens} "
         f"tokens in all rows, {timings}.",
-        INTERVALS,
+        _INTERVALS,
         *([] if threads is None else [f"Computed by {threads.sentence}"]),
         'K: gamma, num_speculative_tokens; "free": the speed-up if verification were free and '
         "acceptances i.i.d. The costs here:",
@@ -89,7 +101,16 @@ def summary_lines(summary: Mapping[str, Any], validations: Sequence[Validation])
             "TEXT DIFFERS: greedy text leaves the target's own where its two likeliest logits are "
             f"at most {max(gaps):.3g} apart; verifying several tokens at once rounds differently."
         )
-    return folded("\n".join([*lines, *_fastest(rows)]))
+    sure = [row for row in rows if not row.doubts]
+    if sure:
+        best = max(sure, key=lambda row: row.measured)
+        predicted = "" if best.predicted is None else f", {best.predicted:.2f} times was predicted"
+        what = "Fastest" if best.measured > 1 else "Nothing was faster than the baseline"
+        lines.append(
+            f"{what}: {_short(best.draft)}, {_policy(best)}, ran at {best.measured:.2f} times the "
+            f"speed of the baseline{predicted}."
+        )
+    return folded("\n".join(lines))
 
 
 def precision_lines(reached: float | None) -> list[str]:
@@ -102,37 +123,10 @@ def precision_lines(reached: float | None) -> list[str]:
     ]
 
 
-def _fastest(rows: Sequence[SpeculativeRow]) -> list[str]:
-    """Returns a sentence with the fastest row's measured and predicted speed-up."""
-    sure = [row for row in rows if not row.doubts]
-    if not sure:
-        return []
-    best = max(sure, key=lambda row: row.measured)
-    predicted = "" if best.predicted is None else f", {best.predicted:.2f} times was predicted"
-    what = "Fastest" if best.measured > 1 else "Nothing was faster than the baseline"
-    return [
-        f"{what}: {_short(best.draft)}, {_policy(best)}, ran at {best.measured:.2f} times the "
-        f"speed of the baseline{predicted}."
-    ]
-
-
-def _counted(validations: Sequence[Validation]) -> str:
-    """Returns how many prompts were measured in the time given."""
-    counts = [validation.prompts for validation in validations]
-    return str(max(counts)) if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
-
-
-def doubt_mark(row: ValidationRow) -> str:
-    """Returns a mark for a row with an impossible number, else an empty text."""
-    return "!" if row.doubts else ""
-
-
 def _costs(validation: Validation) -> str:
     """Returns a line with this pair's times that Theorem 8 ignores, such as verification."""
-    row = validation.rows[-1]
-    cost = validation.cost
-    longest = max(cost.target_seconds)
-    step = cost.verify_seconds(1)
+    row, cost = validation.rows[-1], validation.cost
+    longest, step = max(cost.target_seconds), cost.verify_seconds(1)
     return (
         f"  {_short(row.draft)}, temperature {row.temperature:g}: target step {1e3 * step:.1f} ms, "
         f"draft step {1e3 * cost.draft_seconds:.2f} ms; verifying drafts of {longest - 1} takes "
@@ -141,14 +135,9 @@ def _costs(validation: Validation) -> str:
     )
 
 
-def _temperatures(target: float, draft: float | None) -> str:
-    """Returns the target's temperature, and the draft's if it differs."""
-    return f"{target:g}" if draft in (None, target) else f"{target:g}, draft {draft:g}"
-
-
 def _short(name: str) -> str:
     """Returns a name; for a long path, its end."""
-    return name if len(name) <= LONGEST_NAME else f"...{name[3 - LONGEST_NAME :]}"
+    return name if len(name) <= _LONGEST_NAME else f"...{name[3 - _LONGEST_NAME :]}"
 
 
 def _policy(row: SpeculativeRow) -> str:
@@ -169,10 +158,11 @@ def _error(row: SpeculativeRow) -> str:
     return shown(row.error_percent, f"+{form}", f"±{half:{form}} %" if half > 0 else " %")
 
 
-def _marks(row: SpeculativeRow) -> str:
-    gap = "" if row.tie_gap is None else f" ({row.tie_gap:.2g})"
-    text = f"TEXT DIFFERS{gap}" if row.identical_to_target is False else ""
-    return "  ".join(filter(None, [text, doubt_mark(row)]))
+def marks(row: SpeculativeRow | EngineRow) -> str:
+    """Returns the marks after a row: a text that is not the target's own, an impossible number."""
+    gap = getattr(row, "tie_gap", None)
+    text = "TEXT DIFFERS" + ("" if gap is None else f" ({gap:.2g})")
+    return "  ".join([text] * (row.identical_to_target is False) + ["!"] * bool(row.doubts))
 
 
 def shares(row: ValidationRow) -> str:
@@ -184,19 +174,16 @@ def shares(row: ValidationRow) -> str:
 
 
 _COLUMNS: list[Column[SpeculativeRow]] = [
-    Column("policy", _policy),
-    Column("free", lambda row: shown(row.predicted_theorem8)),
-    Column("predicted", lambda row: shown(row.predicted)),
-    Column(MEASURED, _measured),
-    Column("error", _error),
-    Column(MS, lambda row: shown(row.ms_per_token)),
-    Column(TOKENS, lambda row: f"{row.tokens_per_second:.1f}"),
+    ("policy", _policy),
+    ("free", "{predicted_theorem8:.2f}"),
+    ("predicted", "{predicted:.2f}"),
+    (MEASURED, _measured),
+    ("error", _error),
+    (MS, "{ms_per_token:.2f}"),
+    (TOKENS, "{tokens_per_second:.1f}"),
 ]
 _MORE_COLUMNS: list[Column[SpeculativeRow]] = [
-    Column("calls", lambda row: str(row.target_calls)),
-    Column(
-        f"ahead [{percent()}]",
-        lambda row: ranged(row.predicted_ahead, row.predicted_ahead_low, row.predicted_ahead_high),
-    ),
-    Column("draft/verify/other", shares),
+    ("calls", "{target_calls}"),
+    (f"ahead [{percent()}]", lambda row: interval(row, "predicted_ahead")),
+    ("draft/verify/other", shares),
 ]

@@ -12,7 +12,7 @@ from simulator.choice.plan import Plan, plan
 from simulator.cost.cost import Ratio
 from simulator.cost.pricing import Pricing
 from specplan.reports.advice import decision_lines, odds_text
-from specplan.reports.export import marked
+from specplan.reports.flags import marked
 
 
 def planned(probability: float) -> Plan:

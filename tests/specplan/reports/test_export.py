@@ -16,7 +16,7 @@ from engines.kind import Drafted, methods_of, names_of, never_zero
 from reference.models.embedded import weights_folder
 from simulator.choice.grid import Range
 from simulator.cost.roofline.shapes import DraftKind
-from specplan.reports.export import export, export_schedule, exported_to
+from specplan.reports.flags import export, export_schedule, exported_to
 
 
 def copying(server: str, drafter: str, *, gamma: int) -> str:

@@ -6,9 +6,9 @@ import pytest
 
 from specplan.reports.table import Column, bounds, fastest, ranged, shown, table
 
-COLUMNS = [
-    Column[tuple[int, float]]("gamma", lambda row: str(row[0])),
-    Column[tuple[int, float]]("speed-up", lambda row: shown(row[1], ".1f")),
+COLUMNS: list[Column[tuple[int, float]]] = [
+    ("gamma", lambda row: str(row[0])),
+    ("speed-up", lambda row: shown(row[1], ".1f")),
 ]
 
 

@@ -1,0 +1,157 @@
+"""The answer of `specplan plan`: one plan in full, or a table with one line for each plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from simulator.choice.advice import percentage
+from simulator.numerics.intervals import percent
+from specplan.reports.advice import NOT_CALIBRATED
+from specplan.reports.basis import Basis
+from specplan.reports.deployment import (
+    gpus_of,
+    graphs_line,
+    of_loads,
+    rows_notes,
+    schedules_json,
+    schedules_text,
+)
+from specplan.reports.output import warn
+from specplan.reports.plan import BEYOND, plan_fields, plan_json, plan_text
+from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
+
+if TYPE_CHECKING:
+    from simulator.choice.plan import Plan
+
+_ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
+
+
+def plans_json(rows: Sequence[Plan], basis: Basis) -> dict[str, Any]:
+    """Returns the JSON object of `specplan plan`: one plan with its curve, or rows of several."""
+    if len(rows) == 1:
+        return plan_json(rows[0], basis)
+    data: dict[str, Any] = {"rows": [plan_fields(row, basis) for row in rows]}
+    if of_loads(rows):
+        data["schedule"] = schedules_json(rows, basis.only)
+    return data
+
+
+def plans_text(rows: Sequence[Plan], basis: Basis) -> str:
+    """Returns the readable form of plans: one in full, or one line for each and the schedule."""
+    if len(rows) == 1:
+        return plan_text(rows[0], basis)
+    notes = [*rows_notes(rows), *basis.notes]
+    cells = [_cells(row) for row in rows]
+    lines = [table(cells, _columns(rows), note=lambda each: each["note"])]
+    if any(each["extrapolated"] for each in cells):
+        lines.append(BEYOND)
+    wall = rows[0].price.wall
+    if wall is not None and any(each["beyond_graphs"] for each in cells):
+        lines.append(folded(graphs_line(wall)))
+    fitting = [row for row in rows if row.price.load is None or row.price.load.fits]
+    if not fitting:
+        lines.append("Nothing fits: try more GPUs (--tp) or --dtype fp8.")
+    if any(row.advised_gamma == 0 and not row.advice.undecided for row in fitting):
+        lines.append("Advised K (gamma) 0: do not speculate. Such a row shows the best K.")
+    if any(row.advice.undecided for row in fitting):
+        lines.append("Advised K ?: undecided until the K of the row was measured.")
+        lines += [NOT_CALIBRATED] if len(gpus_of(rows)) > 1 else []
+    if of_loads(rows):
+        lines += ["", *map(folded, schedules_text(rows, basis.only))]
+    return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])
+
+
+def _cells(row: Plan) -> dict[str, Any]:
+    """Returns the values of a table's row; a plan that does not fit has no gain."""
+    load, price, best, gamma = row.price.load, row.price, row.optimal_gamma, _shown(row)
+    extrapolated = row.extrapolated_at(gamma)
+    best_beyond = row.extrapolated_at(best) and gamma != best
+    beyond_graphs = price.wall is not None and bool(price.wall.beyond(price.batch, gamma))
+    cells: dict[str, Any] = {
+        **{name: str(getattr(load, name, "-")) for name in ("gpu", "most_batch", "context")},
+        "alpha": row.alpha,
+        "c": price.cost.c,
+        "batch": price.batch,
+        "extrapolated": extrapolated or best_beyond,
+        "beyond_graphs": beyond_graphs,
+    }
+    if load is not None and not load.fits:
+        return cells | {"note": f"does not fit: {load.needed_gb or 0:.0f} GB a GPU"}
+    marks = ["+"] * extrapolated + ["!"] * beyond_graphs
+    if load is not None and load.estimated is not None:
+        marks.append(_ESTIMATED[load.estimated])
+    inside = 0 < gamma <= len(row.curve.gamma)
+    curve, at = (row.curve, gamma - 1) if inside else (row.at, 0)
+    names = ("expected_tokens", "improvement_factor", "operations_factor", "low", "high")
+    chance, baseline = row.advice.gain_probability, row.baseline_tokens_per_second
+    cells |= {name: 1.0 if curve is None else float(getattr(curve, name)[at]) for name in names}
+    speed = None if baseline is None else baseline * cells["improvement_factor"]
+    return cells | {
+        "best": f"{best}+" if best_beyond else str(best),
+        "advised": "?" if row.advice.undecided else row.advised_gamma,
+        "gamma": gamma,
+        "chance": None if chance is None else percentage(chance),
+        "ms": None if speed is None else 1e3 * price.batch / speed,
+        "speed": speed,
+        "baseline": baseline,
+        "note": " ".join(marks),
+    }
+
+
+def _shown(row: Plan) -> int:
+    """Returns the γ that a row shows: --gamma if given, else the advised γ."""
+    return row.gamma if row.gamma != row.optimal_gamma else row.advice.named
+
+
+def _columns(rows: Sequence[Plan]) -> list[Column[dict[str, Any]]]:
+    """Returns columns for what differs between the rows, and for each row's gain."""
+    several = len(gpus_of(rows)) > 1
+    loads = [row.price.load for row in rows if row.price.load is not None]
+    in_seconds = all(row.tokens_per_second is not None for row in rows)
+    in_doubt = any(row.curve.in_doubt for row in rows)
+    by_load = bool(loads) and len({row.alpha for row in rows}) == 1
+    columns: list[tuple[bool, str, str]] = [
+        (several, "gpu", "{gpu}"),
+        (several, "fits up to batch", "{most_batch}"),
+        (not by_load, "alpha", "{alpha:.4g}"),
+        (not by_load, "c", "{c:.4g}"),
+        (len({load.context for load in loads}) > 1, "context", "{context}"),
+        (any(row.price.batch > 1 for row in rows), "batch", "{batch}"),
+        (True, "best K", "{best}"),
+        (True, "advised K", "{advised}"),
+        (any(_shown(row) != row.advised_gamma for row in rows), GAMMA, "{gamma}"),
+        (True, "tokens/call", "{expected_tokens:.2f}"),
+        (True, "speed-up", "{improvement_factor:.2f}"),
+        (in_doubt, percent(), "{low:.2f} to {high:.2f}"),
+        (in_doubt, "gain", "{chance} %"),
+        (not in_seconds and not in_doubt, "operations", "{operations_factor:.2f}"),
+        (in_seconds, MS, "{ms:.2f}"),
+        (in_seconds, TOKENS, "{speed:.1f}"),
+        (in_seconds, "without", "{baseline:.1f}"),
+    ]
+    return [(header, cell) for needed, header, cell in columns if needed]
+
+
+def warn_of_plans(rows: Sequence[Plan], basis: Basis, *, max_gamma: int) -> None:
+    """Prints warnings if --max-gamma limits the result, or if times are unreliable."""
+    bound = sum(row.cap_binds for row in rows)
+    if bound > 0:
+        where = "" if len(rows) == 1 else f" in {bound} of {len(rows)} rows"
+        warn(f"the best gamma is limited by --max-gamma {max_gamma}{where}: a longer draft gains")
+    warn_of_sizes(rows)
+    if basis.quiet is False:
+        warn("the profile was measured while the machine was not quiet; measure it again")
+
+
+def warn_of_sizes(rows: Sequence[Plan]) -> None:
+    """Prints a warning if c does not fit the sizes of both models."""
+    price = next((row.price for row in rows if row.price.questions_c), None)
+    if price is not None and price.expected_c is not None:
+        low, high = price.expected_c
+        warn(
+            f"c {price.cost.c:.2g} does not fit the models' sizes: a draft with "
+            f"{100 * (price.draft_share or 0):.2g} % of the target's weights takes {low:.2g} to "
+            f"{high:.2g} of a target step. Check c, or the tokens per call and the times that it "
+            "follows from"
+        )

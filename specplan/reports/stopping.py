@@ -1,0 +1,201 @@
+"""Plans whose drafts or checks end early: the speed at each threshold, and by verified tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simulator.numerics.intervals import percent
+from specplan.reports.basis import Basis
+from specplan.reports.plan import plan_json
+from specplan.reports.table import GAMMA, Column, folded, table
+
+if TYPE_CHECKING:
+    from estimator.profiles.adaptive import WaySpeed
+    from estimator.profiles.p_min import StopGain, Thresholds
+    from simulator.acceptance.stopping.ranking import RankedTexts
+    from simulator.choice.plan import Plan
+
+_LEGEND = (
+    "Speed-up over no speculation (K drafted, tokens verified for each sequence). One K, K by "
+    "batch: all drafted tokens are verified. Walk, previous step: the tokens likeliest to be "
+    "reached are verified, to the first that does not pay, or as many as would have paid in the "
+    "previous step. Oracle: tokens that will be accepted."
+)
+
+
+class StoppedPlans:
+    """The plans at all thresholds.
+
+    best: the plan at the best threshold.
+    exported: the plan and the threshold for a server: the best, if it gains on texts that did not
+      choose it and the interval of its gain lies above 0; else the fixed length and 0.
+    gain: the best draft length and threshold, and their gain over the best fixed length.
+    """
+
+    def __init__(self, rows: Sequence[Plan], thresholds: Thresholds, fixed: Plan) -> None:
+        """Stores a plan for each threshold, all at one cost, and the plan of a fixed length."""
+        self._rows, self._thresholds = rows, thresholds
+        longest = len(rows[0].curve.gamma)
+        self.gain = thresholds.gain(rows[0].price.cost, max_gamma=longest)
+        self._best = thresholds.p_mins.index(self.gain.p_min)
+        self.best = rows[self._best]
+        low, held_out = self.gain.low, self.gain.held_out
+        gained = low is not None and low > 1 and held_out is not None and held_out > 1
+        self.exported = (self.best, self.gain.p_min) if gained else (fixed, 0.0)
+
+    @property
+    def lost(self) -> str:
+        """A comment for a server's flags that lack the best threshold; empty if they have it."""
+        gain = self.gain
+        if gain.p_min == self.exported[1]:
+            return ""
+        best = f"p_min {gain.p_min:g} and K = {gain.gamma}"
+        return f"# p_min 0: with {best} no gain is proven:\n# {_gained(gain)}\n"
+
+    def json(self, basis: Basis) -> dict[str, Any]:
+        """Returns the JSON object of the best plan; its curve has all lengths and thresholds."""
+        found = self._thresholds
+        return {
+            **plan_json(self.best, basis),
+            # That step prices verified tokens; a dropped token's step is paid without one.
+            "break_even_c": None,
+            "advised_gamma": self.exported[0].advised_gamma,
+            "test_gamma": self.exported[0].advice.test_gamma,
+            "p_min": self.gain.p_min,
+            "advised_p_min": self.exported[1],
+            "p_min_gain": self.gain._asdict(),
+            "stopping_rule": found.rule._asdict(),
+            "calibration": found.reliability,
+            "drafted_error": found.acceptances[self._best].drafted_error,
+            "curve": [
+                {"p_min": p_min, **point}
+                for p_min, row in zip(found.p_mins, self._rows, strict=True)
+                for point in plan_json(row, basis)["curve"]
+            ],
+        }
+
+    def text(self, basis: Basis) -> str:
+        """Returns the readable form: the speed at each threshold, and the advice."""
+        found, rule = self._thresholds, self._thresholds.rule
+        rows = []
+        for p_min, row, acceptance in zip(found.p_mins, self._rows, found.acceptances, strict=True):
+            gamma = max(row.optimal_gamma, 1)
+            point = plan_json(row, basis)["curve"][gamma - 1]
+            drafted = float(acceptance.drafted_per_token(gamma)) * point["expected_tokens"]
+            rows.append({**point, "p_min": p_min, "drafted": drafted, "of": row})
+        columns: list[Column[dict[str, Any]]] = [
+            ("p_min", "{p_min:g}"),
+            (GAMMA, "{gamma}"),
+            ("tokens/call", "{expected_tokens:.2f}"),
+            ("drafted/call", "{drafted:.2f}"),
+            ("speed-up", "{improvement_factor:.2f}"),
+        ]
+        what = "product of its probabilities" if rule.product else "probability"
+        fails = "is verified" if rule.keeps else "is dropped after its draft step"
+        lines = [
+            f"{rule.name}, {rule.builds}, {basis.draft_sampling} drafts: a draft ends where its "
+            f"{what} ({rule.confidence}) falls below p_min; the token that fails {fails}.",
+            *basis.notes,
+            "",
+            table(rows, columns, best=lambda each: each["of"] is self.best),
+            "",
+            _advice(self.best, self.gain, *self.exported),
+        ]
+        if found.reliability:
+            shares: list[Column[Mapping[str, float]]] = [
+                ("draft states", "{said:.2f}"),
+                ("is right", "{right:.2f}"),
+                ("calibrated", "{calibrated:.2f}"),
+                ("tokens", "{tokens:.0f}"),
+            ]
+            lines += ["", "Each half of the texts is calibrated by the other half:", ""]
+            lines.append(table(found.reliability, shares))
+        error = found.acceptances[self._best].drafted_error
+        if error > 0:
+            lines.append(
+                "Drafted tokens are an estimate, as drafts were recorded at some block starts or "
+                f"are drawn: standard error {error:.2g} for each emitted token. Calls are exact."
+            )
+        return folded("\n".join(lines))
+
+
+def _advice(row: Plan, gain: StopGain, exported: Plan, p_min: float) -> str:
+    if row.optimal_gamma == 0:
+        return "Do not speculate: no draft length and threshold gains."
+    text = f"Best: gamma {gain.gamma} with p_min {gain.p_min:g}, {_gained(gain)}."
+    if gain.p_min == p_min:
+        return text
+    return f"{text} So keep gamma {exported.advice.named} without a threshold (p_min 0)."
+
+
+def _gained(gain: StopGain) -> str:
+    """Returns the gain of a threshold with its interval, and on texts that did not choose it."""
+    interval, held_out = "", "; one text gives no interval"
+    if gain.low is not None and gain.high is not None and gain.held_out is not None:
+        interval = f" ({percent()} interval {_percent(gain.low)} to {_percent(gain.high)})"
+        held_out = f"; {_percent(gain.held_out)} on texts that did not choose it"
+    return (
+        f"{_percent(gain.value)}{interval} over the best fixed gamma {gain.fixed_gamma}{held_out}"
+    )
+
+
+def _percent(factor: float) -> str:
+    return f"{100 * (factor - 1):+.1f} %"
+
+
+class AdaptivePlans:
+    """The speed at each batch size, for several ways to choose the verified tokens."""
+
+    def __init__(self, rows: Sequence[Plan], texts: RankedTexts) -> None:
+        """Simulates each batch size; `rows` has one plan for each."""
+        from estimator.profiles.adaptive import adaptive_speeds
+
+        self._speeds = adaptive_speeds(rows, texts)
+        pairs = (("rank", "one K"), ("rank", "K by batch"), ("oracle", "K by batch"))
+        self._gains = {
+            f"{one} over {other}": float(
+                np.exp(np.mean([_log(ways, one, other) for ways in self._speeds.values()]))
+            )
+            for one, other in pairs
+        }
+
+    def json(self) -> dict[str, Any]:
+        """Returns a JSON object: `rows` by batch size, and geometric means of gains over rows.
+
+        oracle_gain_reached: share of the oracle's gain over K by batch; null if it has none.
+        """
+        rows = []
+        for batch, ways in self._speeds.items():
+            whole, found = (_log(ways, one, "K by batch") for one in ("oracle", "rank"))
+            shown = {_key(way): speed._asdict() for way, speed in ways.items()}
+            reached = found / whole if whole > 0 else None
+            rows.append({"batch": batch, **shown, "oracle_gain_reached": reached})
+        gains = {_key(name): gain for name, gain in self._gains.items()}
+        return {"verification": "adaptive", "rows": rows, **gains}
+
+    def text(self) -> str:
+        rows = [{"batch": batch, **ways} for batch, ways in self._speeds.items()]
+        speed = "{{{0}.speed_up:.2f}} ({{{0}.gamma}}, {{{0}.verified:.1f}})"
+        columns: list[Column[dict[str, Any]]] = [("batch", "{batch}")]
+        columns += [(way, speed.format(way)) for way in next(iter(self._speeds.values()))]
+        one, each, oracle = (_percent(gain) for gain in self._gains.values())
+        summary = (
+            f"Verification by rank: {one} over one K for all these batch sizes, {each} over the "
+            f"best K of each; the oracle: {oracle} (geometric means)."
+        )
+        return folded("\n".join([_LEGEND, "", table(rows, columns), "", summary]))
+
+
+def _log(ways: Mapping[str, WaySpeed], one: str, other: str) -> float:
+    """Returns the logarithm of one way's gain over another; "rank" is the better of two budgets."""
+    from simulator.acceptance.stopping.ranking import BUDGETS
+
+    best = max(ways[way].speed_up for way in (BUDGETS if one == "rank" else (one,)))
+    return float(np.log(best / ways[other].speed_up))
+
+
+def _key(name: str) -> str:
+    return name.lower().replace(" ", "_")
