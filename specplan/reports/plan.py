@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.acceptance.acceptance import IID_TOLERANCE, Iid, iid_error
 from simulator.choice.curve import baseline_seconds, speed_up, token_seconds
-from simulator.choice.walltime import improvement_factor, lower_bound
-from simulator.choice.walltime import oracle_improvement_factor as oracle
+from simulator.choice.walltime import improvement_factor, lower_bound, oracle_improvement_factor
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.advice import advice_lines, break_evens
 from specplan.reports.deployment import cost_json, does_not_fit, graphs_line, load_notes
@@ -76,7 +75,9 @@ def plan_fields(plan: Plan, basis: Basis) -> dict[str, Any]:
         "verification_free": cost.verification_free,
         "tokens_per_second": plan.tokens_per_second,
         "baseline_tokens_per_second": plan.baseline_tokens_per_second,
-        "oracle_improvement_factor": float(oracle(alpha, cost.c)) if textbook else None,
+        "oracle_improvement_factor": (
+            float(oracle_improvement_factor(alpha, cost.c)) if textbook else None
+        ),
         "lower_bound": float(lower_bound(alpha, cost.c)) if textbook else None,
         "break_even_alpha": break_even_alpha,
         "break_even_c": break_even_c,
