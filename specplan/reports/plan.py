@@ -149,7 +149,7 @@ def _points(plan: Plan) -> list[dict[str, Any]]:
 
 
 def plan_text(plan: Plan, basis: Basis) -> str:
-    """Returns assumptions, curve and advice as text; its numbers are checked as those of JSON."""
+    """Returns assumptions, curve and advice as text, with the numbers of `plan_json`."""
     curve, price, load = plan.curve, plan.price, plan.price.load
     baseline = plan.baseline_tokens_per_second
     last = max(_ROWS_LEAST, plan.gamma, plan.optimal_gamma + _ROWS_PAST, plan.advice.named)

@@ -146,7 +146,7 @@ def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
 
 
 def _cells(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
-    """Returns a row's numbers as JSON has them, less those of an overloaded server, and texts."""
+    """Returns a row for the table: the numbers of its JSON, and words for overload."""
     cells, advice, risk = _row_json(pair, row, draws), row.advice, row.overload_risk
     if not row.stable:
         cells |= {"batch": None, "ttft_ms": None}
