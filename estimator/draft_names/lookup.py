@@ -6,14 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from estimator.draft_names.kind import (
-    Copies,
-    DrafterKind,
-    DrafterOf,
-    LoadContext,
-    positive,
-)
-from ngram.drafters.copying import LONGEST, MOST
+from estimator.draft_names.kind import Copies, DrafterKind, DrafterOf, LoadContext, positive
+from ngram.drafters.suffixes import LONGEST, MOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable

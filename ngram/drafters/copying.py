@@ -6,17 +6,12 @@ from typing import Protocol
 
 import torch
 
+from ngram.drafters.suffixes import LONGEST, MOST
 from reference.drafter import Draft, draft_from
 from reference.laws import OneHot
 from reference.models.model import Stopwatch
 from reference.policies import Policy
 from reference.scoring import ScoreOptions, Scores, Stretch, score_laws
-
-# Longest match of an index. The index keeps that many tuples for each word of the text, and their
-# memory grows with the square of the length.
-MOST = 64
-# The default length of a lookup's longest match.
-LONGEST = 3
 
 
 class Matches:

@@ -13,6 +13,9 @@ from collections.abc import Sequence
 # vLLM's defaults.
 DEPTH, LEAST_CHANCE = 24, 0.1
 MOST_DEPTH = 256
+# Longest match of a lookup, whose index keeps that many tuples for each word of the text (memory
+# grows with the square of the length), and its default. This module is imported without torch.
+MOST, LONGEST = 64, 3
 # A longer draft must gain at least this much, so that rounding does not decide.
 TIE = 1e-9
 # In place of a token: an earlier output ends.
