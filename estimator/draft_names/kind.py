@@ -35,10 +35,7 @@ JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME, ANY_NAME = range(4)
 
 @dataclass(frozen=True, slots=True)
 class LoadContext:
-    """The target and the settings with which a drafter is loaded.
-
-    passes: returns a draft model with the passes (plain or compiled) that it shall use.
-    """
+    """The target and the settings of a drafter; `passes` gives models plain or compiled passes."""
 
     target: CachedModel
     tokenizer: Any
@@ -69,14 +66,11 @@ class DrafterKind(ABC):
       another model.
     rescores: whether it can choose among drafts of blockwise heads.
     supports_trees: whether it can draft trees (`reference.drafters.trees`).
-    uncompiled: why the models cannot have compiled passes with it; None: they can.
-    unspread: why the target cannot be spread over several devices with it; None: it can.
-    unmeasured: why its acceptance cannot be measured; None: it can.
+    uncompiled, unspread, unmeasured: why models cannot have compiled passes with it, the target
+      cannot be on several devices, or its acceptance cannot be measured; None: they can.
     copies_earliest: whether its lookup copies from the earliest of the longest matches.
 
-    CONTRIBUTING.md shows a complete example, `Repeat`.
-
-    Example of a kind's name:
+    Example of a kind's name (CONTRIBUTING.md shows a complete kind, `Repeat`):
       >>> class Silence(DrafterKind):
       ...     prefix, names = "silence", ("silence",)
       ...     def load(self, context): raise ValueError("this target cannot be silent")
@@ -97,10 +91,7 @@ class DrafterKind(ABC):
 
     @classmethod
     def parse(cls, text: str) -> DrafterKind | None:
-        """Returns the drafter that a text names; None if it names no drafter of this kind.
-
-        Raises ValueError if a value is missing, superfluous or out of range.
-        """
+        """Returns the drafter that a text names; None if it names no drafter of this kind."""
         word, colon, value = text.partition(":")
         if word != cls.prefix:
             return None
@@ -126,10 +117,7 @@ class DrafterKind(ABC):
 
     @abstractmethod
     def load(self, context: LoadContext) -> DrafterOf:
-        """Returns a function that makes the drafter for given sampling settings.
-
-        Raises ValueError if this target cannot have such a drafter.
-        """
+        """Returns a function that makes the drafter; refuses a target that cannot have it."""
 
     @property
     def reads(self) -> frozenset[str]:
@@ -177,18 +165,11 @@ class DrafterKind(ABC):
     def require(  # noqa: B027 - most suit all
         self, target: str, *, tokenizer: Any, settings: ModelSettings
     ) -> None:
-        """Raises ValueError if the drafter does not fit a target, before any weights are read.
-
-        target, tokenizer: the target's name and tokenizer.
-        settings: how to load a tokenizer, and whether to accept an n-gram model without a check.
-        """
+        """Refuses a target, given by name and tokenizer, that the drafter does not fit."""
 
 
 class ModelKind(DrafterKind):
-    """A drafter that is a model, for which another drafter can draft.
-
-    of_target: whether it is part of the target.
-    """
+    """A model, for which another drafter can draft; of_target: whether it is part of the target."""
 
     supports_trees = True
     of_target: ClassVar[bool] = False
@@ -229,10 +210,7 @@ def drafter_kinds() -> tuple[type[DrafterKind], ...]:
 
 
 def parse_drafter(text: str) -> DrafterKind:
-    """Returns the drafter that a user named; other names are Hugging Face names or folders.
-
-    Raises ValueError if the name is empty, or if its value is invalid.
-    """
+    """Returns the drafter that a user named; other names are Hugging Face names or folders."""
     if not text.strip():
         raise ValueError("draft must name a drafter, got an empty name")
     return next(filter(None, (kind.parse(text) for kind in drafter_kinds())))

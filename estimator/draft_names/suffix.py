@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from estimator.draft_names.kind import Copies, DrafterKind, DrafterOf, LoadContext, positive
 from estimator.settings import ModelSettings
 from ngram.drafters.suffixes import DEPTH, MOST_DEPTH
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)

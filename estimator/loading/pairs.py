@@ -16,6 +16,7 @@ from estimator.draft_names.kind import (
 )
 from estimator.loading.folders import model_files, target_source
 from estimator.progress import notice
+from estimator.prompts.files import Prompt
 from estimator.prompts.prompts import encoded_prompts, wanted_prompts
 from estimator.settings import ModelSettings, PromptSource, SamplingSettings, TargetSettings
 from reference.models.cached_model import CachedModel
@@ -60,9 +61,9 @@ class LoadedPair:
 
 def draft_names(models: ModelSettings) -> tuple[str, ...]:
     """Returns the drafters' names: the given ones, else the embedded draft."""
-    if models.drafts or models.target in (None, EMBEDDED):
-        return models.drafts or (EMBEDDED,)
-    raise ValueError("draft must be given with a target, got none")
+    if not models.drafts and models.target not in (None, EMBEDDED):
+        raise ValueError("draft must be given with a target, got none")
+    return models.drafts or (EMBEDDED,)
 
 
 def one_draft(models: ModelSettings) -> str:
@@ -105,21 +106,19 @@ def load(
     """
     target_name = EMBEDDED if models.target is None else models.target
     texts = wanted_prompts(text, prompt)
-    both = models if isinstance(models, ModelSettings) else None
-    names = {} if both is None else {name: parse_drafter(name) for name in draft_names(both)}
+    drafts = draft_names(models) if isinstance(models, ModelSettings) else ()
+    both = models if isinstance(models, ModelSettings) else ModelSettings()
+    names = {name: parse_drafter(name) for name in drafts}
     parts = [part for drafter in names.values() for part in walk(drafter)]
     device_map = _device_map(models, parts, compiling=compiling)
-    if both is not None:
-        read = frozenset().union(*(part.reads for part in parts))
-        for setting in OF_SOME_KINDS:
-            if getattr(both, setting) is not None and setting not in read:
-                raise ValueError(f"{setting} is not read by draft {', '.join(names)}")
+    for setting in OF_SOME_KINDS:
+        if getattr(both, setting) is not None and all(setting not in each.reads for each in parts):
+            raise ValueError(f"{setting} is not read by draft {', '.join(names)}")
     device = resolve_device(models.device)
     source = target_source(target_name)
     tokenizer = load_tokenizer(source, trust_remote_code=models.trust_remote_code)
-    if both is not None:
-        for part in parts:
-            part.require(target_name, tokenizer=tokenizer, settings=both)
+    for part in parts:
+        part.require(target_name, tokenizer=tokenizer, settings=both)
     prompts = encoded_prompts(texts, tokenizer, text, target_name)
     target = load_model(
         source,
@@ -134,10 +133,8 @@ def load(
     def passes(draft: CachedModel) -> CachedModel:
         return with_passes(draft, compiling, longest=longest, widths=DRAFT_WIDTHS)
 
-    drafters = {}
-    if both is not None:
-        context = LoadContext(target, tokenizer, both, passes)
-        drafters = {name: drafter.load(context) for name, drafter in names.items()}
+    context = LoadContext(target, tokenizer, both, passes)
+    drafters = {name: drafter.load(context) for name, drafter in names.items()}
     widths = sorted({1, *(gamma + 1 for gamma in gammas)})
     target = with_passes(target, compiling, longest=longest, widths=widths)
     _warn_of_unapplied_settings(target, SamplingSettings() if sampling is None else sampling)
@@ -147,14 +144,16 @@ def load(
         origins.append(f"compile {compiling}")
     if models.device_map is not None:
         origins.append(f"device_map {models.device_map}")
+    noted = texts or [Prompt("")] * len(prompts)
+    stopping = Stopping(text.max_new_tokens, end_ids(target.module, tokenizer))
     return LoadedPair(
         target,
         tokenizer,
         drafters,
         prompts,
-        [None] * len(prompts) if texts is None else [each.category for each in texts],
-        [None] * len(prompts) if texts is None else [each.reference for each in texts],
-        Stopping(text.max_new_tokens, end_ids(target.module, tokenizer)),
+        [each.category for each in noted],
+        [each.reference for each in noted],
+        stopping,
         origins,
     )
 
@@ -195,20 +194,13 @@ DRAFT_WIDTHS = (1, 2)
 def with_passes(
     model: CachedModel, compiling: str, *, longest: int, widths: Sequence[int]
 ) -> CachedModel:
-    """Returns a model with compiled passes, if the user wants them.
-
-    compiling: "off"; "on"; or "try", which keeps the plain passes if compiling fails.
-
-    Raises ValueError if compiling is "on" and fails, or if the model cannot be compiled.
-    """
+    """Returns a model with compiled passes if `compiling` is "on", or "try" and they succeed."""
     if compiling == "off":
         return model
     try:
-        if not isinstance(model, CausalModel):
-            raise CompileError(
-                f"compile needs a decoder-only model, got {model.name} ({model.kind})"
-            )
-        return CompiledModel(model, longest=longest, widths=widths)
+        if isinstance(model, CausalModel):
+            return CompiledModel(model, longest=longest, widths=widths)
+        raise CompileError(f"compile needs a decoder-only model, got {model.name} ({model.kind})")
     except CompileError as error:
         if compiling == "on":
             raise ValueError(f"{error}; --compile try goes on without") from error

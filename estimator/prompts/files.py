@@ -2,6 +2,7 @@
 
 import glob
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,8 @@ class Prompt:
     """One prompt.
 
     text: not empty, whole Unicode characters.
-    category: topic stated by the file, by which acceptance is reported; None if not stated.
-    reference: reference answer stated by the file; None if not stated.
+    category, reference: topic, by which acceptance is reported, and reference answer; None if the
+      file states none.
     """
 
     text: str
@@ -41,19 +42,15 @@ def read_prompts(source: str) -> tuple[list[Prompt], list[Path]]:
     A .txt file has one prompt per line. A line of a .jsonl or .ndjson file, or an item of a .json
     file's list, is read by `prompt_of`. Blank lines, and hidden files of a folder, are ignored.
 
-    Raises ValueError if source does not exist, cannot be read, has no prompts or an empty one.
+    Refuses a source that does not exist, cannot be read, has no prompts or an empty one.
     """
     path = Path(source)
     if path.is_file():
         return _of_file(path), []
+    found = [Path(name) for name in glob.glob(source, recursive=True)]
     if path.is_dir():
-        found = [
-            file
-            for file in path.rglob("*")
-            if not any(part.startswith(".") for part in file.relative_to(path).parts)
-        ]
-    else:
-        found = [Path(name) for name in glob.glob(source, recursive=True)]
+        below = ((file, file.relative_to(path).parts) for file in path.rglob("*"))
+        found = [file for file, parts in below if not any(part.startswith(".") for part in parts)]
     files = sorted(file for file in found if file.is_file())
     if not path.is_dir() and not files:
         raise ValueError(f"prompts must be an existing file, folder or glob, got {source}")
@@ -76,24 +73,21 @@ def whole_references(references: Sequence[str | None]) -> list[str] | None:
 
 def require_characters(text: str, name: str) -> None:
     """Refuses text with half of a surrogate pair, which tokenizers cannot read."""
-    for place, character in enumerate(text):
-        if "\ud800" <= character <= "\udfff":
-            raise ValueError(
-                f"{name} must be whole Unicode characters, got the lone surrogate "
-                f"U+{ord(character):04X} at character {place + 1}"
-            )
+    lone = re.search("[\ud800-\udfff]", text)
+    if lone is not None:
+        raise ValueError(
+            f"{name} must be whole Unicode characters, got the lone surrogate "
+            f"U+{ord(lone[0]):04X} at character {lone.start() + 1}"
+        )
 
 
 def _text_of(file: Path) -> str | None:
     """Returns a file's text; None if it is blank or not text."""
-    content = read_whole(file)
-    if b"\0" in content:
-        return None
     try:
-        text = content.decode("utf-8-sig")
+        text = read_whole(file).decode("utf-8-sig")
     except UnicodeDecodeError:
         return None
-    return text if text.strip() else None
+    return text if text.strip() and "\0" not in text else None
 
 
 def _of_file(path: Path) -> list[Prompt]:
@@ -171,11 +165,11 @@ def _first_user_message(messages: Any, name: str, where: str) -> Any:
         raise ValueError(f"{where}: field {name} must be a list, got {type(messages).__name__}")
     for message in messages:
         if isinstance(message, Mapping) and message.get(author) in USERS:
-            said = message.get(content)
-            if isinstance(said, list):  # OpenAI's parts, some of which may be images
-                parts = [part.get("text") for part in said if isinstance(part, Mapping)]
-                said = "\n".join(part for part in parts if isinstance(part, str))
-            return said
+            text = message.get(content)
+            if isinstance(text, list):  # OpenAI's parts, some of which may be images
+                parts = [part.get("text") for part in text if isinstance(part, Mapping)]
+                text = "\n".join(part for part in parts if isinstance(part, str))
+            return text
     raise ValueError(
         f"{where}: field {name} must have a message whose {author} is {' or '.join(USERS)}, "
         "got none"

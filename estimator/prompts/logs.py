@@ -17,10 +17,7 @@ PARQUET = ".parquet"
 
 
 class LogLine(msgspec.Struct):
-    """One line of a log; other fields are ignored.
-
-    prompt, output: text, or ids of the tokenizer.
-    """
+    """One line of a log: text, or ids of the tokenizer; other fields are ignored."""
 
     prompt: str | list[int]
     output: str | list[int]
@@ -81,11 +78,13 @@ def encoded(part: LogPart, tokenizer: Any) -> tuple[list[Pair], list[tuple[int, 
             good.append((number, _parsed(line)))
         except ValueError as error:
             bad.append((number, str(error)))
+    prompts = _ids([line.prompt for _, line in good], tokenizer, special=True)
+    outputs = _ids([line.output for _, line in good], tokenizer, special=False)
     pairs: list[Pair] = []
-    for (number, _), pair in zip(good, _ids([line for _, line in good], tokenizer), strict=True):
-        reason = _refusal(pair, tokenizer)
+    for (number, _), prompt, output in zip(good, prompts, outputs, strict=True):
+        reason = _refusal(prompt, output, tokenizer)
         if reason is None:
-            pairs.append(pair)
+            pairs.append((prompt, output))
         else:
             bad.append((number, reason))
     return pairs, sorted(bad)
@@ -104,22 +103,18 @@ def _parsed(line: bytes | dict[str, Any]) -> LogLine:
     return found
 
 
-def _ids(lines: Sequence[LogLine], tokenizer: Any) -> list[tuple[Any, Any]]:
-    """Returns the ids of prompts and outputs; text if there is no tokenizer."""
-    prompts: list[Any] = [line.prompt for line in lines]
-    outputs: list[Any] = [line.output for line in lines]
-    for values, special in ((prompts, True), (outputs, False)):
-        rows = [row for row, value in enumerate(values) if isinstance(value, str)]
-        if rows and tokenizer is not None:
-            texts = [values[row] for row in rows]
-            ids = tokenizer(texts, add_special_tokens=special, verbose=False)["input_ids"]
-            for row, of_row in zip(rows, ids, strict=True):
-                values[row] = of_row
-    return list(zip(prompts, outputs, strict=True))
+def _ids(values: list[Any], tokenizer: Any, *, special: bool) -> list[Any]:
+    """Returns values with texts as ids if there is a tokenizer, which may add special tokens."""
+    texts = [value for value in values if isinstance(value, str)]
+    if not texts or tokenizer is None:
+        return values
+    ids = iter(tokenizer(texts, add_special_tokens=special, verbose=False)["input_ids"])
+    return [next(ids) if isinstance(value, str) else value for value in values]
 
 
-def _refusal(pair: tuple[Any, Any], tokenizer: Any) -> str | None:
-    for name, ids in zip(("prompt", "output"), pair, strict=True):
+def _refusal(prompt: Any, output: Any, tokenizer: Any) -> str | None:
+    """Returns why ids cannot be used; None if they can."""
+    for name, ids in (("prompt", prompt), ("output", output)):
         if isinstance(ids, str):
             return f"{name} is text, which needs --tokenizer"
         if not ids:
