@@ -27,7 +27,9 @@ WORTH = 0.002
 REPEAT = 0.01
 # Deviations below are rounding.
 _NOTHING = 1e-12
-NONE_MEASURED: Mapping[int, tuple[float, float]] = MappingProxyType({})
+# Log gains and their standard deviations, by γ.
+Gains = Mapping[int, tuple[float, float]]
+NONE_MEASURED: Gains = MappingProxyType({})
 
 
 def certainty(probability: float) -> str:
@@ -106,7 +108,7 @@ def advise(
     repeat: float = REPEAT,
     calibrated: bool = True,
     tried: Collection[int] | None = None,
-    measured: Mapping[int, tuple[float, float]] = NONE_MEASURED,
+    measured: Gains = NONE_MEASURED,
 ) -> Advice:
     """Returns the advised draft length.
 
@@ -123,8 +125,6 @@ def advise(
       tried: each γ that was run, 0 for the baseline. None: all numbers are given by the user, and
         runs are impossible.
       measured: log gain and its standard deviation for each γ with runs of its own.
-
-    Raises ValueError if the shapes do not agree.
     """
     count = len(gammas)
     if law.mean.shape != (count,) or law.covariance.shape != (count, count):
@@ -155,12 +155,7 @@ def advise(
     )
 
 
-def _kept(
-    gammas: NDArray[np.int64],
-    law: Forecast,
-    measured: Mapping[int, tuple[float, float]],
-    near: float,
-) -> int | None:
+def _kept(gammas: NDArray[np.int64], law: Forecast, measured: Gains, near: float) -> int | None:
     """Returns the index of a γ that gained more than its error in its own runs.
 
     None if there is no such γ, or if another γ is likely to be faster by BEATEN.

@@ -1,4 +1,4 @@
-"""A schedule: the draft length for each batch size, as ranges that servers accept."""
+"""Plans for every pair of an acceptance and a cost, and schedules: a γ for each batch size."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,63 +11,13 @@ from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.advice import NEAR
 from simulator.choice.curve import Doubt
 from simulator.choice.plan import DEFAULT_MAX_GAMMA, Plan, plan
-from simulator.cost.fitted.read_again import reading_again
 from simulator.cost.pricing import Pricing
 from simulator.numerics.arguments import integer
-
-_NONE: Mapping[int, Collection[int]] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Batch sizes with one draft length.
-
-    first_batch, last_batch: both included.
-    gamma: drafted tokens per block; 0: do not speculate.
-    """
-
-    first_batch: int
-    last_batch: int
-    gamma: int
-
-
-def schedule(
-    gammas: Mapping[int, int], near: Mapping[int, Collection[int]] = _NONE
-) -> tuple[Range, ...]:
-    """Returns ranges of batch sizes with one γ each, from 1 to the largest planned batch size.
-
-    A batch size between two planned ones gets the γ of the larger: long drafts cost most where the
-    load is highest. A range is extended while its γ is near the best γ of the batch.
-
-    Args:
-      gammas: γ by batch size, each batch size at least 1.
-      near: by batch size, each γ whose loss against the best is negligible.
-
-    Raises ValueError if there is no batch size, or a number is out of range.
-    """
-    if not gammas:
-        raise ValueError("gammas must have at least one batch size, got none")
-    ranges: list[Range] = []
-    first = 1
-    for batch in sorted(integer("batch", each, at_least=1) for each in gammas):
-        gamma = integer("gamma", gammas[batch])
-        if ranges and ranges[-1].gamma in {gamma, *near.get(batch, ())}:
-            ranges[-1] = Range(ranges[-1].first_batch, batch, ranges[-1].gamma)
-        else:
-            ranges.append(Range(first, batch, gamma))
-        first = batch + 1
-    return tuple(ranges)
-
-
-def last_paying_batch(ranges: tuple[Range, ...]) -> int | None:
-    """Returns the largest batch size with a draft; None if the schedule never drafts."""
-    paying = [each.last_batch for each in ranges if each.gamma > 0]
-    return paying[-1] if paying else None
-
 
 MOST_ROWS = 10_000
 # More batch sizes than DENSE are planned as far apart as STEP beyond SMALL at first.
 DENSE, SMALL, STEP = 256, 32, 1.06
+_NONE: Mapping[int, Collection[int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +25,9 @@ class PlanRequest:
     """Arguments of `plans`.
 
     acceptances, prices: each acceptance is planned with each price; at least one of each.
-    c_hat, gamma, max_gamma, near: arguments of `simulator.choice.plan.plan`. Where they are None,
-      c_hat comes from each pricing and gamma from the draft's configuration; a pricing may lower
-      max_gamma.
-    doubt: covariance of measured speed-ups; None derives it from acceptance and cost.
+    c_hat, gamma, max_gamma, near, doubt: arguments of `simulator.choice.plan.plan`. Where they are
+      None, c_hat comes from each pricing and gamma from the draft's configuration; a pricing may
+      lower max_gamma.
     reads_again: whether the target, which has recurrent layers, reads a block's accepted tokens
       again after a rejection.
     batches: further batch sizes that may be planned.
@@ -108,26 +57,33 @@ def plans(request: PlanRequest) -> tuple[Plan, ...]:
     if rows > MOST_ROWS:
         raise ValueError(f"a table must have at most {MOST_ROWS} rows, got {rows}")
     found = _each(request, request.prices)
-    while request.finer is not None:
-        middles = _middles(found, request.batches)
-        if not middles:
-            break
+    while request.finer is not None and (middles := _middles(found, request.batches)):
         found = sorted([*found, *_each(request, request.finer(middles))], key=_place)
-    return tuple(found)
-
-
-def coarse(batches: Sequence[int]) -> tuple[int, ...]:
-    """Returns a subset of batch sizes: all small ones, then steps of about 6 %."""
-    found: list[int] = []
-    for batch in sorted(set(batches)):
-        if not found or batch <= SMALL or batch >= STEP * found[-1] or batch == max(batches):
-            found.append(batch)
     return tuple(found)
 
 
 def _each(request: PlanRequest, prices: Sequence[Pricing]) -> list[Plan]:
     pairs = product(request.acceptances, prices)
     return [_planned(request, acceptance, price) for acceptance, price in pairs]
+
+
+def _planned(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Plan:
+    if price.load is not None:
+        acceptance = acceptance.at_context(price.load.context)
+    if request.reads_again:
+        from simulator.cost.fitted.read_again import reading_again
+
+        price = reading_again(price, acceptance.rejected)
+    longest = request.max_gamma
+    return plan(
+        acceptance,
+        price,
+        c_hat=price.c_hat if request.c_hat is None else request.c_hat,
+        gamma=price.stated_gamma if request.gamma is None else request.gamma,
+        max_gamma=longest if price.max_gamma is None else min(longest, price.max_gamma),
+        near=request.near,
+        doubt=request.doubt,
+    )
 
 
 def _place(row: Plan) -> tuple[int, int]:
@@ -149,6 +105,28 @@ def _middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
             between = [b for b in batches if one.price.batch < b < other.price.batch]
             found |= {between[len(between) // 2]} if between else set()
     return tuple(sorted(found))
+
+
+def coarse(batches: Sequence[int]) -> tuple[int, ...]:
+    """Returns a subset of batch sizes: all small ones, then steps of about 6 %."""
+    found: list[int] = []
+    for batch in sorted(set(batches)):
+        if not found or batch <= SMALL or batch >= STEP * found[-1] or batch == max(batches):
+            found.append(batch)
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Batch sizes with one draft length.
+
+    first_batch, last_batch: both included.
+    gamma: drafted tokens per block; 0: do not speculate.
+    """
+
+    first_batch: int
+    last_batch: int
+    gamma: int
 
 
 def schedules(rows: Sequence[Plan], only: int | None = None) -> dict[int, tuple[Range, ...]]:
@@ -182,18 +160,31 @@ def _scheduled(row: Plan, only: int | None) -> int:
     return only if only in row.within(np.inf) and row.improvement_factor > 1 else 0
 
 
-def _planned(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Plan:
-    if price.load is not None:
-        acceptance = acceptance.at_context(price.load.context)
-    if request.reads_again:
-        price = reading_again(price, acceptance.rejected)
-    longest = request.max_gamma
-    return plan(
-        acceptance,
-        price,
-        c_hat=price.c_hat if request.c_hat is None else request.c_hat,
-        gamma=price.stated_gamma if request.gamma is None else request.gamma,
-        max_gamma=longest if price.max_gamma is None else min(longest, price.max_gamma),
-        near=request.near,
-        doubt=request.doubt,
-    )
+def schedule(
+    gammas: Mapping[int, int], near: Mapping[int, Collection[int]] = _NONE
+) -> tuple[Range, ...]:
+    """Returns ranges of batch sizes with one γ each, from 1 to the largest planned batch size.
+
+    A batch size between two planned ones gets the γ of the larger: long drafts cost most where the
+    load is highest. A range is extended while its γ is near the best γ of the batch.
+
+    Args:
+      gammas: γ by batch size, each batch size at least 1; at least one.
+      near: by batch size, each γ whose loss against the best is negligible.
+    """
+    if not gammas:
+        raise ValueError("gammas must have at least one batch size, got none")
+    ranges: list[Range] = []
+    first = 1
+    for batch in sorted(integer("batch", each, at_least=1) for each in gammas):
+        gamma = integer("gamma", gammas[batch])
+        if ranges and ranges[-1].gamma in {gamma, *near.get(batch, ())}:
+            first, gamma = ranges[-1].first_batch, ranges.pop().gamma
+        ranges.append(Range(first, batch, gamma))
+        first = batch + 1
+    return tuple(ranges)
+
+
+def last_paying_batch(ranges: tuple[Range, ...]) -> int | None:
+    """Returns the largest batch size with a draft; None if the schedule never drafts."""
+    return max((each.last_batch for each in ranges if each.gamma > 0), default=None)

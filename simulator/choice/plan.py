@@ -140,8 +140,6 @@ def plan(
       near: largest share of speed that a smaller γ may lose against the best γ, in [0, 1).
       doubt: covariance of measured speed-ups; None derives it from acceptance and cost.
       worth: smallest expected gain of speed, as a share, for which a further run is proposed.
-
-    Raises ValueError if a number is out of range, or the draft cannot draft `gamma` tokens.
     """
     cap = integer("max_gamma", max_gamma, at_least=1)
     share = float(non_negative("near", near))
@@ -152,9 +150,7 @@ def plan(
         raise ValueError(f"max_gamma must be at most {MOST_GAMMA}, got {cap}")
     gammas = np.arange(1, cap + 1)
     curve = curve_of(acceptance, price, gammas, c_hat=ratio, doubt=doubt)
-    allowed = draftable(gammas, price.multiple)
-    if price.wall is not None:
-        allowed &= ~price.wall.crossed(price.batch, gammas)
+    allowed = _runnable(price, gammas)
     best = first_best(gammas[allowed], curve.improvement_factor[allowed])
     chosen = best if gamma is None else _stated(gamma, price.multiple)
     most = acceptance.most_gamma
@@ -176,6 +172,16 @@ def plan(
         runs = candidates & (gammas == gamma)
         first = advised(gammas[runs], curve.gains.only(runs)).next_run
         advice = advice if first is None else replace(advice, next_run=first)
+    at = None
+    if chosen > 0:
+        at = curve_of(acceptance, price, np.array([chosen]), c_hat=ratio, doubt=doubt)
+    cap_binds = False
+    if allowed.any() and best == gammas[allowed][-1]:
+        longer = np.arange(best + 1, best + price.multiple + 1)
+        longer = longer[_runnable(price, longer)][:1]
+        if len(longer) > 0:
+            further = curve_of(acceptance, price, longer, c_hat=0.0).improvement_factor[0]
+            cap_binds = bool(further > curve.improvement_factor[best - 1])
     return Plan(
         acceptance=acceptance,
         price=price,
@@ -185,13 +191,17 @@ def plan(
         allowed=allowed,
         candidates=gammas[candidates],
         gamma=chosen,
-        at=None
-        if chosen == 0
-        else curve_of(acceptance, price, np.array([chosen]), c_hat=ratio, doubt=doubt),
+        at=at,
         optimal_gamma=best,
         advice=advice,
-        cap_binds=_binds(acceptance, price, curve, allowed, best),
+        cap_binds=cap_binds,
     )
+
+
+def _runnable(price: Pricing, gammas: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Returns whether the draft can draft each γ, and the server runs it as the baseline."""
+    able = draftable(gammas, price.multiple)
+    return able if price.wall is None else able & ~price.wall.crossed(price.batch, gammas)
 
 
 def _repeat(runs: Sequence[Run]) -> float:
@@ -212,24 +222,6 @@ def _stated(gamma: int, multiple: int) -> int:
     return chosen
 
 
-def _binds(
-    acceptance: Acceptance,
-    price: Pricing,
-    curve: Curve,
-    allowed: NDArray[np.bool_],
-    best: int,
-) -> bool:
-    """Returns whether the next larger γ that the draft can draft gains more than the last one."""
-    if not allowed.any() or best != curve.gamma[allowed][-1]:
-        return False
-    longer = np.arange(best + 1, best + price.multiple + 1)
-    longer = longer[draftable(longer, price.multiple)][:1]
-    if price.wall is not None and price.wall.crossed(price.batch, longer).any():
-        return False
-    further = curve_of(acceptance, price, longer, c_hat=0.0)
-    return bool(further.improvement_factor[0] > curve.improvement_factor[best - 1])
-
-
 def _measured(
     price: Pricing, runs: Sequence[Run], curve: Curve
 ) -> Mapping[int, tuple[float, float]]:
@@ -240,9 +232,6 @@ def _measured(
     if price.load is None or price.load.estimated is None:
         return price.own_gains
     each = [log_gains([run for run in runs if run.load == load]) for load in {r.load for r in runs}]
-    law = curve.gains
-    return {
-        gamma: (float(law.mean[gamma - 1]), float(law.deviation[gamma - 1]))
-        for gamma in set.intersection(*map(set, each))
-        if gamma <= len(law.mean)
-    }
+    laws = zip(curve.gains.mean.tolist(), curve.gains.deviation.tolist(), strict=True)
+    ran = set.intersection(*map(set, each))
+    return {gamma: law for gamma, law in enumerate(laws, start=1) if gamma in ran}

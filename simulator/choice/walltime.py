@@ -1,107 +1,77 @@
-"""Walltime, arithmetic and memory traffic in closed form: Leviathan et al. 2023, section 3."""
+"""Walltime, arithmetic and memory traffic in closed form: Leviathan et al. 2023, section 3.
+
+Arguments broadcast: alpha is the acceptance rate in [0, 1]; gamma the drafted tokens per block, an
+integer at least 0 (0: do not speculate); c the time of a draft step over the time of a target step,
+and c_hat the operations of a draft step over the operations of a target step, both at least 0.
+"""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.tokens import tokens_formula
 from simulator.numerics.arguments import (
+    Floats,
     floats,
     integer,
     integers,
     non_negative,
     probability,
-    same_shape,
 )
 
+# Newton's method converges from above and has all digits after five steps from the start below.
+_NEWTON_STEPS = 5
+# Where e^u - 1 - u = δ has 1 + u below the rounding of δ, u is log δ.
+_LARGE_LOG = 40.0
+# Relative gains that rounding could fake: draft lengths that tie in decimals count as a tie.
+TIE = 4 * np.finfo(np.float64).eps
 
-def improvement_factor(alpha: ArrayLike, gamma: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
-    """Returns the expected speed-up over decoding without speculation.
+
+def improvement_factor(alpha: ArrayLike, gamma: ArrayLike, c: ArrayLike) -> Floats:
+    """Returns the expected speed-up over decoding without speculation; 1 at γ = 0.
 
         (1 - α^(γ+1)) / ((1 - α)(γc + 1))     (Leviathan et al. 2023, Theorem 8)
 
-    Assumes long texts, and that a pass over γ + 1 tokens costs as much as one over one token. At γ
-    = 0 (do not speculate) the factor is 1.
-
-    Args:
-      alpha: acceptance rate in [0, 1], shape (...).
-      gamma: drafted tokens per block, an integer >= 0; all three broadcast.
-      c: time of one draft step over time of one target step, at least 0.
+    Assumes long texts, and that a pass over γ + 1 tokens costs as much as one over one token.
     """
-    rate, length, cost = floats(
-        {
-            "alpha": probability("alpha", alpha),
-            "gamma": integers("gamma", gamma),
-            "c": non_negative("c", c),
-        }
-    )
+    rate, length, cost = _checked(alpha=alpha, gamma=gamma, c=c)
     return (tokens_formula(rate, length) / (1 + length * cost))[()]
 
 
-def lower_bound(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
+def lower_bound(alpha: ArrayLike, c: ArrayLike) -> Floats:
     """Returns a lower bound of the speed-up at the best γ.
 
         (1 + α) / (1 + c) if α > c            (Leviathan et al. 2023, Corollary 9)
 
     If α ≤ c no γ helps, and the bound is 1 (do not speculate).
-
-    Args:
-      alpha: acceptance rate in [0, 1], shape (...).
-      c: time of one draft step over time of one target step; broadcasts with alpha.
     """
-    rate, cost = probability("alpha", alpha), non_negative("c", c)
-    same_shape({"alpha": rate, "c": cost})
+    rate, cost = _checked(alpha=alpha, c=c)
     return np.maximum(1.0, (1 + rate) / (1 + cost))
 
 
-def operations_factor(alpha: ArrayLike, gamma: ArrayLike, c_hat: ArrayLike) -> NDArray[np.float64]:
+def operations_factor(alpha: ArrayLike, gamma: ArrayLike, c_hat: ArrayLike) -> Floats:
     """Returns the arithmetic operations over the operations without speculation.
 
-        (1 - α)(γĉ + γ + 1) / (1 - α^(γ+1))   (Leviathan et al. 2023, Theorem 10)
-
-    Args:
-      alpha: acceptance rate in [0, 1], shape (...).
-      gamma: drafted tokens per block, an integer >= 0; all three broadcast.
-      c_hat: operations of one draft step over operations of one target step, at least 0.
+    (1 - α)(γĉ + γ + 1) / (1 - α^(γ+1))   (Leviathan et al. 2023, Theorem 10)
     """
-    rate, length, operations = floats(
-        {
-            "alpha": probability("alpha", alpha),
-            "gamma": integers("gamma", gamma),
-            "c_hat": non_negative("c_hat", c_hat),
-        }
-    )
+    rate, length, operations = _checked(alpha=alpha, gamma=gamma, c_hat=c_hat)
     return ((length * operations + length + 1) / tokens_formula(rate, length))[()]
 
 
-def oracle_improvement_factor(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
+def oracle_improvement_factor(alpha: ArrayLike, c: ArrayLike) -> Floats:
     """Returns the speed-up if each block drafts exactly the tokens that will be accepted.
 
         1/(1 - α) / (1 + c α/(1 - α)) = 1 / (1 - α + αc)
 
     A block yields 1/(1 - α) tokens (Leviathan et al. 2023, §3.5). All but one are drafted at cost
     c; one target call verifies them. For c ≥ 1 the oracle does not speculate: 1. The oracle gains
-    less than 1/(1 - 1/e), 58 %, over the best fixed γ, for every α < 1 and c.
-
-    Args:
-      alpha: acceptance rate in [0, 1], shape (...).
-      c: time of one draft step over time of one target step, at least 0; broadcasts with alpha.
-
-    Returns:
-      shape (...); infinite at α = 1, c = 0.
+    less than 1/(1 - 1/e), 58 %, over the best fixed γ, for every α < 1 and c. At α = 1, c = 0 the
+    speed-up is infinite.
     """
-    rate, cost = floats({"alpha": probability("alpha", alpha), "c": non_negative("c", c)})
+    rate, cost = _checked(alpha=alpha, c=c)
     with np.errstate(divide="ignore"):
         return np.maximum(1 / (1 - rate + rate * cost), 1.0)[()]
-
-
-# Newton's method converges from above and has all digits after five steps from the start below.
-_NEWTON_STEPS = 5
-
-# Where e^u - 1 - u = δ has 1 + u below the rounding of δ, u is log δ.
-_LARGE_LOG = 40.0
-
-# Relative gains that rounding could fake: draft lengths that tie in decimals count as a tie.
-TIE = 4 * np.finfo(np.float64).eps
 
 
 def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[np.int64]:
@@ -115,38 +85,36 @@ def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[
     Theorem 8, set to 0). The integer optimum is a neighbour of γ*: the larger one if its last token
     gains:  α^γ (1 + (γ-1) c) > c (1 - α^γ) / (1 - α).
 
-    Args:
-      alpha: acceptance rate in [0, 1], shape (...).
-      c: time of one draft step over time of one target step, at least 0; broadcasts with alpha.
-      max_gamma: the largest γ considered, at least 1; the result if longer is always better (c = 0
-        < α, or α = 1 > c).
+    max_gamma: the largest γ considered, at least 1; the result if longer is always better (c = 0 <
+      α, or α = 1 > c).
 
-    Returns:
-      shape (...), int64, in 0..max_gamma; 0 exactly if α ≤ c (1 + TIE), so that rounding cannot
-      make a gain (0.1 + 0.2 does not gain over 0.3).
+    Returns int64 in 0..max_gamma; 0 exactly if α ≤ c (1 + TIE), so that rounding cannot make a gain
+    (0.1 + 0.2 does not gain over 0.3).
     """
     limit = integer("max_gamma", max_gamma, at_least=1)
-    rate, cost = floats({"alpha": probability("alpha", alpha), "c": non_negative("c", c)})
-    return _optimum(rate, cost, limit).astype(np.int64)[()]
-
-
-def _optimum(alpha: NDArray[np.float64], c: NDArray[np.float64], limit: int) -> NDArray[np.float64]:
-    pays = alpha > c * (1 + TIE)
-    unbounded = pays & ((c == 0) | (alpha == 1))
+    rate, cost = _checked(alpha=alpha, c=c)
+    pays = rate > cost * (1 + TIE)
+    unbounded = pays & ((cost == 0) | (rate == 1))
     # Harmless values in place of those that the two cases above have settled.
     ordinary = pays & ~unbounded
-    rate = np.where(ordinary, alpha, 0.5)
-    cost = np.where(ordinary, c, 0.25)
+    rate, cost = np.where(ordinary, rate, 0.5), np.where(ordinary, cost, 0.25)
     decay = -np.log(rate)
     shorter = np.clip(np.floor(_lambert(decay, cost) / decay - 1), 0, limit - 1)
     gain = rate ** (shorter + 1) * (1 + shorter * cost)
     price = cost * tokens_formula(rate, shorter)
     # γ = 1 gains wherever any γ gains, even if the last digit of a power disagrees.
     best = np.maximum(shorter + (gain > price * (1 + TIE)), 1)
-    return np.where(unbounded, limit, np.where(pays, best, 0))
+    return np.where(unbounded, limit, np.where(pays, best, 0)).astype(np.int64)[()]
 
 
-def _lambert(decay: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.float64]:
+def _checked(**given: ArrayLike) -> list[Floats]:
+    checks: dict[str, Any] = {"alpha": probability, "gamma": integers}
+    return floats(
+        {name: checks.get(name, non_negative)(name, each) for name, each in given.items()}
+    )
+
+
+def _lambert(decay: Floats, c: Floats) -> Floats:
     """Returns u = -K - W₋₁(-e^(-K)), the positive root of e^u - 1 - u = δ = L (1 - c) / c.
 
     The argument -e^(-K) underflows for K > 745, and near K = 1, W₋₁ differs from -K only by

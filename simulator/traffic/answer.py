@@ -4,14 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simulator.choice.advice import Advice
 from simulator.choice.grid import Range
+from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import ENDS
 from simulator.traffic.demand import LatencyTargets, Requests
 from simulator.traffic.doubt import Doubt
-from simulator.traffic.pair import Pair, within
+from simulator.traffic.pair import Pair
 from simulator.traffic.policy import GammaTable
 from simulator.traffic.simulated import Simulated, simulations
 from simulator.traffic.steady import Steady
@@ -124,43 +124,28 @@ def answer(request: TrafficRequest) -> Traffic:
     Raises ValueError if a rate is not positive, the server sustains no rate, its cache is too small
     for one request, or even an idle server misses the targets.
     """
-    pair, rates, targets = request.pair, np.array(request.rates), request.targets
+    pair, targets = request.pair, request.targets
     most, without = float(pair.max_rate), float(pair.max_rate_without)
-    if not 0 < rates.min() < max(most, without):
+    if not 0 < min(request.rates) < max(most, without):
         raise ValueError(
             f"rate must lie between 0 and {max(most, without):.4g} requests a second, "
-            f"the capacity of the server, got {rates.min():g}"
+            f"the capacity of the server, got {min(request.rates):g}"
         )
     crossing = float(pair.break_even())
-    near = min(crossing, 0.999 * most) or 1e-3 * most
     drawn = request.drawn
-    *found, at_crossing = pair.advice([*rates, near], drawn)
+    near = min(crossing, 0.999 * most) or 1e-3 * most
+    *found, at_crossing = pair.advice([*request.rates, near], drawn)
     schedule = GammaTable.scheduled(pair, drawn)
-    rows = [
-        TrafficRow(
-            rate,
-            gamma,
-            state,
-            min(rate, float(state.max_rate)) * pair.demand.output_tokens,
-            on_target=None if targets is None else bool(within(state, targets)[0]),
-            advice=advice if gamma > 0 else None,
-        )
-        for rate, advice in zip(request.rates, found, strict=True)
-        for gamma in (0, advice.named)
-        for state in [pair.under(gamma, rate)]
-    ]
-    exact = Traffic(
-        rows=tuple(rows),
-        max_rate=most,
-        max_rate_without=without,
-        break_even=None if np.isinf(crossing) else crossing,
-        within_targets=None if targets is None else pair.rates_within(targets),
-        schedule=schedule.ranges(pair.drafting.max_batch(pair.demand)),
-        simulated=tuple(
-            each
-            for rate, advice in zip(request.rates, found, strict=True)
-            if request.arrivals is not None
-            for each in simulations(
+    rows, simulated = [], []
+    for rate, advice in zip(request.rates, found, strict=True):
+        for gamma in (0, advice.named):
+            state = pair.under(gamma, rate)
+            tokens = min(rate, float(state.max_rate)) * pair.demand.output_tokens
+            met = None if targets is None else bool(state.within(targets)[0])
+            advised = advice if gamma > 0 else None
+            rows.append(TrafficRow(rate, gamma, state, tokens, on_target=met, advice=advised))
+        if request.arrivals is not None:
+            simulated += simulations(
                 pair,
                 request.arrivals(rate),
                 schedule,
@@ -168,7 +153,14 @@ def answer(request: TrafficRequest) -> Traffic:
                 gamma=advice.named,
                 seed=request.seed,
             )
-        ),
+    exact = Traffic(
+        rows=tuple(rows),
+        max_rate=most,
+        max_rate_without=without,
+        break_even=None if np.isinf(crossing) else crossing,
+        within_targets=None if targets is None else pair.rates_within(targets),
+        schedule=schedule.ranges(pair.drafting.max_batch(pair.demand)),
+        simulated=tuple(simulated),
     )
     return exact if drawn is None else _with_intervals(exact, pair, drawn, at_crossing.named)
 
@@ -176,14 +168,13 @@ def answer(request: TrafficRequest) -> Traffic:
 def _with_intervals(exact: Traffic, pair: Pair, drawn: Pair, at_crossing: int) -> Traffic:
     """Returns the answer with intervals from all draws of the server with and without drafts."""
     rates = sorted({row.rate for row in exact.rows})
-    times = {gamma: drawn.under(gamma, rates) for gamma in {row.gamma for row in exact.rows}}
-    rows = [
-        replace(row, token_seconds=_interval(found), overload_risk=float((~stable).mean()))
-        for row in exact.rows
-        for place in [rates.index(row.rate)]
-        for found in [times[row.gamma].token_seconds[:, place]]
-        for stable in [times[row.gamma].stable[:, place]]
-    ]
+    states = {gamma: drawn.under(gamma, rates) for gamma in {row.gamma for row in exact.rows}}
+    rows = []
+    for row in exact.rows:
+        state, place = states[row.gamma], rates.index(row.rate)
+        risk = float((~state.stable[:, place]).mean())
+        interval = _interval(state.token_seconds[:, place])
+        rows.append(replace(row, token_seconds=interval, overload_risk=risk))
     # Which γ has the largest capacity, or is best, hardly depends on the draw.
     largest = replace(drawn, gammas=(pair.max_rate_gamma,))
     return replace(
@@ -196,7 +187,7 @@ def _with_intervals(exact: Traffic, pair: Pair, drawn: Pair, at_crossing: int) -
     )
 
 
-def _interval(values: NDArray[np.float64]) -> Interval | None:
+def _interval(values: Floats) -> Interval | None:
     if np.isnan(values).any():
         return None
     low, high = np.quantile(values, ENDS, method="nearest").tolist()

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.acceptance import Acceptance
-from simulator.numerics.arguments import integer
+from simulator.numerics.arguments import Floats, integer
 
 # Kinds of request, equally frequent, that stand for a beta distribution of α.
 KINDS = 8
 _LEAST = 1e-9
 # Logits of α: how many of them are summed, and how many scales beyond the mean lies nothing.
 _GRID, _TAIL = 20_001, 30.0
+# Requests at a time, so that what is drawn stays small.
+_PART = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +28,15 @@ class Blocks:
       longest + 1), or (draws, kinds, longest + 1) if it is uncertain.
     """
 
-    accepted: NDArray[np.float64]
+    accepted: Floats
 
     @classmethod
     def of(cls, acceptance: Acceptance, longest: int, *, spread: float = 0.0) -> Blocks:
-        """Returns the blocks of an acceptance at every γ; position γ adds E[τ(γ)] - E[τ(γ-1)].
+        """Returns the blocks of an acceptance; position γ adds E[τ(γ)] - E[τ(γ-1)].
 
-        Args:
-          acceptance: how often drafted tokens are accepted.
-          longest: the largest γ, at least 1.
-          spread: standard deviation of α between requests. α then has a beta distribution around
-            the acceptance's α; the logits of all positions shift with it.
+        longest: the largest γ, at least 1.
+        spread: standard deviation of α between requests. α then has a beta distribution around the
+          acceptance's α; the logits of all positions shift with it.
         """
         gammas = np.arange(1, integer("longest", longest, at_least=1) + 1)
         tokens = np.concatenate([[1.0], acceptance.tokens_per_call(gammas)])
@@ -64,11 +64,11 @@ class Blocks:
         return int(self.accepted.shape[-2])
 
     @property
-    def tokens(self) -> NDArray[np.float64]:
+    def tokens(self) -> Floats:
         """Mean tokens per block E[τ] by kind and γ, shape (kinds, longest + 1)."""
         return np.cumsum(self.accepted, axis=-1)
 
-    def needed(self, tokens: float) -> NDArray[np.float64]:
+    def needed(self, tokens: float) -> Floats:
         """Returns the expected number of blocks that emit `tokens` tokens, by kind and γ.
 
         A renewal process of integer steps overshoots by (E[τ²]/E[τ] - 1)/2 tokens on average (Cox
@@ -76,16 +76,13 @@ class Blocks:
         """
         if tokens <= 0:
             return np.zeros(self.accepted.shape)
-        mean = self.tokens
-        overshoot = (self._squares / mean - 1) / 2
-        return np.asarray(np.maximum((tokens + overshoot) / mean, 1.0))
+        overshoot = (self._squares / self.tokens - 1) / 2
+        return np.asarray(np.maximum((tokens + overshoot) / self.tokens, 1.0))
 
-    def variation(self, tokens: float, spread: float) -> NDArray[np.float64]:
+    def variation(self, tokens: float, spread: float) -> Floats:
         """Returns the squared coefficient of variation of the blocks per output, by γ.
 
-        Args:
-          tokens: mean length of an output.
-          spread: standard deviation of that length over its mean.
+        tokens, spread: mean length of an output, and its standard deviation over the mean.
         """
         if tokens <= 0:
             return np.zeros_like(self.accepted[..., 0, :])
@@ -95,13 +92,57 @@ class Blocks:
         return np.asarray(second * (1 + spread**2) - 1)
 
     @property
-    def _squares(self) -> NDArray[np.float64]:
+    def _squares(self) -> Floats:
         """Mean square E[τ²] of a block's tokens: the accepted tokens and 1."""
         odd = 2 * np.arange(self.accepted.shape[-1]) + 1
         return np.asarray(np.cumsum(odd * self.accepted, axis=-1))
 
+    def drawn(
+        self,
+        tokens: NDArray[np.int64],
+        kinds: NDArray[np.int64],
+        gammas: Iterable[int],
+        generator: np.random.Generator,
+    ) -> dict[int, Floats]:
+        """Returns random numbers of blocks that emit each output, by γ, shape (requests,).
 
-def _beta_logits(mean: float, spread: float) -> NDArray[np.float64]:
+        tokens, kinds: tokens to emit, at least 0, and kind of each request, shape (requests,).
+        """
+        found = {gamma: tokens.astype(np.float64) for gamma in gammas}
+        for gamma, needed in found.items():
+            for start in range(0, len(tokens) if gamma > 0 else 0, _PART):
+                part = slice(start, start + _PART)
+                survival = self.accepted[kinds[part], : gamma + 1]
+                needed[part] = _counted(tokens[part], survival, generator)
+        return found
+
+
+def _counted(
+    tokens: NDArray[np.int64], survival: Floats, generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Returns how many blocks emit each output, drawn at random, shape (requests,).
+
+    In each round, every output takes as many blocks as fit even if each emits γ + 1 tokens, but at
+    least one. A binomial number of them accepts the first drafted token, a binomial number of these
+    the second, and so on.
+
+    survival: probability that at least 0, 1, …, γ tokens are accepted, shape (requests, γ + 1).
+    """
+    left, count = tokens.copy(), np.zeros(len(tokens), dtype=np.int64)
+    rates = survival[:, 1:] / np.maximum(survival[:, :-1], 1e-300)
+    places = np.flatnonzero(left > 0)
+    while len(places) > 0:
+        accepted = np.maximum(left[places] // survival.shape[1], 1)
+        count[places] += accepted
+        left[places] -= accepted
+        for rate in rates[places].T:
+            accepted = generator.binomial(accepted, rate)
+            left[places] -= accepted
+        places = places[left[places] > 0]
+    return count
+
+
+def _beta_logits(mean: float, spread: float) -> Floats:
     """Returns the logits of a beta distribution's medians in KINDS equally probable parts.
 
     The distribution of the logit, smooth with exponential tails, is summed over a fine grid, since
@@ -122,67 +163,6 @@ def _beta_logits(mean: float, spread: float) -> NDArray[np.float64]:
     return np.asarray(np.interp(shares * density.sum(), below, logits))
 
 
-def _logit(rates: ArrayLike) -> NDArray[np.float64]:
+def _logit(rates: ArrayLike) -> Floats:
     bounded = np.clip(rates, _LEAST, 1 - _LEAST)
     return np.asarray(np.log(bounded / (1 - bounded)))
-
-
-# Requests at a time, so that what is drawn stays small.
-_PART = 50_000
-
-
-def drawn_blocks(
-    blocks: Blocks,
-    tokens: NDArray[np.int64],
-    kinds: NDArray[np.int64],
-    gammas: Iterable[int],
-    generator: np.random.Generator,
-) -> dict[int, NDArray[np.float64]]:
-    """Returns the number of blocks that emit each output, by γ, shape (requests,).
-
-    Args:
-      blocks: acceptance of drafted tokens, by kind of request.
-      tokens: tokens to emit, at least 0, shape (requests,).
-      kinds: kind of each request, shape (requests,).
-      gammas: drafted tokens per block.
-      generator: draws the accepted tokens.
-    """
-    found = {gamma: np.zeros(len(tokens)) for gamma in gammas}
-    for gamma, needed in found.items():
-        if gamma == 0:
-            needed[:] = tokens
-            continue
-        for start in range(0, len(tokens), _PART):
-            part = slice(start, start + _PART)
-            survival = blocks.accepted[kinds[part], : gamma + 1]
-            needed[part] = _counted(tokens[part], survival, generator)
-    return found
-
-
-def _counted(
-    tokens: NDArray[np.int64], survival: NDArray[np.float64], generator: np.random.Generator
-) -> NDArray[np.int64]:
-    """Returns how many blocks emit each output, drawn at random, shape (requests,).
-
-    In each round, every output takes as many blocks as fit even if each emits γ + 1 tokens, but at
-    least one. A binomial number of them accepts the first drafted token, a binomial number of these
-    the second, and so on.
-
-    Args:
-      tokens: length of each output, shape (requests,).
-      survival: probability that at least 0, 1, …, γ drafted tokens are accepted, shape (requests, γ
-        + 1).
-    """
-    left, count = tokens.copy(), np.zeros(len(tokens), dtype=np.int64)
-    rates = survival[:, 1:] / np.maximum(survival[:, :-1], 1e-300)
-    longest = survival.shape[1]
-    places = np.flatnonzero(left > 0)
-    while len(places) > 0:
-        accepted = np.maximum(left[places] // longest, 1)
-        count[places] += accepted
-        left[places] -= accepted
-        for rate in rates[places].T:
-            accepted = generator.binomial(accepted, rate)
-            left[places] -= accepted
-        places = places[left[places] > 0]
-    return count

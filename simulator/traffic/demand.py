@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.numerics.arguments import integer, non_negative
+from simulator.numerics.arguments import Floats, integer, non_negative
 
 MOST_REQUESTS = 10_000_000
 # Share of the requests, the first ones, that met a server emptier than later.
@@ -33,7 +33,7 @@ class Requests:
     prompt_tokens, output_tokens: at least 1, shape (n,).
     """
 
-    seconds: NDArray[np.float64]
+    seconds: Floats
     prompt_tokens: NDArray[np.int64]
     output_tokens: NDArray[np.int64]
 
@@ -41,24 +41,18 @@ class Requests:
         if len(self.seconds) == 0:
             raise ValueError("trace must have at least one request, got none")
         non_negative("time of a request", self.seconds)
-        backwards = np.flatnonzero(np.diff(self.seconds) < 0)
-        if len(backwards) > 0:
-            at = int(backwards[0])
-            raise ValueError(
-                f"trace must be sorted by time, got {self.seconds[at + 1]:g} after "
-                f"{self.seconds[at]:g}"
-            )
+        backwards = np.diff(self.seconds) < 0
+        if backwards.any():
+            before, after = self.seconds[backwards.argmax() :][:2]
+            raise ValueError(f"trace must be sorted by time, got {after:g} after {before:g}")
         for name in ("prompt_tokens", "output_tokens"):
-            values = getattr(self, name)
-            if values.min() < 1:
-                raise ValueError(f"{name} of a request must be at least 1, got {values.min()}")
+            least = getattr(self, name).min()
+            if least < 1:
+                raise ValueError(f"{name} of a request must be at least 1, got {least}")
 
     @property
     def rate(self) -> float:
-        """Requests per second.
-
-        Raises ValueError if all requests arrived at once.
-        """
+        """Requests per second."""
         span = float(self.seconds[-1] - self.seconds[0])
         if span <= 0:
             raise ValueError("trace must last longer than 0 seconds, or --rate be given")
@@ -105,13 +99,7 @@ class Demand:
         return self.prompt_tokens + self.output_tokens / 2
 
     def arrivals(self, rate: float, count: int, *, seed: int) -> Requests:
-        """Returns Poisson arrivals of requests with the mean lengths.
-
-        Args:
-          rate: requests per second, above 0.
-          count: number of requests, at least 1.
-          seed: seed of the arrival times.
-        """
+        """Returns `count` Poisson arrivals at `rate` requests per second, of the mean lengths."""
         number = integer("requests", count, at_least=1)
         gaps = np.random.default_rng(seed).exponential(1 / rate, number)
         lengths = (round(self.prompt_tokens), round(self.output_tokens))
@@ -130,6 +118,12 @@ class LatencyTargets:
     first_seconds: float | None = None
     token_seconds: float | None = None
 
+    def met(self, first_seconds: Floats, token_seconds: Floats) -> NDArray[np.bool_]:
+        """Returns whether times meet the targets; a single token has no time between tokens."""
+        first = np.inf if self.first_seconds is None else self.first_seconds
+        token = np.inf if self.token_seconds is None else self.token_seconds
+        return np.asarray((first_seconds <= first) & ~(token_seconds > token))
+
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
@@ -141,17 +135,17 @@ class SimulationResult:
     """
 
     requests: Requests
-    first: NDArray[np.float64]
-    last: NDArray[np.float64]
+    first: Floats
+    last: Floats
     preemptions: int
 
     @property
-    def first_seconds(self) -> NDArray[np.float64]:
+    def first_seconds(self) -> Floats:
         """Seconds from arrival to first token, without the first tenth of requests."""
         return self._counting(self.first - self.requests.seconds)
 
     @property
-    def token_seconds(self) -> NDArray[np.float64]:
+    def token_seconds(self) -> Floats:
         """Mean seconds between a request's tokens, first tenth left out; NaN for one token."""
         intervals = self.requests.output_tokens - 1.0
         return self._counting((self.last - self.first) / np.where(intervals > 0, intervals, np.nan))
@@ -159,10 +153,9 @@ class SimulationResult:
     @property
     def batch(self) -> float:
         """Mean number of sequences decoded together."""
-        start = float(self.requests.seconds[self._warm])
-        end = float(self.requests.seconds[-1])
+        start, end = self.requests.seconds[[int(_WARM_UP * len(self.first)), -1]].tolist()
         inside = np.clip(self.last, start, end) - np.clip(self.first, start, end)
-        return float(inside.sum()) / max(end - start, 1e-300)
+        return float(inside.sum() / max(end - start, 1e-300))
 
     @property
     def tokens_per_second(self) -> float:
@@ -176,19 +169,10 @@ class SimulationResult:
 
     def within(self, targets: LatencyTargets) -> float:
         """Returns the share of requests that met the targets."""
-        met = np.ones(len(self.first_seconds), dtype=np.bool_)
-        if targets.first_seconds is not None:
-            met &= self.first_seconds <= targets.first_seconds
-        if targets.token_seconds is not None:
-            met &= ~(self.token_seconds > targets.token_seconds)
-        return float(met.mean())
+        return float(targets.met(self.first_seconds, self.token_seconds).mean())
 
-    @property
-    def _warm(self) -> int:
-        return int(_WARM_UP * len(self.first))
-
-    def _counting(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return values[self._warm :]
+    def _counting(self, values: Floats) -> Floats:
+        return values[int(_WARM_UP * len(self.first)) :]
 
 
 def read_trace(lines: Iterable[str], *, name: str) -> Requests:
@@ -197,12 +181,7 @@ def read_trace(lines: Iterable[str], *, name: str) -> Requests:
     Time is in seconds, or a date with a time of day. Azure's column names (TIMESTAMP,
     ContextTokens, GeneratedTokens) are accepted, too.
 
-    Args:
-      lines: the file's lines, the header first.
-      name: the file's name, for messages.
-
-    Raises ValueError if a column is missing, a value is not a number, a request is impossible, or
-    there are more than MOST_REQUESTS.
+    lines, name: the file's lines, the header first, and its name for messages.
     """
     rows = _rows(lines, name)
     header = [each.strip().lower() for each in next(rows, [])]

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from random import Random
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.cost.fitted.machine import Drafting
+from simulator.cost.fitted.posterior import ParametricCost
 from simulator.cost.pricing import Pricing
+from simulator.numerics.arguments import Floats
 from simulator.traffic.server import Server, by_batch
 
 # The ends of an interval then have standard errors of 3 % of its width.
@@ -27,8 +28,8 @@ class Doubt:
       position, shape (draws, 2).
     """
 
-    seconds: NDArray[np.float64]
-    logits: NDArray[np.float64]
+    seconds: Floats
+    logits: Floats
 
     def of(self, server: Server) -> Server:
         """Returns the server once per draw. Prompt times scale with steps without drafts."""
@@ -45,29 +46,25 @@ class Doubt:
 def doubt_of(prices: Sequence[Pricing], acceptance: Acceptance, server: Server) -> Doubt | None:
     """Returns the draws of a server; None if acceptance and cost are exact.
 
-    Args:
-      prices: costs by ascending batch.
-      acceptance: how often drafted tokens are accepted.
-      server: the server at its most probable costs and acceptance.
+    prices: costs by ascending batch.
+    server: the server at its most probable costs and acceptance.
     """
     # numpy's takes a tenth of the whole answer to import.
     gauss = Random(_SEED).gauss
     slots, columns = server.seconds.shape
     lots = np.array([[gauss(0.0, 1.0) for _ in range(columns + 3)] for _ in range(DRAWS)])
     logits = lots[:, :2] @ _root(acceptance.logit_covariance)
-    doubtful = [price for price in prices if price.posterior is not None]
+    doubtful = {price.batch: price.doubtful for price in prices if price.doubtful is not None}
     if not doubtful and not logits.any():
         return None
     seconds = np.ones((DRAWS, slots, columns))
     if doubtful:
-        machines = lots[:, 2:]
-        factors = np.stack([_factors(price, columns - 1, machines) for price in doubtful], axis=1)
-        batches = [price.batch for price in doubtful]
-        seconds = by_batch(batches, factors, slots)
+        factors = [_factors(cost, columns - 1, lots[:, 2:]) for cost in doubtful.values()]
+        seconds = by_batch([*doubtful], np.stack(factors, axis=1), slots)
     return Doubt(seconds, logits)
 
 
-def _factors(price: Pricing, longest: int, lots: NDArray[np.float64]) -> NDArray[np.float64]:
+def _factors(cost: ParametricCost, longest: int, lots: Floats) -> Floats:
     """Returns factors by γ: drawn step times divided by the most probable ones.
 
     Their shape is (draws, longest + 1), and their logarithms are jointly normal
@@ -76,14 +73,12 @@ def _factors(price: Pricing, longest: int, lots: NDArray[np.float64]) -> NDArray
 
     lots: standard normal draws, shape (draws, longest + 2).
     """
-    assert price.doubtful is not None
     blocks = [None, *map(Drafting, range(1, longest + 1))]
-    cost = price.doubtful
     law = cost.posterior.seconds_per_token(cost.load, blocks, [1.0] * len(blocks))
     return np.asarray(np.exp(lots[:, :-1] @ _root(law.covariance) + law.error * lots[:, -1:]))
 
 
-def _root(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+def _root(covariance: Floats) -> Floats:
     """Returns the symmetric root of a covariance, which does not depend on a library's signs.
 
     Cholesky's root would need every variance above 0.

@@ -15,7 +15,6 @@ from math import ceil, inf
 
 import numpy as np
 
-from simulator.traffic.blocks import drawn_blocks
 from simulator.traffic.demand import Requests, SimulationResult
 from simulator.traffic.policy import GammaTable
 from simulator.traffic.server import Server
@@ -32,13 +31,7 @@ def serve(server: Server, requests: Requests, policy: GammaTable, *, seed: int) 
     in the queue, and its prompt and its emitted tokens are read again (as vLLM recomputes). Where γ
     changes with the batch, a request's remaining blocks scale with the blocks of its whole output.
 
-    Args:
-      server: step times and tokens per block.
-      requests: the arrivals.
-      policy: γ by batch and kind of request.
-      seed: seed of the requests' kinds and of the tokens of blocks.
-
-    Raises ValueError if one of the requests does not fit in the cache.
+    seed: seed of the requests' kinds and of the tokens of blocks.
     """
     longest = int((requests.prompt_tokens + requests.output_tokens).max())
     if server.cache_tokens is not None and longest > server.cache_tokens:
@@ -65,7 +58,7 @@ class _Run:
         kinds = generator.integers(server.blocks.kinds, size=count)
         emitted = requests.output_tokens - 1
         gammas = np.unique(policy.gammas).tolist()
-        drawn = drawn_blocks(server.blocks, emitted, kinds, gammas, generator)
+        drawn = server.blocks.drawn(emitted, kinds, gammas, generator)
         self.needed = {gamma: array("d", blocks.tobytes()) for gamma, blocks in drawn.items()}
         self.kinds = array("q", kinds.tobytes())
         self.emitted = array("q", emitted.tobytes())
@@ -108,9 +101,8 @@ class _Run:
             self.held += tokens
             if self.chunk is None:
                 known = tokens < len(self.apart)
-                self.clock += (
-                    self.apart[tokens] if known else float(self.server.prompts.apart(tokens))
-                )
+                seconds = self.apart[tokens] if known else self.server.prompts.apart(tokens)
+                self.clock += float(seconds)
                 self._start(request)
             else:
                 self.reading.append([request, tokens])
@@ -178,12 +170,7 @@ class _Run:
     def _changed(self, before: int) -> None:
         """Updates the ends of requests after a change of the batch has changed γ."""
         batch = len(self.ends)
-        if (
-            self.fixed
-            or batch in (0, before)
-            or before == 0
-            or self.gammas[batch - 1] == self.gammas[before - 1]
-        ):
+        if self.fixed or 0 in (batch, before) or self.gammas[batch - 1] == self.gammas[before - 1]:
             return
         newest = self.taken[-1] if batch > before else -1
         self.growth = 0.0

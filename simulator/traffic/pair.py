@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.choice.advice import Advice, advise
+from simulator.choice.advice import Advice, Gains, advise
 from simulator.cost.fitted.forecast import Forecast
 from simulator.cost.wall import Wall
 from simulator.numerics.arguments import Floats
@@ -26,36 +26,10 @@ _NEVER, _CLEAR = 1e9, 3.0
 _COARSE = np.array([*range(0, len(_SHARES), _STRIDE), len(_SHARES) - 1])
 
 
-def advised(
-    pair: Pair, slots: NDArray[np.int64], gains: Floats, drawn: Floats | None = None
-) -> list[Advice]:
-    """Returns the advice of `simulator.choice.advice.advise` for each of several loads.
-
-    Args:
-      pair: its γ are the candidates.
-      slots: batch size (sequences decoded together) of each load, which selects measured gains,
-        shape (loads,).
-      gains: logarithms of speed-ups, shape (γ, loads).
-      drawn: logarithms of speed-ups by draw, shape (γ, draws, loads); None if they are exact.
-    """
-    gammas = np.array(pair.gammas)
-    none = np.zeros((len(gammas), len(gammas)))
-    spread = [none] * gains.shape[1]
-    if drawn is not None:
-        spread = [np.atleast_2d(np.cov(each)) for each in np.moveaxis(drawn, -1, 0)]
-    laws = map(Forecast, gains.T, spread, [0.0] * gains.shape[1])
-    return [
-        advise(gammas, law, calibrated=pair.calibrated, measured=pair.measured_at(slot))
-        for law, slot in zip(laws, slots.tolist(), strict=True)
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One server, with speculation and without.
+    """One server, with speculation (`drafting`) and without (`baseline`).
 
-    drafting: the server with speculation.
-    baseline: the server without speculation.
     demand: mean prompt and output of the requests.
     gammas: draft lengths to consider, each at least 1, ascending.
     measured: by batch, ascending: measured log gains, an argument of `advise`; may be empty.
@@ -69,23 +43,10 @@ class Pair:
     baseline: Server
     demand: Demand
     gammas: tuple[int, ...]
-    measured: Mapping[int, Mapping[int, tuple[float, float]]] = field(default_factory=dict)
+    measured: Mapping[int, Gains] = field(default_factory=dict)
     calibrated: bool = True
     wall: Wall | None = None
     ranked: Mapping[int, tuple[float, float]] | None = None
-
-    def measured_at(self, slot: int) -> Mapping[int, tuple[float, float]]:
-        """Returns the measured log gains at a batch; between two batches, the smaller gain."""
-        if not self.measured:
-            return {}
-        low = max((each for each in self.measured if each <= slot), default=min(self.measured))
-        high = min((each for each in self.measured if each >= slot), default=max(self.measured))
-        below, above = self.measured[low], self.measured[high]
-        return {gamma: min(below[gamma], above[gamma]) for gamma in below.keys() & above.keys()}
-
-    def without(self, rate: ArrayLike) -> Steady:
-        """Returns the steady states without speculation."""
-        return self.under(0, rate)
 
     def server(self, gamma: int) -> Server:
         """Returns the server that drafts γ tokens; 0: without speculation.
@@ -113,18 +74,49 @@ class Pair:
     def advice(self, rate: ArrayLike, drawn: Pair | None = None) -> list[Advice]:
         """Returns the advised γ at each rate, by the time to a request's last token.
 
-        Args:
-          rate: requests per second, shape (rates,).
-          drawn: draws of the pair; None if nothing is uncertain.
+        rate: requests per second, shape (rates,).
+        drawn: draws of the pair; None if nothing is uncertain.
         """
         rates = np.atleast_1d(rate)
-        alone, state = self.without(rates), self.under(self.gammas, rates)
-        slots = np.where(alone.stable, np.maximum(alone.batch, 1), self.baseline.slots)
+        without, state = self.under(0, rates), self.under(self.gammas, rates)
+        slots = np.where(without.stable, np.maximum(without.batch, 1), self.baseline.slots)
         most = np.array([[self.server(gamma).slots] for gamma in self.gammas])
         batch = np.where(state.stable, state.batch, most)
         gains = self.captured(self._gains(rates), batch)
         spread = None if drawn is None else drawn._gains(rates)
-        return advised(self, slots.round().astype(np.int64), gains, spread)
+        return self.advised(slots.round().astype(np.int64), gains, spread)
+
+    def advised(
+        self, slots: NDArray[np.int64], gains: Floats, drawn: Floats | None = None
+    ) -> list[Advice]:
+        """Returns the advice of `simulator.choice.advice.advise` for each of several loads.
+
+        slots: sequences decoded together under each load, which select measured gains, (loads,).
+        gains: logarithms of speed-ups, shape (γ, loads).
+        drawn: logarithms of speed-ups by draw, shape (γ, draws, loads); None if they are exact.
+        """
+        laws = [Forecast.exact(each) for each in gains.T]
+        if drawn is not None:
+            spread = [np.atleast_2d(np.cov(each)) for each in np.moveaxis(drawn, -1, 0)]
+            laws = list(map(Forecast, gains.T, spread))
+        return [
+            advise(
+                np.array(self.gammas),
+                law,
+                calibrated=self.calibrated,
+                measured=self._measured_at(slot),
+            )
+            for law, slot in zip(laws, slots.tolist(), strict=True)
+        ]
+
+    def _measured_at(self, slot: int) -> Gains:
+        """Returns the measured log gains at a batch; between two batches, the smaller gain."""
+        if not self.measured:
+            return {}
+        low = max((each for each in self.measured if each <= slot), default=min(self.measured))
+        high = min((each for each in self.measured if each >= slot), default=max(self.measured))
+        below, above = self.measured[low], self.measured[high]
+        return {gamma: min(below[gamma], above[gamma]) for gamma in below.keys() & above.keys()}
 
     def captured(self, gains: Floats, batch: ArrayLike) -> Floats:
         """Returns log gains, a clear loss at steps beyond the captured graphs, shape (γ, n)."""
@@ -142,12 +134,11 @@ class Pair:
 
         If neither server sustains the rate, the one with the higher capacity counts as faster.
         """
-        states = (self.under(self.gammas, rate), self.without(rate))
         slow, quick = (
             np.where(
                 each.stable, each.request_seconds(self.demand), _NEVER / each.max_rate[..., None]
             )
-            for each in states
+            for each in (self.under(self.gammas, rate), self.under(0, rate))
         )
         return np.asarray(np.clip(np.log(quick / slow), -_CLEAR, _CLEAR))
 
@@ -162,8 +153,7 @@ class Pair:
         return self.gammas[int(self._max_rates().argmax())]
 
     def _max_rates(self) -> Floats:
-        each = [max_rate(self.server(gamma), self.demand, gamma) for gamma in self.gammas]
-        return np.stack(each)
+        return np.stack([max_rate(self.server(each), self.demand, each) for each in self.gammas])
 
     @property
     def max_rate_without(self) -> Floats:
@@ -184,9 +174,10 @@ class Pair:
         losses = self._losses(rates)
         losing = losses > 0
         first = losing.argmax(axis=-1)[..., None]
-        places = np.maximum(first - 1, 0)
-        below, above = (np.take_along_axis(losses, each, -1) for each in (places, first))
-        low, high = (np.take_along_axis(rates, each, -1) for each in (places, first))
+        (below, low), (above, high) = (
+            [np.take_along_axis(each, places, -1) for each in (losses, rates)]
+            for places in (np.maximum(first - 1, 0), first)
+        )
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.where(np.isfinite(above), -below / (above - below), 1.0)
             crossing = np.where(first == 0, 0.0, low + share * (high - low))[..., 0]
@@ -196,7 +187,7 @@ class Pair:
     def _losses(self, rates: Floats) -> Floats:
         """Returns log(request time with the best γ / without a draft) at each rate."""
         ways = self.under(self.gammas, rates).request_seconds(self.demand).min(axis=0)
-        return np.asarray(np.log(ways / self.without(rates).request_seconds(self.demand)))
+        return np.asarray(np.log(ways / self.under(0, rates).request_seconds(self.demand)))
 
     def rates_within(self, targets: LatencyTargets) -> tuple[float, float]:
         """Returns the largest rates with mean times within targets, with and without speculation.
@@ -211,25 +202,16 @@ class Pair:
         return found, without
 
 
-def within(state: Steady, targets: LatencyTargets) -> NDArray[np.bool_]:
-    """Returns whether mean times meet the targets."""
-    first = np.inf if targets.first_seconds is None else targets.first_seconds
-    token = np.inf if targets.token_seconds is None else targets.token_seconds
-    met = (state.first_seconds <= first) & ~(state.token_seconds > token)
-    return np.asarray(state.stable & met)
-
-
 def _largest(way: Callable[[ArrayLike], Steady], targets: LatencyTargets, idle: float) -> float:
     """Returns the largest rate at which some γ meets the targets, within 0.1 %; 0 if none does."""
-    if not within(way(idle), targets).any():
+    if not way(idle).within(targets).any():
         return 0.0
     low, high = idle, float(way(idle).max_rate.max())
     while high - low > 1e-3 * high:
-        rates = np.linspace(low, high, 34)[1:-1]
-        met = within(way(rates), targets).any(axis=0)
-        failed = int(met.argmin()) if not met.all() else len(rates)
-        edges = np.concatenate([[low], rates, [high]])
-        low, high = float(edges[failed]), float(edges[failed + 1])
+        edges = np.linspace(low, high, 34)
+        met = way(edges[1:-1]).within(targets).any(axis=0)
+        failed = met.size if met.all() else int(met.argmin())
+        low, high = edges[failed : failed + 2].tolist()
     return low
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from simulator.choice.advice import NEAR
 from simulator.choice.grid import Range, schedule
 from simulator.numerics.arguments import Floats
-from simulator.traffic.pair import Pair, advised
+from simulator.traffic.pair import Pair
 from simulator.traffic.server import Server, by_batch
 
 
@@ -34,22 +33,28 @@ class GammaTable:
         γ changes only where keeping it would lose more than NEAR. The γ with the shortest time
         minimises every factor of the steady state's distribution, and so the number of requests.
 
-        Args:
-          pair: the server with and without speculation.
-          drawn: draws of the pair; None if nothing is uncertain.
+        drawn: draws of the pair; None if nothing is uncertain.
         """
         slots = np.arange(1, pair.drafting.slots + 1)
         spread = None if drawn is None else _gains(drawn)
         gains = pair.captured(_gains(pair), slots)
-        advice = dict(enumerate(advised(pair, slots, gains, spread), start=1))
+        advice = dict(enumerate(pair.advised(slots, gains, spread), start=1))
         best = {slot: each.test_gamma or each.gamma for slot, each in advice.items()}
         every, choices = np.concatenate([0 * gains[:1], gains]), np.array([0, *pair.gammas])
-        near = dict(enumerate((every >= every.max(axis=0) - NEAR).T, start=1))
-        kept = {slot: choices[near[slot]] for slot, each in advice.items() if not each.measured}
-        ranges = schedule(best, {slot: each.tolist() for slot, each in kept.items()})
+        near = (every >= every.max(axis=0) - NEAR).T
+        kept = {
+            slot: choices[near[slot - 1]].tolist()
+            for slot, each in advice.items()
+            if not each.measured
+        }
+        ranges = schedule(best, kept)
         lengths = [each.last_batch - each.first_batch + 1 for each in ranges]
-        held = np.repeat([each.gamma for each in ranges], lengths)
-        return cls(np.repeat(held[:, None], pair.drafting.blocks.kinds, axis=1))
+        return cls.alike(np.repeat([each.gamma for each in ranges], lengths), pair.drafting)
+
+    @classmethod
+    def alike(cls, gammas: NDArray[np.int64], server: Server) -> GammaTable:
+        """Returns the policy of a γ by batch, shape (slots,), for requests of every kind."""
+        return cls(np.repeat(gammas[:, None], server.blocks.kinds, axis=1))
 
     @classmethod
     def by_request(cls, pair: Pair) -> GammaTable:
@@ -88,8 +93,7 @@ def by_rank(pair: Pair, steps: Mapping[int, tuple[float, float]]) -> tuple[Serve
     gammas = np.abs(emitted - tokens[:, None]).argmin(axis=1)
     scaled, slots = server.seconds.copy(), np.arange(server.slots)
     scaled[slots, gammas] = seconds / tokens * emitted[gammas]
-    table = np.repeat(gammas[:, None], server.blocks.kinds, axis=1)
-    return replace(server, seconds=scaled), GammaTable(table)
+    return replace(server, seconds=scaled), GammaTable.alike(gammas, server)
 
 
 def _gains(pair: Pair) -> Floats:
@@ -100,7 +104,3 @@ def _gains(pair: Pair) -> Floats:
     needed = np.ones_like(needed) if pair.demand.output_tokens == 1 else needed
     times = np.moveaxis(server.seconds * needed[..., None, :], -1, 0)
     return np.asarray(np.log(times[0] / times[np.array(pair.gammas)]))
-
-
-if TYPE_CHECKING:
-    from simulator.traffic.pair import Pair

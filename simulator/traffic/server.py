@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simulator.cost.curves import pass_points
+from simulator.numerics.arguments import Floats
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 
@@ -32,7 +33,7 @@ class Prompts:
         if self.chunk is not None and self.chunk < 1:
             raise ValueError(f"chunk must be at least 1, got {self.chunk}")
 
-    def apart(self, tokens: ArrayLike) -> NDArray[np.float64]:
+    def apart(self, tokens: ArrayLike) -> Floats:
         """Returns the time of a pass over `tokens` prompt tokens only, linear between points.
 
         Above the last point each token adds the mean time per token at that point.
@@ -42,12 +43,12 @@ class Prompts:
         beyond = np.maximum(wanted / places[-1], 1.0)
         return np.asarray(self.pace * np.interp(wanted, places, seconds) * beyond)
 
-    def added(self, tokens: ArrayLike) -> NDArray[np.float64]:
+    def added(self, tokens: ArrayLike) -> Floats:
         """Returns the time that prompt tokens add; less if decoding steps read them."""
         apart = self.apart(tokens)
         return apart if self.chunk is None else np.maximum(apart - self.apart(1), 0.0)
 
-    def max_rate(self, tokens: float, step: float) -> NDArray[np.float64]:
+    def max_rate(self, tokens: float, step: float) -> Floats:
         """Returns the prompts per second that could be read if nothing else took time.
 
         tokens: tokens per prompt; step: least seconds of a step that reads a chunk.
@@ -62,7 +63,7 @@ class Prompts:
         """Returns the number of decoding steps that read a prompt; 0 if none does."""
         return 0 if self.chunk is None else int(np.ceil(tokens / self.chunk))
 
-    def idle(self, tokens: float) -> NDArray[np.float64]:
+    def idle(self, tokens: float) -> Floats:
         """Returns the time to read a prompt, chunk by chunk, while nothing is decoded."""
         if self.chunk is None:
             return self.apart(tokens)
@@ -77,11 +78,10 @@ class Server:
     seconds: time of a step that decodes 1, 2, … sequences (row) and drafts γ = 0, 1, … tokens in
       each (column; 0 is no speculation), shape (slots, longest + 1) or (draws, slots, longest + 1).
     blocks: tokens that a step emits per sequence.
-    prompts: times of reading prompts.
     cache_tokens: tokens that fit in the cache of all sequences; None if there is no limit.
     """
 
-    seconds: NDArray[np.float64]
+    seconds: Floats
     blocks: Blocks
     prompts: Prompts
     cache_tokens: float | None = None
@@ -101,10 +101,7 @@ class Server:
         return replace(self, seconds=self.seconds[..., :slots, :])
 
     def max_batch(self, demand: Demand) -> int:
-        """Returns the most sequences decoded together, limited by slots and cache.
-
-        Raises ValueError if not even one request fits.
-        """
+        """Returns the most sequences decoded together, limited by slots and cache, at least 1."""
         if self.cache_tokens is None:
             return self.slots
         needed = demand.prompt_tokens + demand.output_tokens
@@ -115,14 +112,12 @@ class Server:
         return max(1, min(self.slots, int(self.cache_tokens / demand.context)))
 
 
-def by_batch(batches: Sequence[int], seconds: ArrayLike, slots: int) -> NDArray[np.float64]:
+def by_batch(batches: Sequence[int], seconds: ArrayLike, slots: int) -> Floats:
     """Returns times at every batch from 1 to slots, linear between the given batches.
 
-    Args:
-      batches: ascending, at least 1. Below the first batch its times hold; above the last the line
-        through the last two batches continues.
-      seconds: times at these batches, shape (..., batches, columns).
-      slots: largest batch, at least 1.
+    batches: ascending, at least 1. Below the first batch its times hold; above the last the line
+      through the last two batches continues.
+    seconds: times at these batches, shape (..., batches, columns).
     """
     given, places = np.asarray(seconds, dtype=np.float64), np.array(batches, dtype=np.float64)
     every = np.arange(1, slots + 1)

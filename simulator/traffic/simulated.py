@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from simulator.traffic.demand import Requests, SimulationResult
 from simulator.traffic.events import serve
 from simulator.traffic.pair import Pair
 from simulator.traffic.policy import GammaTable, by_rank
 from simulator.traffic.server import Server
+
+Way = tuple[Server, GammaTable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +27,6 @@ class Simulated:
     result: SimulationResult
     gamma: int | None = None
 
-    @classmethod
-    def of(
-        cls,
-        rate: float,
-        policy: str,
-        requests: Requests,
-        served: tuple[Server, GammaTable],
-        *,
-        seed: int,
-        gamma: int | None = None,
-    ) -> Simulated:
-        """Returns the simulation of requests by a server and its draft lengths."""
-        return cls(rate, policy, serve(served[0], requests, served[1], seed=seed), gamma)
-
 
 def simulations(
     pair: Pair, requests: Requests, schedule: GammaTable, *, rate: float, gamma: int, seed: int
@@ -51,7 +39,7 @@ def simulations(
             ways["request"] = (pair.drafting, GammaTable.by_request(pair))
         if pair.ranked is not None:
             ways["adaptive"] = by_rank(pair, pair.ranked)
-    return [Simulated.of(rate, name, requests, way, seed=seed) for name, way in ways.items()]
+    return [_served(name, way, requests, rate=rate, seed=seed) for name, way in ways.items()]
 
 
 def burst_simulations(
@@ -61,18 +49,26 @@ def burst_simulations(
 
     The best fixed γ ends the burst first. With γ by batch, drafts grow as requests end.
     """
-    none = Simulated.of(0.0, "none", requests, _fixed(pair, 0), seed=seed, gamma=0)
-    fixed = [
-        Simulated.of(0.0, "fixed", requests, _fixed(pair, gamma), seed=seed, gamma=gamma)
-        for gamma in pair.gammas
-    ]
+    none, *fixed = (
+        replace(
+            _served("fixed" if gamma else "none", _fixed(pair, gamma), requests, seed=seed),
+            gamma=gamma,
+        )
+        for gamma in (0, *pair.gammas)
+    )
     ways = {"schedule": (pair.drafting, GammaTable.scheduled(pair, drawn))}
     if pair.ranked is not None:
         ways["adaptive"] = by_rank(pair, pair.ranked)
-    others = [Simulated.of(0.0, name, requests, way, seed=seed) for name, way in ways.items()]
+    others = [_served(name, way, requests, seed=seed) for name, way in ways.items()]
     return none, min(fixed, key=lambda each: each.result.seconds), *others
 
 
-def _fixed(pair: Pair, gamma: int) -> tuple[Server, GammaTable]:
+def _fixed(pair: Pair, gamma: int) -> Way:
     server = pair.server(gamma)
     return server, GammaTable.fixed(server, gamma)
+
+
+def _served(
+    policy: str, way: Way, requests: Requests, *, seed: int, rate: float = 0.0
+) -> Simulated:
+    return Simulated(rate, policy, serve(way[0], requests, way[1], seed=seed))

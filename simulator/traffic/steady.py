@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.numerics.arguments import Floats
-from simulator.traffic.demand import Demand
+from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.population import Population, at_gamma, population
 from simulator.traffic.server import Server
 
@@ -59,6 +59,10 @@ class Steady:
     def stable(self) -> NDArray[np.bool_]:
         """Whether the server sustains the rate."""
         return np.asarray(self.rate < self.max_rate[..., None])
+
+    def within(self, targets: LatencyTargets) -> NDArray[np.bool_]:
+        """Returns whether mean times meet the targets."""
+        return np.asarray(self.stable & targets.met(self.first_seconds, self.token_seconds))
 
     def request_seconds(self, demand: Demand) -> Floats:
         """Returns the time from a request's arrival to its last token."""
@@ -129,8 +133,7 @@ def steady(server: Server, demand: Demand, gamma: ArrayLike, rate: ArrayLike) ->
     """Returns the steady state.
 
     Args:
-      server: step times and tokens per block, for one or several draws.
-      demand: prompts and outputs of requests.
+      server: for one or several draws.
       gamma: drafted tokens per block, one or several, shape () or (γ,).
       rate: λ, requests per second, above 0, shape (rates,) or (draws, rates).
     """

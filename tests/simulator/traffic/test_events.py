@@ -8,7 +8,7 @@ from servers import STEP, pair, server
 
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.tokens import expected_tokens
-from simulator.traffic.blocks import KINDS, Blocks, drawn_blocks
+from simulator.traffic.blocks import KINDS, Blocks
 from simulator.traffic.demand import Demand, LatencyTargets, Requests, SimulationResult
 from simulator.traffic.events import serve
 from simulator.traffic.policy import GammaTable, by_rank
@@ -54,7 +54,7 @@ def test_outputs_need_the_blocks_that_renewal_theory_expects() -> None:
     """Within 5 standard errors, missed once in a million times."""
     blocks, generator = Blocks.of(Iid(0.7), 4), np.random.default_rng(0)
     tokens, kinds = np.full(20_000, 200), np.zeros(20_000, dtype=np.int64)
-    for gamma, drawn in drawn_blocks(blocks, tokens, kinds, range(5), generator).items():
+    for gamma, drawn in blocks.drawn(tokens, kinds, range(5), generator).items():
         error = drawn.std() / np.sqrt(len(drawn))
         assert abs(drawn.mean() - blocks.needed(200)[0, gamma]) <= 5 * error + 1e-9
 
