@@ -34,26 +34,29 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
 
 
 class AlignOptions:
-    """Options of the loss, the training and the output folder."""
+    """Options of the loss, the training and the output folder.
 
-    loss = option(
-        type=click.Choice(["hard", "soft", "tv"]),
-        default="hard",
-        help="hard: the large model's tokens (Kim et al. 2023); soft: its distributions; tv: 1 - "
-        "alpha itself.",
-    )
-    steps = option(type=COUNT, default=200, help="Training steps.")
-    batch = option(type=COUNT, default=16, help="Texts for each step.")
-    rate: float = option(default=3e-4, help="Learning rate at its peak.")
-    held_out = option(
-        type=COUNT,
-        default=16,
-        help="Number of prompts, taken from the end, that are kept for evaluation.",
-    )
-    temperature: float = option(default=0.0, help="Temperature of the large model; 0 is greedy.")
-    fallback: float = option(default=0.6, help="BiLD's fallback threshold in the evaluation.")
-    rollback: float = option(default=2.0, help="BiLD's rollback threshold in the evaluation.")
-    seed = option(type=click.IntRange(min=0), default=0, help="Seed of texts and batches.")
+    loss: hard: the large model's tokens (Kim et al. 2023); soft: its distributions; tv: 1 - alpha
+      itself.
+    steps: Training steps.
+    batch: Texts for each step.
+    rate: Learning rate at its peak.
+    held_out: Number of prompts, taken from the end, that are kept for evaluation.
+    temperature: Temperature of the large model; 0 is greedy.
+    fallback: BiLD's fallback threshold in the evaluation.
+    rollback: BiLD's rollback threshold in the evaluation.
+    seed: Seed of texts and batches.
+    """
+
+    loss = option(type=click.Choice(["hard", "soft", "tv"]), default="hard")
+    steps = option(type=COUNT, default=200)
+    batch = option(type=COUNT, default=16)
+    rate: float = option(default=0.0003)
+    held_out = option(type=COUNT, default=16)
+    temperature: float = option(default=0.0)
+    fallback: float = option(default=0.6)
+    rollback: float = option(default=2.0)
+    seed = option(type=click.IntRange(min=0), default=0)
     output = output_option(
         "Folder for the trained model; an interrupted run resumes from the files next to it.",
         required=True,

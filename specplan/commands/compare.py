@@ -13,13 +13,15 @@ FORMATS = ("table", "json", "csv", "latex")
 
 
 class CompareOptions:
-    """Options of the answer's form and file."""
+    """Options of the answer's form and file.
 
-    form = option(
-        "--format", type=click.Choice(FORMATS), default="table", help="Format of the output."
-    )
+    form: Format of the output.
+    as_json: The same as --format json.
+    """
+
+    form = option("--format", type=click.Choice(FORMATS), default="table")
     output = output_option("Write the comparison into this file instead of printing it.")
-    as_json: bool = option("--json", help="The same as --format json.")
+    as_json: bool = option("--json")
 
 
 @click.command("compare", cls=Command)

@@ -25,40 +25,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Listed(Printed):
-    """Which figures to list."""
+    """Which figures to list.
+
+    list_only: Name the figures and their sources.
+    """
 
     names: tuple[str, ...] = ()
-    list_only: bool = option("--list", default=False, help="Name the figures and their sources.")
+    list_only: bool = option("--list", default=False)
 
 
 @dataclass(frozen=True)
 class Drawn(Printed):
-    """The figures to draw, their inputs and their output folder; see each option's help."""
+    """The figures to draw, their inputs and their output folder.
+
+    folder: Folder to write to; made if it is not there.
+    formats: Any of png, svg and csv.
+    results_path: Output of `specplan validate --json`, for the figures that show measurements.
+    """
 
     names: tuple[str, ...] = ()
-    folder: Path = option(
-        "-o",
-        "--output",
-        default=Path("figures/output"),
-        metavar="DIR",
-        help="Folder to write to; made if it is not there.",
-    )
-    formats: str = option(
-        "--format", default="png,svg,csv", metavar="LIST", help="Any of png, svg and csv."
-    )
-    results_path: Path | None = option(
-        "--results",
-        metavar="FILE",
-        help="Output of `specplan validate --json`, for the figures that show measurements.",
-    )
+    folder: Path = option("-o", "--output", default=Path("figures/output"), metavar="DIR")
+    formats: str = option("--format", default="png,svg,csv", metavar="LIST")
+    results_path: Path | None = option("--results", metavar="FILE")
 
 
 @dataclass(frozen=True)
 class DeploymentOptions(Deployed):
-    """The deployment that the batch-size figure shows; see each option's help."""
+    """The deployment that the batch-size figure shows.
+
+    alpha: Acceptance rate.  [default: 0.7]
+    """
 
     context: int | None = option(metavar="L", help=f"Tokens cached.  [default: {DEFAULT_CONTEXT}]")
-    alpha: float | None = option(metavar="A", help="Acceptance rate.  [default: 0.7]")
+    alpha: float | None = option(metavar="A")
 
 
 @click.command(name="figures", cls=Command)

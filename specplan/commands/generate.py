@@ -28,43 +28,38 @@ if TYPE_CHECKING:
 
 
 class GenerateOptions:
-    """Options of the text, the decoder and the printed form."""
+    """Options of the text, the decoder and the printed form.
+
+    prompt: Text to continue.  [default: the first of the prompts]
+    gamma: Drafted tokens per block.
+    policy_name: fixed (--gamma), heuristic, confidence:P, product:P, or adaptive, which measures
+      costs first.
+    temperature: Temperature of the target; 0 is greedy.
+    stop_strings: End with the token that completes this text; repeatable.
+    decoder: autoregressive: no draft; bild: lossy, by thresholds (Kim et al. 2023); beam: beam
+      search, drafted --gamma steps ahead (Leviathan et al. 2023, A.4).
+    beams: Width of --decoder beam.  [default: 4]
+    draft_beams: Width of the draft's search, at least --beams.  [default: twice --beams]
+    show: One line per block: accepted draft tokens green, rejected ones red, the target's blue.
+    seed: Seed of the sampled tokens.
+    """
 
     compiling = compile_option
-    prompt = option(help="Text to continue.  [default: the first of the prompts]")
-    gamma = option(type=click.IntRange(1, MOST_GAMMA), default=4, help="Drafted tokens per block.")
-    policy_name = option(
-        "--policy",
-        default="fixed",
-        metavar="POLICY",
-        help="fixed (--gamma), heuristic, confidence:P, product:P, or adaptive, which measures "
-        "costs first.",
-    )
+    prompt = option()
+    gamma = option(type=click.IntRange(1, MOST_GAMMA), default=4)
+    policy_name = option("--policy", default="fixed", metavar="POLICY")
     max_gamma = max_gamma_option
     lenience = lenience_option
     verification = verification_option
-    temperature: float = option(default=1.0, help="Temperature of the target; 0 is greedy.")
-    stop_strings = option(
-        "--stop",
-        multiple=True,
-        metavar="TEXT",
-        help="End with the token that completes this text; repeatable.",
-    )
+    temperature: float = option(default=1.0)
+    stop_strings = option("--stop", multiple=True, metavar="TEXT")
     decoder = option(
-        type=click.Choice(["autoregressive", "speculative", "bild", "beam"]),
-        default="speculative",
-        help="autoregressive: no draft; bild: lossy, by thresholds (Kim et al. 2023); beam: "
-        "beam search, drafted --gamma steps ahead (Leviathan et al. 2023, A.4).",
+        type=click.Choice(["autoregressive", "speculative", "bild", "beam"]), default="speculative"
     )
-    beams = option(type=COUNT, help="Width of --decoder beam.  [default: 4]")
-    draft_beams = option(
-        type=COUNT, help="Width of the draft's search, at least --beams.  [default: twice --beams]"
-    )
-    show: bool = option(
-        help="One line per block: accepted draft tokens green, rejected ones red, the target's "
-        "blue."
-    )
-    seed = option(type=click.IntRange(min=0), default=0, help="Seed of the sampled tokens.")
+    beams = option(type=COUNT)
+    draft_beams = option(type=COUNT)
+    show: bool = option()
+    seed = option(type=click.IntRange(min=0), default=0)
     as_json = json_option
 
 

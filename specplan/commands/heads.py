@@ -31,36 +31,36 @@ def heads_command() -> None:
 
 
 class TrainHeadsOptions:
-    """Options of the heads, their training and their folder."""
+    """Options of the heads, their training and their folder.
 
-    kind = option(
-        type=click.Choice(["blockwise", "eagle3"]),
-        default="blockwise",
-        help="Heads that each draft one position, or one that drafts token after token.",
-    )
-    target = option(
-        default="embedded",
-        metavar="NAME|FOLDER",
-        show_default=True,
-        help="The decoder-only model that is to draft for itself.",
-    )
+    kind: Heads that each draft one position, or one that drafts token after token.
+    target: The decoder-only model that is to draft for itself.
+    heads: h, the model's own included.
+    hidden: Hidden units.  [default: 2 x width; with --kind eagle3: 4 x]
+    unrolled: With --kind eagle3: tokens drafted from each position in training.  [default: 4]
+    steps: Steps of training.
+    rate: Peak learning rate.
+    positions: Positions of a step.
+    window: Tokens read at once.
+    tokens: Tokens of the text that are used.
+    joint: Train the model, too, and write it with the heads.
+    seed: Seed of weights and positions.
+    """
+
+    kind = option(type=click.Choice(["blockwise", "eagle3"]), default="blockwise")
+    target = option(default="embedded", metavar="NAME|FOLDER", show_default=True)
     sources = corpus_option
-    heads = option(type=click.IntRange(min=2), default=9, help="h, the model's own included.")
-    hidden = option(type=COUNT, help="Hidden units.  [default: 2 x width; with --kind eagle3: 4 x]")
-    unrolled = option(
-        type=COUNT,
-        help="With --kind eagle3: tokens drafted from each position in training.  [default: 4]",
-    )
-    steps = option(type=click.IntRange(min=0), default=2000, help="Steps of training.")
-    rate: float = option(default=3e-3, help="Peak learning rate.")
-    positions = option(type=COUNT, default=512, help="Positions of a step.")
-    window = option(type=click.IntRange(min=2), default=256, help="Tokens read at once.")
-    tokens = option(
-        type=click.IntRange(min=2), default=300_000, help="Tokens of the text that are used."
-    )
-    joint: bool = option(help="Train the model, too, and write it with the heads.")
+    heads = option(type=click.IntRange(min=2), default=9)
+    hidden = option(type=COUNT)
+    unrolled = option(type=COUNT)
+    steps = option(type=click.IntRange(min=0), default=2000)
+    rate: float = option(default=0.003)
+    positions = option(type=COUNT, default=512)
+    window = option(type=click.IntRange(min=2), default=256)
+    tokens = option(type=click.IntRange(min=2), default=300000)
+    joint: bool = option()
     device = option(type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
-    seed = option(type=click.IntRange(min=0), default=0, help="Seed of weights and positions.")
+    seed = option(type=click.IntRange(min=0), default=0)
     output = output_option(
         "Folder for the heads; an interrupted run resumes from the files next to it.",
         required=True,
@@ -115,24 +115,17 @@ def train_command(**_: object) -> None:
 
 
 class AnalyseOptions:
-    """Options of the rescorers and of the analysis."""
+    """Options of the rescorers and of the analysis.
 
-    ngrams = option(
-        "--ngram",
-        multiple=True,
-        metavar="FILE",
-        help="An n-gram model that rescores; repeatable.  [default: the embedded trigram]",
-    )
-    neural = option(
-        metavar="MODEL",
-        help="A small model that rescores: embedded, or a name or folder.  [default: embedded with "
-        "the embedded target, else none]",
-    )
-    tuning_share = option(
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
-        default=0.3,
-        help="Share of the prompts on which the rescorers' weights are chosen.",
-    )
+    ngrams: An n-gram model that rescores; repeatable.  [default: the embedded trigram]
+    neural: A small model that rescores: embedded, or a name or folder.  [default: embedded with the
+      embedded target, else none]
+    tuning_share: Share of the prompts on which the rescorers' weights are chosen.
+    """
+
+    ngrams = option("--ngram", multiple=True, metavar="FILE")
+    neural = option(metavar="MODEL")
+    tuning_share = option(type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.3)
     as_json = json_option
 
 

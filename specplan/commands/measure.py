@@ -36,48 +36,42 @@ if TYPE_CHECKING:
 
 
 class MeasureOptions:
-    """Options of a measurement and of its profile's file."""
+    """Options of a measurement and of its profile's file.
+
+    temperature: Temperature of the target; 0 is greedy.
+    max_gamma: Longest draft to price.
+    batch_size: Texts that the target writes at once for alpha; costs are measured at batch 1.
+    batches: Also time passes over this many sequences, for 'plan --profile P --batch'.
+    context: With --batch: tokens in the cache of each sequence.  [default: 128]
+    texts: Measure a draft that copies (lookup, suffix, ngram) along texts already written, without
+      a model: a .jsonl or .parquet with a prompt and an output each, text or ids.
+    tokenizer: Tokenizer of --texts: embedded, a hub name or a folder.  [default: none, for ids]
+    skip_bad_lines: Leave out lines that cannot be read, and count them.
+    processes: Processes that share the log.  [default: one per core]
+    seed: Seed of the texts.
+    as_json: Print the profile as one JSON object.
+    """
 
     compiling = compile_option
     verification = verification_option
-    temperature: float = option(default=1.0, help="Temperature of the target; 0 is greedy.")
-    max_gamma = option(
-        type=click.IntRange(1, MOST_GAMMA), default=16, help="Longest draft to price."
-    )
+    temperature: float = option(default=1.0)
+    max_gamma = option(type=click.IntRange(1, MOST_GAMMA), default=16)
     repeats = TimingOptions.repeats
     precision = TimingOptions.precision
     time_limit = TimingOptions.time_limit
-    batch_size = option(
-        type=COUNT,
-        default=1,
-        help="Texts that the target writes at once for alpha; costs are measured at batch 1.",
-    )
-    batches = option(
-        "--batch",
-        callback=integers,
-        metavar="B,B,...",
-        help="Also time passes over this many sequences, for 'plan --profile P --batch'.",
-    )
-    context = option(
-        type=COUNT, help="With --batch: tokens in the cache of each sequence.  [default: 128]"
-    )
-    texts: Path | None = option(
-        metavar="LOG",
-        help="Measure a draft that copies (lookup, suffix, ngram) along texts already written, "
-        "without a model: a .jsonl or .parquet with a prompt and an output each, text or ids.",
-    )
-    tokenizer = option(
-        metavar="NAME|FOLDER",
-        help="Tokenizer of --texts: embedded, a hub name or a folder.  [default: none, for ids]",
-    )
-    skip_bad_lines: bool = option(help="Leave out lines that cannot be read, and count them.")
-    processes = option(type=COUNT, help="Processes that share the log.  [default: one per core]")
-    seed = option(type=click.IntRange(min=0), default=0, help="Seed of the texts.")
+    batch_size = option(type=COUNT, default=1)
+    batches = option("--batch", callback=integers, metavar="B,B,...")
+    context = option(type=COUNT)
+    texts: Path | None = option(metavar="LOG")
+    tokenizer = option(metavar="NAME|FOLDER")
+    skip_bad_lines: bool = option()
+    processes = option(type=COUNT)
+    seed = option(type=click.IntRange(min=0), default=0)
     output = output_option(
         "Write the profile here, and its traces as FILE.traces.npz. An interrupted run keeps the "
         "traces of finished prompts and repeats the timing.",
     )
-    as_json: bool = option("--json", help="Print the profile as one JSON object.")
+    as_json: bool = option("--json")
 
 
 @reads("estimator.profiles.request:Measure", Written)

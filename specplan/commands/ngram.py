@@ -29,34 +29,26 @@ def ngram_command() -> None:
 
 
 class TrainNgramOptions:
-    """Options of the training text and of the model's file."""
+    """Options of the training text and of the model's file.
 
-    order: int = option(default=3, help="Words in the longest n-grams, 1 to 6.")
+    order: Words in the longest n-grams, 1 to 6.
+    tokenizer_name: The target's tokenizer, or the target: embedded, a Hugging Face name or a
+      folder.
+    prune: Drop n-grams seen so often or less: one count an order, as 0,0,1; the last holds on.
+    estimator: KenLM's lmplz or our own, which agree; auto: lmplz if it is given or on PATH.
+    smoothing: Interpolated modified Kneser-Ney, or Katz's back-off with Good-Turing discounts.
+    lmplz: KenLM's lmplz, if it is not on PATH.
+    """
+
+    order: int = option(default=3)
     sources = corpus_option
     pattern = glob_option
-    tokenizer_name = option(
-        "--tokenizer",
-        required=True,
-        metavar="NAME|FOLDER",
-        help="The target's tokenizer, or the target: embedded, a Hugging Face name or a folder.",
-    )
+    tokenizer_name = option("--tokenizer", required=True, metavar="NAME|FOLDER")
     output = output_option("The ARPA file to write.", required=True, metavar=None)
-    prune = option(
-        default="0",
-        metavar="COUNTS",
-        help="Drop n-grams seen so often or less: one count an order, as 0,0,1; the last holds on.",
-    )
-    estimator = option(
-        type=click.Choice(["auto", "lmplz", "own"]),
-        default="auto",
-        help="KenLM's lmplz or our own, which agree; auto: lmplz if it is given or on PATH.",
-    )
-    smoothing = option(
-        type=click.Choice(["kneser-ney", "katz"]),
-        default="kneser-ney",
-        help="Interpolated modified Kneser-Ney, or Katz's back-off with Good-Turing discounts.",
-    )
-    lmplz = option(metavar="PATH", help="KenLM's lmplz, if it is not on PATH.")
+    prune = option(default="0", metavar="COUNTS")
+    estimator = option(type=click.Choice(["auto", "lmplz", "own"]), default="auto")
+    smoothing = option(type=click.Choice(["kneser-ney", "katz"]), default="kneser-ney")
+    lmplz = option(metavar="PATH")
     as_json = json_option
 
 
@@ -130,20 +122,19 @@ def info_command(model: Path, as_json: bool) -> None:
 
 
 class ScoreNgramOptions:
-    """Options of the text and of the model's tokenizer."""
+    """Options of the text and of the model's tokenizer.
+
+    tokenizer_name: Tokenizer of the model, named as in train.  [default: the one it was trained
+      with]
+    binary: Let KenLM score with this binary, built from the model by its build_binary.
+    force: Take the model though its tokenizer differs.
+    """
 
     sources = corpus_option
     pattern = glob_option
-    tokenizer_name = option(
-        "--tokenizer",
-        metavar="NAME|FOLDER",
-        help="Tokenizer of the model, named as in train.  [default: the one it was trained with]",
-    )
-    binary = option(
-        type=existing_file,
-        help="Let KenLM score with this binary, built from the model by its build_binary.",
-    )
-    force: bool = option(help="Take the model though its tokenizer differs.")
+    tokenizer_name = option("--tokenizer", metavar="NAME|FOLDER")
+    binary = option(type=existing_file)
+    force: bool = option()
     as_json = json_option
 
 

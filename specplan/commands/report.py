@@ -11,10 +11,13 @@ from specplan.reports.output import print_json
 
 
 class ReportOptions:
-    """Options of the page."""
+    """Options of the page.
+
+    title: Title of the page.  [default: the target's name]
+    """
 
     output = output_option("Where to write the page.", required=True)
-    title = option(help="Title of the page.  [default: the target's name]")
+    title = option()
     as_json = json_option
 
 

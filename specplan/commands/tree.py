@@ -28,32 +28,25 @@ MOST_NODES, MOST_DEPTH = 256, 32
 
 @dataclass(frozen=True)
 class Trees(Printed):
-    """Acceptance by rank, and the trees to consider; see each option's help."""
+    """Acceptance by rank, and the trees to consider.
+
+    by_rank: How often the target's token is the draft's 1st, 2nd, ... choice.  [default: the
+      profile's]
+    draft_pass_ms: Draft passes over 1, 2, 4, 8, ... tokens.  [default: --draft-ms, over any]
+    max_nodes: The most tokens of a tree.
+    max_depth: The most tokens that follow each other, which is the draft's passes.
+    server: Print only what sets the best there.
+    """
 
     by_rank: tuple[float, ...] | None = option(
-        "--acceptance-by-rank",
-        callback=shares,
-        metavar="R,R,...",
-        help="How often the target's token is the draft's 1st, 2nd, ... choice.  "
-        "[default: the profile's]",
+        "--acceptance-by-rank", callback=shares, metavar="R,R,..."
     )
-    draft_pass_ms: tuple[float, ...] | None = rare(
-        callback=numbers,
-        metavar="MS,MS,...",
-        help="Draft passes over 1, 2, 4, 8, ... tokens.  [default: --draft-ms, over any]",
-    )
-    max_nodes: int = option(
-        type=click.IntRange(1, MOST_NODES), default=64, help="The most tokens of a tree."
-    )
-    max_depth: int = rare(
-        type=click.IntRange(1, MOST_DEPTH),
-        default=12,
-        help="The most tokens that follow each other, which is the draft's passes.",
-    )
+    draft_pass_ms: tuple[float, ...] | None = rare(callback=numbers, metavar="MS,MS,...")
+    max_nodes: int = option(type=click.IntRange(1, MOST_NODES), default=64)
+    max_depth: int = rare(type=click.IntRange(1, MOST_DEPTH), default=12)
     server: str | None = option(
         "--export",
         type=click.Choice([*names_of(lambda kind: kind.exports and kind.exports.tree), OURS]),
-        help="Print only what sets the best there.",
     )
 
 

@@ -36,45 +36,39 @@ OWN = "own"
 
 
 class TuneSearchOptions:
-    """How the search runs and ends."""
+    """How the search runs and ends.
 
-    temperature: float = option(default=0.0, help="The target's; 0 is greedy decoding.")
-    max_gamma = option(type=COUNT, default=16, help="The largest gamma to run.")
-    worth: float = option(
-        metavar="PERCENT", default=0.2, help="End when a further run promises less speed."
-    )
-    max_runs = option(
-        type=COUNT, default=6, help="Most runs at each concurrency, the baseline not counted."
-    )
-    p_mins: str | None = option(
-        "--p-min",
-        callback=_p_mins,
-        metavar="auto|LIST",
-        help="Then try ending a draft below these confidences, such as 0.3,0.5 (auto), at the best "
-        "gamma and twice that.",
-    )
-    time_limit: float | None = option(
-        metavar="SECONDS",
-        callback=duration,
-        help="Begin no further run after this; the first always ends.",
-    )
-    repeats = option(
-        type=COUNT,
-        default=3,
-        help="Times that a run takes all prompts, at most; it ends when it is exact enough.",
-    )
-    synthetic = rare(
-        callback=numbers,
-        help="Acceptance rates by position that the engine simulates, unconditional: to tune "
-        "prices without a trained draft.",
-    )
-    dry_run: bool = option(help="Only show the runs to begin with, and what to expect.")
+    temperature: The target's; 0 is greedy decoding.
+    max_gamma: The largest gamma to run.
+    worth: End when a further run promises less speed.
+    max_runs: Most runs at each concurrency, the baseline not counted.
+    p_mins: Then try ending a draft below these confidences, such as 0.3,0.5 (auto), at the best
+      gamma and twice that.
+    time_limit: Begin no further run after this; the first always ends.
+    repeats: Times that a run takes all prompts, at most; it ends when it is exact enough.
+    synthetic: Acceptance rates by position that the engine simulates, unconditional: to tune prices
+      without a trained draft.
+    dry_run: Only show the runs to begin with, and what to expect.
+    """
+
+    temperature: float = option(default=0.0)
+    max_gamma = option(type=COUNT, default=16)
+    worth: float = option(metavar="PERCENT", default=0.2)
+    max_runs = option(type=COUNT, default=6)
+    p_mins: str | None = option("--p-min", callback=_p_mins, metavar="auto|LIST")
+    time_limit: float | None = option(metavar="SECONDS", callback=duration)
+    repeats = option(type=COUNT, default=3)
+    synthetic = rare(callback=numbers)
+    dry_run: bool = option()
 
 
 class TuneOptions:
-    """The running server, the seed, and where the answer goes."""
+    """The running server, the seed, and where the answer goes.
 
-    server = option(metavar="URL", help="A llama.cpp or vLLM server that runs already.")
+    server: A llama.cpp or vLLM server that runs already.
+    """
+
+    server = option(metavar="URL")
     seed = seed_option
     output = output_option("Keep the runs here, and go on with those that it has.")
     as_json = json_option

@@ -43,43 +43,32 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
 
 
 class ValidateOptions:
-    """The rows, and where they go."""
+    """The rows, and where they go.
+
+    gammas: Drafted tokens per block.
+    policy_names: fixed (each --gamma), heuristic, confidence:P, product:P or adaptive; repeatable,
+      a row each.
+    temperatures: Temperatures of the target, a list or range; 0 is greedy.
+    decoder: bild: quality and latency over thresholds (Kim et al. 2023), at temperature 0 unless
+      given, compared with speculative decoding.
+    figure: Draw predicted against measured into this file (.png or .svg).
+    wide: Show all columns, beyond 80 characters.
+    """
 
     compiling = compile_option
-    gammas = option(
-        "--gamma", callback=integers, default="1,2,4,8", help="Drafted tokens per block."
-    )
-    policy_names = option(
-        "--policy",
-        multiple=True,
-        default=("fixed",),
-        metavar="POLICY",
-        help="fixed (each --gamma), heuristic, confidence:P, product:P or adaptive; repeatable, a "
-        "row each.",
-    )
+    gammas = option("--gamma", callback=integers, default="1,2,4,8")
+    policy_names = option("--policy", multiple=True, default=("fixed",), metavar="POLICY")
     max_gamma = max_gamma_option
     lenience = lenience_option
     verification = verification_option
-    temperatures = option(
-        "--temperature",
-        callback=numbers,
-        default="0,1",
-        help="Temperatures of the target, a list or range; 0 is greedy.",
-    )
-    decoder = option(
-        type=click.Choice(["speculative", "bild"]),
-        default="speculative",
-        help="bild: quality and latency over thresholds (Kim et al. 2023), at temperature 0 unless "
-        "given, compared with speculative decoding.",
-    )
+    temperatures = option("--temperature", callback=numbers, default="0,1")
+    decoder = option(type=click.Choice(["speculative", "bild"]), default="speculative")
     repeats = TimingOptions.repeats
     precision = TimingOptions.precision
     time_limit = TimingOptions.time_limit
     seed = seed_option
-    figure: Path | None = option(
-        callback=drawable, help="Draw predicted against measured into this file (.png or .svg)."
-    )
-    wide: bool = option(help="Show all columns, beyond 80 characters.")
+    figure: Path | None = option(callback=drawable)
+    wide: bool = option()
     output = output_option("Write the JSON object here.")
     as_json = json_option
 

@@ -13,21 +13,23 @@ from specplan.reports.output import STDOUT, print_json, writable
 
 @dataclass(frozen=True)
 class Printed:
-    """The form of a printed result: as JSON or as text."""
+    """The form of a printed result: as JSON or as text.
 
-    as_json: bool = option("--json", is_flag=True, default=False, help="Print one JSON object.")
+    as_json: Print one JSON object.
+    """
+
+    as_json: bool = option("--json", is_flag=True, default=False)
 
 
 @dataclass(frozen=True)
 class Written(Printed):
-    """The form of a printed result, and the JSON file that it is written to; None: no file."""
+    """The form of a printed result, and the JSON file that it is written to; None: no file.
+
+    output: Write the JSON object here, too.
+    """
 
     output: Path | None = option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path),
-        callback=writable,
-        help="Write the JSON object here, too.",
+        "-o", "--output", type=click.Path(path_type=Path), callback=writable
     )
 
 

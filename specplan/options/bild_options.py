@@ -22,7 +22,10 @@ class BildMeasures:
 
 
 class SweptOptions(BildMeasures):
-    """Options of a sweep of thresholds."""
+    """Options of a sweep of thresholds.
+
+    windows: With --decoder bild: also fixed windows of so many tokens, without a fallback.
+    """
 
     fallback = rare(
         callback=numbers,
@@ -36,11 +39,7 @@ class SweptOptions(BildMeasures):
         help="With --decoder bild: the large model replaces tokens farther than this from its own "
         f"distribution; inf: none.  [default: {','.join(f'{value:g}' for value in ROLLBACKS)}]",
     )
-    windows = rare(
-        callback=integers,
-        metavar="N,N,...",
-        help="With --decoder bild: also fixed windows of so many tokens, without a fallback.",
-    )
+    windows = rare(callback=integers, metavar="N,N,...")
 
 
 class ThresholdOptions(BildMeasures):

@@ -1,5 +1,7 @@
 """How options are declared: as the fields of a class, which `takes` gives to a command."""
 
+import inspect
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import Field, field
 from pathlib import Path
@@ -16,6 +18,8 @@ _TYPES: Mapping[str, Mapping[str, Any]] = {
     "int": {"type": int},
     "Path": {"type": click.Path(path_type=Path)},
 }
+# A field in a docstring: its name, and its help in one or several lines.
+_HELP = re.compile(r"^(\w+): (.*(?:\n  .*)*)", re.MULTILINE)
 
 
 def option(*names: str, default: Any = None, **settings: Any) -> Any:
@@ -23,8 +27,8 @@ def option(*names: str, default: Any = None, **settings: Any) -> Any:
 
     Names and settings are as `click.option` takes them; without a name the field `max_gamma` is
     --max-gamma. Field and option have one default, and without a type the field's annotation says
-    it (bool: a flag). The class is the record that reads the option (a dataclass), or only lists
-    options for `takes`.
+    it (bool: a flag). The help is in the docstring of the class, after the field's name. The class
+    is the record that reads the option (a dataclass), or only lists options for `takes`.
     """
     return field(default=default, metadata={"names": names, "settings": settings})
 
@@ -80,9 +84,13 @@ def declared(record: type[Any]) -> Mapping[str, Field[Any]]:
         names: Iterable[str] = own
         if "__dataclass_fields__" in own:
             names, own = own.get("__annotations__", ()), own["__dataclass_fields__"]
+        helps = dict(_HELP.findall(inspect.cleandoc(part.__doc__ or "")))
         for name in names:
             if "names" in getattr(own.get(name), "metadata", {}):
                 own[name].type = vars(part).get("__annotations__", {}).get(name, own[name].type)
+                if name in helps:
+                    text = " ".join(helps[name].split()).replace(" [default: ", "  [default: ")
+                    own[name].metadata["settings"].setdefault("help", text)
                 known.setdefault(name, own[name])
     return known
 

@@ -31,79 +31,64 @@ def _gpus() -> list[str]:
 class OwnGpu:
     """A GPU that the catalogue lacks, from three options that are given together or not at all.
 
-    See each option's help.
+    gpu_flops: 16-bit teraFLOP/s, in place of --gpu.
+    gpu_bandwidth: GPU memory bandwidth.
+    gpu_memory: Memory size of the GPU.
     """
 
-    gpu_flops: float | None = rare(metavar="T", help="16-bit teraFLOP/s, in place of --gpu.")
-    gpu_bandwidth: float | None = rare(metavar="GB/S", help="GPU memory bandwidth.")
-    gpu_memory: float | None = rare(metavar="GB", help="Memory size of the GPU.")
+    gpu_flops: float | None = rare(metavar="T")
+    gpu_bandwidth: float | None = rare(metavar="GB/S")
+    gpu_memory: float | None = rare(metavar="GB")
 
 
 @dataclass(frozen=True)
 class Deployed(OwnGpu):
-    """Both models and their machine; see each option's help."""
+    """Both models and their machine.
 
-    engine_family: str | None = option(
-        "--engine",
-        type=click.Choice(tuple(engine_kinds())),
-        help="The server, with --target-config. Its times outside the models are taken from "
-        "public measurements.  [default: any]",
-    )
-    cost_model: str | None = rare(
-        type=click.Choice(("kernels", "public", DATA_SHEET)),
-        help="With --target-config: kernels (latencies that NVIDIA measured, extra kernels), "
-        "public (the roofline), both corrected by public measurements of servers, or roofline "
-        "(the GPU's data sheet, no server).  [default: the first that covers the GPU]",
-    )
-    target_config: Path | None = option(help="The target's config.json. For costs on a --gpu.")
-    draft_config: Path | None = option(
-        help="The draft's config.json. A model's, or a head's: EAGLE, Medusa, DFlash and kin, the "
-        "speculators format, too; the target's own again for its multi-token prediction."
-    )
-    gpu: str | None = option(
-        metavar="NAME",
-        callback=listing(_gpus),
-        help="h100, b200, l4, ..., or list. Several in plan, as h100,h200,l40s: a row for each.",
-    )
-    tp: int = option(default=1, metavar="N", help="GPUs that share each layer.")
-    draft_tp: int | None = rare(metavar="N", help="GPUs that share the draft.  [default: --tp]")
-    dtype: str | None = rare(
-        type=click.Choice(_FORMATS),
-        help="Number format of both models' weights.  [default: each config's own]",
-    )
-    draft_dtype: str | None = rare(
-        type=click.Choice(_FORMATS),
-        help="Number format of the draft's weights.  [default: --dtype]",
-    )
-    activations: str | None = rare(
-        type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]),
-        help="Format of activations.  [default: 16 bits, or the config's]",
-    )
-    expert_reuse: float = rare(
-        default=0.0,
-        metavar="R",
-        help="How far tokens share experts: 0 uniform routing, 1 all the same.",
-    )
-    efficiency: float | None = rare(
-        metavar="E", help="Share of the roofs that kernels reach.  [default: 0.9, fitted]"
-    )
-    layer_overhead_us: float | None = rare(
-        callback=duration, help="Fixed time of each layer, microseconds.  [default: 92, fitted]"
-    )
-    no_cache: bool = rare(
-        default=False, help="Count both configs' models again, and save no count."
-    )
+    engine_family: The server, with --target-config. Its times outside the models are taken from
+      public measurements.  [default: any]
+    cost_model: With --target-config: kernels (latencies that NVIDIA measured, extra kernels),
+      public (the roofline), both corrected by public measurements of servers, or roofline (the
+      GPU's data sheet, no server).  [default: the first that covers the GPU]
+    target_config: The target's config.json. For costs on a --gpu.
+    draft_config: The draft's config.json. A model's, or a head's: EAGLE, Medusa, DFlash and kin,
+      the speculators format, too; the target's own again for its multi-token prediction.
+    gpu: h100, b200, l4, ..., or list. Several in plan, as h100,h200,l40s: a row for each.
+    tp: GPUs that share each layer.
+    draft_tp: GPUs that share the draft.  [default: --tp]
+    dtype: Number format of both models' weights.  [default: each config's own]
+    draft_dtype: Number format of the draft's weights.  [default: --dtype]
+    activations: Format of activations.  [default: 16 bits, or the config's]
+    expert_reuse: How far tokens share experts: 0 uniform routing, 1 all the same.
+    efficiency: Share of the roofs that kernels reach.  [default: 0.9, fitted]
+    layer_overhead_us: Fixed time of each layer, microseconds.  [default: 92, fitted]
+    no_cache: Count both configs' models again, and save no count.
+    """
+
+    engine_family: str | None = option("--engine", type=click.Choice(tuple(engine_kinds())))
+    cost_model: str | None = rare(type=click.Choice(("kernels", "public", DATA_SHEET)))
+    target_config: Path | None = option()
+    draft_config: Path | None = option()
+    gpu: str | None = option(metavar="NAME", callback=listing(_gpus))
+    tp: int = option(default=1, metavar="N")
+    draft_tp: int | None = rare(metavar="N")
+    dtype: str | None = rare(type=click.Choice(_FORMATS))
+    draft_dtype: str | None = rare(type=click.Choice(_FORMATS))
+    activations: str | None = rare(type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]))
+    expert_reuse: float = rare(default=0.0, metavar="R")
+    efficiency: float | None = rare(metavar="E")
+    layer_overhead_us: float | None = rare(callback=duration)
+    no_cache: bool = rare(default=False)
 
 
 @dataclass(frozen=True)
 class Loads:
-    """Batch sizes and contexts; see each option's help."""
+    """Batch sizes and contexts.
 
-    batch: tuple[int, ...] | None = option(
-        callback=integer_ranges,
-        metavar="B",
-        help="Sequences together: 8, 1,8 or 1:256:1.  [default: 1]",
-    )
+    batch: Sequences together: 8, 1,8 or 1:256:1.  [default: 1]
+    """
+
+    batch: tuple[int, ...] | None = option(callback=integer_ranges, metavar="B")
     context: tuple[int, ...] | None = option(
         callback=integer_ranges,
         metavar="L",

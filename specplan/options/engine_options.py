@@ -22,40 +22,30 @@ ON_ENGINE = "On an engine"
 
 
 class EngineRunOptions:
-    """Options of the engine, its drafts and its load."""
+    """Options of the engine, its drafts and its load.
 
-    engine = option(
-        type=click.Choice(names_of(lambda kind: kind.start)),
-        help="Run on this engine instead of specplan's own decoder; "
-        "needs pip install -e '.[engines]'.",
-    )
+    engine: Run on this engine instead of specplan's own decoder; needs pip install -e '.[engines]'.
+    draft_sampling: How the engine chooses draft tokens.  [default: the engine's own]
+    concurrencies: Numbers of simultaneous requests, a list.
+    target_url: URL of a running server with the target only.
+    draft_url: URL of a running server with the draft only.
+    """
+
+    engine = option(type=click.Choice(names_of(lambda kind: kind.start)))
     engine_command = rare(
         metavar="COMMAND",
         help=f"Command that starts {_taking('engine_command')}, with its own flags.  "
         "[default: vllm serve]",
     )
-    draft_sampling = rare(
-        type=click.Choice(["argmax", "sampled"]),
-        help="How the engine chooses draft tokens.  [default: the engine's own]",
-    )
-    concurrencies = rare(
-        "--concurrency",
-        callback=integers,
-        default="1",
-        help="Numbers of simultaneous requests, a list.",
-    )
+    draft_sampling = rare(type=click.Choice(["argmax", "sampled"]))
+    concurrencies = rare("--concurrency", callback=integers, default="1")
     laws = rare(
         type=click.Choice(["engine", "local"]),
         help="Where texts are scored by both models.  [default: engine with "
         f"{_of(lambda kind: kind.scores_texts)}, else local]",
     )
-    target_url = rare(
-        "--target-url",
-        "--baseline-server",
-        metavar="URL",
-        help="URL of a running server with the target only.",
-    )
-    draft_url = rare(metavar="URL", help="URL of a running server with the draft only.")
+    target_url = rare("--target-url", "--baseline-server", metavar="URL")
+    draft_url = rare(metavar="URL")
     servers = rare(
         type=click.Choice(["together", "in-turn"]),
         help="Run the servers of all gammas at once, their runs interleaved, or in turn. At once "
@@ -70,11 +60,14 @@ class EngineRunOptions:
 
 
 class TestedOptions:
-    """Options of validations on an engine."""
+    """Options of validations on an engine.
+
+    server: URL of a running server with speculation.
+    """
 
     synthetic = rare(
         callback=numbers,
         help=f"Acceptance rates by position for {_taking('synthetic')} to simulate, unconditional; "
         "then only prices are tested.",
     )
-    server = rare(metavar="URL", help="URL of a running server with speculation.")
+    server = rare(metavar="URL")

@@ -13,12 +13,37 @@ MODELS = "Models and prompts"
 
 
 class ModelOptions:
-    """Options of models, prompts and sampling."""
+    """Options of models, prompts and sampling.
 
-    target = option(
-        metavar="NAME|FOLDER",
-        help="Model to accelerate: embedded, a Hugging Face name or a folder.  [default: embedded]",
-    )
+    target: Model to accelerate: embedded, a Hugging Face name or a folder.  [default: embedded]
+    force: Take an n-gram model though its tokenizer is not known to be the target's.
+    device: Where the models run; auto: a GPU if there is one.
+    device_map: Spread a target that one GPU does not hold over all: auto, balanced, balanced_low_0,
+      sequential (accelerate's), or a JSON object of a device for each module. The draft runs where
+      the target's first layer does.
+    dtype: auto: float32 on a CPU, the checkpoint's own elsewhere.
+    trust_remote_code: Let a model repository's own code run.
+    prompts: A .txt (one a line), a .jsonl, .ndjson or .json (prompt, text, turns, messages or
+      conversations), or a folder or glob of files.  [default: library sources held out from the
+      embedded models]
+    dataset: Prompts of a Hugging Face data set, read as --prompts reads records; needs pip install
+      -e '.[datasets]'.
+    dataset_config: Configuration of a data set that has several.
+    dataset_split: Split of the data set.  [default: its only one]
+    num_prompts: Number of prompts to use; generate uses one.
+    chat: Give each prompt as a user's message in the chat template.
+    max_new_tokens: Tokens after each prompt, at most.
+    draft_temperature: Temperature of the draft; 0: its likeliest token, as most servers draft. The
+      output distribution is the target's at any draft temperature.  [default: the target's]
+    top_k: Keep the k likeliest tokens.
+    top_p: Keep the smallest set of tokens with this probability.
+    min_p: Drop tokens less likely than this times the likeliest.
+    repetition_penalty: Weaken tokens that the text has; 1 changes nothing.
+    lattice_k: Candidates per head for heads+RESCORER and heads*P.  [default: 16]
+    rescoring_weight: Weight of the rescorer relative to the heads, at least 0.  [default: 1]
+    """
+
+    target = option(metavar="NAME|FOLDER")
     drafts = option(
         "--draft",
         multiple=True,
@@ -26,63 +51,30 @@ class ModelOptions:
         callback=drafters,
         help=f"{drafter_forms()}; list: print them.  [default: embedded, without --target]",
     )
-    force: bool = rare(
-        help="Take an n-gram model though its tokenizer is not known to be the target's."
-    )
-    device = option(
-        type=click.Choice(["auto", "cpu", "cuda"]),
-        default="auto",
-        help="Where the models run; auto: a GPU if there is one.",
-    )
-    device_map = rare(
-        metavar="MAP",
-        help="Spread a target that one GPU does not hold over all: auto, balanced, balanced_low_0, "
-        "sequential (accelerate's), or a JSON object of a device for each module. The draft runs "
-        "where the target's first layer does.",
-    )
-    dtype = rare(
-        type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
-        default="auto",
-        help="auto: float32 on a CPU, the checkpoint's own elsewhere.",
-    )
-    trust_remote_code: bool = rare(help="Let a model repository's own code run.")
-    prompts = option(
-        metavar="FILE",
-        help="A .txt (one a line), a .jsonl, .ndjson or .json (prompt, text, turns, messages or "
-        "conversations), or a folder or glob of files.  [default: library sources held out from "
-        "the embedded models]",
-    )
-    dataset = option(
-        metavar="NAME|FOLDER",
-        help="Prompts of a Hugging Face data set, read as --prompts reads records; needs "
-        "pip install -e '.[datasets]'.",
-    )
-    dataset_config = rare(metavar="NAME", help="Configuration of a data set that has several.")
-    dataset_split = rare(metavar="NAME", help="Split of the data set.  [default: its only one]")
-    num_prompts = option(type=COUNT, default=8, help="Number of prompts to use; generate uses one.")
+    force: bool = rare()
+    device = option(type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
+    device_map = rare(metavar="MAP")
+    dtype = rare(type=click.Choice(["auto", "float32", "bfloat16", "float16"]), default="auto")
+    trust_remote_code: bool = rare()
+    prompts = option(metavar="FILE")
+    dataset = option(metavar="NAME|FOLDER")
+    dataset_config = rare(metavar="NAME")
+    dataset_split = rare(metavar="NAME")
+    num_prompts = option(type=COUNT, default=8)
     prompt_tokens = rare(
         type=COUNT,
         help=f"Cut each prompt to its first tokens.  [default: {EMBEDDED_PROMPT_TOKENS} for "
         "library sources, else whole]",
     )
-    chat: bool = rare(help="Give each prompt as a user's message in the chat template.")
-    max_new_tokens = option(type=COUNT, default=64, help="Tokens after each prompt, at most.")
-    draft_temperature: float | None = rare(
-        help="Temperature of the draft; 0: its likeliest token, as most servers draft. The output "
-        "distribution is the target's at any draft temperature.  [default: the target's]"
-    )
-    top_k: int | None = rare(help="Keep the k likeliest tokens.")
-    top_p: float = rare(default=1.0, help="Keep the smallest set of tokens with this probability.")
-    min_p: float = rare(default=0.0, help="Drop tokens less likely than this times the likeliest.")
-    repetition_penalty: float = rare(
-        default=1.0, help="Weaken tokens that the text has; 1 changes nothing."
-    )
-    lattice_k = rare(
-        type=COUNT, help="Candidates per head for heads+RESCORER and heads*P.  [default: 16]"
-    )
-    rescoring_weight: float | None = rare(
-        help="Weight of the rescorer relative to the heads, at least 0.  [default: 1]"
-    )
+    chat: bool = rare()
+    max_new_tokens = option(type=COUNT, default=64)
+    draft_temperature: float | None = rare()
+    top_k: int | None = rare()
+    top_p: float = rare(default=1.0)
+    min_p: float = rare(default=0.0)
+    repetition_penalty: float = rare(default=1.0)
+    lattice_k = rare(type=COUNT)
+    rescoring_weight: float | None = rare()
 
 
 class TimingOptions:

@@ -32,60 +32,46 @@ def addresses(
 
 @dataclass(frozen=True)
 class Sources(DraftNamed):
-    """Metrics pages, logs and other files to read counts from; see each option's help."""
+    """Metrics pages, logs and other files to read counts from.
+
+    gamma: Drafted tokens per block, where the source does not have it.
+    interval: Read twice, S seconds apart, and take what was counted between.
+    timeout: Refuse an answer of a server that takes longer than S seconds in all.
+    """
 
     sources: tuple[str, ...] = ()
-    gamma: int | None = option(
-        type=COUNT, metavar="G", help="Drafted tokens per block, where the source does not have it."
-    )
-    interval: float | None = option(
-        type=click.FloatRange(min=0, min_open=True),
-        metavar="S",
-        help="Read twice, S seconds apart, and take what was counted between.",
-    )
-    timeout: float = rare(
-        type=click.FloatRange(min=0, min_open=True),
-        default=30.0,
-        metavar="S",
-        help="Refuse an answer of a server that takes longer than S seconds in all.",
-    )
+    gamma: int | None = option(type=COUNT, metavar="G")
+    interval: float | None = option(type=click.FloatRange(min=0, min_open=True), metavar="S")
+    timeout: float = rare(type=click.FloatRange(min=0, min_open=True), default=30.0, metavar="S")
 
 
 @dataclass(frozen=True)
 class Followed(Sources):
-    """Sources that are read at every interval."""
+    """Sources that are read at every interval.
 
-    follow: bool = option(default=False, help="Print a line every --interval until Ctrl-C.")
+    follow: Print a line every --interval until Ctrl-C.
+    """
+
+    follow: bool = option(default=False)
 
 
 @dataclass(frozen=True)
 class Observed(Sources, Printed):
-    """Sources that are read once, and the form of the answer; see each option's help."""
+    """Sources that are read once, and the form of the answer.
 
-    since: tuple[str, ...] = option(
-        type=click.Path(),
-        multiple=True,
-        default=(),
-        metavar="FILE",
-        help="An earlier scrape of the same server, to be subtracted; of several sources one each.",
-    )
+    since: An earlier scrape of the same server, to be subtracted; of several sources one each.
+    draft_sampling: How the deployment drafts, for the profile; counters do not show it.  [default:
+      argmax]
+    output: Write a profile here, to plan with.
+    server: Print only what sets the advised gamma there.
+    """
+
+    since: tuple[str, ...] = option(type=click.Path(), multiple=True, default=(), metavar="FILE")
     draft_sampling: Literal["argmax", "sampled"] | None = rare(
-        type=click.Choice(["argmax", "sampled"]),
-        help="How the deployment drafts, for the profile; counters do not show it.  "
-        "[default: argmax]",
+        type=click.Choice(["argmax", "sampled"])
     )
-    output: Path | None = option(
-        "-o",
-        "--output",
-        callback=writable,
-        metavar="FILE",
-        help="Write a profile here, to plan with.",
-    )
-    server: str | None = option(
-        "--export",
-        type=click.Choice(names_of(lambda kind: kind.exports)),
-        help="Print only what sets the advised gamma there.",
-    )
+    output: Path | None = option("-o", "--output", callback=writable, metavar="FILE")
+    server: str | None = option("--export", type=click.Choice(names_of(lambda kind: kind.exports)))
 
     def __post_init__(self) -> None:
         if self.since and self.interval is not None:

@@ -26,85 +26,69 @@ COPIES = MappingProxyType({"suffix": "suffix", "ngram": "lookup"})
 
 @dataclass(frozen=True)
 class DraftNamed:
-    """Names, kind and largest γ; see each option's help."""
+    """Names, kind and largest γ.
 
-    target: str | None = rare(
-        "--target",
-        metavar="NAME",
-        help="The target's name. With --draft: c is checked by the sizes in both names.",
-    )
-    draft: str | None = option(
-        "--draft",
-        metavar="NAME",
-        help="The draft model's name. For --export, and with --target for a check of c.",
-    )
-    draft_kind: str | None = option(
-        type=click.Choice(tuple(DRAFT_KINDS)),
-        help="Kind of draft, without --draft-config. It says how acceptance goes on beyond the "
-        "counted positions, and what --export names.",
-    )
-    max_gamma: int = rare(default=32, metavar="G", help="The largest gamma to consider.")
+    target: The target's name. With --draft: c is checked by the sizes in both names.
+    draft: The draft model's name. For --export, and with --target for a check of c.
+    draft_kind: Kind of draft, without --draft-config. It says how acceptance goes on beyond the
+      counted positions, and what --export names.
+    max_gamma: The largest gamma to consider.
+    """
+
+    target: str | None = rare("--target", metavar="NAME")
+    draft: str | None = option("--draft", metavar="NAME")
+    draft_kind: str | None = option(type=click.Choice(tuple(DRAFT_KINDS)))
+    max_gamma: int = rare(default=32, metavar="G")
 
 
 @dataclass(frozen=True)
 class Choice(DraftNamed):
-    """Candidates and criteria of the choice of γ; see each option's help."""
+    """Candidates and criteria of the choice of γ.
 
-    c_hat: float | None = rare(
-        help="Operations of a draft step over operations of a target step.  [default: c]"
-    )
-    gamma: int | None = option(metavar="G", help="Evaluate this gamma.  [default: the best]")
-    near: float = rare(
-        type=click.FloatRange(0, 100, max_open=True),
-        default=1.0,
-        metavar="PERCENT",
-        help="Advise the smallest gamma that is no more than this slower than the best.",
-    )
-    reads_again: bool = option(
-        default=False,
-        help="The target reads accepted tokens again. After a rejection, as recurrent layers do.",
-    )
+    c_hat: Operations of a draft step over operations of a target step.  [default: c]
+    gamma: Evaluate this gamma.  [default: the best]
+    near: Advise the smallest gamma that is no more than this slower than the best.
+    reads_again: The target reads accepted tokens again. After a rejection, as recurrent layers do.
+    """
+
+    c_hat: float | None = rare()
+    gamma: int | None = option(metavar="G")
+    near: float = rare(type=click.FloatRange(0, 100, max_open=True), default=1.0, metavar="PERCENT")
+    reads_again: bool = option(default=False)
 
 
 @dataclass(frozen=True)
 class Graphs:
-    """Limits of captured graphs; see each option's help."""
+    """Limits of captured graphs.
 
-    graph_tokens: int | None = rare(
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="Most tokens of a step in captured graphs; 0: no limit.  [default: vLLM's 512]",
-    )
-    graph_requests: int | None = rare(
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="Most requests of a step in captured graphs; 0: no limit.  [default: SGLang's 256, "
-        "TensorRT-LLM's 128]",
-    )
+    graph_tokens: Most tokens of a step in captured graphs; 0: no limit.  [default: vLLM's 512]
+    graph_requests: Most requests of a step in captured graphs; 0: no limit.  [default: SGLang's
+      256, TensorRT-LLM's 128]
+    """
+
+    graph_tokens: int | None = rare(type=click.IntRange(min=0), metavar="N")
+    graph_requests: int | None = rare(type=click.IntRange(min=0), metavar="N")
 
 
 @dataclass(frozen=True)
 class StoppingOptions:
-    """Thresholds and rule of drafts that end early; see each option's help."""
+    """Thresholds and rule of drafts that end early.
 
-    p_min: str | None = option(
-        metavar="auto|P,…",
-        help="Plan the confidence that ends a draft, too. These thresholds, or auto: 0 to 0.95; "
-        "with --profile.",
-    )
-    stopping_rule: str | None = rare(
-        metavar="RULE",
-        help="The rule of --p-min: llama.cpp, llama.cpp-older, transformers, product, calibrated.  "
-        "[default: the rule of --export's server, else llama.cpp]",
-    )
+    p_min: Plan the confidence that ends a draft, too. These thresholds, or auto: 0 to 0.95; with
+      --profile.
+    stopping_rule: The rule of --p-min: llama.cpp, llama.cpp-older, transformers, product,
+      calibrated.  [default: the rule of --export's server, else llama.cpp]
+    """
+
+    p_min: str | None = option(metavar="auto|P,…")
+    stopping_rule: str | None = rare(metavar="RULE")
 
 
 @dataclass(frozen=True)
 class Answer(Written):
-    """The file and the form of an answer, and the server to print flags for."""
+    """The file and the form of an answer, and the server to print flags for.
 
-    server: str | None = option(
-        "--export",
-        type=click.Choice(names_of(lambda kind: kind.exports)),
-        help="Print only the flags of the advised gamma. --gamma states another.",
-    )
+    server: Print only the flags of the advised gamma. --gamma states another.
+    """
+
+    server: str | None = option("--export", type=click.Choice(names_of(lambda kind: kind.exports)))

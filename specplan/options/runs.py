@@ -233,17 +233,15 @@ def _integer(stated: Mapping[str, str], key: str, default: int | None) -> int:
 
 @dataclass(frozen=True)
 class Runs:
-    """Measurements of a server; see the option's help."""
+    """Measurements of a server.
+
+    runs: A run of your server: gamma (0: no speculation), tpot (ms a token), and length (mean
+      acceptance length), rates (R/R/...) or accepted. Repeatable. Other keys: tps, or total_tps
+      with batch; error of the time in % (2); or file, its bench's JSON, with the keys that it
+      lacks. --runs FILE: the runs of specplan tune.
+    """
 
     # Each one is a simulator.cost.fitted.runs.Run; help must not wait for that import.
     runs: tuple[Any, ...] | None = option(
-        "--run",
-        "--runs",
-        multiple=True,
-        callback=parse_runs,
-        metavar="KEY=VALUE,...|FILE",
-        help="A run of your server: gamma (0: no speculation), tpot (ms a token), and length "
-        "(mean acceptance length), rates (R/R/...) or accepted. Repeatable. Other keys: tps, or "
-        "total_tps with batch; error of the time in % (2); or file, its bench's JSON, with the "
-        "keys that it lacks. --runs FILE: the runs of specplan tune.",
+        "--run", "--runs", multiple=True, callback=parse_runs, metavar="KEY=VALUE,...|FILE"
     )

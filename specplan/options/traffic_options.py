@@ -14,30 +14,25 @@ from specplan.reports.output import writable
 
 @dataclass(frozen=True)
 class Batching:
-    """How the server batches requests; see each option's help."""
+    """How the server batches requests.
 
-    slots: int = option(default=256, metavar="N", help="Most sequences decoded together.")
-    chunk_tokens: int = rare(
-        default=2048,
-        metavar="N",
-        help="Prompt tokens read in one step with decoding; 0: prompts are read apart.",
-    )
-    prompt_ms: float | None = option(
-        callback=duration, help="Time of reading one prompt.  [default: by the roofline]"
-    )
-    cache_tokens: float | None = rare(
-        metavar="N",
-        help="Tokens that the cache of all sequences holds.  [default: by the GPU's memory]",
-    )
-    gamma: int | None = option(
-        metavar="G", help="Drafted tokens per block.  [default: the best at each rate]"
-    )
-    max_gamma: int = rare(default=8, metavar="G", help="The largest gamma to consider.")
-    alpha_spread: float | None = rare(
-        metavar="SD",
-        help="Standard deviation of alpha between requests.  [default: that between the profile's "
-        "prompts, else 0]",
-    )
+    slots: Most sequences decoded together.
+    chunk_tokens: Prompt tokens read in one step with decoding; 0: prompts are read apart.
+    prompt_ms: Time of reading one prompt.  [default: by the roofline]
+    cache_tokens: Tokens that the cache of all sequences holds.  [default: by the GPU's memory]
+    gamma: Drafted tokens per block.  [default: the best at each rate]
+    max_gamma: The largest gamma to consider.
+    alpha_spread: Standard deviation of alpha between requests.  [default: that between the
+      profile's prompts, else 0]
+    """
+
+    slots: int = option(default=256, metavar="N")
+    chunk_tokens: int = rare(default=2048, metavar="N")
+    prompt_ms: float | None = option(callback=duration)
+    cache_tokens: float | None = rare(metavar="N")
+    gamma: int | None = option(metavar="G")
+    max_gamma: int = rare(default=8, metavar="G")
+    alpha_spread: float | None = rare(metavar="SD")
 
     def __post_init__(self) -> None:
         if self.slots < 1:
@@ -62,41 +57,36 @@ def latency_targets(value: str) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Arrivals and latency targets; see each option's help."""
+    """Arrivals and latency targets.
 
-    rate: tuple[float, ...] | None = option(
-        callback=numbers,
-        metavar="R",
-        help="Requests a second: 5, a list, or a range 1:20:1.  [default: the trace's]",
-    )
-    prompt_tokens: float | None = option(metavar="N", help="Mean length.")
-    output_tokens: float | None = option(metavar="N", help="Mean length of outputs.")
-    trace: Path | None = option(
-        metavar="FILE",
-        help="Requests in place of both: a CSV with time (s), prompt_tokens and output_tokens.",
-    )
-    burst: int | None = rare(
-        metavar="N",
-        help="Send N requests at once, and show the time until all are done, with no draft, a "
-        "fixed gamma, and gamma by batch.",
-    )
-    slo: dict[str, float] | None = option(
-        callback=latency_targets,
-        metavar="ttft=MS,tpot=MS",
-        help="Latency targets, e.g. ttft=500,tpot=50 (milliseconds).",
-    )
+    rate: Requests a second: 5, a list, or a range 1:20:1.  [default: the trace's]
+    prompt_tokens: Mean length.
+    output_tokens: Mean length of outputs.
+    trace: Requests in place of both: a CSV with time (s), prompt_tokens and output_tokens.
+    burst: Send N requests at once, and show the time until all are done, with no draft, a fixed
+      gamma, and gamma by batch.
+    slo: Latency targets, e.g. ttft=500,tpot=50 (milliseconds).
+    """
+
+    rate: tuple[float, ...] | None = option(callback=numbers, metavar="R")
+    prompt_tokens: float | None = option(metavar="N")
+    output_tokens: float | None = option(metavar="N")
+    trace: Path | None = option(metavar="FILE")
+    burst: int | None = rare(metavar="N")
+    slo: dict[str, float] | None = option(callback=latency_targets, metavar="ttft=MS,tpot=MS")
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Whether and how arrivals are simulated, and what is drawn; see each option's help."""
+    """Whether and how arrivals are simulated, and what is drawn.
 
-    simulate: bool = option(
-        default=False,
-        help="Simulate arrivals, too: percentiles, and gamma by batch and by request.",
-    )
-    requests: int | None = rare(metavar="N", help="How many to simulate.  [default: 20000]")
-    seed: int | None = rare(metavar="S", help="Seed of the arrivals.  [default: 0]")
-    figure: Path | None = rare(
-        callback=writable, help="Draw latency against rate into this PNG, SVG or PDF file."
-    )
+    simulate: Simulate arrivals, too: percentiles, and gamma by batch and by request.
+    requests: How many to simulate.  [default: 20000]
+    seed: Seed of the arrivals.  [default: 0]
+    figure: Draw latency against rate into this PNG, SVG or PDF file.
+    """
+
+    simulate: bool = option(default=False)
+    requests: int | None = rare(metavar="N")
+    seed: int | None = rare(metavar="S")
+    figure: Path | None = rare(callback=writable)

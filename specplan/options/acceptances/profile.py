@@ -21,24 +21,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProfileAcceptance(Profiled, AcceptanceKind):
-    """The profile, and which of its acceptances to use; see each option's help."""
+    """The profile, and which of its acceptances to use.
+
+    draft_sampling: How the server drafts; with --profile.  [default: as the profile was measured,
+      or as --export's server drafts]
+    lenience: Accept leniently: l in (0, 1], 1 is lossless; with --profile.
+    verification: How the server judges drafts: token by token; as a whole (Sun et al. 2024); or
+      token by token, but only tokens likely enough to be reached at the load; with --profile.
+      [default: the profile's, or what --export's server does]
+    """
 
     order = 5
     needs = ("profile_path",)
 
     draft_sampling: Literal["sampled", "argmax"] | None = rare(
-        type=click.Choice(["sampled", "argmax"]),
-        help="How the server drafts; with --profile.  [default: as the profile was measured, or as "
-        "--export's server drafts]",
+        type=click.Choice(["sampled", "argmax"])
     )
-    lenience: float | None = rare(
-        metavar="L", help="Accept leniently: l in (0, 1], 1 is lossless; with --profile."
-    )
+    lenience: float | None = rare(metavar="L")
     verification: Literal["token", "block", "adaptive"] | None = rare(
-        type=click.Choice(["token", "block", "adaptive"]),
-        help="How the server judges drafts: token by token; as a whole (Sun et al. 2024); or "
-        "token by token, but only tokens likely enough to be reached at the load; with --profile.  "
-        "[default: the profile's, or what --export's server does]",
+        type=click.Choice(["token", "block", "adaptive"])
     )
 
     def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:

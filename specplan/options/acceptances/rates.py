@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Alphas(AcceptanceKind):
-    """One or several acceptance rates alpha; see the option's help."""
+    """One or several acceptance rates alpha.
+
+    alpha: Acceptance rate alpha in [0, 1].
+    """
 
     order = 1
     needs = ("alpha",)
 
-    alpha: tuple[float, ...] = option(
-        callback=shares, metavar="A", help="Acceptance rate alpha in [0, 1]."
-    )
+    alpha: tuple[float, ...] = option(callback=shares, metavar="A")
 
     def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
         from simulator.acceptance.acceptance import Iid
@@ -38,23 +39,25 @@ class Alphas(AcceptanceKind):
 
 @dataclass(frozen=True)
 class CountedAt:
-    """The gamma at which an acceptance was counted; see the option's help."""
+    """The gamma at which an acceptance was counted.
 
-    at_gamma: int = option(type=COUNT, metavar="G", help="The gamma those were counted at.")
+    at_gamma: The gamma those were counted at.
+    """
+
+    at_gamma: int = option(type=COUNT, metavar="G")
 
 
 @dataclass(frozen=True)
 class AcceptedFraction(CountedAt, AcceptanceKind):
-    """Accepted over drafted tokens, and the gamma at which they were counted."""
+    """Accepted over drafted tokens, and the gamma at which they were counted.
+
+    accepted_fraction: Accepted over drafted tokens (171/297). Or 49.7%, 0.497; with --at-gamma.
+    """
 
     order = 2
     needs = ("accepted_fraction", "at_gamma")
 
-    accepted_fraction: tuple[float, float | None] = option(
-        callback=counted_share,
-        metavar="F",
-        help="Accepted over drafted tokens (171/297). Or 49.7%, 0.497; with --at-gamma.",
-    )
+    accepted_fraction: tuple[float, float | None] = option(callback=counted_share, metavar="F")
 
     def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
         from simulator.acceptance.accepted import Accepted
@@ -76,15 +79,16 @@ class AcceptedFraction(CountedAt, AcceptanceKind):
 
 @dataclass(frozen=True)
 class BlockEfficiency(CountedAt, AcceptanceKind):
-    """Tokens per target call, and the gamma at which they were counted."""
+    """Tokens per target call, and the gamma at which they were counted.
+
+    block_efficiency: Mean acceptance length; with --at-gamma. It is the tokens per call of the
+      target.
+    """
 
     order = 3
     needs = ("block_efficiency", "at_gamma")
 
-    block_efficiency: float = option(
-        metavar="E",
-        help="Mean acceptance length; with --at-gamma. It is the tokens per call of the target.",
-    )
+    block_efficiency: float = option(metavar="E")
 
     def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
         from simulator.acceptance.accepted import Accepted
@@ -99,21 +103,20 @@ class BlockEfficiency(CountedAt, AcceptanceKind):
 
 @dataclass(frozen=True)
 class Positions(AcceptanceKind):
-    """Acceptance rates by position, and whether they are conditional."""
+    """Acceptance rates by position, and whether they are conditional.
+
+    by_position: Rates of positions 1, 2, ... of a draft. As servers print them: they count all
+      drafts.
+    conditional: The rates count only the drafts whose earlier positions were accepted.
+    """
 
     order = 4
     needs = ("by_position",)
 
     by_position: tuple[float, ...] = option(
-        "--acceptance-by-position",
-        callback=shares,
-        metavar="R,R,...",
-        help="Rates of positions 1, 2, ... of a draft. As servers print them: they count all "
-        "drafts.",
+        "--acceptance-by-position", callback=shares, metavar="R,R,..."
     )
-    conditional: bool = rare(
-        default=False, help="The rates count only the drafts whose earlier positions were accepted."
-    )
+    conditional: bool = rare(default=False)
 
     def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
         import numpy as np

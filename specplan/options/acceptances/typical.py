@@ -66,17 +66,17 @@ def _complete(
 
 @dataclass(frozen=True)
 class Published(AcceptanceKind):
-    """The name of a published acceptance; see the option's help."""
+    """The name of a published acceptance.
+
+    typical: Published accepted lengths, or list. Such as eagle3-llama-3.1-8b-chat, to begin with:
+      yours will differ.
+    """
 
     order = 6
     needs = ("typical",)
 
     typical: str = option(
-        metavar="NAME",
-        shell_complete=_complete,
-        callback=listing(lambda: typical()),
-        help="Published accepted lengths, or list. Such as eagle3-llama-3.1-8b-chat, "
-        "to begin with: yours will differ.",
+        metavar="NAME", shell_complete=_complete, callback=listing(lambda: typical())
     )
 
     def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:

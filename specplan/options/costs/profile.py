@@ -40,14 +40,16 @@ class ProfileFile:
 
 @dataclass(frozen=True)
 class Profiled:
-    """A profile; see the option's help."""
+    """A profile.
+
+    profile_path: Acceptance and costs by specplan measure. Other costs go before its own.
+    """
 
     profile_path: ProfileFile | None = option(
         "--profile",
         type=click.Path(path_type=Path),
         callback=lambda _ctx, _param, value: ProfileFile(value),
         metavar="FILE",
-        help="Acceptance and costs by specplan measure. Other costs go before its own.",
     )
 
     @property

@@ -17,14 +17,15 @@ from specplan.options.ranges import callback, duration, numbers
 
 @dataclass(frozen=True)
 class Ratios(CostKind):
-    """One or several ratios c of Theorem 8 (Leviathan et al. 2023); see the option's help."""
+    """One or several ratios c of Theorem 8 (Leviathan et al. 2023).
+
+    c: Draft step time over target step time; or:
+    """
 
     order = 1
     needs = ("c",)
 
-    c: tuple[float, ...] = option(
-        callback=numbers, metavar="C", help="Draft step time over target step time; or:"
-    )
+    c: tuple[float, ...] = option(callback=numbers, metavar="C")
 
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
         from simulator.cost.cost import Ratio
@@ -56,32 +57,33 @@ def verify_points(values: tuple[str, ...]) -> dict[int, float]:
 
 @dataclass(frozen=True)
 class DraftTimes:
-    """Times of a block except for verification; see each option's help."""
+    """Times of a block except for verification.
 
-    draft_ms: float = option(callback=duration, help="Draft step, milliseconds.")
-    overhead_ms: float = rare(
-        callback=duration, default=0.0, help="Everything else in a block, milliseconds."
-    )
+    draft_ms: Draft step, milliseconds.
+    overhead_ms: Everything else in a block, milliseconds.
+    """
+
+    draft_ms: float = option(callback=duration)
+    overhead_ms: float = rare(callback=duration, default=0.0)
 
 
 @dataclass(frozen=True)
 class Times(DraftTimes, CostKind):
-    """Times of target, draft and overhead; see each option's help."""
+    """Times of target, draft and overhead.
+
+    target_ms: Target step, milliseconds.
+    verify_ms: Target pass over N tokens; repeat for more points.  [default: --target-ms]
+    force: Accept a --verify-ms below --target-ms, or below the time of fewer tokens.
+    """
 
     order = 2
     needs = ("target_ms", "draft_ms")
 
-    target_ms: float = option(callback=duration, help="Target step, milliseconds.")
+    target_ms: float = option(callback=duration)
     verify_ms: Mapping[int, float] | None = option(
-        multiple=True,
-        callback=verify_points,
-        metavar="N=MS",
-        help="Target pass over N tokens; repeat for more points.  [default: --target-ms]",
+        multiple=True, callback=verify_points, metavar="N=MS"
     )
-    force: bool = rare(
-        default=False,
-        help="Accept a --verify-ms below --target-ms, or below the time of fewer tokens.",
-    )
+    force: bool = rare(default=False)
 
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
         from simulator.cost.curves import CostModel
@@ -112,28 +114,24 @@ class Times(DraftTimes, CostKind):
 
 @dataclass(frozen=True)
 class BenchFiles(DraftTimes, CostKind):
-    """Benchmark files of target and draft, and further times of a block; see each option's help."""
+    """Benchmark files of target and draft, and further times of a block.
+
+    bench_paths: Times of the target in a bench's file. Written by llama-bench -o json,
+      llama-batched-bench or vllm bench latency, in place of --target-ms and --verify-ms; repeat for
+      more files.
+    draft_bench_paths: The draft's times from the same benches, of which a pass over one token
+      counts, in place of --draft-ms; repeat for more files.
+    """
 
     order = 3
     needs = ("bench_paths", "draft_ms")
     instead = MappingProxyType({"draft_ms": ("draft_bench_paths",)})
 
     bench_paths: tuple[Path, ...] = option(
-        "--costs",
-        type=click.Path(path_type=Path),
-        multiple=True,
-        metavar="FILE",
-        help="Times of the target in a bench's file. Written by llama-bench -o json, "
-        "llama-batched-bench or vllm bench latency, in place of --target-ms and --verify-ms; "
-        "repeat for more files.",
+        "--costs", type=click.Path(path_type=Path), multiple=True, metavar="FILE"
     )
     draft_bench_paths: tuple[Path, ...] = rare(
-        "--draft-costs",
-        type=click.Path(path_type=Path),
-        multiple=True,
-        metavar="FILE",
-        help="The draft's times from the same benches, of which a pass over one token counts, in "
-        "place of --draft-ms; repeat for more files.",
+        "--draft-costs", type=click.Path(path_type=Path), multiple=True, metavar="FILE"
     )
 
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
