@@ -9,10 +9,10 @@ import click
 
 from estimator.settings import MOST_GAMMA
 from specplan.options.answers import Printed, json_option
-from specplan.options.bild_options import ThresholdOptions
-from specplan.options.declared import COUNT, option, takes
+from specplan.options.declared import COUNT, option, rare, takes
 from specplan.options.model_options import (
     MODELS,
+    BildMeasures,
     ModelOptions,
     compile_option,
     lenience_option,
@@ -21,10 +21,24 @@ from specplan.options.model_options import (
 )
 from specplan.options.requests import Command, reads
 from specplan.reports.output import print_json, tell
+from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
 
 if TYPE_CHECKING:
     from estimator.generation import Generate, GenerateAlone, GenerateBeams, Started
     from studies.bild.request import GenerateBild
+
+
+class ThresholdOptions(BildMeasures):
+    """Options of one pair of thresholds."""
+
+    fallback: float | None = rare(
+        help="With --decoder bild: the small model hands over below this certainty.  "
+        f"[default: {ONE_FALLBACK:g}]"
+    )
+    rollback: float | None = rare(
+        help="With --decoder bild: the large model replaces tokens farther than this from its own "
+        f"distribution; inf: none.  [default: {ONE_ROLLBACK:g}]"
+    )
 
 
 class GenerateOptions:

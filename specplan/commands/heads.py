@@ -8,9 +8,8 @@ import click
 
 from specplan.options.answers import Printed, answer, json_option, output_option
 from specplan.options.declared import COUNT, option, takes
-from specplan.options.model_options import MODELS, ModelOptions
+from specplan.options.model_options import MODELS, ModelOptions, corpus_option
 from specplan.options.requests import Command, reads
-from specplan.options.shared import corpus_option
 from specplan.reports.bar import Bar
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class TrainHeadsOptions:
     rate: float = option(default=0.003)
     positions = option(type=COUNT, default=512)
     window = option(type=click.IntRange(min=2), default=256)
-    tokens = option(type=click.IntRange(min=2), default=300000)
+    tokens = option(type=click.IntRange(min=2), default=300_000)
     joint: bool = option()
     device = option(type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
     seed = option(type=click.IntRange(min=0), default=0)

@@ -10,8 +10,8 @@ import click
 
 from specplan.options.answers import Printed, answer, json_option, output_option
 from specplan.options.declared import option, takes
+from specplan.options.model_options import corpus_option, existing_file, glob_option
 from specplan.options.requests import Command, reads
-from specplan.options.shared import corpus_option, existing_file, glob_option
 from specplan.reports.table import Column, table
 
 if TYPE_CHECKING:

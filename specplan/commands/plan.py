@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specplan.door.plan_request import planned, requested
-from specplan.door.recorded import ranked, stopped
+from specplan.door.plan_request import planned, ranked, requested, stopped
 from specplan.options.answers import answer
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import takes

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from specplan.options.answers import Written, answer, json_option, output_option
-from specplan.options.bild_options import SweptOptions
-from specplan.options.declared import option, takes
-from specplan.options.engine_options import ON_ENGINE, EngineRunOptions, TestedOptions
+from specplan.options.declared import option, rare, takes
+from specplan.options.engine_options import ON_ENGINE, EngineRunOptions, taking
 from specplan.options.model_options import (
     MODELS,
+    BildMeasures,
     ModelOptions,
     TimingOptions,
     compile_option,
@@ -26,6 +26,7 @@ from specplan.options.ranges import integers, numbers
 from specplan.options.requests import Command, reads
 from specplan.reports.bar import Bar
 from specplan.reports.output import writable
+from studies.bild import FALLBACKS, ROLLBACKS
 
 if TYPE_CHECKING:
     from engines.trials.request import ValidateEngine
@@ -40,6 +41,41 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
     if value.suffix.lower() not in IMAGE_SUFFIXES:
         raise click.BadParameter(f"must end in {' or '.join(IMAGE_SUFFIXES)}, got {value.name}")
     return writable(ctx, param, value)
+
+
+class TestedOptions:
+    """Options of validations on an engine.
+
+    server: URL of a running server with speculation.
+    """
+
+    synthetic = rare(
+        callback=numbers,
+        help=f"Acceptance rates by position for {taking('synthetic')} to simulate, unconditional; "
+        "then only prices are tested.",
+    )
+    server = rare(metavar="URL")
+
+
+class SweptOptions(BildMeasures):
+    """Options of a sweep of thresholds.
+
+    windows: With --decoder bild: also fixed windows of so many tokens, without a fallback.
+    """
+
+    fallback = rare(
+        callback=numbers,
+        metavar="F,F,...",
+        help="With --decoder bild: the small model hands over below this certainty; a list or "
+        f"range.  [default: {','.join(f'{value:g}' for value in FALLBACKS)}]",
+    )
+    rollback = rare(
+        callback=numbers,
+        metavar="R,R,...",
+        help="With --decoder bild: the large model replaces tokens farther than this from its own "
+        f"distribution; inf: none.  [default: {','.join(f'{value:g}' for value in ROLLBACKS)}]",
+    )
+    windows = rare(callback=integers, metavar="N,N,...")
 
 
 class ValidateOptions:

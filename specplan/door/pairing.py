@@ -13,7 +13,7 @@ from specplan.door.stated import ObservedCounts, Runs, require_ranges
 from specplan.options.acceptances.profile import ProfileAcceptance
 from specplan.options.acceptances.rates import Lengths
 from specplan.options.costs.profile import OfProfile, ProfileFile
-from specplan.options.costs.runs import OfRuns
+from specplan.options.costs.times import OfRuns
 from specplan.options.kinds import AcceptanceKind, CostKind
 from specplan.options.runs import counts_of
 

@@ -16,7 +16,7 @@ from specplan.options.acceptances.profile import ProfileAcceptance
 from specplan.options.acceptances.typical import Published
 from specplan.options.costs import roofline, times
 from specplan.options.costs.profile import ProfileFile
-from specplan.options.costs.runs import OfRuns
+from specplan.options.costs.times import OfRuns
 from specplan.options.declared import names_of
 from specplan.options.kinds import AcceptanceKind
 from specplan.options.runs import parse_run

@@ -10,9 +10,8 @@ import click
 
 from simulator.traffic.answer import Traffic, TrafficRequest, answer
 from specplan.door.pairing import both, usage_as_value_error
-from specplan.door.plan_request import NO_LIMITS, profiled
+from specplan.door.plan_request import NO_LIMITS, profiled, ranked
 from specplan.door.prices import law_of, walled
-from specplan.door.recorded import ranked
 from specplan.door.traffic_pair import pair_of, priced_loads, spread_of
 from specplan.options.costs.roofline import Roofline
 from specplan.options.traffic_options import Arrivals, Batching, Simulation, latency_targets
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from simulator.cost.pricing import Load
     from simulator.traffic.demand import Demand, LatencyTargets, Requests
-    from specplan.options.costs.runs import OfRuns
+    from specplan.options.costs.times import OfRuns
     from specplan.options.kinds import AcceptanceKind, CostKind
     from specplan.options.plan_options import Graphs
 

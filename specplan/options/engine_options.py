@@ -6,7 +6,7 @@ import click
 
 from engines.kind import EngineKind, engine_kinds, names_of
 from specplan.options.declared import COUNT, option, rare
-from specplan.options.ranges import integers, numbers
+from specplan.options.ranges import integers
 
 
 def _of(has: Callable[[EngineKind], object]) -> str:
@@ -14,7 +14,8 @@ def _of(has: Callable[[EngineKind], object]) -> str:
     return " or ".join(engine_kinds()[name].title for name in names_of(has))
 
 
-def _taking(setting: str) -> str:
+def taking(setting: str) -> str:
+    """Returns the titles of the engines that take a setting, as text."""
     return _of(lambda kind: setting in kind.takes)
 
 
@@ -34,7 +35,7 @@ class EngineRunOptions:
     engine = option(type=click.Choice(names_of(lambda kind: kind.start)))
     engine_command = rare(
         metavar="COMMAND",
-        help=f"Command that starts {_taking('engine_command')}, with its own flags.  "
+        help=f"Command that starts {taking('engine_command')}, with its own flags.  "
         "[default: vllm serve]",
     )
     draft_sampling = rare(type=click.Choice(["argmax", "sampled"]))
@@ -54,20 +55,6 @@ class EngineRunOptions:
     )
     threads = option(
         type=COUNT,
-        help=f"Threads that compute; with {_taking('threads')}, per model.  [default: the cores "
+        help=f"Threads that compute; with {taking('threads')}, per model.  [default: the cores "
         "that are free before the run, less one for everything else; OMP_NUM_THREADS if set]",
     )
-
-
-class TestedOptions:
-    """Options of validations on an engine.
-
-    server: URL of a running server with speculation.
-    """
-
-    synthetic = rare(
-        callback=numbers,
-        help=f"Acceptance rates by position for {_taking('synthetic')} to simulate, unconditional; "
-        "then only prices are tested.",
-    )
-    server = rare(metavar="URL")

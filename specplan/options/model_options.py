@@ -1,4 +1,6 @@
-"""The options that measure, validate and generate share. Imports nothing heavy."""
+"""The options of models, prompts and texts that commands share. Imports nothing heavy."""
+
+from pathlib import Path
 
 import click
 
@@ -6,10 +8,47 @@ from estimator.draft_names.kind import drafter_forms
 from estimator.rule_names.kind import VERIFICATION, rule_kinds
 from estimator.settings import EMBEDDED_PROMPT_TOKENS, MAX_GAMMA, MOST_GAMMA, PRECISION_PERCENT
 from specplan.options.declared import COUNT, option, rare
+from specplan.options.help import listing, near
 from specplan.options.ranges import duration
-from specplan.options.shared import drafters
+from studies.bild import CERTAINTY, DISTANCE
 
 MODELS = "Models and prompts"
+existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+corpus_option = option(
+    "--corpus",
+    multiple=True,
+    required=True,
+    metavar="FILE|FOLDER",
+    help="Text: .txt, .py, .jsonl, each also .gz; of a folder all of these. Repeatable.",
+)
+glob_option = option(
+    "--glob", metavar="PATTERN", help="Which files of a folder, such as '**/*.md'."
+)
+# Models whose names on Hugging Face need no owner.
+OWNERLESS = ("gpt2", "distilgpt2", "openai-gpt", "t5-")
+
+
+def drafters(
+    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Returns the drafters' names, refusing unknown ones; `list` prints all names and exits."""
+    from estimator.draft_names.hf import HuggingFace
+    from estimator.draft_names.kind import drafter_forms, drafter_kinds, parse_drafter, walk
+
+    listing(lambda: [form for kind in drafter_kinds() for form in kind.names])(ctx, param, values)
+    for part in (part for value in values for part in walk(parse_drafter(value))):
+        if isinstance(part, HuggingFace):
+            name = part.name
+            known = "/" in name or name.startswith(OWNERLESS) or Path(name).exists()
+            if not known and not ctx.resilient_parsing:
+                prefixes = {
+                    form.partition(":")[0] for kind in drafter_kinds() for form in kind.names
+                }
+                raise click.BadParameter(
+                    f"must be one of {drafter_forms()}; got {name!r}, which is no folder here and "
+                    f"no OWNER/NAME of Hugging Face{near(name, prefixes)}"
+                )
+    return values
 
 
 class ModelOptions:
@@ -94,6 +133,20 @@ class TimingOptions:
         help="Begin no more runs after this, all drafts and temperatures together; two prompts, of "
         "a profile and with BiLD all, run once in any case.  [default: 120 of the embedded target, "
         "else none]",
+    )
+
+
+class BildMeasures:
+    """Options of BiLD's measures of certainty and distance."""
+
+    certainty = rare(
+        type=click.Choice(["probability", "entropy"]),
+        help="Measure that --fallback limits: the largest probability or 1/perplexity.  "
+        f"[default: {CERTAINTY}]",
+    )
+    distance = rare(
+        type=click.Choice(["cross-entropy", "kl", "total-variation", "disagreement"]),
+        help=f"Measure that --rollback limits.  [default: {DISTANCE}]",
     )
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from engines.observing.observation import Observation
     from simulator.acceptance.acceptance import Acceptance
     from simulator.acceptance.accepted import Accepted
-    from simulator.cost.fitted.machine import LoadPoint
     from simulator.cost.fitted.runs import Run
 
 # Slower than this, a speed was more likely meant as a time.
@@ -33,18 +32,16 @@ def parse_runs(values: tuple[str, ...]) -> tuple[Run, ...]:
     """Returns the runs of values KEY=VALUE,... or of a `specplan tune` file."""
     from simulator.cost.fitted.runs import require_consistent
 
-    runs = tuple(run for value in values for run in _runs_of(value))
+    runs: list[Run] = []
+    for value in values:
+        if Path(value).is_file():
+            from engines.tuning.tuned import read_tuned
+
+            runs += read_tuned(Path(value)).runs()
+        else:
+            runs.append(parse_run(value))
     require_consistent([run for run in runs if run.counted])
-    return runs
-
-
-def _runs_of(value: str) -> tuple[Run, ...]:
-    path = Path(value)
-    if not path.is_file():
-        return (parse_run(value),)
-    from engines.tuning.tuned import read_tuned
-
-    return read_tuned(path).runs()
+    return tuple(runs)
 
 
 def parse_run(text: str) -> Run:
@@ -62,28 +59,36 @@ def parse_run(text: str) -> Run:
     from simulator.cost.fitted.machine import Drafting, LoadPoint
     from simulator.cost.fitted.runs import USUAL_ERROR, Run
 
-    stated = _pairs(text)
+    stated: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, value = (each.strip() for each in part.partition("="))
+        key = _ALIASES.get(key, key)
+        if not equals or key not in _KEYS:
+            raise ValueError(f"must be KEY=VALUE,... with keys {', '.join(_KEYS)}, got {part!r}")
+        if key in stated:
+            raise ValueError(f"{key} is given twice in {text!r}")
+        stated[key] = value
     accepted, model, share = None, None, None
     if "file" in stated:
         stated, seen = _with_file(stated)
         accepted = seen.counted if seen.drafts > 0 else None
         model, share = seen.model, seen.draft_share
-    gamma = _integer(stated, "gamma", None)
+    gamma = _integer(stated, "gamma")
     load = LoadPoint(_integer(stated, "context", DEFAULT_CONTEXT), _integer(stated, "batch", 1))
     error = USUAL_ERROR
     if "error" in stated:
         error = _number(stated["error"].removesuffix("%")) / 100
+    given = [key for key in _ACCEPTED if key in stated]
+    if gamma == 0 and given:
+        raise ValueError(f"{given[0]} must not be given at gamma 0, in {text!r}")
+    seconds = _seconds(stated, load.batch, text)
     if gamma == 0:
-        extra = [key for key in _ACCEPTED if key in stated]
-        if extra:
-            raise ValueError(f"{extra[0]} must not be given at gamma 0, in {text!r}")
-        return Run(load, _seconds(stated, load, text), error=error, model=model)
-    seconds, drafting = _seconds(stated, load, text), Drafting(gamma)
-    if accepted is None and not any(key in stated for key in _ACCEPTED):
-        return Run(load, seconds, drafting, math.nan, error)
+        return Run(load, seconds, error=error, model=model)
+    if accepted is None and not given:
+        return Run(load, seconds, Drafting(gamma), math.nan, error)
     found = _accepted(stated, gamma, text) if accepted is None else accepted
     lengths = (found.length, error, found.rates, found.drafts, model, share, found.drafted)
-    return Run(load, seconds, drafting, *lengths)
+    return Run(load, seconds, Drafting(gamma), *lengths)
 
 
 def counts_of(runs: Sequence[Run]) -> list[Accepted]:
@@ -103,60 +108,47 @@ def completed(
     runs: Sequence[Run], acceptance: Acceptance, counted: Accepted | None = None
 ) -> tuple[Run, ...]:
     """Returns the runs with each missing length from the counts at its γ, else the acceptance."""
-    return tuple(run if run.counted else _filled(run, acceptance, counted) for run in runs)
 
+    def filled(run: Run) -> Run:
+        if counted is not None and counted.gamma == run.gamma:
+            return replace(run, length=counted.length, drafted=counted.drafted)
+        most = acceptance.observed_gamma
+        if most is not None and run.gamma > most:
+            raise ValueError(
+                f"length must be given with --run gamma={run.gamma}: acceptance was observed up to "
+                f"gamma {most}"
+            )
+        return replace(run, length=float(acceptance.tokens_per_call(run.gamma)))
 
-def _filled(run: Run, acceptance: Acceptance, counted: Accepted | None) -> Run:
-    if counted is not None and counted.gamma == run.gamma:
-        return replace(run, length=counted.length, drafted=counted.drafted)
-    most = acceptance.observed_gamma
-    if most is not None and run.gamma > most:
-        raise ValueError(
-            f"length must be given with --run gamma={run.gamma}: acceptance was observed up to "
-            f"gamma {most}"
-        )
-    return replace(run, length=float(acceptance.tokens_per_call(run.gamma)))
-
-
-def _pairs(text: str) -> dict[str, str]:
-    stated: dict[str, str] = {}
-    for part in text.split(","):
-        key, equals, value = (each.strip() for each in part.partition("="))
-        key = _ALIASES.get(key, key)
-        if not equals or key not in _KEYS:
-            raise ValueError(f"must be KEY=VALUE,... with keys {', '.join(_KEYS)}, got {part!r}")
-        if key in stated:
-            raise ValueError(f"{key} is given twice in {text!r}")
-        stated[key] = value
-    return stated
+    return tuple(run if run.counted else filled(run) for run in runs)
 
 
 def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Observation]:
     """Returns a run's keys completed by its file, and the file's counts."""
     from engines.sources import observe
 
-    file, beside = stated["file"], {key: stated[key] for key in stated if key != "file"}
+    file, others = stated["file"], {key: stated[key] for key in stated if key != "file"}
     for key in (*_SPEEDS, *_ACCEPTED):
-        if key in beside:
+        if key in others:
             raise ValueError(f"{key} must not be given with file, which contains it, got {file}")
-    gamma = _integer(beside, "gamma", None) if "gamma" in beside else None
+    gamma = _integer(others, "gamma") if "gamma" in others else None
     seen = observe([file], gamma=gamma)
     for each in seen.contradictions:
         warn(f"{file}: {each}")
     if seen.timed is None:
         raise ValueError(f"{file} must have the time of a token, got none")
-    told = {"tpot": repr(1e3 * seen.timed.seconds_per_token)}
+    read = {"tpot": repr(1e3 * seen.timed.seconds_per_token)}
     if seen.timed.batch is not None:
-        told["batch"] = str(seen.timed.batch)
+        read["batch"] = str(seen.timed.batch)
+    if seen.drafts == 0 and gamma != 0:
+        raise ValueError(f"{file} must count drafts, got none (without speculation: gamma=0)")
     if seen.drafts > 0:
         if seen.stated_gamma is None:
             raise ValueError(f"gamma must be given with {file}, which does not state it")
         if gamma not in (None, seen.stated_gamma):
             raise ValueError(f"gamma must be the {seen.stated_gamma} of {file}, got {gamma}")
-        return told | {"gamma": str(seen.stated_gamma)} | beside, seen
-    if gamma != 0:
-        raise ValueError(f"{file} must count drafts, got none (without speculation: gamma=0)")
-    return told | beside, seen
+        read["gamma"] = str(seen.stated_gamma)
+    return read | others, seen
 
 
 def _one_of(stated: Mapping[str, str], keys: tuple[str, ...], text: str) -> str:
@@ -166,7 +158,7 @@ def _one_of(stated: Mapping[str, str], keys: tuple[str, ...], text: str) -> str:
     return given[0]
 
 
-def _seconds(stated: Mapping[str, str], load: LoadPoint, text: str) -> float:
+def _seconds(stated: Mapping[str, str], batch: int, text: str) -> float:
     """Returns the time between two tokens of one sequence."""
     key = _one_of(stated, _SPEEDS, text)
     value = _number(stated[key])
@@ -179,7 +171,7 @@ def _seconds(stated: Mapping[str, str], load: LoadPoint, text: str) -> float:
             f"tps={stated[key]} is {1e3 / value:.0f} ms a token: if it is the time in "
             f"milliseconds, write tpot={stated[key]}"
         )
-    return (load.batch if key == "total_tps" else 1) / value
+    return (batch if key == "total_tps" else 1) / value
 
 
 def _accepted(stated: Mapping[str, str], gamma: int, text: str) -> Accepted:
@@ -189,28 +181,28 @@ def _accepted(stated: Mapping[str, str], gamma: int, text: str) -> Accepted:
     key = _one_of(stated, _ACCEPTED, text)
     if key == "length":
         return Accepted(gamma, _number(stated[key]))
-    if key == "accepted":
-        fraction, drafted = parse_counted_share(stated[key])
-        if drafted is not None and "tokens" in stated:
-            accepted, tokens = fraction * drafted, _integer(stated, "tokens", None)
-            if not drafted / gamma <= tokens - accepted <= drafted:
-                raise ValueError(
-                    f"tokens must lie in [{accepted + drafted / gamma:.0f}, "
-                    f"{accepted + drafted:.0f}] with accepted={stated[key]}, got {tokens}"
-                )
-            return Accepted.of_calls(accepted, tokens - accepted, gamma, drafted=drafted)
-        found = Accepted.of_fraction(fraction, gamma, drafted)
-        if found.error > 0 and drafted is not None:
-            warn(
-                f"drafts of {text!r} ended early: {drafted:.0f} tokens were drafted in "
-                f"{math.ceil(drafted / gamma)} to {drafted:.0f} calls. Add tokens=N, the number of "
-                "tokens generated meanwhile"
+    if key == "rates":
+        rates = [_number(each) for each in stated[key].split("/")]
+        if len(rates) != gamma:
+            raise ValueError(f"rates must be {gamma}, one for each position, got {stated[key]}")
+        return Accepted.of_rates(rates)
+    fraction, drafted = parse_counted_share(stated[key])
+    if drafted is not None and "tokens" in stated:
+        accepted, tokens = fraction * drafted, _integer(stated, "tokens")
+        if not drafted / gamma <= tokens - accepted <= drafted:
+            raise ValueError(
+                f"tokens must lie in [{accepted + drafted / gamma:.0f}, "
+                f"{accepted + drafted:.0f}] with accepted={stated[key]}, got {tokens}"
             )
-        return found
-    rates = [_number(each) for each in stated[key].split("/")]
-    if len(rates) != gamma:
-        raise ValueError(f"rates must be {gamma}, one for each position, got {stated[key]}")
-    return Accepted.of_rates(rates)
+        return Accepted.of_calls(accepted, tokens - accepted, gamma, drafted=drafted)
+    found = Accepted.of_fraction(fraction, gamma, drafted)
+    if found.error > 0 and drafted is not None:
+        warn(
+            f"drafts of {text!r} ended early: {drafted:.0f} tokens were drafted in "
+            f"{math.ceil(drafted / gamma)} to {drafted:.0f} calls. Add tokens=N, the number of "
+            "tokens generated meanwhile"
+        )
+    return found
 
 
 def _number(text: str) -> float:
@@ -220,11 +212,11 @@ def _number(text: str) -> float:
     return values[0]
 
 
-def _integer(stated: Mapping[str, str], key: str, default: int | None) -> int:
-    if key not in stated:
-        if default is None:
-            raise ValueError(f"{key} must be given, got {', '.join(stated)}")
+def _integer(stated: Mapping[str, str], key: str, default: int | None = None) -> int:
+    if key not in stated and default is not None:
         return default
+    if key not in stated:
+        raise ValueError(f"{key} must be given, got {', '.join(stated)}")
     try:
         return int(stated[key])
     except ValueError:

@@ -1,4 +1,4 @@
-"""Costs as numbers: c, or times of steps and of target passes, stated or by a bench's file."""
+"""Costs as numbers: c, times of steps and passes, a bench's times, or runs of a server."""
 
 import math
 from collections.abc import Mapping
@@ -11,8 +11,10 @@ import click
 
 from simulator.cost.pricing import Pricing
 from specplan.options.declared import option, rare
+from specplan.options.deployment import Loads
 from specplan.options.kinds import CostKind
 from specplan.options.ranges import callback, duration, numbers
+from specplan.options.runs import Runs
 
 
 @dataclass(frozen=True)
@@ -145,3 +147,18 @@ class BenchFiles(DraftTimes, CostKind):
             overhead_seconds=self.overhead_ms / 1000,
         )
         return (Pricing(cost),)
+
+
+@dataclass(frozen=True)
+class OfRuns(Loads, Runs, CostKind):
+    """The runs and the batches to plan for; see each option's help."""
+
+    order = 7
+    needs = ("runs",)
+
+    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
+        from simulator.cost.fitted.by_batch import prices_of_runs
+
+        if self.context is not None:
+            raise click.UsageError("--context needs --target-config: runs have their own context")
+        return prices_of_runs(self.runs or (), self.batch)
