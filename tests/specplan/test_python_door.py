@@ -172,10 +172,8 @@ def test_traffic_is_that_of_the_command() -> None:
     found: Traffic = sp.traffic(
         sp.Iid(0.7), sp.Times(20, 2), rate=[1.0], prompt_tokens=200, output_tokens=100, prompt_ms=40
     )
-    options = (
-        "--alpha 0.7 --target-ms 20 --draft-ms 2 --rate 1 --prompt-tokens 200 --output-tokens 100 "
-        "--prompt-ms 40"
-    ).split()
+    stated = "--alpha 0.7 --target-ms 20 --draft-ms 2 --rate 1 --prompt-tokens 200 --prompt-ms 40"
+    options = [*stated.split(), "--output-tokens", "100"]
     data = printed("traffic", *options)
     assert f"{found}\n" == CliRunner().invoke(main, ["traffic", *options]).stdout
     assert plain(found.max_rate) == pytest.approx(data["most_requests_per_second"], rel=1e-12)
