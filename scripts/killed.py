@@ -154,7 +154,7 @@ def main() -> int:
     import estimator.training.heads  # noqa: F401
     import specplan.main  # noqa: F401
     import studies.bild.alignment
-    import studies.blockwise.trained  # noqa: F401
+    import studies.blockwise.training  # noqa: F401
 
     random = np.random.default_rng(arguments.seed)
     wrong = 0

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from figures import drawing
 from figures.blockwise.measured import PAPER, analysis, said
 from figures.numbers import Numbers, numbers, published_grid
-from studies.blockwise.cost import cache_bytes_per_token, parameter_bytes_per_token
 
 HEADS = 9
 PARALLEL_DRAFTS = 16
@@ -35,20 +34,21 @@ def bytes_per_token(
     weights: float,
     cache: float,
 ) -> list[float]:
-    """Returns the bytes of weights per emitted token, then the bytes of the cache at each context.
+    """Returns the bytes moved per emitted token: of weights, then of the cache at each context.
 
-    As in the paper, a rescorer's weights and cache count once per call, although it runs for
-    each head.
+        weights / B   and   cache·(L + p·h) / B        (Kim et al. 2024, Table 11)
 
-    drafts: number of drafts verified in one call; 0 without drafting.
+    A call reads the cache of the preceding L tokens, writes p drafts of h tokens and emits B. The
+    paper prints no formula; this one reproduces its 24 numbers to the printed digits. As in the
+    paper, a rescorer's weights and cache count once per call, although it runs for each head.
+
+    drafts: p, number of drafts verified in one call; 0 without drafting.
+    heads: h, the target's own included.
     weights: bytes of all weights.
     cache: bytes of one token in all caches.
     """
-    of_weights = parameter_bytes_per_token(weights, block_efficiency=block_efficiency)
-    of_cache = cache_bytes_per_token(
-        cache, context=contexts, drafts=drafts, heads=heads, block_efficiency=block_efficiency
-    )
-    return [float(of_weights), *of_cache.tolist()]
+    caches = (cache * (context + drafts * heads) for context in contexts)
+    return [moved / block_efficiency for moved in (weights, *caches)]
 
 
 def table11() -> Numbers:

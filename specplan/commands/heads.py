@@ -14,8 +14,8 @@ from specplan.reports.bar import Bar
 
 if TYPE_CHECKING:
     from estimator.training.heads import TrainEagle3
-    from studies.blockwise.analysed_heads import AnalyseHeads
-    from studies.blockwise.trained import TrainHeads
+    from studies.blockwise.analysis import AnalyseHeads
+    from studies.blockwise.training import TrainHeads
 
 
 @click.group("heads")
@@ -68,11 +68,11 @@ class TrainHeadsOptions:
     as_json = json_option
 
 
-@reads("studies.blockwise.trained:TrainHeads", Printed)
+@reads("studies.blockwise.training:TrainHeads", Printed)
 def train(request: TrainHeads, form: Printed) -> None:
     """Trains blockwise heads, and prints each head's accuracy."""
     from specplan.reports.studies import trained_text
-    from studies.blockwise.trained import train_heads
+    from studies.blockwise.training import train_heads
 
     with Bar("read", "file") as bar:
         found = train_heads(request, bar)
@@ -137,7 +137,7 @@ class AnalyseOptions:
     ModelOptions, heading=MODELS, without=("draft_temperature", "device_map", "rescoring_weight")
 )
 @takes(AnalyseOptions)
-@reads("studies.blockwise.analysed_heads:AnalyseHeads", Printed)
+@reads("studies.blockwise.analysis:AnalyseHeads", Printed)
 def analyse_command(request: AnalyseHeads, form: Printed) -> None:
     """Analyse blockwise drafts as Kim et al. 2024 do, on greedy texts of the target.
 
@@ -150,7 +150,7 @@ def analyse_command(request: AnalyseHeads, form: Printed) -> None:
       specplan heads analyse --target T --draft heads:heads/ --ngram 4gram.arpa --prompts my.jsonl
     """
     from specplan.reports.studies import analysis_text
-    from studies.blockwise.analysed_heads import analyse_heads
+    from studies.blockwise.analysis import analyse_heads
 
     with Bar("analyse", "step") as bar:
         found = analyse_heads(request, bar)

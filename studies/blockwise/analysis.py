@@ -1,86 +1,129 @@
 """The analyses of Kim et al. 2024 (blockwise drafts), sections 6 and 7, for any model."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from msgspec import structs
 
+from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind, parse_drafter
+from estimator.draft_names.ngram import Ngram
 from estimator.intervals import ratio_interval
+from estimator.loading.pairs import LoadedPair, load
+from estimator.progress import SILENT, Progress, notice
+from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
 from reference.models.model import Model
+from reference.models.text_tree import require_branching
 from simulator.numerics.intervals import CONFIDENCE
+from studies.blockwise.draft_names.heads import HeadsName, lattice_k
+from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
+from studies.blockwise.lattice.best_paths import require_arcs
 from studies.blockwise.measures import (
     BIN,
     Counts,
     accepted,
     by_head,
+    calls_of,
     correlation,
     entropies,
     h_max,
     oracle,
     repetition,
-    target_calls,
+    tuned,
     wins,
 )
-from studies.blockwise.records import Analysis, TunedWeight, Way, Weighted
-from studies.blockwise.texts import BlockText, Drafts, heads_drafts, local_drafts, path_drafts
+from studies.blockwise.records import Analysis, TunedWeight, Way
+from studies.blockwise.texts import (
+    BlockText,
+    Drafts,
+    block_text,
+    heads_drafts,
+    local_drafts,
+    path_drafts,
+)
 
 WEIGHTS = (0.1, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 5.0, 10.0)  # their appendix E
 PARALLEL = (1, 2, 4, 8, 16)
 HEADS = (3, 6, 9)
 
 
-def calls_of(lengths: Sequence[Counts]) -> Counts:
-    """Returns the target calls of each text from its blocks' accepted lengths, shape (texts,)."""
-    return np.array([target_calls(of_text) for of_text in lengths])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalyseHeads:
+    """Settings of an analysis of heads' drafts on greedy texts of their target.
 
-
-def tokens_of(texts: Sequence[BlockText]) -> Counts:
-    """Returns the number of tokens of each text, shape (texts,)."""
-    return np.array([len(text.tokens) for text in texts])
-
-
-def tuned(
-    texts: Sequence[BlockText],
-    drafts_of: Callable[[BlockText, Sequence[float]], Sequence[Drafts]],
-    weights: Sequence[float] = WEIGHTS,
-) -> TunedWeight:
-    """Returns the block efficiency of each weight on the tuning texts, and the best weight."""
-    lengths: list[list[Counts]] = [[] for _ in weights]
-    for text in texts:
-        ahead = text.ahead()
-        for of_weight, drafts in zip(lengths, drafts_of(text, weights), strict=True):
-            of_weight.append(accepted(drafts, ahead))
-    rows = [
-        Weighted(weight, int(tokens_of(texts).sum()) / int(calls_of(of_weight).sum()))
-        for weight, of_weight in zip(weights, lengths, strict=True)
-    ]
-    return TunedWeight(best_weight(rows), tuple(rows))
-
-
-def best_weight(rows: Sequence[Weighted]) -> float:
-    """Returns the weight with the largest block efficiency; the smallest such weight."""
-    return max(rows, key=lambda row: (row.block_efficiency, -row.weight)).weight
-
-
-def way_of(name: str, tokens: Counts, *, calls: Counts, base: Counts) -> Way:
-    """Returns the block efficiency of one drafting method, and its change over the heads' own.
-
-    tokens, calls, base: tokens, calls and the heads' own calls of each text, shapes (texts,).
+    ngrams: files of rescoring n-grams; empty: the embedded one, if the target is embedded.
+    neural: a small rescoring model; None: the embedded one, if the target is embedded.
+    tuning_share: share of the prompts on which the rescorers' weights are chosen, in (0, 1).
     """
-    total = int(calls.sum())
-    low, high = ratio_interval(tokens.tolist(), calls.tolist())
-    ends = ratio_interval(base.tolist(), calls.tolist())
-    return Way(
-        name=name,
-        block_efficiency=int(tokens.sum()) / total,
-        low=low,
-        high=high,
-        change_percent=100 * (int(base.sum()) / total - 1),
-        change_low=None if ends[0] is None else 100 * (ends[0] - 1),
-        change_high=None if ends[1] is None else 100 * (ends[1] - 1),
-    )
+
+    models: ModelSettings = field(default_factory=ModelSettings)
+    text: PromptSettings = field(default_factory=PromptSettings)
+    sampling: SamplingSettings = field(default_factory=SamplingSettings)
+    ngrams: tuple[str, ...] = ()
+    neural: str | None = None
+    tuning_share: float = 0.3
+
+
+def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysis:
+    """Returns repetition, entropy by head, and block efficiency of each drafting method."""
+    drafts = request.models.drafts or (HeadsName.prefix,)
+    heads = parse_drafter(drafts[0])
+    if len(drafts) > 1 or not isinstance(heads, HeadsName):
+        raise ValueError(f"draft must be heads or heads:FOLDER, got {' '.join(drafts)}")
+    if not heads.alone:
+        raise ValueError(f"draft must be heads or heads:FOLDER without rescorer, got {drafts[0]}")
+    k = lattice_k(request.models.lattice_k)
+    # The heads' own drafts need no lattice; the rescorers here do.
+    loaded = load(replace(request.models, drafts=drafts, lattice_k=None), request.text)
+    drafter = loaded.drafters[drafts[0]](request.sampling.at(0.0))
+    assert isinstance(drafter, HeadsDrafter)  # plain heads
+    require_arcs(k, loaded.target.vocabulary)
+    ngrams, neural = _rescorers(request, loaded)
+    if len(loaded.prompts) < 2:
+        raise ValueError("an analysis needs at least 2 prompts, one of them to tune on, got 1")
+    progress.expect(len(loaded.prompts))
+    texts = []
+    for prompt in loaded.prompts:
+        text = block_text(loaded.target, drafter, prompt, stopping=loaded.stopping, k=k)
+        texts += [] if text is None else [text]
+        progress.step()
+    if len(texts) < 2:
+        raise ValueError("an analysis needs at least 2 texts of 2 tokens or more, got fewer")
+    ended = len(loaded.prompts) - len(texts)
+    if ended:
+        notice(f"{ended} texts ended with their first token and cannot be analysed")
+    count = min(max(round(request.tuning_share * len(texts)), 1), len(texts) - 1)
+    tuning, analysed = texts[:count], texts[count:]
+    return analyse(tuning, analysed, ngrams=ngrams, neural=neural, k=k, step=progress.step)
+
+
+def _rescorers(
+    request: AnalyseHeads, loaded: LoadedPair
+) -> tuple[dict[str, Automaton], Model | None]:
+    """Returns the n-gram rescorers by name, and the neural one."""
+    embedded = request.models.target in (None, EMBEDDED)
+    context = LoadContext(loaded.target, loaded.tokenizer, request.models)
+    target, tokenizer = loaded.target, loaded.tokenizer
+    files: tuple[str | None, ...] = request.ngrams or ((None,) if embedded else ())
+    automata: dict[str, Automaton] = {}
+    for ngram in map(Ngram, files):
+        ngram.require(target.name, tokenizer=tokenizer, settings=request.models)
+        rows = ngram.rows(tokenizer, width=target.vocabulary)
+        order = f"{rows.model.order}-gram"
+        automata[order if order not in automata else f"{order} {ngram.file}"] = Automaton(rows)
+    neural = EMBEDDED if request.neural is None and embedded else request.neural
+    if neural is None:
+        return automata, None
+    rescorer = parse_drafter(neural)
+    if not isinstance(rescorer, ModelKind) or not rescorer.rescores:
+        raise ValueError(f"neural must name a model, got {neural}")
+    rescorer.require(target.name, tokenizer=tokenizer, settings=request.models)
+    model = rescorer.model(context)
+    require_branching(model)
+    return automata, model
 
 
 def analyse(
@@ -111,36 +154,52 @@ def analyse(
 
     base = [heads_drafts(text) for text in texts]
     base_lengths = lengths_of(base)
-    base_calls, tokens = calls_of(base_lengths), tokens_of(texts)
+    base_calls, tokens = calls_of(base_lengths), np.array([len(text.tokens) for text in texts])
 
-    def way(name: str, lengths: Sequence[Counts]) -> Way:
-        return way_of(name, tokens, calls=calls_of(lengths), base=base_calls)
+    def way(name: str, lengths: Sequence[Counts], **more: Any) -> Way:
+        """Returns the block efficiency of a method, and its change over the heads' own drafts."""
+        calls = calls_of(lengths)
+        total, change = int(calls.sum()), ratio_interval(base_calls.tolist(), calls.tolist())
+        low, high = (None if end is None else 100 * (end - 1) for end in change)
+        ends = ratio_interval(tokens.tolist(), calls.tolist())
+        return Way(
+            name=name,
+            block_efficiency=int(tokens.sum()) / total,
+            low=ends[0],
+            high=ends[1],
+            change_percent=100 * (int(base_calls.sum()) / total - 1),
+            change_low=low,
+            change_high=high,
+            **more,
+        )
 
     tunings: dict[str, TunedWeight] = {}
     drafts: dict[str, list[Drafts]] = {"base": base}
     parallel = {"parallel base": paths_of(None, 0.0)}
     step()
     for name, automaton in ngrams.items():
-        tunings[name] = tuned(tuning, partial(_first_paths, automaton))
+        tunings[name] = tuned(tuning, partial(_first_paths, automaton), WEIGHTS)
         paths = paths_of(automaton, tunings[name].best_weight)
         drafts[name] = [of_text[:, 0] for of_text in paths]
         parallel[f"parallel {name}"] = paths
         step()
     if neural is not None:
         tunings["neural"] = tuned(
-            tuning, lambda text, weights: [local_drafts(text, neural, each) for each in weights]
+            tuning,
+            lambda text, weights: [local_drafts(text, neural, each) for each in weights],
+            WEIGHTS,
         )
         best = tunings["neural"].best_weight
         drafts["neural"] = [local_drafts(text, neural, best) for text in texts]
         step()
     single = {name: lengths_of(of_texts) for name, of_texts in drafts.items()}
-    arcs = [np.stack([lattice.tokens for lattice in text.lattices]) for text in texts]
-    oracles = [
-        way(f"oracle k={n}", [oracle(*pair, n) for pair in zip(arcs, ahead, strict=True)])
+    arcs = [text.arcs for text in texts]
+    oracles = tuple(
+        way(f"oracle k={n}", [oracle(*pair, n) for pair in zip(arcs, ahead, strict=True)], k=n)
         for n in range(1, k + 1)
-    ]
+    )
     step()
-    heads = texts[0].lattices[0].steps + 1
+    heads, base_accepted = texts[0].steps + 1, np.concatenate(base_lengths)
     efficiency = tokens / base_calls
     rises = [h_max([text]) for text in texts]
     return Analysis(
@@ -151,28 +210,25 @@ def analyse(
         heads=heads,
         k=k,
         variants=(
-            *(
-                structs.replace(way(name, single[name]), **repetition(texts, of_texts))
-                for name, of_texts in drafts.items()
-            ),
+            *(way(name, single[name], **repetition(texts, of)) for name, of in drafts.items()),
             *(way(name, lengths_of(paths)) for name, paths in parallel.items()),
-            oracles[-1],
+            structs.replace(oracles[-1], k=None),
         ),
         tuning=tunings,
-        oracle=tuple(structs.replace(of_k, k=n) for n, of_k in enumerate(oracles, start=1)),
+        oracle=oracles,
         by_heads=tuple(
             way(str(count), [of.clip(max=count - 1) for of in base_lengths])
             for count in HEADS
             if count <= heads
         ),
         parallel=tuple(
-            structs.replace(way(name, lengths_of([of_text[:, :p] for of_text in paths])), p=p)
+            way(name, lengths_of([of_text[:, :p] for of_text in paths]), p=p)
             for name, paths in parallel.items()
             for p in PARALLEL
         ),
-        acceptance_by_head=tuple(by_head(base_lengths, texts)),
+        acceptance_by_head=tuple(by_head(base_lengths, heads)),
         wins={
-            name: wins(texts, base, of_texts, gain=_gain(single[name], base_lengths))
+            name: wins(texts, base, of_texts, gain=np.concatenate(single[name]) - base_accepted)
             for name, of_texts in list(drafts.items())[1:]
         },
         entropy=entropies(texts),
@@ -184,12 +240,5 @@ def analyse(
     )
 
 
-def _first_paths(
-    automaton: Automaton, text: BlockText, weights: Sequence[float]
-) -> Sequence[Drafts]:
-    """Returns the drafts of n-gram rescoring with p = 1, one array per weight."""
+def _first_paths(automaton: Automaton, text: BlockText, weights: Sequence[float]) -> list[Drafts]:
     return path_drafts(text, automaton, weights, count=1)
-
-
-def _gain(lengths: Sequence[Counts], base: Sequence[Counts]) -> Counts:
-    return np.asarray(np.concatenate(lengths) - np.concatenate(base))

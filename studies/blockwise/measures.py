@@ -1,21 +1,21 @@
 """Accepted lengths, repetition and entropy of drafts, tabulated."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimator.intervals import jackknife_interval
-from studies.blockwise.records import HeadEntropy, Interval, Wins
+from studies.blockwise.records import HeadEntropy, Interval, TunedWeight, Weighted, Wins
 from studies.blockwise.texts import BlockText, Drafts
 
 Counts = NDArray[np.int64]
+BIN = 0.25  # bin width of the entropy histograms, in nats
 
 
 def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
     """Returns how many tokens of each block's draft, or best draft, are accepted, shape (blocks,).
 
-    drafts: shape (blocks, steps) or (blocks, p, steps).
     ahead: the text's tokens, shape (blocks, steps).
     """
     several = drafts if drafts.ndim == 3 else drafts[:, None]
@@ -24,13 +24,13 @@ def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
     return longest
 
 
-def oracle(tokens: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Counts:
+def oracle(arcs: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Counts:
     """Returns the accepted length of the best path (Kim et al. 2024, 6.3), shape (blocks,).
 
-    tokens: lattices' tokens, shape (blocks, steps, arcs), likeliest first.
+    arcs: lattices' tokens, shape (blocks, steps, arcs), likeliest first.
     ahead: the text's tokens, shape (blocks, steps).
     """
-    inside = (tokens[:, :, :k] == ahead[:, :, None]).any(axis=2)
+    inside = (arcs[:, :, :k] == ahead[:, :, None]).any(axis=2)
     reached: Counts = inside.cumprod(axis=1).sum(axis=1)
     return reached
 
@@ -47,6 +47,36 @@ def target_calls(accepted_lengths: Counts) -> int:
     return calls
 
 
+def calls_of(lengths: Sequence[Counts]) -> Counts:
+    """Returns the target calls of each text from its blocks' accepted lengths, shape (texts,)."""
+    return np.array([target_calls(of_text) for of_text in lengths])
+
+
+def tuned(
+    texts: Sequence[BlockText],
+    drafts_of: Callable[[BlockText, Sequence[float]], Sequence[Drafts]],
+    weights: Sequence[float],
+) -> TunedWeight:
+    """Returns the block efficiency of each weight on the tuning texts, and the best weight.
+
+    drafts_of: returns a text's drafts at each weight.
+    """
+    tokens = sum(len(text.tokens) for text in texts)
+    lengths = [
+        [accepted(drafts, text.ahead()) for drafts in drafts_of(text, weights)] for text in texts
+    ]
+    rows = [
+        Weighted(weight, tokens / int(calls_of(of_weight).sum()))
+        for weight, of_weight in zip(weights, zip(*lengths, strict=True), strict=True)
+    ]
+    return TunedWeight(best_weight(rows), tuple(rows))
+
+
+def best_weight(rows: Sequence[Weighted]) -> float:
+    """Returns the weight with the largest block efficiency; the smallest such weight."""
+    return max(rows, key=lambda row: (row.block_efficiency, -row.weight)).weight
+
+
 def repeats(drafts: Drafts, own: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Returns which drafted tokens equal the previous token, shape (blocks, steps).
 
@@ -58,10 +88,14 @@ def repeats(drafts: Drafts, own: NDArray[np.int64]) -> NDArray[np.bool_]:
     return again
 
 
+def _repeats(texts: Sequence[BlockText], drafts: Sequence[Drafts]) -> NDArray[np.bool_]:
+    pairs = zip(texts, drafts, strict=True)
+    return np.concatenate([repeats(of_text, text.own) for text, of_text in pairs])
+
+
 def longest_runs(repeated: NDArray[np.bool_]) -> Counts:
     """Returns the length of the longest run of one token in each block, 1 to h."""
-    longest = np.ones(len(repeated), np.int64)
-    run = np.ones(len(repeated), np.int64)
+    longest = run = np.ones(len(repeated), np.int64)
     for again in repeated.T:
         run = np.where(again, run + 1, 1)
         longest = np.maximum(longest, run)
@@ -77,33 +111,22 @@ def increasing_heads(mean_entropy: NDArray[np.float64]) -> int:
     return int(falls[0]) + 1 if len(falls) else len(mean_entropy)
 
 
-BIN = 0.25  # bin width of the entropy histograms, in nats
-
-
-def _own(text: BlockText) -> NDArray[np.int64]:
-    """Returns the first head's token of each block: the text's last token before it."""
-    return np.concatenate([[text.before[-1]], text.tokens[:-1]])
-
-
 def repetition(texts: Sequence[BlockText], drafts: Sequence[Drafts]) -> dict[str, float]:
     """Returns the two columns of Table 3, over the blocks of all positions."""
-    repeated = np.concatenate(
-        [repeats(d, _own(text)) for text, d in zip(texts, drafts, strict=True)]
-    )
+    repeated = _repeats(texts, drafts)
     return {
         "consecutive_percent": 100 * int(repeated.sum()) / repeated.size,
         "max_run": int(longest_runs(repeated).sum()) / len(repeated),
     }
 
 
-def by_head(lengths: Sequence[Counts], texts: Sequence[BlockText]) -> list[float]:
+def by_head(lengths: Sequence[Counts], heads: int) -> list[float]:
     """Returns a_j: how often head j = 2..h is right if all earlier heads were, over all blocks."""
     rates = []
-    for head in range(texts[0].lattices[0].steps):
+    for head in range(heads - 1):
         # Positions beyond the text are unknown.
-        inside = [of[: max(len(of) - head, 0)] for of in lengths]
-        reached = sum(int((of >= head).sum()) for of in inside)
-        right = sum(int((of > head).sum()) for of in inside)
+        inside = np.concatenate([of[: max(len(of) - head, 0)] for of in lengths])
+        reached, right = int((inside >= head).sum()), int((inside > head).sum())
         rates.append(right / reached if reached else 0.0)
     return rates
 
@@ -115,9 +138,7 @@ def wins(
 
     gain: additional accepted tokens over the heads' own drafts, for the blocks of all texts.
     """
-    own = [_own(text) for text in texts]
-    before = np.concatenate([repeats(*pair).any(axis=1) for pair in zip(base, own, strict=True)])
-    after = np.concatenate([repeats(*pair).any(axis=1) for pair in zip(drafts, own, strict=True)])
+    before, after = (_repeats(texts, each).any(axis=1) for each in (base, drafts))
 
     def counted(these: NDArray[np.bool_]) -> tuple[int, float | None, float | None]:
         count = int(these.sum())
@@ -133,19 +154,13 @@ def entropies(texts: Sequence[BlockText]) -> tuple[HeadEntropy, ...]:
     """Returns the distribution of each head's entropy over all positions."""
     columns = np.concatenate([text.entropy for text in texts]).T
     bins = int(columns.max() / BIN) + 1
-    return tuple(
-        HeadEntropy(
-            head=head,
-            mean=float(column.mean()),
-            p5=float(np.percentile(column, 5)),
-            p95=float(np.percentile(column, 95)),
-            shares=tuple(
-                int(count) / len(column)
-                for count in np.bincount((column / BIN).astype(int), minlength=bins)
-            ),
-        )
-        for head, column in enumerate(columns, start=1)
-    )
+    found = []
+    for head, column in enumerate(columns, start=1):
+        p5, p95 = (float(np.percentile(column, percent)) for percent in (5, 95))
+        counts = np.bincount((column / BIN).astype(int), minlength=bins).tolist()
+        shares = tuple(count / len(column) for count in counts)
+        found.append(HeadEntropy(head, float(column.mean()), p5, p95, shares))
+    return tuple(found)
 
 
 def h_max(texts: Sequence[BlockText]) -> int:

@@ -80,9 +80,8 @@ class HeadEntropy(msgspec.Struct, frozen=True):
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """All analyses; intervals are jackknife intervals over texts.
+    """All analyses; intervals are jackknife intervals over texts, at the level `confidence`.
 
-    confidence: level of the intervals.
     acceptance_by_head: how often head j = 2..h is right if all earlier heads were.
     wins: by rescorer.
     h_max: last head of those with increasing mean entropy.

@@ -19,6 +19,9 @@ from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.best_paths import Lattice, best_of, lattice_of, read_lattice
 
+Drafts = NDArray[np.int64]
+"""Ids, shape (blocks, steps) for one draft per block, or (blocks, p, steps)."""
+
 
 @dataclass(frozen=True, slots=True)
 class BlockText:
@@ -26,23 +29,33 @@ class BlockText:
 
     before: the ids before the first of these blocks.
     tokens: the following ids, shape (N,), int64; a block begins at each.
-    lattices: shape (N,), with h - 1 steps each.
+    arcs, scores: the lattices' tokens, likeliest first, and log-probabilities, (N, h - 1, k).
     entropy: entropy of each head's distribution, the model's own first, in nats, shape (N, h).
     """
 
     before: tuple[int, ...]
     tokens: NDArray[np.int64]
-    lattices: tuple[Lattice, ...]
+    arcs: NDArray[np.int64]
+    scores: NDArray[np.float64]
     entropy: NDArray[np.float64]
+
+    @property
+    def steps(self) -> int:
+        """Number of positions in a block: the heads beyond the model's own."""
+        return int(self.arcs.shape[1])
+
+    @property
+    def own(self) -> NDArray[np.int64]:
+        """The first head's token of each block: the text's last token before it, shape (N,)."""
+        return np.concatenate([[self.before[-1]], self.tokens[:-1]])
 
     def ahead(self) -> NDArray[np.int64]:
         """Returns the tokens of the block that begins at each position, shape (N, h - 1).
 
         Positions beyond the text are -1, which is not an id.
         """
-        steps = self.lattices[0].steps
-        padded = np.concatenate([self.tokens, np.full(steps - 1, -1)])
-        return np.lib.stride_tricks.sliding_window_view(padded, steps)
+        padded = np.concatenate([self.tokens, np.full(self.steps - 1, -1)])
+        return np.lib.stride_tricks.sliding_window_view(padded, self.steps)
 
     def text(self, start: int) -> list[int]:
         """Returns the ids before the block that begins at a position."""
@@ -80,18 +93,15 @@ def block_text(
     return BlockText(
         before=(*own.text, own.tokens[0]),
         tokens=np.array(own.tokens[1:], np.int64),
-        lattices=tuple(lattices),
+        arcs=np.stack([lattice.tokens for lattice in lattices]),
+        scores=np.stack([lattice.scores for lattice in lattices]),
         entropy=np.stack(entropies).astype(np.float64),
     )
 
 
-Drafts = NDArray[np.int64]
-"""Ids, shape (blocks, steps) for one draft per block, or (blocks, p, steps)."""
-
-
 def heads_drafts(text: BlockText) -> Drafts:
     """Returns the heads' own drafts: each head's likeliest token."""
-    return np.stack([lattice.tokens[:, 0] for lattice in text.lattices])
+    return text.arcs[:, :, 0]
 
 
 def path_drafts(
@@ -104,7 +114,7 @@ def path_drafts(
     count: p, at most the number of paths in a lattice.
     """
     found: list[list[Drafts]] = [[] for _ in weights]
-    for start, lattice in enumerate(text.lattices):
+    for start, lattice in enumerate(map(Lattice, text.arcs, text.scores)):
         reading = read_lattice(lattice, automaton, text.text(start))
         for weight, of_weight in zip(weights, found, strict=True):
             of_weight.append(best_of(lattice, reading, count=count, weight=weight)[0])
@@ -120,22 +130,20 @@ def local_drafts(text: BlockText, model: Model, weight: float) -> Drafts:
     model: the rescorer; it must read trees, and have positions for text and block.
     weight: alpha, at least 0.
     """
-    tokens = np.stack([lattice.tokens for lattice in text.lattices])
-    scores = np.stack([lattice.scores for lattice in text.lattices])
-    blocks, steps, _ = tokens.shape
-    fed = text.text(blocks)
+    blocks = np.arange(len(text.tokens))
+    fed = text.text(len(blocks))
     parents = list(range(-1, len(fed) - 1))
-    last = len(text.before) - 1 + np.arange(blocks)  # where each block's text ends
-    chosen = np.empty((blocks, steps), np.int64)
-    for step in range(steps):
+    last = len(text.before) - 1 + blocks  # where each block's text ends
+    chosen = np.empty((len(blocks), text.steps), np.int64)
+    for step in range(text.steps):
         model.start(fed[:1])
         logits = model.extend(torch.tensor(fed, device=model.device), parents)
-        arcs = torch.from_numpy(tokens[:, step]).to(logits.device)
+        arcs = torch.from_numpy(text.arcs[:, step]).to(logits.device)
         rows = torch.from_numpy(last).to(logits.device)
         rescoring = logits[rows].gather(1, arcs).double().cpu().numpy()
-        place = np.argmax(scores[:, step] + weight * rescoring, axis=1)
-        chosen[:, step] = tokens[np.arange(blocks), step, place]
+        place = np.argmax(text.scores[:, step] + weight * rescoring, axis=1)
+        chosen[:, step] = text.arcs[blocks, step, place]
         parents += last.tolist()
-        last = len(fed) + np.arange(blocks)
+        last = len(fed) + blocks
         fed += chosen[:, step].tolist()
     return chosen

@@ -6,7 +6,9 @@ Kim et al. 2024 (blockwise drafts), appendix C.1. For a frozen model L_1 is cons
 its text are computed once and saved, so that a step trains only the heads.
 """
 
+import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +18,89 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 
+from estimator.progress import SILENT, Progress
+from estimator.training.heads import HeadTraining
 from reference.atomic import whole_file
+from reference.models.huggingface import load_tokenizer
 from reference.training.loop import Trained, Training, train
-from studies.blockwise.heads import Heads
+from studies.blockwise.heads import Heads, save_heads
 
 SHARD = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainHeads(HeadTraining):
+    """Settings of heads to train on text.
+
+    heads: number of heads, the model's own included.
+    hidden: width of the hidden layers; None: twice the model's width.
+    joint: whether the model is trained together with the heads; else it is frozen.
+    """
+
+    heads: int = 9
+    joint: bool = False
+
+
+def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, Any]:
+    """Trains and writes heads; returns a summary with each head's accuracy on held-out text.
+
+    A run that was interrupted is resumed.
+    """
+    request.require()
+    output, work = request.output, request.work
+    tokenizer = load_tokenizer(request.source)
+    stream = request.stream(tokenizer, progress)
+    windows = windows_of(stream, request.window, heads=request.heads)
+    held = max(len(windows) // 20, 1)
+    learnt = windows[:-held] if len(windows) > 1 else windows
+    model = request.model(windows.shape[1])
+    torch.manual_seed(request.seed)
+    embedding = model.module.get_output_embeddings()
+    width = embedding.weight.shape[1]
+    hidden = 2 * width if request.hidden is None else request.hidden
+    heads = Heads(heads=request.heads, width=width, hidden=hidden).to(model.device)
+    settings = {"heads": request.heads, "hidden": hidden}
+    training = request.training("model and heads" if request.joint else "heads", learnt, settings)
+    if request.joint:
+        texts = max(request.positions // learnt.shape[1], 1)
+        done = train_jointly(heads, model.module, training, windows=learnt, texts=texts)
+    else:
+        model.module.requires_grad_(False)
+        states = kept_states(model.module, learnt, work / "states")
+        positions = request.positions
+        done = train_on_states(
+            heads, embedding, training, windows=learnt, states=states, positions=positions
+        )
+    states = kept_states(model.module, windows[-held:], work / "held-out")
+    accuracy = head_accuracy(heads, embedding, windows=windows[-held:], states=states)
+    report: dict[str, Any] = {
+        "model": str(output) if request.joint else request.target,
+        "joint": request.joint,
+        "steps": request.steps,
+        "training_tokens": learnt.numel(),
+        "held_out_accuracy": accuracy,
+    }
+    unfinished = output.with_name(f"{output.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    if request.joint:
+        model.module.save_pretrained(unfinished)
+        tokenizer.save_pretrained(unfinished)
+    save_heads(unfinished, heads, model.module, report)
+    unfinished.rename(output)
+    shutil.rmtree(work)
+    return report | {
+        "output": str(output),
+        **settings,
+        "resumed_at_step": done.resumed,
+        "seconds": done.seconds,
+        "loss": done.loss,
+    }
 
 
 def windows_of(stream: Tensor, length: int, *, heads: int) -> Tensor:
     """Returns a text in windows, shape (windows, length), without the rest at its end.
 
-    Args:
-      stream: ids, shape (tokens,).
-      length: tokens in a window; a shorter text is one window.
-      heads: h; each window must be long enough for the last head to predict a token.
-
-    Raises ValueError if text or windows are too short for h heads.
+    Refuses windows in which the last head has nothing to predict; a shorter text is one window.
     """
     if len(stream) <= heads:
         raise ValueError(
@@ -47,10 +116,7 @@ def windows_of(stream: Tensor, length: int, *, heads: int) -> Tensor:
 def states_and_logits(module: Any, ids: Tensor) -> tuple[Tensor, Tensor]:
     """Returns the inputs and outputs of a decoder-only model's output embedding.
 
-    ids: shape (texts, length).
-
-    Returns:
-      states, shape (texts, length, width), and logits, shape (texts, length, vocabulary).
+    ids of shape (texts, length) give shapes (texts, length, width) and (texts, length, vocabulary).
     """
     read: list[Tensor] = []
     hook = module.get_output_embeddings().register_forward_pre_hook(
@@ -65,16 +131,11 @@ def states_and_logits(module: Any, ids: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -> Tensor:
-    """Returns a frozen model's states along windows, from files written on the first run.
+    """Returns a frozen model's states along windows, shape (windows, length, width), float16.
 
-    Args:
-      windows: ids, shape (windows, length).
-      folder: safetensors files with SHARD windows each; existing ones are read.
-
-    Returns:
-      shape (windows, length, width), float16, on the CPU.
-
-    Raises ValueError if a file belongs to other windows.
+    windows: ids, shape (windows, length).
+    folder: safetensors files with SHARD windows each, written on the first run; those of other
+      windows are refused.
     """
     folder.mkdir(parents=True, exist_ok=True)
     parts: list[Tensor] = []
@@ -93,23 +154,13 @@ def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -
 
 
 def tokens_ahead(windows: Tensor, heads: int) -> Tensor:
-    """Returns the tokens that heads 2..h are trained on: the tokens 2..h places after each token.
-
-    A view of shape (windows, length - h, h - 1) of ids of shape (windows, length).
-    """
+    """Returns the tokens 2..h places after each token, shape (windows, length - h, h - 1)."""
     return windows[:, 2:].unfold(1, heads - 1, 1)[:, : windows.shape[1] - heads]
 
 
-def drawn(count: int, size: int, *, seed: int, step: int) -> Tensor:
-    """Returns `size` examples below `count`, drawn with replacement from seed and step."""
-    generator = torch.Generator().manual_seed(seed * 1_000_003 + step)
-    return torch.randint(count, (size,), generator=generator)
-
-
 def heads_loss(heads: Heads, embedding: nn.Module, states: Tensor, ahead: Tensor) -> Tensor:
-    """Returns the sum over heads 2..h of the mean of -log p_j.
+    """Returns the sum over heads 2..h of the mean of -log p_j, at states (positions, width).
 
-    states: shape (positions, width).
     ahead: the tokens to predict there, shape (positions, h - 1).
     """
     logits = embedding(heads(states)).float()
@@ -127,34 +178,23 @@ def train_on_states(
 ) -> Trained:
     """Trains heads in place on a frozen model's states.
 
-    Args:
-      heads: on the embedding's device.
-      embedding: the model's output embedding, frozen.
-      windows: ids, shape (windows, length).
-      states: hidden states along the windows, shape (windows, length, width).
-      positions: number of positions drawn at random for each step.
+    embedding: the model's output embedding, on the device of the heads.
+    windows: ids, shape (windows, length).
+    states: hidden states along the windows, shape (windows, length, width).
+    positions: number of positions drawn at random for each step.
     """
-    usable = windows.shape[1] - heads.count
-    device = heads.up.device
-
-    def batch(step: int) -> Tensor:
-        return drawn(len(windows) * usable, positions, seed=training.seed, step=step)
+    usable, device = windows.shape[1] - heads.count, heads.up.device
 
     def loss(chosen: Tensor, step: int) -> Tensor:
         row, place = chosen // usable, chosen % usable
         ahead = tokens_ahead(windows, heads.count)[row, place].to(device)
         return heads_loss(heads, embedding, states[row, place].float().to(device), ahead)
 
-    return _train(heads, training, batch, loss)
+    return _train(heads, training, loss, drawn=positions, below=len(windows) * usable)
 
 
 def train_jointly(
-    heads: Heads,
-    module: Any,
-    training: Training,
-    *,
-    windows: Tensor,
-    texts: int,
+    heads: Heads, module: Any, training: Training, *, windows: Tensor, texts: int
 ) -> Trained:
     """Trains heads and their model together, in place; L_1 is the model's own loss.
 
@@ -164,26 +204,31 @@ def train_jointly(
     both = nn.ModuleDict({"model": module, "heads": heads})
     embedding = module.get_output_embeddings()
 
-    def batch(step: int) -> Tensor:
-        return windows[drawn(len(windows), texts, seed=training.seed, step=step)]
-
-    def loss(ids: Tensor, step: int) -> Tensor:
-        ids = ids.to(module.device)
+    def loss(chosen: Tensor, step: int) -> Tensor:
+        ids = windows[chosen].to(module.device)
         states, logits = states_and_logits(module, ids)
         own = cross_entropy(logits[:, :-1].float().flatten(0, 1), ids[:, 1:].flatten())
         ahead = tokens_ahead(ids, heads.count)
         inside = states[:, : ahead.shape[1]]
         return own + heads_loss(heads, embedding, inside.flatten(0, 1), ahead.flatten(0, 1))
 
-    return _train(both, training, batch, loss)
+    return _train(both, training, loss, drawn=texts, below=len(windows))
 
 
 def _train(
     module: nn.Module,
     training: Training,
-    batch: Callable[[int], Tensor],
     loss: Callable[[Tensor, int], Tensor],
+    *,
+    drawn: int,
+    below: int,
 ) -> Trained:
+    """Trains on examples drawn below a number, with replacement, from the seed and the step."""
+
+    def batch(step: int) -> Tensor:
+        generator = torch.Generator().manual_seed(training.seed * 1_000_003 + step)
+        return torch.randint(below, (drawn,), generator=generator)
+
     optimizer = torch.optim.AdamW(module.parameters(), betas=(0.9, 0.95), weight_decay=0.01)
     return train(module, training, batch=batch, loss=loss, optimizers=[optimizer])
 
@@ -194,8 +239,7 @@ def head_accuracy(
 ) -> list[float]:
     """Returns how often the likeliest token of each head 2..h is the text's token.
 
-    windows: ids of text that was not trained on, shape (windows, length).
-    states: hidden states along the windows, shape (windows, length, width).
+    windows, states: as in `train_on_states`, of text that was not trained on.
     """
     ahead = tokens_ahead(windows, heads.count)
     right = torch.zeros(heads.count - 1)

@@ -1,10 +1,11 @@
 """Our cells of the blockwise paper's figures and tables equal the results files."""
 
+import numpy as np
 import pytest
 
 from figures.blockwise import curves, traffic
 from figures.blockwise.measured import OURS, analysis, own
-from figures.numbers import Numbers
+from figures.numbers import Numbers, published_grid
 from figures.registry import FIGURES
 
 
@@ -98,6 +99,35 @@ def test_every_printed_number_of_table_eleven_is_reproduced_to_three_decimals() 
     rows = traffic.table11()
     assert len(rows) == 6 * 5
     assert traffic.differing(rows) == []
+
+
+@pytest.mark.parametrize(
+    "method", ["base", "4-gram", "neural-61M", "parallel base", "parallel 4-gram"]
+)
+def test_table_11_averages_table_4(method: str) -> None:
+    # Printed to three decimals from inputs printed to two; Table 4's neural column is of 61M.
+    column = "neural" if method == "neural-61M" else method
+    tasks = [row[column] for row in published_grid("blockwise-table4").values()]
+    printed = published_grid("blockwise-table11")[method]["block_efficiency"]
+    assert np.mean(tasks) == pytest.approx(printed, abs=5.1e-4)
+
+
+@pytest.mark.parametrize(
+    ("drafts", "heads", "block_efficiency", "expected"),
+    [(0, 9, 1.0, [300, 1000, 2000]), (4, 5, 2.0, [150, 600, 1100])],
+)
+def test_weights_are_read_once_a_block_and_each_draft_adds_its_tokens_to_the_cache(
+    drafts: int, heads: int, block_efficiency: float, expected: list[float]
+) -> None:
+    moved = traffic.bytes_per_token(
+        [100, 200],
+        drafts=drafts,
+        heads=heads,
+        block_efficiency=block_efficiency,
+        weights=300.0,
+        cache=10.0,
+    )
+    assert moved == expected
 
 
 def test_the_rescorer_is_what_sets_its_column_apart() -> None:

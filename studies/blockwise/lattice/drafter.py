@@ -5,7 +5,6 @@ verifier's q is one-hot, and decoding is lossless at every temperature.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -28,20 +27,69 @@ from studies.blockwise.lattice.best_paths import (
 )
 
 
-class Rescoring(Protocol):
-    """Chooses drafts from a lattice."""
+class LocalRescoring:
+    """Greedy choice, step by step, by the heads together with a small autoregressive model.
+
+        z_j[S_j] <- z_j[S_j] + alpha r_{t+j}[S_j]    (Kim et al. 2024, Algorithm 2 and 7.1)
+
+    S_j are head j's tokens in the lattice, and r the small model's logits after the tokens chosen
+    so far.
+    """
+
+    def __init__(self, model: Model, vocabulary: int, *, weight: float) -> None:
+        """Takes a model of the target's ids, whose rows are `vocabulary` wide; weight: alpha."""
+        require_search(weight)
+        self.model = fitted(model, vocabulary)
+        self.weight = weight
 
     def start(self, prompt: Sequence[int]) -> None:
-        """Begins a new text."""
+        self.model.start(prompt)
+
+    @torch.inference_mode()
+    def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
+        """Returns one draft; beyond the model's positions the heads choose."""
+        chosen = lattice.tokens[:limit, 0].copy()
+        positions = self.model.max_length
+        room = len(chosen) if positions is None else positions - len(text) + 1
+        steps = min(len(chosen), room)
+        self.model.rollback(min(self.model.length, len(text) - 1))
+        feed = list(text[self.model.length :])
+        for step in range(steps):
+            logits = self.model.extend(torch.tensor(feed, device=self.model.device))[-1]
+            tokens = lattice.tokens[step]
+            rescoring = logits[torch.from_numpy(tokens).to(logits.device)].double().cpu().numpy()
+            place = int(np.argmax(lattice.scores[step] + self.weight * rescoring))
+            chosen[step] = tokens[place]
+            feed = [int(tokens[place])]
+        return chosen[None]
+
+
+class GlobalRescoring:
+    """The p best of all paths by heads and an n-gram model (Kim et al. 2024, 7.2)."""
+
+    def __init__(self, automaton: Automaton | None, *, weight: float, count: int) -> None:
+        """Takes the arguments of `best_paths`; count: 1 is n-gram rescoring."""
+        require_search(weight, count=count)
+        self.automaton = automaton
+        self.weight = weight
+        self.count = count
+
+    def start(self, prompt: Sequence[int]) -> None:
+        pass
 
     def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
-        """Returns the first `limit` tokens of the drafts after a text.
+        """Returns the first tokens of the p best paths; of all paths if there are fewer."""
+        tokens, _ = best_paths(
+            lattice, count=self.count, automaton=self.automaton, weight=self.weight, text=text
+        )
+        return tokens[:, :limit]
 
-        A longer draft begins with the shorter one, so that one replay of a text serves every gamma.
 
-        Returns:
-          shape (p, limit), best first; fewer tokens if the lattice has no more.
-        """
+Rescoring = LocalRescoring | GlobalRescoring
+"""Chooses drafts from a lattice: `drafts` returns ids of shape (p, limit), best first.
+
+A longer draft begins with the shorter one, so that one replay of a text serves every gamma.
+"""
 
 
 class LatticeDrafter:
@@ -50,10 +98,7 @@ class LatticeDrafter:
     sampling = None
 
     def __init__(self, heads: HeadsDrafter, rescoring: Rescoring, *, k: int, name: str) -> None:
-        """Combines heads with a rescorer of their lattice.
-
-        k: tokens of each head in the lattice.
-        """
+        """Combines heads with a rescorer of their lattice of k tokens a head."""
         require_arcs(k, heads.target.vocabulary)
         self.heads = heads
         self.rescoring = rescoring
@@ -119,68 +164,3 @@ class LatticeDrafter:
             agree = [float(len(of_block) > 0) for of_block in self._going]
             scores.ratio[place, : len(agree)] = torch.tensor(agree, dtype=torch.float64)
         return [scores for _ in options.samplings]
-
-
-class LocalRescoring:
-    """Greedy choice, step by step, by the heads together with a small autoregressive model.
-
-        z_j[S_j] <- z_j[S_j] + alpha r_{t+j}[S_j]    (Kim et al. 2024, Algorithm 2 and 7.1)
-
-    S_j are head j's tokens in the lattice, and r the small model's logits after the tokens chosen
-    so far.
-    """
-
-    def __init__(self, model: Model, vocabulary: int, *, weight: float) -> None:
-        """Takes a rescoring model of the target's ids.
-
-        vocabulary: width of the target's rows.
-        weight: alpha, at least 0; with 0 the heads choose.
-        """
-        require_search(weight)
-        self.model = fitted(model, vocabulary)
-        self.weight = weight
-
-    def start(self, prompt: Sequence[int]) -> None:
-        self.model.start(prompt)
-
-    @torch.inference_mode()
-    def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
-        """Returns one draft; beyond the model's positions the heads choose."""
-        chosen = lattice.tokens[:limit, 0].copy()
-        positions = self.model.max_length
-        room = len(chosen) if positions is None else positions - len(text) + 1
-        steps = min(len(chosen), room)
-        self.model.rollback(min(self.model.length, len(text) - 1))
-        feed = list(text[self.model.length :])
-        for step in range(steps):
-            logits = self.model.extend(torch.tensor(feed, device=self.model.device))[-1]
-            tokens = lattice.tokens[step]
-            rescoring = logits[torch.from_numpy(tokens).to(logits.device)].double().cpu().numpy()
-            place = int(np.argmax(lattice.scores[step] + self.weight * rescoring))
-            chosen[step] = tokens[place]
-            feed = [int(tokens[place])]
-        return chosen[None]
-
-
-class GlobalRescoring:
-    """The p best of all paths by heads and an n-gram model (Kim et al. 2024, 7.2)."""
-
-    def __init__(self, automaton: Automaton | None, *, weight: float, count: int) -> None:
-        """Takes the arguments of `best_paths`.
-
-        count: p, number of drafts verified in parallel; 1 is n-gram rescoring.
-        """
-        require_search(weight, count=count)
-        self.automaton = automaton
-        self.weight = weight
-        self.count = count
-
-    def start(self, prompt: Sequence[int]) -> None:
-        pass
-
-    def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
-        """Returns the first tokens of the p best paths; of all paths if there are fewer."""
-        tokens, _ = best_paths(
-            lattice, count=self.count, automaton=self.automaton, weight=self.weight, text=text
-        )
-        return tokens[:, :limit]

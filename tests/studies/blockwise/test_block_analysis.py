@@ -19,17 +19,19 @@ from reference.laws import Sampling
 from reference.models.causal_model import CausalModel
 from reference.policies import Fixed
 from reference.stopping import Stopping
-from studies.blockwise.analysis import (
-    analyse,
-    best_weight,
-    calls_of,
-    tuned,
-)
+from studies.blockwise.analysis import analyse
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.heads import Heads
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.drafter import GlobalRescoring, LatticeDrafter, LocalRescoring
-from studies.blockwise.measures import accepted, correlation, target_calls
+from studies.blockwise.measures import (
+    accepted,
+    best_weight,
+    calls_of,
+    correlation,
+    target_calls,
+    tuned,
+)
 from studies.blockwise.records import Interval, Weighted
 from studies.blockwise.texts import (
     BlockText,
