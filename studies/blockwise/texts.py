@@ -46,7 +46,7 @@ class BlockText:
 
     @property
     def own(self) -> NDArray[np.int64]:
-        """The first head's token of each block: the text's last token before it, shape (N,)."""
+        """The first head's token of each block, which is the last one before it, shape (N,)."""
         return np.concatenate([[self.before[-1]], self.tokens[:-1]])
 
     def ahead(self) -> NDArray[np.int64]:

@@ -134,7 +134,7 @@ def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -
     """Returns a frozen model's states along windows, shape (windows, length, width), float16.
 
     windows: ids, shape (windows, length).
-    folder: safetensors files with SHARD windows each, written on the first run; those of other
+    folder: safetensors files with SHARD windows each, written on the first run; files with other
       windows are refused.
     """
     folder.mkdir(parents=True, exist_ok=True)
