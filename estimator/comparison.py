@@ -20,10 +20,7 @@ Number = tuple[float, Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One number in two measurements.
-
-    difference: b - a, with its interval over prompts; None for a single prompt.
-    """
+    """One number in two measurements: b - a, with its interval; None for a single prompt."""
 
     number: str
     a: float

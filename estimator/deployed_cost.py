@@ -33,11 +33,9 @@ _COMPARED = 3
 
 
 class DeployedCost(NamedTuple):
-    """The uncertain cost of a deployment, and its source.
+    """The uncertain cost of a deployment, given its runs, and the source of the passes' times.
 
-    posterior: distribution of the parameters, given the runs.
-    model: source of the passes' times: measured kernels, or the roofline.
-    source: name of that source, for example "the roofline of h100-sxm".
+    source: its name, for example "the roofline of h100-sxm".
     notes: why no kernels were used, and the other model's result if it differs.
     """
 
@@ -59,16 +57,13 @@ def deployed_cost(
 ) -> DeployedCost:
     """Returns the cost of a deployment, with its uncertainty.
 
-    Args:
-      loads: loads to price, at least one.
-      model: source of the passes' times; None: measured kernels if they cover the case.
-      engine: the server; None: any of several.
-      dtype: storage of the target's weights, if the user states it.
-      runs: measurements of the deployment.
-      known: parameters that the user states; they select the roofline.
+    Refuses to price by kernels that were not measured, and runs that contradict each other.
 
-    Raises:
-      ValueError: if kernels are requested that were not measured, or runs contradict each other.
+    loads: loads to price, at least one.
+    model: source of the passes' times; None: measured kernels if they cover the case.
+    engine: the server; None: any of several.
+    dtype: storage of the target's weights, if the user states it.
+    known: parameters that the user states; they select the roofline.
     """
     gpu, tp = deployment.hardware.name, deployment.conditions.tp
     machine = gpu if tp == 1 else f"{tp} × {gpu}"

@@ -59,13 +59,12 @@ class ModelSettings(TargetSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSource:
-    """The source of prompts, and the number of new tokens after each.
+    """The source of prompts, and the most new tokens after each.
 
     prompts: a file, folder or glob; None without a data set: library sources.
     dataset, dataset_config, dataset_split: a data set with prompts as rows; None: no data set.
     prompt_tokens: number of tokens to which prompts are cut; None: users' prompts are not cut.
     chat: whether each prompt is a user's message for the chat template.
-    max_new_tokens: most new tokens after each prompt.
     """
 
     prompts: str | None = None
@@ -78,7 +77,6 @@ class PromptSource:
 
     @property
     def count(self) -> int:
-        """Number of requested prompts."""
         return 1
 
 
@@ -95,9 +93,8 @@ class PromptSettings(PromptSource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingSettings:
-    """Repeats, precision and time limit of timed runs.
+    """Most repeats, precision and time limit of timed runs.
 
-    repeats: greatest number of repeats of each run.
     precision: error of speed-ups due to the clock, in per cent, at which repeats end; None: 3.
     time_limit: seconds after which no more runs begin; None: 120 for the embedded target, no limit
       for others.
@@ -109,7 +106,6 @@ class TimingSettings:
 
     @property
     def percent(self) -> float:
-        """The requested precision in per cent."""
         return PRECISION_PERCENT if self.precision is None else self.precision
 
     def seconds(self, target: str | None) -> float:

@@ -9,19 +9,11 @@ from typing import Any
 import msgspec
 
 from reference.atomic import whole_file
-from reference.reading import MOST_BYTES, json_objects, limited, read_json, text_blocks
-
-__all__ = [
-    "MOST_BYTES",
-    "builtins",
-    "json_objects",
-    "json_text",
-    "limited",
-    "read_json",
-    "text_blocks",
-    "write_json",
-    "write_whole",
-]
+from reference.reading import MOST_BYTES as MOST_BYTES
+from reference.reading import json_objects as json_objects
+from reference.reading import limited as limited
+from reference.reading import read_json as read_json
+from reference.reading import text_blocks as text_blocks
 
 
 def builtins(value: Any) -> Any:

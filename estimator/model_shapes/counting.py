@@ -32,10 +32,7 @@ TOKENS = 4
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A model's sizes, weights and caches; sizes and name as in ModelShape.
-
-    caches: with BYTES_PER_VALUE per key or value.
-    """
+    """A model's sizes, weights, and caches with BYTES_PER_VALUE per key or value (ModelShape)."""
 
     name: str
     layers: int
@@ -51,10 +48,9 @@ Count = Callable[[Mapping[str, Any], tuple[str, ...], Part], Counted]
 
 
 def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole") -> Counted:
-    """Returns the counts of the model that transformers builds on torch's meta device.
+    """Returns the counts of the model, or of its last decoder layer, that transformers builds.
 
     kept: regular expressions for names of modules that quantisation leaves plain.
-    part: "whole", or only the weights and caches of the last decoder layer.
     """
     # The storage format of weights changes no module.
     text, model, caches, uses = _built(json.dumps(without_storage(config), default=dict))

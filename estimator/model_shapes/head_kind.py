@@ -31,7 +31,7 @@ class Head:
 
     config: the parsed config.json, flattened if in speculators' format; for multi-token prediction
       the target's own.
-    dtype, activations, count: see estimator.model_shapes.shape.shape_of.
+    dtype, activations, count: see `shape_of`.
     """
 
     kind: DraftKind
@@ -64,10 +64,7 @@ class Head:
         return self.config.get(name, default)
 
     def integer(self, name: str, *, within: str | None = None) -> int:
-        """Returns a size that this kind must have, a positive integer.
-
-        within: object that has it if the configuration itself does not.
-        """
+        """Returns a positive integer that this kind must have, here or in the object `within`."""
         value: Any = self.get(name, within=within)
         if not _positive(value):
             nested = within is not None and within in self.config and name not in self.config
@@ -78,10 +75,9 @@ class Head:
         return int(value)
 
     def taps(self, *places: tuple[str | None, str], default: int) -> int:
-        """Returns the number of the target's layers that it reads.
+        """Returns the number of the target's layers that it reads, from the first list that exists.
 
-        places: objects (None: the configuration itself) and keys; the first that exists counts.
-        default: the number if none of them exists.
+        places: objects (None: the configuration itself) and keys of lists.
         """
         lists = (self.get(name, within=within) for within, name in places)
         found = (len(each) for each in lists if isinstance(each, Sequence) and each)
@@ -126,12 +122,7 @@ class Head:
         weights: tuple[Weights, ...],
         caches: tuple[CacheLayers, ...] = (),
     ) -> ModelShape:
-        """Returns the shape of one draft step, for a head with one layer.
-
-        width: hidden size of the head.
-        vocabulary: number of tokens that it can draft.
-        weights: all weights that the step reads.
-        """
+        """Returns the shape of one draft step, for a head with one layer: all that it reads."""
         heads, activations = self.target.heads, self.stored.activations
         return ModelShape(name, 1, width, heads, vocabulary, weights, caches, activations)
 
@@ -147,9 +138,7 @@ class Head:
     ) -> DraftShape:
         """Returns the draft of a body with further weights, using the target's embedding.
 
-        added: further weights used in every step.
-        once: further weights used once per block.
-        in_turn: further weights used for each token of a parallel draft, one after another.
+        added: further weights used in every step; once, in_turn: see DraftShape.
         """
         step = replace(body, name=f"{self.kind} head", weights=(*body.multiplied, *added))
         others = sum(each.stored_bytes for each in (*once, *in_turn) if each.held)

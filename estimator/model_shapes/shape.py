@@ -53,26 +53,24 @@ def shape_of(
 
     Args:
       config: the parsed config.json; for a multimodal model only the text part counts.
-      dtype: number format of the weights (a name in `FORMATS`); None:
-        the configuration's own, including its quantization_config.
+      dtype: number format of the weights (a name in `FORMATS`); None: the configuration's own,
+        including its quantization_config.
       activations: number format of activations; None: 16 bits, or the configuration's.
       count: `count`, or a function with cached counts (estimator.model_shapes.kept_counts).
     """
     architecture(config)
     stored = storage(config, dtype=dtype, activations=activations)
-    counted = count(config, stored.kept, "whole")
+    found = count(config, stored.kept, "whole")
     wider = round(stored.plain.bytes_per_value) / BYTES_PER_VALUE
     return ModelShape(
-        name=counted.name,
-        layers=counted.layers,
-        hidden=counted.hidden,
-        heads=counted.heads,
-        vocabulary=counted.vocabulary,
-        weights=stored_weights(counted.weights, stored),
-        caches=tuple(
-            replace(each, bytes_per_token=each.bytes_per_token * wider) for each in counted.caches
-        ),
-        activations=stored.activations,
+        found.name,
+        found.layers,
+        found.hidden,
+        found.heads,
+        found.vocabulary,
+        stored_weights(found.weights, stored),
+        tuple(replace(each, bytes_per_token=each.bytes_per_token * wider) for each in found.caches),
+        stored.activations,
     )
 
 
@@ -83,15 +81,11 @@ def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[
         quantised = each.quantised or stored.quantised.everywhere
         form = stored.quantised if quantised else stored.plain
         totals[form, replace(each, values=0, quantised=False)] += each.values
-    return tuple(
-        replace(
-            stored.weights(each.kind, values, form),
-            experts=each.experts,
-            active=each.active,
-            held=each.held,
-        )
-        for (form, each), values in totals.items()
-    )
+    weights = []
+    for (form, each), values in totals.items():
+        plain = stored.weights(each.kind, values, form)
+        weights.append(replace(plain, experts=each.experts, active=each.active, held=each.held))
+    return tuple(weights)
 
 
 def storage(

@@ -116,21 +116,18 @@ def _sorted(model: PreTrainedModel) -> Iterator[tuple[WeightKind, str, Tensor, i
 
 def _experts(parts: list[str], parameter: Tensor, modules: dict[str, nn.Module]) -> int:
     """Returns the number of routed experts that a parameter belongs to; 0 for none."""
+    owner = modules[".".join(parts[:-1])]
+    routed = "Experts" in type(owner).__name__
     for i, part in enumerate(parts[:-1]):
         if part.lower() in ("experts", "moe_experts") and "shared" not in ".".join(parts[:i]):
-            owner = modules[".".join(parts[: i + 1])]
+            owner, routed = modules[".".join(parts[: i + 1])], True
             if parts[i + 1].isdecimal():
                 return sum(child.isdecimal() for child, _ in owner.named_children())
-            return _stacked(owner, parameter)
-    owner = modules[".".join(parts[:-1])]
-    return _stacked(owner, parameter) if "Experts" in type(owner).__name__ else 0
-
-
-def _stacked(owner: nn.Module, parameter: Tensor) -> int:
-    """Returns the number of experts whose weights are stacked in one tensor."""
-    stacked = parameter.shape[0] if parameter.dim() >= 2 else 0
+            break
+    # The experts' weights are stacked in one tensor.
     names = ("num_experts", "moe_num_experts", "num_local_experts")
-    return first_size(getattr(owner, name, None) for name in names) or stacked
+    stacked = parameter.shape[0] if parameter.dim() >= 2 else 0
+    return (first_size(getattr(owner, name, None) for name in names) or stacked) if routed else 0
 
 
 def _quantised(kind: WeightKind, name: str, parameter: Tensor, kept: tuple[str, ...]) -> bool:

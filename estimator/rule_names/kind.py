@@ -14,13 +14,11 @@ if TYPE_CHECKING:
 
 
 class RuleKind(ABC):
-    """A way to verify drafts, in a file of its own.
+    """A way to verify drafts; CONTRIBUTING.md shows a complete example, `AcceptNothing`.
 
     name: its name as a value of `--verification`.
     judges: the way it verifies drafts, for help texts.
     lenient: whether it accepts a lenience other than 1.
-
-    CONTRIBUTING.md shows a complete example, `AcceptNothing`.
     """
 
     name: ClassVar[str]

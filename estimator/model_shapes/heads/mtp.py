@@ -18,14 +18,14 @@ _NESTED = ("text_config", "mtp_config")
 def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
     if "mtp" not in class_names(config) and config != target:
         return False
-    if layers_of(config) == 0:
+    if layers_of(config) > 0:
+        return True
+    if config == target:
         raise ValueError(
             "draft-config must differ from the target's, which has no head for multi-token "
             f"prediction ({LAYERS[0]}), got the same"
-            if config == target
-            else f"config.json of MTP must have {LAYERS[0]} of at least 1, got none"
         )
-    return True
+    raise ValueError(f"config.json of MTP must have {LAYERS[0]} of at least 1, got none")
 
 
 def layers_of(config: Mapping[str, Any]) -> int:
@@ -40,9 +40,7 @@ def mtp(head: Head) -> DraftShape:
     The head has K layers like the target's last decoder layer and drafts one token with each; it
     drafts more if its layers are run again. Each layer has a projection, which joins the embedding
     and the hidden state (both normed), and one more norm. It uses the target's embedding and output
-    matrix.
-
-    Raises ValueError if the configuration states no layer.
+    matrix. Refuses a configuration that states no layer.
     """
     layers = layers_of(head.config)
     if layers == 0:
@@ -63,15 +61,8 @@ def mtp(head: Head) -> DraftShape:
         ),
         caches=last.caches,
     )
-    return DraftShape(
-        "MTP",
-        step,
-        False,
-        None,
-        layers * step.weight_bytes,
-        stated_gamma=head.stated_gamma,
-        multiple=layers,
-    )
+    held, gamma = layers * step.weight_bytes, head.stated_gamma
+    return DraftShape("MTP", step, False, None, held, stated_gamma=gamma, multiple=layers)
 
 
 KIND = HeadKind(
