@@ -26,7 +26,13 @@ def write_gguf(folder: Path, tokenizer_folder: Path, path: Path) -> None:
             f"{config.get('architectures')} in {folder}; convert others with llama.cpp's own "
             "convert_hf_to_gguf.py and name the .gguf files"
         )
-    _require_byte_level(tokenizer, tokenizer_folder)
+    kind = tokenizer["model"]["type"]
+    before = (tokenizer.get("pre_tokenizer") or {}).get("type")
+    if (kind, before) != ("BPE", "ByteLevel"):
+        raise ValueError(
+            "a tokenizer must be byte-level BPE to be written as GGUF here, got "
+            f"{kind} after {before} in {tokenizer_folder}"
+        )
     heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name(folder.name)
@@ -75,22 +81,10 @@ def _add_tokenizer(writer: Any, tokenizer: dict[str, Any], config: dict[str, Any
     writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list(tokens)
     writer.add_token_types(types)
-    writer.add_token_merges(
-        [merge if isinstance(merge, str) else " ".join(merge) for merge in merges]
-    )
-    end = config.get("eos_token_id")
-    if isinstance(end, int):
-        writer.add_eos_token_id(end)
+    writer.add_token_merges([pair if isinstance(pair, str) else " ".join(pair) for pair in merges])
+    if isinstance(config.get("eos_token_id"), int):
+        writer.add_eos_token_id(config["eos_token_id"])
     writer.add_add_bos_token(False)
-
-
-def _require_byte_level(tokenizer: dict[str, Any], folder: Path) -> None:
-    model, before = tokenizer["model"]["type"], tokenizer.get("pre_tokenizer") or {}
-    if model != "BPE" or before.get("type") != "ByteLevel":
-        raise ValueError(
-            "a tokenizer must be byte-level BPE to be written as GGUF here, got "
-            f"{model} after {before.get('type')} in {folder}"
-        )
 
 
 def _json(path: Path) -> dict[str, Any]:

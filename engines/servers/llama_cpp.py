@@ -1,7 +1,7 @@
 """llama.cpp: its server from the wheel `xllamacpp`; prompts and texts are ids.
 
 The wheel contains the server as a library. It runs in a process of its own: this module with the
-server's settings in JSON.
+server's parameters in JSON.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,13 @@ from engines.servers.process import free_port, serving, thread_seconds
 from estimator.timing.threads import chosen_threads
 
 START_SECONDS = 300.0
+# Parameters of a server that number its threads.
+THREADS = tuple(
+    f"{model}cpuparams{batch}.n_threads"
+    for model in ("", "speculative.draft.")
+    for batch in ("", "_batch")
+)
+SIMULATED = "speculative.synth_rates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,7 @@ class LlamaCpp:
         """Returns llama.cpp with a pair from Hugging Face folders, converted to GGUF files."""
         tokenizer = Path(models.target)
         target, draft = (models.folder / f"{name}.gguf" for name in ("target", "draft"))
-        write_gguf(Path(models.target), tokenizer, target)
+        write_gguf(tokenizer, tokenizer, target)
         write_gguf(Path(models.draft), tokenizer, draft)
         return cls(target, draft, models.positions, chosen_threads(settings.threads))
 
@@ -62,25 +70,29 @@ class LlamaCpp:
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[LlamaCppServer]:
-        port = free_port()
-        wanted = {
-            "model": str(self.target if setting.model == "target" else self.draft),
-            "port": port,
-            "parallel": setting.concurrency,
-            "context": self.positions * setting.concurrency,
-            "threads": self.threads,
-            "unified": self.unified,
-            "draft": str(self.draft) if setting.gamma > 0 else None,
-            "gamma": setting.gamma,
-            "p_min": setting.p_min,
-            "probabilistic": setting.draft_sampling == "sampled",
-            "synthetic": setting.synthetic,
+        parameters: dict[str, Any] = dict.fromkeys(THREADS, self.threads) | {
+            "model.path": str(self.target if setting.model == "target" else self.draft),
+            "port": free_port(),
+            "n_parallel": setting.concurrency,
+            "n_ctx": self.positions * setting.concurrency,
+            "kv_unified": self.unified,
+            "endpoint_metrics": True,
         }
+        if setting.gamma > 0:
+            parameters |= {
+                "speculative.types": ["COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE"],
+                "speculative.draft.mparams.path": str(self.draft),
+                "speculative.draft.n_max": setting.gamma,
+                "speculative.draft.p_min": setting.p_min,
+                "speculative.draft.probabilistic": setting.draft_sampling == "sampled",
+            }
+            if setting.synthetic is not None:
+                parameters[SIMULATED] = setting.synthetic
         # The child imports this package wherever it was started from.
         paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
         with serving(
-            [sys.executable, "-m", "engines.servers.llama_cpp", json.dumps(wanted)],
-            url=(url := f"http://127.0.0.1:{port}"),
+            [sys.executable, "-m", "engines.servers.llama_cpp", json.dumps(parameters)],
+            url=(url := f"http://127.0.0.1:{parameters['port']}"),
             name="llama.cpp",
             start_seconds=START_SECONDS,
             environment={"PYTHONPATH": os.pathsep.join(filter(None, paths))},
@@ -91,11 +103,7 @@ class LlamaCpp:
 
 
 class LlamaCppServer:
-    """A running llama.cpp server, started here or elsewhere with `--metrics`.
-
-    process: id of a local server with one thread and one request at a time, timed by its CPU time,
-      which does not advance while other programs run. None: wall time.
-    """
+    """A running llama.cpp server, started here or elsewhere with `--metrics`."""
 
     model = None
 
@@ -104,19 +112,14 @@ class LlamaCppServer:
     ) -> None:
         """Connects to a server.
 
+        process: id of a local server with one thread and one request at a time, timed by its CPU
+          time, which does not advance while other programs run. None: wall time.
         gamma: sent with each request; builds since May 2026 ignore it. None: the server's own.
         """
         self.url = url.rstrip("/").removesuffix("/v1")
         self._process = process
         names = ("speculative.n_max", "speculative.n_min", "speculative.p_min")
-        drafting = {} if gamma is None else dict(zip(names, (gamma, 0, p_min), strict=True))
-        self._settings = {
-            "samplers": ["temperature"],
-            "ignore_eos": True,
-            "return_tokens": True,
-            "cache_prompt": False,
-            **drafting,
-        }
+        self._drafting = {} if gamma is None else dict(zip(names, (gamma, 0, p_min), strict=True))
         self._answered, self._has_metrics = NOTHING, True
 
     @property
@@ -132,16 +135,17 @@ class LlamaCppServer:
     ) -> Completion:
         """Returns a text of ids, sampled with temperature only; see `EngineServer`."""
         before = thread_seconds(self._process)
-        answer = post_json(
-            f"{self.url}/completion",
-            {
-                "prompt": list(prompt),
-                "n_predict": max_new_tokens,
-                "temperature": temperature,
-                "seed": seed,
-                **self._settings,
-            },
-        )
+        body = {
+            "prompt": list(prompt),
+            "n_predict": max_new_tokens,
+            "temperature": temperature,
+            "samplers": ["temperature"],
+            "seed": seed,
+            "ignore_eos": True,
+            "return_tokens": True,
+            "cache_prompt": False,
+        }
+        answer = post_json(f"{self.url}/completion", body | self._drafting)
         tokens = tuple(answer["tokens"])
         if answer["tokens_evaluated"] != len(prompt) or len(tokens) != max_new_tokens:
             raise ValueError(
@@ -158,10 +162,7 @@ class LlamaCppServer:
         return Completion(tokens, 1, seconds)
 
     def counts(self) -> Counts:
-        """Returns the server's counters; see `EngineServer`.
-
-        Without --metrics they are sums over the answers on this connection.
-        """
+        """Returns the server's counters; without --metrics, sums over answers to this client."""
         if self._has_metrics:
             try:
                 page = get_text(f"{self.url}/metrics")
@@ -185,37 +186,22 @@ def _counts_of(timings: Mapping[str, Any]) -> Counts:
     return Counts(steps - (steps * each - drafted >= each), drafted, accepted)
 
 
-def _parameters(wanted: dict[str, Any]) -> Any:
-    """Returns a server's parameters from the settings that `LlamaCpp.serve` wrote."""
+def _run(parameters: Mapping[str, Any]) -> None:
+    """Runs a server until this process is killed."""
     import xllamacpp
 
     common = xllamacpp.CommonParams()
-    common.model.path = wanted["model"]
-    common.port = wanted["port"]
-    common.n_parallel = wanted["parallel"]
-    common.n_ctx = wanted["context"]
-    common.kv_unified = wanted["unified"]
-    common.endpoint_metrics = True
-    draft = common.speculative.draft
-    for part in (common, draft):
-        part.cpuparams.n_threads = part.cpuparams_batch.n_threads = wanted["threads"]
-    if wanted["draft"] is not None:
-        kinds = xllamacpp.common_speculative_type
-        common.speculative.types = [kinds.COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE]
-        draft.mparams.path = wanted["draft"]
-        draft.n_max = wanted["gamma"]
-        draft.p_min = wanted["p_min"]
-        draft.probabilistic = wanted["probabilistic"]
-        if wanted["synthetic"] is not None:
-            if not hasattr(common.speculative, "synth_rates"):
-                sys.exit("this version of llama.cpp cannot simulate acceptance")
-            common.speculative.synth_rates = wanted["synthetic"]
-    return common
+    if SIMULATED in parameters and not hasattr(common.speculative, "synth_rates"):
+        sys.exit("this version of llama.cpp cannot simulate acceptance")
+    for name, value in parameters.items():
+        *parents, last = name.split(".")
+        if last == "types":
+            value = [getattr(xllamacpp.common_speculative_type, kind) for kind in value]
+        setattr(reduce(getattr, parents, common), last, value)
+    server = xllamacpp.Server(common)
+    assert server.listening_address
+    threading.Event().wait()
 
 
 if __name__ == "__main__":
-    import xllamacpp
-
-    running = xllamacpp.Server(_parameters(json.loads(sys.argv[1])))
-    assert running.listening_address
-    threading.Event().wait()  # until it is killed
+    _run(json.loads(sys.argv[1]))

@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import accumulate
 from threading import Lock
 from typing import Any
 
 from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
-from engines.kind import Drafted, EngineSettings, Models, exports_of
+from engines.kind import Drafted, exports_of
 from engines.observing.sglang import TURNS_ON
+from engines.servers.command import CommandPair, streamed
 from engines.servers.http import get_text, stream_json
-from engines.servers.process import free_port, serving
-from engines.servers.vllm import START_SECONDS, words
 
 # Keys of an answer's counts: accepted and drafted tokens, by age of the release.
 KEYS = (
@@ -32,49 +29,22 @@ KEYS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Sglang:
-    """SGLang with a target and a draft model.
+class Sglang(CommandPair):
+    """SGLang with a target and a draft model."""
 
-    target, draft: names or folders.
-    command: command that starts the server, with the user's own flags; the model and the flags of
-      speculation are appended.
-    """
-
-    target: str
-    draft: str
-    command: tuple[str, ...]
-
-    @classmethod
-    def of_models(cls, models: Models, settings: EngineSettings) -> Sglang:
-        """Returns SGLang with a pair, started by the user's command or by `sglang`."""
-        command = settings.engine_command or "python3 -m sglang.launch_server"
-        return cls(models.target, models.draft, words(command))
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        return self.command
+    name, program = "sglang", "python3 -m sglang.launch_server"
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[SglangServer]:
-        port = free_port()
-        url = f"http://127.0.0.1:{port}"
-        model = self.target if setting.model == "target" else self.draft
-        command = [*self.command, "--model-path", model, "--host", "127.0.0.1", "--port", str(port)]
+        flags = ["--model-path", self.target if setting.model == "target" else self.draft]
+        environment = {}
         if setting.gamma > 0:
-            command += shlex.split(
-                exports_of("sglang").fixed(setting.gamma, Drafted(self.draft), None, None, 0.0)
-            )
-        # One length for all positions: tokens a pass, the target's own among them.
-        simulated = setting.gamma > 0 and setting.synthetic is not None
-        length = f"{1 + sum(setting.synthetic or ()):g}"
-        with serving(
-            command,
-            url=url,
-            name="sglang",
-            start_seconds=START_SECONDS,
-            environment={"SGLANG_SIMULATE_ACC_LEN": length} if simulated else None,
-        ):
+            fixed = exports_of("sglang").fixed(setting.gamma, Drafted(self.draft), None, None, 0.0)
+            flags += shlex.split(fixed)
+            if setting.synthetic is not None:
+                # One length for all positions: tokens a pass, the target's own among them.
+                environment["SGLANG_SIMULATE_ACC_LEN"] = f"{1 + sum(setting.synthetic):g}"
+        with self.running(flags, environment) as url:
             yield SglangServer(url, speculates=setting.gamma > 0)
 
 
@@ -97,37 +67,34 @@ class SglangServer:
             "top_p": 1.0, "top_k": -1,
         }  # fmt: skip
         body = {"input_ids": list(prompt), "sampling_params": sampling, "stream": True}
-        tokens: list[int] = []
-        first, began, ended, meta = 0, 0.0, 0.0, dict[str, Any]()
-        for chunk in stream_json(f"{self.url}/generate", body):
-            if "error" in chunk:
-                raise ValueError(f"sglang must take the request, got: {chunk['error']}")
-            ended, meta = time.perf_counter(), chunk["meta_info"]
-            # All ids so far, or with --incremental-streaming-output those since the last chunk.
-            ids = chunk["output_ids"]
-            tokens = ids if len(ids) == meta["completion_tokens"] else [*tokens, *ids]
-            if not first and tokens:
-                first, began = len(tokens), ended
-        if len(tokens) != max_new_tokens:
-            raise ValueError(
-                f"sglang must write {max_new_tokens} tokens, got {len(tokens)}: its "
-                "--context-length leaves no room"
-            )
+        meta = dict[str, Any]()
+
+        def parts() -> Iterator[list[int]]:
+            nonlocal meta
+            written = 0
+            for chunk in stream_json(f"{self.url}/generate", body):
+                if "error" in chunk:
+                    raise ValueError(f"sglang must take the request, got: {chunk['error']}")
+                meta, ids = chunk["meta_info"], chunk["output_ids"]
+                # All ids so far, or with --incremental-streaming-output those since the last chunk.
+                new = ids[written:] if len(ids) == meta["completion_tokens"] else ids
+                written += len(new)
+                yield new
+
+        text = streamed("sglang", parts(), max_new_tokens, "--context-length")
         if self._speculates:
             with self._counting:
                 self._counts += counts_of(meta)
-        return Completion(tuple(tokens), first, ended - began)
+        return text
 
     def counts(self) -> Counts:
         return self._counts
 
 
 def counts_of(meta: Mapping[str, Any]) -> Counts:
-    """Returns the counts of drafts in an answer of SGLang.
+    """Returns the counts of drafts in an answer of SGLang; refuses one without counts.
 
     The histogram is the number of blocks that accepted 0, 1, … drafted tokens.
-
-    Raises ValueError if the answer has no counts, because speculation is off.
     """
     for accepted, drafted in KEYS:
         if accepted in meta:

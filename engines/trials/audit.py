@@ -37,20 +37,6 @@ class Predicted:
     limits: tuple[tuple[float, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """Predicted and counted acceptance, by position.
-
-    explained: whether the models explain the counts, and the texts are the target's.
-    sentence: the reason if not; else empty.
-    """
-
-    predicted: tuple[RateInterval, ...]
-    counted: tuple[RateInterval, ...]
-    explained: bool
-    sentence: str
-
-
 def predict(
     acceptances: Sequence[NDArray[np.float64]],
     *,
@@ -72,29 +58,23 @@ def predict(
         is unknown; the text's mean is used.
       resample: whether to predict other texts of this kind, not exactly these.
     """
-    replicates = max(REPLICATES, -(-DRAWS // len(acceptances)))
-    runs = [
-        _chains(chances, gamma, drafts_past_end, generator, replicates) for chances in acceptances
-    ]
-    accepted_once, drafts_once = (np.stack(each) for each in zip(*runs, strict=True))
-    accepted, drafts = np.zeros((DRAWS, gamma)), np.zeros(DRAWS)
-    for number, written in enumerate(times):
-        text = generator.integers(0, len(runs), DRAWS) if resample else number
-        run = generator.integers(0, replicates, DRAWS)
-        accepted += written * accepted_once[text, run]
-        drafts += written * drafts_once[text, run]
-    blocks = np.maximum(drafts, 1)
-    rates = accepted / blocks[:, np.newaxis]
-    low, high = np.quantile(rates, ENDS, axis=0)
-    means = rates.mean(axis=0)
-    tipped = TIPPED_BLOCKS * max(times) / blocks.mean()
-    limits = (
-        np.minimum(rates.min(axis=0), means - tipped),
-        np.maximum(rates.max(axis=0), means + tipped),
+    count, texts = max(REPLICATES, -(-DRAWS // len(acceptances))), len(acceptances)
+    runs = np.stack(
+        [_chains(chances, gamma, drafts_past_end, generator, count) for chances in acceptances]
     )
+    drawn = np.zeros((DRAWS, gamma + 1))
+    for number, written in enumerate(times):
+        text = generator.integers(0, texts, DRAWS) if resample else number
+        drawn += written * runs[text, generator.integers(0, count, DRAWS)]
+    blocks = np.maximum(drawn[:, -1], 1)
+    rates = drawn[:, :-1] / blocks[:, np.newaxis]
+    means, (low, high) = rates.mean(axis=0), np.quantile(rates, ENDS, axis=0)
+    tipped = TIPPED_BLOCKS * max(times) / blocks.mean()
+    least, most = rates.min(axis=0), rates.max(axis=0)
+    limits = np.stack([np.minimum(least, means - tipped), np.maximum(most, means + tipped)], axis=1)
     return Predicted(
-        tuple(RateInterval(*map(float, row)) for row in zip(means, low, high, strict=True)),
-        tuple((float(least), float(most)) for least, most in zip(*limits, strict=True)),
+        tuple(RateInterval(*row) for row in np.stack([means, low, high], axis=1).tolist()),
+        tuple((low, high) for low, high in limits.tolist()),
     )
 
 
@@ -105,18 +85,14 @@ def simulated(rates: Sequence[float], *, drafts: int) -> Predicted:
     """
     from scipy.stats import binom
 
-    spread = [deviations() * math.sqrt(rate * (1 - rate) / drafts) for rate in rates]
-    limits = [
-        (binom.ppf(FALSE_ALARM / 2, drafts, rate), binom.isf(FALSE_ALARM / 2, drafts, rate))
-        for rate in rates
-    ]
-    return Predicted(
-        tuple(
-            RateInterval(rate, max(0.0, rate - reach), min(1.0, rate + reach))
-            for rate, reach in zip(rates, spread, strict=True)
-        ),
-        tuple((float(least) / drafts, float(most) / drafts) for least, most in limits),
-    )
+    intervals, limits = [], []
+    for rate in rates:
+        reach = deviations() * math.sqrt(rate * (1 - rate) / drafts)
+        intervals.append(RateInterval(rate, max(0.0, rate - reach), min(1.0, rate + reach)))
+        ends = (end(FALSE_ALARM / 2, drafts, rate) for end in (binom.ppf, binom.isf))
+        least, most = (float(hits) / drafts for hits in ends)
+        limits.append((least, most))
+    return Predicted(tuple(intervals), tuple(limits))
 
 
 def _chains(
@@ -125,51 +101,48 @@ def _chains(
     drafts_past_end: bool,
     generator: np.random.Generator,
     replicates: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> NDArray[np.float64]:
     """Returns simulated runs along a text with acceptances `chances`, shape (N,).
 
-    Returns:
-      blocks accepted up to each position, shape (replicates, gamma), and blocks that drafted, shape
-      (replicates,).
+    Their counts have shape (replicates, gamma + 1): blocks accepted up to each position, then
+    blocks that drafted.
     """
-    length = len(chances)
+    length, offsets = len(chances), np.arange(gamma)
     beyond = float(chances.mean()) if drafts_past_end else 0.0
     extended = np.concatenate([chances, np.full(gamma, beyond)])
-    at = np.zeros(replicates, dtype=np.int64)
-    accepted = np.zeros((replicates, gamma))
-    drafts = np.zeros(replicates)
-    offsets = np.arange(gamma)
+    at, counts = np.zeros(replicates, dtype=np.int64), np.zeros((replicates, gamma + 1))
     while (running := at < length).any():
         rows = np.minimum(at, length - 1)
-        room = gamma if drafts_past_end else np.minimum(gamma, length - 1 - rows)
+        left = length - 1 - rows
+        room = np.full(replicates, gamma) if drafts_past_end else np.minimum(gamma, left)
         hits = generator.random((replicates, gamma)) < extended[rows[:, np.newaxis] + offsets]
-        hits &= offsets < np.reshape(room, (-1, 1))
+        hits &= offsets < room[:, np.newaxis]
         hits = np.logical_and.accumulate(hits, axis=1) & running[:, np.newaxis]
-        accepted += hits
-        drafts += running & (np.reshape(room, -1) > 0)
-        at = at + np.where(running, hits.sum(axis=1) + 1, 0)
-    return accepted, drafts
+        counts[:, :-1] += hits
+        counts[:, -1] += running & (room > 0)
+        at += np.where(running, hits.sum(axis=1) + 1, 0)
+    return counts
 
 
-def audit(predicted: Predicted, counts: Counts, *, text_gap: str | None = None) -> Audit:
-    """Returns the comparison of an engine's counts with the prediction.
+def audit(
+    predicted: Predicted, counts: Counts, *, text_gap: str | None = None
+) -> tuple[tuple[RateInterval, ...], str]:
+    """Returns an engine's counted rates by position, and why the models do not explain them.
 
-    text_gap: how the engine's texts differ from the target's; None: they do not.
+    The sentence is empty if they do. text_gap: how the engine's texts differ from the target's;
+    None: they do not.
     """
-    gamma = len(predicted.rates)
-    counted = tuple(rate_interval(hits, counts.drafts) for hits in counts.up_to(gamma))
-    off = [
-        not least <= found.value <= most
-        for found, (least, most) in zip(counted, predicted.limits, strict=True)
-    ]
+    hits = counts.up_to(len(predicted.rates))
+    counted = tuple(rate_interval(each, counts.drafts) for each in hits)
     sentences = []
-    if any(off):
-        first = off.index(True)
-        found, allowed = counted[first], predicted.rates[first]
-        sentences.append(
-            f"this engine accepts {found} at position {first + 1} where its models allow "
-            f"{allowed}: its drafts or its verification are not what it says"
-        )
+    rows = zip(counted, predicted.rates, predicted.limits, strict=True)
+    for position, (found, allowed, (least, most)) in enumerate(rows, start=1):
+        if not least <= found.value <= most:
+            sentences.append(
+                f"this engine accepts {found} at position {position} where its models allow "
+                f"{allowed}: its drafts or its verification are not what it says"
+            )
+            break
     if text_gap is not None:
         sentences.append(f"its texts are not the target's: {text_gap}")
-    return Audit(predicted.rates, counted, not sentences, "; ".join(sentences))
+    return counted, "; ".join(sentences)

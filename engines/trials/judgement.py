@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -78,17 +78,9 @@ class EngineRow(ValidationRow, frozen=True, kw_only=True):
         return 100 * (self.predicted_seconds_per_token / self.seconds_per_token - 1)
 
 
-class Along(NamedTuple):
-    """The acceptance along a text.
-
-    which: identity of the text; repeats of a greedy text share it.
-    chances: a_t of its tokens, shape (N,).
-    drafted: a_t from the first draft on.
-    """
-
-    which: tuple[int, ...]
-    chances: NDArray[np.float64]
-    drafted: NDArray[np.float64]
+# Identity of a text, which repeats of a greedy text share; a_t of its tokens, shape (N,), and a_t
+# from the first draft on.
+Along = tuple[tuple[int, ...], NDArray[np.float64], NDArray[np.float64]]
 
 
 def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case) -> EngineRow:
@@ -104,15 +96,17 @@ def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case
         allowed = simulated(synthetic[:gamma], drafts=counts.drafts)
     else:
         allowed = _allowed(trial, texts, gamma, resample=not replays)
-    found = audit(allowed, counts, text_gap=gap)
+    counted, sentence = audit(allowed, counts, text_gap=gap)
     calls = sum(one.steps(drafts_past_end=trial.kind.drafts_past_end) for one in own)
-    replayed = _calls(trial, texts, gamma) if replays else None
+    with_prompts = len(texts) if trial.kind.drafts_with_prompt else 0
+    every = (float(Replay(drafted).calls(gamma)) for _, _, drafted in texts)
+    replayed = sum(every) - with_prompts if replays else None
     tokens = sum(one.decoded for one in own)
     baseline, seconds = timed.levels["rows", 0], timed.levels["rows", gamma] * calls / tokens
     steps = timed.steps(trial.request.priced_gammas)
-    expected_calls = calls if replayed is None or not found.explained else replayed
+    expected_calls = calls if replayed is None or sentence else replayed
     predicted = expected_calls * float(steps.cost.block_seconds(gamma)) / tokens
-    alpha = float(np.concatenate([text.chances for text in texts]).mean())
+    alpha = float(np.concatenate([chances for _, chances, _ in texts]).mean())
     low, high = speed_up_interval(baseline / seconds, trial, timed, gamma, case)
     row = EngineRow(
         engine=trial.kind.name,
@@ -126,11 +120,11 @@ def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case
         concurrency=concurrency,
         alpha=alpha,
         c=steps.c,
-        acceptance_predicted=found.predicted,
-        acceptance_counted=found.counted,
-        acceptance_explained=found.explained,
-        audit=found.sentence,
-        predicted_from="replay" if replays and found.explained else "counts",
+        acceptance_predicted=allowed.rates,
+        acceptance_counted=counted,
+        acceptance_explained=not sentence,
+        audit=sentence,
+        predicted_from="replay" if replays and not sentence else "counts",
         predicted_theorem8=float(improvement_factor(alpha, gamma, steps.c)),
         predicted=steps.baseline_seconds / predicted,
         measured=baseline / seconds,
@@ -163,7 +157,7 @@ def _along(trial: Trial, scores: Scores, gamma: int, case: Case) -> list[Along]:
             which = (prompt, *completion.tokens) if case[0] == 0 else (prompt, repeat)
             chances = acceptance(*scores[text], draft_sampling=way, temperature=case[0])
             start = 0 if trial.kind.drafts_with_prompt else completion.first
-            found.append(Along(which, chances, chances[start:]))
+            found.append((which, chances, chances[start:]))
     return found
 
 
@@ -184,8 +178,8 @@ def _gap(trial: Trial, scores: Scores, gamma: int, case: Case) -> str | None:
 
 def _allowed(trial: Trial, texts: Sequence[Along], gamma: int, *, resample: bool) -> Predicted:
     """Returns the acceptance that the models allow, by position."""
-    drafted = {text.which: text.drafted for text in texts}
-    times = Counter(text.which for text in texts)
+    drafted = {which: chances for which, _, chances in texts}
+    times = Counter(which for which, _, _ in texts)
     return predict(
         list(drafted.values()),
         times=[times[which] for which in drafted],
@@ -193,12 +187,6 @@ def _allowed(trial: Trial, texts: Sequence[Along], gamma: int, *, resample: bool
         drafts_past_end=trial.kind.drafts_past_end,
         resample=resample,
         generator=np.random.default_rng((trial.request.seed, gamma)),
-    )
-
-
-def _calls(trial: Trial, texts: Sequence[Along], gamma: int) -> float:
-    return sum(
-        float(Replay(text.drafted).calls(gamma)) - trial.kind.drafts_with_prompt for text in texts
     )
 
 

@@ -19,8 +19,7 @@ class OnEngine:
     """The settings that every run on an engine reads.
 
     text: source of prompts. Twice the number is read: one half is predicted, the other timed.
-    target: embedded, a name or a folder; None: the embedded one.
-    drafts: one name or folder; empty: the embedded draft, if the target is embedded.
+    target, drafts: see `estimator.loading.folders.folder_pair`.
     """
 
     engine: EngineSettings
