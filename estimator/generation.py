@@ -21,7 +21,7 @@ from estimator.settings import (
 )
 from estimator.timing.arms import Speculative, adaptive
 from estimator.timing.precision import Timing
-from estimator.timing.processes import require_one_process
+from estimator.timing.threads import require_one_process
 from reference.beams import BeamSearch, BeamSettings, beam_search, require_widths
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling, seeded

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
+from itertools import chain
 from typing import Any, ClassVar
 
 from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
 from engines.kind import EngineKind
-from estimator.timing.arms import Subject, text_times
+from estimator.timing.arms import Subject, timed_blocks
 
 # Users name it by naming no engine.
 OWN = EngineKind(name="own", title="specplan's own decoder", drafts_with_prompt=True)
@@ -87,10 +88,11 @@ class OwnServer(InProcessServer):
         The first block counts as the pass over the prompt.
         """
         gamma, p_min = self._setting.gamma, self._setting.p_min
-        blocks, times = text_times(self._subject, prompt, gamma=gamma, seed=seed, p_min=p_min)
-        for block in blocks:
+        texts, times = [], []
+        for block, end in timed_blocks(self._subject, prompt, gamma=gamma, p_min=p_min, seed=seed):
+            times.append(end)
+            texts.append(block.tokens)
             if block.drafted:
                 accepted = (1,) * block.accepted + (0,) * (gamma - block.accepted)
                 self._counts += Counts.of(1, len(block.drafted), accepted)
-        tokens = tuple(token for block in blocks for token in block.tokens)
-        return Completion(tokens, len(blocks[0].tokens), times[-1] - times[0])
+        return Completion(tuple(chain(*texts)), len(texts[0]), times[-1] - times[0])

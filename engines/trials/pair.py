@@ -16,7 +16,7 @@ from engines.trials.request import MeasureEngine, ValidateEngine
 from engines.trials.runs import EngineRun
 from engines.trials.trial import Trial
 from estimator.loading.folders import folder_pair
-from estimator.timing.processes import require_one_process
+from estimator.timing.threads import require_one_process
 
 # Positions left free beyond the longest prompt, its text and a draft.
 SPARE_POSITIONS = 8

@@ -34,8 +34,7 @@ from estimator.loading.pairs import load, one_draft
 from estimator.progress import SILENT, Progress
 from estimator.prompts.prompts import prompt_ids
 from estimator.timing.arms import Subject
-from estimator.timing.processes import require_one_process
-from estimator.timing.threads import computing
+from estimator.timing.threads import computing, require_one_process
 
 # A page of each kind of server, and a key that it has.
 PAGES = (("llama.cpp", "/props", "build_info"), ("vllm", "/version", "version"))

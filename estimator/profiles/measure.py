@@ -20,8 +20,7 @@ from estimator.settings import draft_sampling
 from estimator.timing.arms import probing, require_positions, run_arms
 from estimator.timing.batched import batch_module
 from estimator.timing.precision import timings
-from estimator.timing.processes import Processes, these_processes
-from estimator.timing.threads import computing
+from estimator.timing.threads import Processes, computing, these_processes
 from estimator.traces.measured_traces import Tracing, measure_traces, require_agreement
 from estimator.traces.scoring import known_verification
 from estimator.traces.trace_file import require_place

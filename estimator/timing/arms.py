@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -55,8 +55,7 @@ def run_arms(
     For each repeat and prompt all arms take turns of a few blocks, in random order in each round,
     each with its own caches; then the speed of each round is divided out of its blocks. If memory
     is short, fewer arms take turns at once. If a model exists only once, each arm's turn is a whole
-    text. An arm's text depends on seed, arm and prompt, not on the repeat: repeats differ only in
-    time.
+    text. An arm's text depends on seed, arm and prompt, so repeats differ only in time.
 
     prompts: ids. Prompts that are not reached in time are left out.
     speculative: decoders by name, not "baseline" or "again"; see `probing` and `Speculative`.
@@ -131,10 +130,9 @@ def require_positions(subject: Subject, prompts: Sequence[Sequence[int]]) -> Non
     for prompt in prompts:
         opening_text(subject.target, prompt, subject.stopping)
     start(subject.target, subject.drafter, max(prompts, key=len), subject.stopping)
-    draft = draft_model(subject.drafter)
+    draft, new_tokens = draft_model(subject.drafter), subject.stopping.max_new_tokens
     if draft is None:
         return
-    new_tokens = subject.stopping.max_new_tokens
     for given in (len(draft.beginning(prompt)) for prompt in prompts):
         limit = text_limit(draft, given)
         # The last token of a text is never read.
@@ -147,13 +145,8 @@ def require_positions(subject: Subject, prompts: Sequence[Sequence[int]]) -> Non
 
 def without_draft(subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Session:
     """Returns a session in which the target decodes without a draft."""
-    return plain_session(
-        subject.target,
-        prompt,
-        sampling=subject.sampling,
-        stopping=subject.stopping,
-        generator=generator,
-    )
+    target, sampling, stopping = subject.target, subject.sampling, subject.stopping
+    return plain_session(target, prompt, sampling=sampling, stopping=stopping, generator=generator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,21 +161,18 @@ class Speculative:
         return speculative_session(subject, prompt, self.policy, generator)
 
 
-def text_times(
-    subject: Subject, prompt: Sequence[int], *, gamma: int, seed: int, p_min: float = 0.0
-) -> tuple[list[Block], list[float]]:
-    """Returns a text's blocks of at most gamma drafted tokens, and the time at each one's end.
+def timed_blocks(
+    subject: Subject, prompt: Sequence[int], *, gamma: int, p_min: float, seed: int
+) -> Iterator[tuple[Block, float]]:
+    """Yields a text's blocks of at most gamma drafted tokens, each with the time at its end.
 
     p_min: a draft ends after a token of less probability.
     """
     policy: Policy = Fixed(gamma) if p_min == 0 else Confidence(p_min, gamma)
     decoder = Speculative(policy) if gamma > 0 else without_draft
     clock = processor_clock(subject.target.device) or time.perf_counter
-    blocks, times = [], []
     for block in decoder(subject, prompt, seeded(subject.target.device, seed)).blocks:
-        blocks.append(block)
-        times.append(clock())
-    return blocks, times
+        yield block, clock()
 
 
 def probing(gammas: Sequence[int]) -> dict[str, Decoder]:

@@ -34,35 +34,28 @@ def decode_batch(
     Args:
       target: a transformers model.
       prompts: ids, at least one prompt.
-      sampling: turns the target's logits into distributions.
       generators: one for each prompt, on the target's device.
     """
     texts = [opening_text(target, prompt, stopping) for prompt in prompts]
     module = batch_module(target, texts)
     given = [len(text) for text in texts]
-    batch = _Batch(module, prompts, target.device)
-    forbidden = forbidden_ids(module, target.device)
+    batch, forbidden = _Batch(module, prompts, target.device), forbidden_ids(module, target.device)
     going = list(range(len(prompts)))
     feed, mask = padded(texts, target.device, side="left")
     while going:
         logits = batch.last_logits(feed, mask)
         if forbidden is not None:
             logits = logits.index_fill(-1, forbidden, -torch.inf)
-        own = torch.cat(
-            [
-                sampling.laws(logits[row : row + 1], texts[row]).draw(generators[row])
-                for row in going
-            ]
-        ).tolist()
         largest = peaks(logits).tolist()
         # A row that has ended is fed further, and its output is ignored.
         feed = torch.zeros_like(feed[:, :1])
         mask = torch.ones_like(feed)
-        for row, token in zip(list(going), own, strict=True):
-            require_finite([largest[row]], target.name, len(texts[row]))
-            emitted = len(texts[row]) - given[row]
-            kept, ending = stopping.cut(texts[row], [token], emitted=emitted)
-            texts[row] += kept
+        for row in list(going):
+            text = texts[row]
+            require_finite([largest[row]], target.name, len(text))
+            token = int(sampling.laws(logits[row : row + 1], text).draw(generators[row]))
+            kept, ending = stopping.cut(text, [token], emitted=len(text) - given[row])
+            text += kept
             feed[row] = token
             if ending is not None:
                 going.remove(row)
@@ -72,9 +65,9 @@ def decode_batch(
 def batch_module(target: Model, texts: Sequence[Sequence[int]]) -> Any:
     """Returns the `PreTrainedModel` that can decode these texts at once.
 
-    Raises ValueError if the target has no such module, if padding would shift positions that cannot
-    be given, or if only some texts begin beyond the RoPE switch length, since all rows of a pass
-    share the rotary factors.
+    Refuses targets without such a module, targets whose positions cannot be given and would be
+    shifted by padding, and texts of which only some begin beyond the RoPE switch length, since all
+    rows of a pass share the rotary factors.
     """
     module = transformers_module(target)
     if module is None:
@@ -101,17 +94,13 @@ def padded(
     """Returns ids padded to one length, and their attention mask.
 
     A decoder's texts must end together, so they are padded on the left. An encoder's texts must
-    begin together, because their positions count from the beginning of the row.
-
-    Returns:
-      ids and mask, each of shape (texts, longest), int64; the mask is 1 for text.
+    begin together, because their positions count from the beginning of the row. Ids and mask have
+    shape (texts, longest), int64; the mask is 1 for text.
     """
     rows = [torch.tensor(text, device=device) for text in texts]
-    ids, mask = (
-        pad_sequence(each, batch_first=True, padding_side=side)
-        for each in (rows, [torch.ones_like(row) for row in rows])
-    )
-    return ids, mask
+    ids = pad_sequence(rows, batch_first=True, padding_side=side)
+    ones = [torch.ones_like(row) for row in rows]
+    return ids, pad_sequence(ones, batch_first=True, padding_side=side)
 
 
 class _Batch:

@@ -8,25 +8,23 @@ from statistics import median as middle
 import numpy as np
 from numpy.typing import NDArray
 
+from estimator import intervals
 from estimator.costs.blocks import fit_costs
-from estimator.intervals import (
-    Interval,
-    jackknife_interval,
-    left_out,
-    ratio,
-    ratio_interval,
-    steps_out_of_order,
-    student,
-)
+from estimator.intervals import Interval, left_out
 from reference.records import Generation
 from simulator.cost.curves import CostModel
 
 BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
 # Fewer prompts give no interval.
 LEAST_PROMPTS = 2
+# Difference of the baseline from itself, in per cent, up to which a machine counts as quiet.
+QUIET_PERCENT = 10.0
+# The times of a block.
+PARTS = ("draft_seconds", "verify_seconds", "other_seconds")
 
 Runs = dict[str, list[list[Generation]]]  # arm -> prompt -> repeat
 Timed = dict[str, list[Generation]]  # arm -> prompt
+Seconds = NDArray[np.float64]
 
 
 def median(repeats: Sequence[Generation]) -> Generation:
@@ -39,21 +37,14 @@ def median(repeats: Sequence[Generation]) -> Generation:
     repeats: runs of one text, at least 1. A repeat with other ids (a device may round differently
       from run to run and break a tie) is left out, because its blocks differ.
     """
-    first = repeats[0]
-    alike = [run for run in repeats if _way(run) == _way(first)]
-    return replace(
-        first,
-        blocks=tuple(
-            replace(
-                blocks[0],
-                draft_seconds=middle(block.draft_seconds for block in blocks),
-                verify_seconds=middle(block.verify_seconds for block in blocks),
-                other_seconds=middle(block.other_seconds for block in blocks),
-            )
-            for blocks in zip(*(run.blocks for run in alike), strict=True)
-        ),
-        prefill_seconds=middle(run.prefill_seconds for run in alike),
-    )
+    ways = [[(block.drafted, block.tokens) for block in run.blocks] for run in repeats]
+    alike = [run for run, way in zip(repeats, ways, strict=True) if way == ways[0]]
+    blocks = [
+        replace(same[0], **{part: middle(getattr(block, part) for block in same) for part in PARTS})
+        for same in zip(*(run.blocks for run in alike), strict=True)
+    ]
+    prefill = middle(run.prefill_seconds for run in alike)
+    return replace(repeats[0], blocks=tuple(blocks), prefill_seconds=prefill)
 
 
 def timed(runs: Runs) -> Timed:
@@ -71,7 +62,14 @@ def priced(texts: Timed) -> CostModel:
     return fit_costs(texts[AGAIN], probes(texts))
 
 
-def step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
+def shrinking(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
+    """Returns a sentence for each γ whose step is significantly faster than a smaller γ's."""
+    cost = priced(texts)
+    seconds = {gamma: float(cost.block_seconds(gamma)) for gamma in gammas}
+    return intervals.steps_out_of_order(seconds, partial(_step_ratio, texts))
+
+
+def _step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
     """Returns the interval over prompts of the ratio of block times at two draft lengths."""
 
     def value(some: Timed) -> float:
@@ -79,17 +77,10 @@ def step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
         return float(cost.block_seconds(longer) / cost.block_seconds(shorter))
 
     prompts = range(len(texts[AGAIN]))
-    if len(prompts) < 2:
+    if len(prompts) < LEAST_PROMPTS:
         return None, None
-    left_out = [value(without(texts, prompt)) for prompt in prompts]
-    return jackknife_interval(value(texts), left_out, scale=ratio)
-
-
-def shrinking(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
-    """Returns a sentence for each γ whose step is significantly faster than a smaller γ's."""
-    cost = priced(texts)
-    seconds = {gamma: float(cost.block_seconds(gamma)) for gamma in gammas}
-    return steps_out_of_order(seconds, partial(step_ratio, texts))
+    others = [value(without(texts, prompt)) for prompt in prompts]
+    return intervals.jackknife_interval(value(texts), others, scale=intervals.ratio)
 
 
 def without(texts: Timed, prompt: int) -> Timed:
@@ -102,16 +93,6 @@ def of_prompts(texts: Timed, prompts: Sequence[int]) -> Timed:
     return {arm: [rows[prompt] for prompt in prompts] for arm, rows in texts.items()}
 
 
-def _way(run: Generation) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    return [(block.drafted, block.tokens) for block in run.blocks]
-
-
-Seconds = NDArray[np.float64]
-
-# Difference of the baseline from itself, in per cent, up to which a machine counts as quiet.
-QUIET_PERCENT = 10.0
-
-
 def decode_rate(texts: Sequence[Generation]) -> Seconds:
     """Returns each text's seconds per token; shape (prompts,)."""
     return np.array([text.decode_seconds / len(text.tokens) for text in texts])
@@ -120,15 +101,14 @@ def decode_rate(texts: Sequence[Generation]) -> Seconds:
 def measured_interval(texts: Timed, arm: str) -> Interval:
     """Returns the interval of an arm's measured speed-up, over prompts."""
     baseline, own = _seconds(texts, arm)
-    return ratio_interval(baseline.tolist(), own.tolist())
+    return intervals.ratio_interval(baseline.tolist(), own.tolist())
 
 
 def measured_left_out(texts: Timed, arm: str) -> tuple[float, ...]:
     """Returns an arm's measured speed-up without each prompt in turn; empty for one prompt."""
     baseline, own = _seconds(texts, arm)
-    if len(own) < 2:
-        return ()
-    return tuple((left_out(baseline) / left_out(own)).tolist())
+    ratios = left_out(baseline) / left_out(own)
+    return tuple(ratios.tolist()) if len(own) >= LEAST_PROMPTS else ()
 
 
 def _seconds(texts: Timed, arm: str) -> tuple[Seconds, Seconds]:
@@ -158,7 +138,7 @@ class Noise:
     @property
     def within_percent(self) -> float:
         """Upper end of the interval of such differences, in per cent."""
-        return 100 * float(np.expm1(student(self.prompts) * self.error))
+        return 100 * float(np.expm1(intervals.student(self.prompts) * self.error))
 
     @property
     def quiet(self) -> bool:

@@ -1,14 +1,19 @@
-"""The number of computing threads: the number of free cores, less one for everything else.
+"""The threads and processes that compute.
 
 Threads of one pass wait for each other. With as many threads as cores, a pass takes as long as the
 busiest core needs, and short passes suffer more than long ones, which distorts all ratios of times.
+So the number of threads is the number of free cores, less one for everything else.
 """
 
+import atexit
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 # Period over which the load is averaged: fifty ticks of Linux's clock.
@@ -39,8 +44,7 @@ class Threads:
 
 def free_threads(*, most: int) -> Threads:
     """Returns the number of cores that are free now, less one, but at least 1."""
-    cores = len(_own_cores())
-    chosen = os.environ.get(CHOSEN_BY, "")
+    cores, chosen = len(_own_cores()), os.environ.get(CHOSEN_BY, "")
     if chosen.isdecimal() and int(chosen) > 0:
         return Threads(int(chosen), cores)
     free = free_cores()
@@ -79,10 +83,13 @@ def free_cores() -> float:
     """Returns the number of cores available to this process that others leave free now."""
     import psutil
 
-    busy = psutil.cpu_percent(interval=WATCHED_SECONDS, percpu=True)
-    own = _own_cores()
+    own, busy = _own_cores(), psutil.cpu_percent(interval=WATCHED_SECONDS, percpu=True)
     free = sum(1 - float(each) / 100 for core, each in enumerate(busy) if core in own)
-    return min(_allowed(), free)
+    try:  # a container may use fewer
+        quota, period = QUOTA.read_text().split()
+        return min(float(quota) / float(period), free)
+    except (OSError, ValueError):  # there is no quota, or it is "max"
+        return free
 
 
 def _own_cores() -> set[int]:
@@ -91,10 +98,72 @@ def _own_cores() -> set[int]:
     return set(range(os.cpu_count() or 1))
 
 
-def _allowed() -> float:
-    """Returns the number of cores that a container may use."""
-    try:
-        quota, period = QUOTA.read_text().split()
-        return float(quota) / float(period)
-    except (OSError, ValueError):  # there is none, or it is "max"
-        return float("inf")
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """This process among `count` that torchrun started, of which `here` run on this machine.
+
+    number: index of this process, from 0.
+    """
+
+    number: int = 0
+    count: int = 1
+    here: int = 1
+
+    @property
+    def first(self) -> bool:
+        """Whether this is process 0, which writes files, measures times and prints."""
+        return self.number == 0
+
+    def gathered(self, own: T) -> list[T]:
+        """Returns the picklable objects of all processes, in order; each process must call this."""
+        if self.count == 1:
+            return [own]
+        from torch.distributed import all_gather_object
+
+        every: list[Any] = [None] * self.count
+        all_gather_object(every, own)
+        return every
+
+    def shared(self, own: Iterable[T]) -> Iterator[T]:
+        """Yields the objects of all processes in order; in a single process, one by one."""
+        if self.count == 1:
+            yield from own
+        else:
+            for made in self.gathered(list(own)):
+                yield from made
+
+
+ALONE = Processes()
+
+
+def launched() -> int:
+    """Returns the number of processes that torchrun started (WORLD_SIZE); 1 without torchrun."""
+    text = os.environ.get("WORLD_SIZE", "1")
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"WORLD_SIZE must be a number of processes, at least 1, got {text}")
+    return int(text)
+
+
+def these_processes() -> Processes:
+    """Returns this process among those that torchrun started, connected with the others."""
+    if launched() == 1:
+        return ALONE
+    import torch
+
+    here, gpus = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), torch.cuda.device_count()
+    if 0 < gpus < here:
+        raise ValueError(
+            f"processes must be at most as many as the machine's GPUs, got {here} on {gpus}"
+        )
+    from reference.training.loop import this_process
+
+    process = this_process()
+    atexit.register(process.destroy_process_group)
+    return Processes(process.process_index, process.num_processes, here)
+
+
+def require_one_process(command: str) -> None:
+    """Refuses to run a command in several processes, each of which would do all of the work."""
+    count = launched()
+    if count > 1:
+        raise ValueError(f"{command} must run in one process, got {count} (WORLD_SIZE)")

@@ -15,7 +15,7 @@ import torch
 
 from estimator.prompts.prompts import prompts_hash
 from estimator.timing.batched import decode_batch
-from estimator.timing.processes import ALONE, Processes
+from estimator.timing.threads import ALONE, Processes
 from estimator.traces.scoring import sampled_setting, trace_pair
 from estimator.traces.trace_file import KeptTraces
 from estimator.traces.traces import TracePair

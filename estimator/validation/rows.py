@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from estimator.costs.blocks import priced_ratio
-from estimator.intervals import Interval, jackknife_interval, left_out, ratio
+from estimator.intervals import jackknife_interval, left_out, ratio
 from estimator.prompts.prompts import prompts_hash
 from estimator.timing.rates import (
     AGAIN,
@@ -37,8 +37,7 @@ class RowEvidence:
     """The data from which the rows of one draft and temperature are made.
 
     texts: traces of the runs' texts, with the pair and the prompts.
-    runs: runs of every arm, with all repeats.
-    timed: texts of every arm, with each block's median time.
+    runs: with all repeats; timed: with each block's median time.
     cost: cost measured in other runs.
     shrinking: by gamma, a sentence if its step is faster than a smaller gamma's.
     """
@@ -68,46 +67,46 @@ def row_of(
 
 
 def _measured(evidence: RowEvidence, arm: str, policy: Policy) -> SpeculativeRow:
-    subject, timed = evidence.texts.subject, evidence.timed
-    own_runs = timed[arm]
-    tokens = np.array([len(run.tokens) for run in own_runs])
-    total = int(tokens.sum())
+    subject, timed, texts = evidence.texts.subject, evidence.timed, evidence.texts
+    drafted_by, greedy = subject.drafter.sampling, subject.sampling.greedy
+    tokens = np.array([len(run.tokens) for run in timed[arm]])
     baseline = float((decode_rate(timed[BASELINE]) * tokens).sum())
-    own = sum(run.decode_seconds for run in own_runs)
-    prefills = [sum(run.prefill_seconds for run in timed[name]) for name in (BASELINE, arm)]
+
+    def total(name: str, own: str = arm) -> Any:
+        return sum(getattr(run, name) for run in timed[own])
+
+    own, made, drafted = total("decode_seconds"), int(tokens.sum()), total("drafted")
+    prefills = [total("prefill_seconds", name) for name in (BASELINE, arm)]
     low, high = measured_interval(timed, arm)
-    drafted = sum(run.drafted for run in own_runs)
-    calls = sum(run.target_calls for run in own_runs)
-    gap = evidence.texts.tie_gap(evidence.runs, arm) if subject.sampling.greedy else None
-    draft_sampling = subject.drafter.sampling
+    gap = texts.tie_gap(evidence.runs, arm) if greedy else None
     return SpeculativeRow(
         draft=subject.drafter.name,
         target=subject.target.name,
-        prompts_hash=prompts_hash(evidence.texts.prompts),
+        prompts_hash=prompts_hash(texts.prompts),
         temperature=subject.sampling.temperature,
-        draft_temperature=None if draft_sampling is None else draft_sampling.temperature,
+        draft_temperature=None if drafted_by is None else drafted_by.temperature,
         policy=policy.name if isinstance(policy, Fixed) else arm,
         gamma=policy.value if isinstance(policy, Fixed) else None,
         rule=subject.rule.name,
         lossless=subject.rule.lossless,
-        alpha=evidence.texts.alpha(timed[BASELINE]),
+        alpha=texts.alpha(timed[BASELINE]),
         c=priced_ratio(evidence.cost, probes(timed)),
         measured=baseline / own,
         measured_low=low,
         measured_high=high,
         measured_left_out=measured_left_out(timed, arm),
-        target_calls=calls,
-        block_efficiency=total / calls,
-        accepted_fraction=sum(run.accepted for run in own_runs) / drafted if drafted > 0 else None,
-        tokens=total,
-        identical_to_target=gap is None if subject.sampling.greedy else None,
+        target_calls=total("target_calls"),
+        block_efficiency=made / total("target_calls"),
+        accepted_fraction=total("accepted") / drafted if drafted > 0 else None,
+        tokens=made,
+        identical_to_target=gap is None if greedy else None,
         tie_gap=gap,
-        draft_seconds=sum(run.draft_seconds for run in own_runs),
-        verify_seconds=sum(run.verify_seconds for run in own_runs),
-        other_seconds=sum(run.other_seconds for run in own_runs),
-        baseline_tokens_per_second=total / baseline,
-        tokens_per_second=total / own,
-        ms_per_token=1e3 * own / total,
+        draft_seconds=total("draft_seconds"),
+        verify_seconds=total("verify_seconds"),
+        other_seconds=total("other_seconds"),
+        baseline_tokens_per_second=made / baseline,
+        tokens_per_second=made / own,
+        ms_per_token=1e3 * own / made,
         end_to_end_measured=(prefills[0] + baseline) / (prefills[1] + own),
     )
 
@@ -136,12 +135,15 @@ def _predicted(
     base = cost.baseline_seconds * np.array([text.tokens for text in own_texts])
     blocks = np.array([text.replay.seconds(gamma, cost) for text in own_texts])
     predicted = float(base.sum() / blocks.sum())
-    low, high = _error_interval(row, predicted, left_out(base) / left_out(blocks))
+    low = high = None
+    if row.measured_left_out:
+        errors = left_out(base) / left_out(blocks) / np.array(row.measured_left_out)
+        low, high = jackknife_interval(predicted / row.measured, errors, scale=ratio)
     row = replace(
         row,
         predicted=predicted,
-        error_percent_low=low,
-        error_percent_high=high,
+        error_percent_low=None if low is None else 100 * (low - 1),
+        error_percent_high=None if high is None else 100 * (high - 1),
         predicted_target_calls=sum(replayed_calls(t, gamma) for t in own_texts),
         end_to_end_predicted=float((prefill_base + base.sum()) / (prefill_own + blocks.sum())),
     )
@@ -155,20 +157,6 @@ def _predicted(
         predicted_ahead_low=low,
         predicted_ahead_high=high,
     )
-
-
-def _error_interval(
-    row: SpeculativeRow, predicted: float, without: NDArray[np.float64]
-) -> Interval:
-    """Returns the interval of a row's error in percent, over prompts; (None, None) for one prompt.
-
-    without: the prediction with each prompt left out.
-    """
-    if not row.measured_left_out:
-        return None, None
-    errors = without / np.array(row.measured_left_out)
-    low, high = jackknife_interval(predicted / row.measured, errors, scale=ratio)
-    return (None, None) if low is None or high is None else (100 * (low - 1), 100 * (high - 1))
 
 
 def _predicted_stopped(

@@ -1,28 +1,76 @@
-"""Predicted against measured speed-ups: one row for each draft, temperature and policy."""
+"""Predicted against measured speed-ups of this project's own decoder: the request and its rows."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from estimator.timing.arms import (
-    Speculative,
-    adaptive,
-    planning_generations,
-    probed,
-    probing,
-    run_arms,
-)
-from estimator.timing.precision import Timing, precision_percent
+from estimator.loading.pairs import draft_names, load, require_rule
+from estimator.loading.policies import STOPPING, parse_policies
+from estimator.progress import SILENT, Progress
+from estimator.rule_names.kind import VERIFICATION, acceptance_rule
+from estimator.settings import FIXED, MAX_GAMMA, TimedPair, draft_sampling, require_read_lengths
+from estimator.timing import arms
+from estimator.timing.precision import Timing, precision_percent, timings
 from estimator.timing.rates import BASELINE, Noise, noise, priced, shrinking, timed
-from estimator.timing.threads import Threads
+from estimator.timing.threads import Threads, computing, require_one_process
 from estimator.traces.text_traces import TextTraces
 from estimator.validation.file import SpeculativeRow, max_abs, mean_abs
 from estimator.validation.rows import RowEvidence, row_of
+from reference.drafters.trees import TreeDrafter
 from reference.policies import Confidence, Fixed, Policy
 from reference.speculative import Subject
 from simulator.cost.curves import CostModel
+
+GAMMAS = (1, 2, 4, 8)
+
+# By the names of their arms; None is the adaptive policy.
+Policies = Mapping[str, Policy | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validate(TimedPair):
+    """Settings of a validation: the drafts, temperatures and policies to predict and measure.
+
+    draft_temperature: temperature of the draft; None: the target's.
+    compiling: off, on or try.
+    policy_names: fixed, heuristic, confidence:P, product:P or adaptive.
+    gammas: draft lengths of the fixed policy; None: 1, 2, 4, 8.
+    max_gamma: longest draft of other policies; None: 16.
+    verification, lenience: how drafts are verified; None: without loss.
+
+    Refuses a draft length that no policy reads.
+    """
+
+    draft_temperature: float | None = None
+    compiling: str = "off"
+    policy_names: tuple[str, ...] = (FIXED,)
+    gammas: tuple[int, ...] | None = None
+    max_gamma: int | None = None
+    verification: str = VERIFICATION
+    lenience: float | None = None
+    temperatures: tuple[float, ...] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        require_read_lengths(self.policy_names, self.gammas, self.max_gamma)
+
+    @property
+    def longest(self) -> int:
+        """Longest draft of policies other than the fixed one."""
+        return MAX_GAMMA if self.max_gamma is None else self.max_gamma
+
+    @property
+    def policies(self) -> Policies:
+        gammas = GAMMAS if self.gammas is None else self.gammas
+        return parse_policies(self.policy_names, gammas=gammas, max_gamma=self.longest)
+
+    @property
+    def replayed(self) -> bool:
+        """Whether replay predicts a row: its policy must be known, and lossless or greedy."""
+        rule = acceptance_rule(self.verification, self.lenience)
+        known = [name == FIXED or name.partition(":")[0] in STOPPING for name in self.policy_names]
+        return any(known) and (rule.lossless or 0 in self.temperatures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +91,61 @@ class Validation:
     threads: Threads | None = None
 
 
+def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Validation]:
+    """Yields the rows of each draft at each temperature as soon as they are measured."""
+    require_one_process("validate")
+    with computing(request.models.device, request.threads) as threads:
+        policies, most = request.policies, request.longest
+        rule = acceptance_rule(request.verification, request.lenience)
+        targets = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]
+        drafting = [draft_sampling(sampling, request.draft_temperature) for sampling in targets]
+        require_rule(draft_names(request.models), rule)
+        fixed = [policy.value for policy in policies.values() if isinstance(policy, Fixed)]
+        loaded = load(
+            request.models,
+            request.text,
+            sampling=request.sampling,
+            compiling=request.compiling,
+            gammas=fixed if len(fixed) == len(policies) else [*fixed, most],
+        )
+        subjects = [
+            Subject(loaded.target, drafter_of(drafted_by), sampling, loaded.stopping, rule)
+            for drafter_of in loaded.drafters.values()
+            for sampling, drafted_by in zip(targets, drafting, strict=True)
+        ]
+        for subject in subjects:
+            _require_predictable(subject, list(policies.values()))
+            arms.require_positions(subject, loaded.prompts)
+        repeats = request.timing.repeats
+        planned = generations(loaded.prompts, policies, max_gamma=most, repeats=repeats)
+        progress.expect(len(subjects) * planned)
+        every = timings(request, count=len(subjects), planned=planned, progress=progress)
+        for timing, subject in zip(every, subjects, strict=True):
+            found = validate(subject, loaded.prompts, policies, timing, max_gamma=most)
+            yield replace(found, threads=threads)
+
+
+def _require_predictable(subject: Subject, policies: Sequence[Policy | None]) -> None:
+    """Refuses trees whose target calls replay cannot predict."""
+    drafter = subject.drafter
+    if not isinstance(drafter, TreeDrafter):
+        return
+    if len(policies) > 1 or not isinstance(policies[0], Fixed):
+        raise ValueError(
+            f"gamma must be one number for {drafter.name}, its depth, got {len(policies)} policies"
+        )
+    if not drafter.sampling.greedy:
+        raise ValueError(
+            f"draft_temperature must be 0 for {drafter.name}, got "
+            f"{drafter.sampling.temperature:g}: replay cannot predict trees of drawn "
+            "tokens; specplan generate runs them"
+        )
+
+
 def validate(
     subject: Subject,
     prompts: Sequence[Sequence[int]],
-    policies: Mapping[str, Policy | None],
+    policies: Policies,
     timing: Timing,
     *,
     max_gamma: int,
@@ -54,75 +153,54 @@ def validate(
     """Returns predicted and measured speed-ups of one pair under each policy.
 
     Args:
-      prompts: ids, at least one prompt.
-      policies: by the name of their arm. None is the adaptive policy, which plans with costs that
-        are measured before all runs.
-      timing: how often and how long runs are timed; prompts that are not reached have no rows.
+      prompts: ids, at least one prompt; those that are not reached in time have no rows.
+      policies: the adaptive one plans with costs that are measured before all runs.
+      timing: how often and how long runs are timed.
       max_gamma: longest draft of policies other than the fixed ones.
     """
-    planned: dict[str, Policy] = {}
-    for arm, policy in policies.items():
-        if policy is None:
-            policy = adaptive(subject, prompts, timing, max_gamma=max_gamma)
-        planned[arm] = policy
-    arms = {arm: Speculative(policy) for arm, policy in planned.items()}
-    runs = run_arms(subject, prompts, probing(_priced(policies, max_gamma)) | arms, timing)
+    planned = {
+        arm: arms.adaptive(subject, prompts, timing, max_gamma=max_gamma) if each is None else each
+        for arm, each in policies.items()
+    }
+    stopped = [each.most for each in planned.values() if isinstance(each, Confidence)]
+    gammas, longest = _lengths(policies, max_gamma)
+    drafting = {arm: arms.Speculative(policy) for arm, policy in planned.items()}
+    runs = arms.run_arms(subject, prompts, arms.probing(gammas) | drafting, timing)
     # There may have been no time for all prompts.
     prompts = prompts[: len(runs[BASELINE])]
     best = timed(runs)
-    clock = noise(best)
-    cost = priced(best)
-    texts = TextTraces(
-        subject, prompts, _longest(policies, max_gamma), ahead=max(_stopped(policies), default=0)
-    )
-    gammas = [gamma for gamma in _fixed(policies) if gamma > 0]
-    evidence = RowEvidence(texts, runs, best, cost, clock, shrinking(best, gammas))
+    clock, cost = noise(best), priced(best)
+    texts = TextTraces(subject, prompts, longest, ahead=max(stopped, default=0))
+    fixed = [policy.value for policy in planned.values() if isinstance(policy, Fixed)]
+    slower = shrinking(best, [gamma for gamma in fixed if gamma > 0])
+    evidence = RowEvidence(texts, runs, best, cost, clock, slower)
     rows = tuple(
         row_of(evidence, arm, policy, np.random.default_rng((timing.seed, 2)))
         for arm, policy in planned.items()
     )
-    return Validation(
-        rows,
-        cost,
-        clock,
-        repeats=len(runs[BASELINE][-1]),
-        prompts=len(prompts),
-        precision_percent=precision_percent(best),
-    )
+    repeats, exact = len(runs[BASELINE][-1]), precision_percent(best)
+    return Validation(rows, cost, clock, repeats, len(prompts), exact)
 
 
 def generations(
-    prompts: Sequence[Sequence[int]],
-    policies: Mapping[str, Policy | None],
-    *,
-    max_gamma: int,
-    repeats: int,
+    prompts: Sequence[Sequence[int]], policies: Policies, *, max_gamma: int, repeats: int
 ) -> int:
     """Returns how often `validate` calls progress, if all repeats are needed."""
-    planning = list(policies.values()).count(None) * planning_generations(prompts, max_gamma)
-    arms = 2 + len(probed(_priced(policies, max_gamma))) + len(policies)
-    return planning + len(prompts) * repeats * arms
+    adaptive = list(policies.values()).count(None)
+    planning = adaptive * arms.planning_generations(prompts, max_gamma)
+    gammas, _ = _lengths(policies, max_gamma)
+    return planning + len(prompts) * repeats * (2 + len(arms.probed(gammas)) + len(policies))
 
 
-def _fixed(policies: Mapping[str, Policy | None]) -> list[int]:
-    return [policy.value for policy in policies.values() if isinstance(policy, Fixed)]
-
-
-def _stopped(policies: Mapping[str, Policy | None]) -> list[int]:
-    """Returns the longest drafts of policies that stop by confidence."""
-    return [each.most for each in policies.values() if isinstance(each, Confidence)]
-
-
-def _longest(policies: Mapping[str, Policy | None], max_gamma: int) -> int:
-    gammas = _fixed(policies)
-    return max([*gammas, max_gamma] if len(gammas) < len(policies) else gammas)
-
-
-def _priced(policies: Mapping[str, Policy | None], max_gamma: int) -> list[int]:
-    drafted = [gamma for gamma in _fixed(policies) if gamma > 0]
-    for most in _stopped(policies):  # whose blocks are of any length up to that
-        drafted += [*(2**octave for octave in range(most.bit_length())), most]
-    return drafted or [_longest(policies, max_gamma)]
+def _lengths(policies: Policies, max_gamma: int) -> tuple[list[int], int]:
+    """Returns the draft lengths whose costs are measured, and the longest draft."""
+    fixed = [policy.value for policy in policies.values() if isinstance(policy, Fixed)]
+    longest = max([*fixed, max_gamma] if len(fixed) < len(policies) else fixed)
+    gammas = [gamma for gamma in fixed if gamma > 0]
+    for policy in policies.values():
+        if isinstance(policy, Confidence):  # whose blocks are of any length up to its longest
+            gammas += [*(2**octave for octave in range(policy.most.bit_length())), policy.most]
+    return gammas or [longest], longest
 
 
 def summary(validations: Sequence[Validation]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from estimator.profiles.request import Measure
     from estimator.texts.counting import MeasureTexts
-    from estimator.timing.processes import Processes
+    from estimator.timing.threads import Processes
 
 
 class MeasureOptions:

@@ -30,7 +30,7 @@ from studies.bild import FALLBACKS, ROLLBACKS
 
 if TYPE_CHECKING:
     from engines.trials.request import ValidateEngine
-    from estimator.validation.request import Validate
+    from estimator.validation.validation import Validate
     from studies.bild.request import ValidateBild
 
 
@@ -123,12 +123,11 @@ class ValidateForm(EngineForm):
     figure: Path | None = None
 
 
-@reads("estimator.validation.request:Validate", ValidateForm)
+@reads("estimator.validation.validation:Validate", ValidateForm)
 def speculative(request: Validate, form: ValidateForm) -> None:
     """Compares predicted with measured speed-up, and prints each row as it is measured."""
     from estimator.validation.file import SPECULATIVE, Validated, validation_json
-    from estimator.validation.request import validations
-    from estimator.validation.validation import summary
+    from estimator.validation.validation import summary, validations
     from specplan.reports.validation import rows_table, summary_lines
 
     if form.figure is not None and not request.replayed:

@@ -113,7 +113,7 @@ def validate(
 
     Raises OSError, ValueError if a file or a setting cannot be used.
     """
-    from estimator.validation.request import Validate, validations
+    from estimator.validation.validation import Validate, validations
 
     found = engine_of(engine)
     with source_of(prompts, max_new_tokens) as text, Bar("validate", "run") as bar:

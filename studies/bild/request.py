@@ -9,8 +9,7 @@ from estimator.prompts.files import whole_references
 from estimator.settings import ModelSettings, TimedPair, draft_sampling
 from estimator.timing.arms import require_positions
 from estimator.timing.precision import timings
-from estimator.timing.processes import require_one_process
-from estimator.timing.threads import Threads, computing
+from estimator.timing.threads import Threads, computing, require_one_process
 from reference.drafters.hierarchical import draft_model
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import seeded

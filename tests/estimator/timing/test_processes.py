@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from estimator.timing.processes import ALONE, launched, require_one_process, these_processes
+from estimator.timing.threads import ALONE, launched, require_one_process, these_processes
 
 
 def test_without_torchrun_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
