@@ -1,14 +1,21 @@
-"""The figures by name, each with its source; a figure's room is imported when it is computed."""
+"""The figures by name and source, and how one is computed, drawn and written to files.
+
+A figure's room is imported when it is computed.
+"""
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import io
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+from estimator.writing import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,6 +24,9 @@ if TYPE_CHECKING:
     from figures import drawing
     from figures.numbers import Numbers
 
+FORMATS = ("png", "svg", "csv")
+IMAGE_SUFFIXES = (".png", ".svg")
+DOTS_PER_INCH = 150
 _LEVIATHAN = "Leviathan et al. 2023"
 _BILD = "Kim et al. 2023 (BiLD)"
 _BLOCKWISE = "Kim et al. 2024 (blockwise drafts)"
@@ -59,6 +69,53 @@ class Entry:
     def draw(self, data: Numbers) -> Figure:
         """Returns the drawing of compute()'s result."""
         return self.declared()[1](data)
+
+
+def write_figure(
+    entry: Entry,
+    folder: Path,
+    *,
+    formats: Sequence[str] = FORMATS,
+    results: Validated | None = None,
+    load: object | None = None,
+) -> list[Path]:
+    """Computes and draws a figure; returns the files written, one for each format, atomically.
+
+    A missing folder is created. Refuses an unknown format.
+    """
+    for name in formats:
+        if name not in FORMATS:
+            raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {name}")
+    folder.mkdir(parents=True, exist_ok=True)
+    data = entry.compute(results, load)
+    figure = entry.draw(data) if set(formats) - {"csv"} else None
+    written = [folder / f"{entry.name}.{name}" for name in formats]
+    for path in written:
+        if figure is None or path.suffix == ".csv":
+            write_whole(path, data.csv().encode("utf-8"))
+        else:
+            save_image(figure, path)
+    return written
+
+
+def save_image(figure: Figure, path: Path) -> None:
+    """Writes a drawing to one file, PNG or SVG by its suffix; refuses another suffix.
+
+    Equal drawings give equal files: without a date or random names.
+    """
+    import matplotlib
+
+    suffix = path.suffix.lower()
+    if suffix not in IMAGE_SUFFIXES:
+        raise ValueError(f"figure file must end in {' or '.join(IMAGE_SUFFIXES)}, got {path.name}")
+    arranged = figure.get_layout_engine()
+    if arranged is not None:  # once for all formats
+        arranged.execute(figure)
+        figure.set_layout_engine(None)
+    stream, metadata = io.BytesIO(), {"Date": None} if suffix == ".svg" else {}
+    with matplotlib.rc_context({"svg.hashsalt": "specplan"}):
+        figure.savefig(stream, format=suffix[1:], dpi=DOTS_PER_INCH, metadata=metadata)
+    write_whole(path, stream.getvalue())
 
 
 FIGURES: Mapping[str, Entry] = MappingProxyType(

@@ -38,7 +38,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "studies": ["bild", "blockwise"],
     "figures": [
-        "drawing", "numbers", "registry", "files", "leviathan", "bild", "blockwise", "ours",
+        "drawing", "numbers", "registry", "leviathan", "bild", "blockwise", "ours",
     ],
     "specplan": ["reports", "options", "door", "commands", "main", "__main__"],
 }  # fmt: skip

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import softmax
 
 from figures import drawing
 from figures.numbers import Numbers, numbers
-from simulator.acceptance.divergence import alpha_of_laws, checked_laws
+from simulator.acceptance.divergence import alpha_of_laws
 from simulator.acceptance.tokens import expected_tokens
-from simulator.numerics.arguments import integer
 
 GAMMAS = (1, 2, 3, 4, 6, 8, 12, 16)
 # Standard deviations of the noise that turns the target's logits into the draft's.
@@ -23,83 +21,51 @@ PAIRS, VOCABULARY, BLOCKS, SEED = 400, 20, 20_000, 0
 PUBLISHED_PERCENT = (5.0, 8.0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockCounts:
-    """Counts of simulated blocks with γ drafted tokens, by the tokens they yielded.
+def mean_tokens(counts: NDArray[np.int64]) -> tuple[float, float]:
+    """Returns tokens per block, an estimate of E[τ], and the standard error.
 
-    counts: shape (γ + 1,); entry t - 1 counts the blocks that yielded t tokens, the target's own
-      included.
+    Both are quotients of exact integers; the last bits of a sum of shares depend on the processor.
+
+    counts: entry t - 1 counts the blocks that yielded t tokens, the target's own included.
     """
-
-    counts: NDArray[np.int64]
-
-    @property
-    def blocks(self) -> int:
-        return int(self.counts.sum())
-
-    @property
-    def mean_tokens(self) -> float:
-        """Tokens per block: an estimate of E[τ]."""
-        # A quotient of exact integers; the last bits of a sum of shares depend on the processor.
-        return self._sum(1) / self.blocks
-
-    @property
-    def mean_tokens_error(self) -> float:
-        spread = self.blocks * self._sum(2) - self._sum(1) ** 2
-        return math.sqrt(spread / self.blocks) / self.blocks
-
-    def _sum(self, power: int) -> int:
-        return int((self.counts * np.arange(1, len(self.counts) + 1) ** power).sum())
+    blocks, tokens = int(counts.sum()), np.arange(1, len(counts) + 1)
+    total, squares = int((counts * tokens).sum()), int((counts * tokens**2).sum())
+    return total / blocks, math.sqrt((blocks * squares - total**2) / blocks) / blocks
 
 
 def simulate_block_verification(
-    p: ArrayLike,
-    q: ArrayLike,
+    target: NDArray[np.float64],
+    draft: NDArray[np.float64],
     gamma: int,
     *,
     blocks: int,
     generator: np.random.Generator,
-) -> BlockCounts:
-    """Returns counts of blocks whose positions are drawn independently from given pairs (p, q).
+) -> NDArray[np.int64]:
+    """Returns how many blocks of γ drafted tokens yield 1, 2, ... γ + 1 tokens, shape (γ + 1,).
 
     The gain of block verification does not follow from α, nor from the distribution of β, because
     the effect of a ratio above 1 depends on both p and q. So it is simulated.
 
-    Args:
-      p, q: the target's and the draft's distributions, shape (pairs, vocabulary). Each position of
-        each block has one pair of rows, all equally likely.
-      gamma: drafted tokens per block, at least 0.
-      blocks: how many to simulate, at least 1.
-      generator: source of randomness; it is advanced.
-
-    Raises ValueError if a row is not a law, shapes differ, or a number is out of range.
+    target, draft: distributions, shape (pairs, vocabulary). Each position of each block has one
+      pair of rows, all equally likely and independent of the others.
     """
-    target, draft = checked_laws(p, q)
-    if target.ndim != 2 or target.shape != draft.shape:
-        raise ValueError(
-            f"p and q must have one shape (pairs, vocabulary), got {target.shape} and {draft.shape}"
-        )
-    length = integer("gamma", gamma)
-    size = integer("blocks", blocks, at_least=1)
     drawn_by = np.cumsum(draft, axis=1)
-    share = np.ones(size)
-    accepted = np.zeros(size, dtype=np.int64)
-    for position in range(length + 1):
-        pair = generator.integers(len(target), size=size)
-        if position == length:
-            stands = generator.random(size) < share
-        else:
-            over = target[pair]
-            over *= share[:, None]
-            over -= draft[pair]
-            left = over.clip(0.0, out=over).sum(axis=1)
-            stands = generator.random(size) * (left + 1 - share) < left
-        accepted[stands] = position
-        if position < length:
-            uniform = generator.random(size) * drawn_by[pair, -1]
-            token = np.count_nonzero(drawn_by[pair] <= uniform[:, None], axis=1)
-            share = np.minimum(1.0, share * target[pair, token] / draft[pair, token])
-    return BlockCounts(np.bincount(accepted, minlength=length + 1))
+    share = np.ones(blocks)
+    accepted = np.zeros(blocks, dtype=np.int64)
+    for position in range(gamma + 1):
+        pair = generator.integers(len(target), size=blocks)
+        if position == gamma:
+            accepted[generator.random(blocks) < share] = position
+            break
+        over = target[pair]
+        over *= share[:, None]
+        over -= draft[pair]
+        left = over.clip(0.0, out=over).sum(axis=1)
+        accepted[generator.random(blocks) * (left + 1 - share) < left] = position
+        uniform = generator.random(blocks) * drawn_by[pair, -1]
+        token = np.count_nonzero(drawn_by[pair] <= uniform[:, None], axis=1)
+        share = np.minimum(1.0, share * target[pair, token] / draft[pair, token])
+    return np.bincount(accepted, minlength=gamma + 1)
 
 
 def compute() -> Numbers:
@@ -116,9 +82,9 @@ def compute() -> Numbers:
         q = softmax(logits + noise * generator.normal(size=logits.shape), axis=1)
         alpha = float(alpha_of_laws(p, q))
         for gamma in GAMMAS:
-            drawn = simulate_block_verification(p, q, gamma, blocks=BLOCKS, generator=generator)
-            tokens = (drawn.mean_tokens, drawn.mean_tokens_error)
-            points.append((alpha, gamma, float(expected_tokens(alpha, gamma)), *tokens))
+            counts = simulate_block_verification(p, q, gamma, blocks=BLOCKS, generator=generator)
+            by_token = float(expected_tokens(alpha, gamma))
+            points.append((alpha, gamma, by_token, *mean_tokens(counts)))
     return numbers("alpha gamma by_token by_block error", points)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from estimator.validation.file import Validated
 from figures import drawing
 from figures.drawing import short_name
-from figures.files import save_image
 from figures.numbers import Numbers, numbers, published
+from figures.registry import save_image
 
 BAND = 0.05
 

@@ -87,7 +87,7 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
     from tqdm import tqdm
 
     from estimator.validation.file import read_validation
-    from figures.files import write_figure
+    from figures.registry import write_figure
 
     drawn, loaded = fill(ctx, [Drawn, DeploymentOptions])
     chosen = _chosen(drawn.names)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def drawable(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
     """Returns a figure's path unchanged; raises a usage error if no figure can be written there."""
-    from figures.files import IMAGE_SUFFIXES
+    from figures.registry import IMAGE_SUFFIXES
 
     if value.suffix.lower() not in IMAGE_SUFFIXES:
         raise click.BadParameter(f"must end in {' or '.join(IMAGE_SUFFIXES)}, got {value.name}")

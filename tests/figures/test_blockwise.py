@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from figures.blockwise import curves, traffic
+from figures.blockwise import costs, curves
 from figures.blockwise.measured import OURS, analysis, own
 from figures.numbers import Numbers, published_grid
 from figures.registry import FIGURES
@@ -88,7 +88,7 @@ def test_times_are_of_the_papers_lattices(number: int, cells: int) -> None:
 
 
 def test_weights_are_read_once_a_call() -> None:
-    rows = {row.way: row.megabytes for row in traffic.own_traffic().where(context=None)}
+    rows = {row.way: row.megabytes for row in costs.own_traffic().where(context=None)}
     sizes = analysis().sizes
     assert rows["autoregressive"] == pytest.approx(4e-6 * sizes["target"])
     base = analysis().ways["base"].block_efficiency
@@ -96,9 +96,9 @@ def test_weights_are_read_once_a_call() -> None:
 
 
 def test_every_printed_number_of_table_eleven_is_reproduced_to_three_decimals() -> None:
-    rows = traffic.table11()
+    rows = costs.table11()
     assert len(rows) == 6 * 5
-    assert traffic.differing(rows) == []
+    assert costs.differing(rows) == []
 
 
 @pytest.mark.parametrize(
@@ -113,23 +113,16 @@ def test_table_11_averages_table_4(method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("drafts", "heads", "block_efficiency", "expected"),
-    [(0, 9, 1.0, [300, 1000, 2000]), (4, 5, 2.0, [150, 600, 1100])],
+    ("tokens", "block_efficiency", "expected"),
+    [(0, 1.0, [300, 1000, 2000]), (20, 2.0, [150, 600, 1100])],
 )
 def test_weights_are_read_once_a_block_and_each_draft_adds_its_tokens_to_the_cache(
-    drafts: int, heads: int, block_efficiency: float, expected: list[float]
+    tokens: int, block_efficiency: float, expected: list[float]
 ) -> None:
-    moved = traffic.bytes_per_token(
-        [100, 200],
-        drafts=drafts,
-        heads=heads,
-        block_efficiency=block_efficiency,
-        weights=300.0,
-        cache=10.0,
-    )
-    assert moved == expected
+    setting = {"block_efficiency": block_efficiency, "weights": 300.0, "cache": 10.0}
+    assert costs.bytes_per_token([100, 200], tokens=tokens, **setting) == expected
 
 
 def test_the_rescorer_is_what_sets_its_column_apart() -> None:
     # Without its own cache the neural column would be 8 % too low.
-    assert pytest.approx(1 / 12) == traffic.RESCORER_CACHE / traffic.TARGET_CACHE
+    assert pytest.approx(1 / 12) == costs.RESCORER_CACHE / costs.TARGET_CACHE

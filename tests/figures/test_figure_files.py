@@ -17,9 +17,8 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from estimator.validation.file import Validated, parse_validation
-from figures.files import FORMATS, write_figure
 from figures.numbers import Numbers
-from figures.registry import FIGURES, Entry
+from figures.registry import FIGURES, FORMATS, Entry, write_figure
 
 RESULTS = parse_validation(
     {
@@ -133,8 +132,8 @@ def visible_texts(figure: Figure) -> list[tuple[Text, Bbox]]:
 
 def test_the_same_figure_is_the_same_bytes_in_all_formats(tmp_path: Path) -> None:
     entry = FIGURES["leviathan-fig3"]
-    first = write_figure(entry, tmp_path / "a", dots_per_inch=30)
-    second = write_figure(entry, tmp_path / "b", dots_per_inch=30)
+    first = write_figure(entry, tmp_path / "a")
+    second = write_figure(entry, tmp_path / "b")
     assert [path.name for path in first] == [f"{entry.name}.{name}" for name in FORMATS]
     assert first[0].read_bytes().startswith(b"\x89PNG")
     for one, other in zip(first, second, strict=True):

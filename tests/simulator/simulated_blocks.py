@@ -8,7 +8,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from figures.ours.block_verification import BlockCounts
 from simulator.numerics.arguments import integer
 
 # Blocks simulated at a time: their arrays stay in the processor's cache.
@@ -21,8 +20,8 @@ def simulate_blocks(
     *,
     blocks: int,
     generator: np.random.Generator,
-) -> BlockCounts:
-    """Returns what independent blocks of γ drafted tokens yield.
+) -> NDArray[np.int64]:
+    """Returns how many of some independent blocks of γ drafted tokens yield 1, 2, ... tokens.
 
     Args:
       betas: draws so many β in [0, 1] of positions, independent of each other and of all before.
@@ -42,4 +41,4 @@ def simulate_blocks(
             counts[position] += alive - accepted
             alive = accepted
         counts[length] += alive
-    return BlockCounts(counts)
+    return counts
