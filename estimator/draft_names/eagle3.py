@@ -1,7 +1,5 @@
 """`eagle3`, `eagle3:FOLDER`: an EAGLE-3 head on the target's hidden states."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

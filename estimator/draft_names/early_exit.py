@@ -1,14 +1,9 @@
 """`exit:L`: an early exit from the target after its first L layers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Self
 
-from estimator.draft_names.kind import LoadContext, ModelKind, positive
-
-if TYPE_CHECKING:
-    from reference.models.cached_model import CachedModel
+from estimator.draft_names.kind import DraftModel, LoadContext, ModelKind, positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +20,10 @@ class EarlyExit(ModelKind):
     layers: int
 
     @classmethod
-    def of_value(cls, value: str, text: str) -> EarlyExit:
+    def of_value(cls, value: str, text: str) -> Self:
         return cls(positive(value, "exit:N", text))
 
-    def model(self, context: LoadContext) -> CachedModel:
+    def model(self, context: LoadContext) -> DraftModel:
         from reference.models.derived import early_exit
 
         return early_exit(context.target, self.layers)

@@ -1,15 +1,10 @@
 """`embedded`: the draft model that comes with the embedded target."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind
+from estimator.draft_names.kind import EMBEDDED, DraftModel, LoadContext, ModelKind
 from estimator.settings import ModelSettings
-
-if TYPE_CHECKING:
-    from reference.models.cached_model import CachedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +25,7 @@ class Embedded(ModelKind):
         if target != EMBEDDED:
             raise ValueError(f"draft embedded needs the embedded target, got {target}")
 
-    def model(self, context: LoadContext) -> CachedModel:
+    def model(self, context: LoadContext) -> DraftModel:
         draft = context.pretrained(self.served)
         draft.name = EMBEDDED
         return draft

@@ -1,15 +1,10 @@
 """`hf:NAME`, or any other name: a model of Hugging Face, by name or folder."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from estimator.draft_names.kind import ANY_NAME, DrafterKind, LoadContext, ModelKind
+from estimator.draft_names.kind import ANY_NAME, DrafterKind, DraftModel, LoadContext, ModelKind
 from estimator.settings import ModelSettings
-
-if TYPE_CHECKING:
-    from reference.models.cached_model import CachedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +32,5 @@ class HuggingFace(ModelKind):
         own = load_tokenizer(self.name, trust_remote_code=settings.trust_remote_code)
         require_same_tokenizer(tokenizer, own, target_name=target, draft_name=self.name)
 
-    def model(self, context: LoadContext) -> CachedModel:
+    def model(self, context: LoadContext) -> DraftModel:
         return context.pretrained(self.name)

@@ -1,9 +1,8 @@
 """`A via B`: the model A drafts, sped up by B (Leviathan et al. 2023, section 6)."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
+from typing import Self
 
 from estimator.draft_names.kind import (
     JOINED_BY_WORDS,
@@ -36,7 +35,7 @@ class Hierarchy(DrafterKind):
     gamma: int = GAMMA
 
     @classmethod
-    def parse(cls, text: str) -> Hierarchy | None:
+    def parse(cls, text: str) -> Self | None:
         stage = _VIA.search(text)
         if stage is None:
             return None

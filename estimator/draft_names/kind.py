@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from estimator.kinds import kinds_in
 from estimator.settings import ModelSettings
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reference.laws import Sampling
     from reference.models.cached_model import CachedModel
 
+DraftModel: TypeAlias = "CachedModel"
 # Makes a drafter for sampling settings.
 DrafterOf = Callable[["Sampling"], "Drafter"]
 # Drafts along recorded texts, up to a longest draft.

@@ -1,19 +1,11 @@
 """`lookup`, `lookup:N`, `lookup:vllm:MIN-MAX`: copies after an earlier match of the last tokens."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from estimator.draft_names.kind import Copies, DrafterKind, DrafterOf, LoadContext, positive
 from ngram.drafters.suffixes import LONGEST, MOST
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ngram.drafters.copying import PromptLookupDrafter
-    from reference.laws import Sampling
 
 # vLLM's prompt_lookup_min and prompt_lookup_max where neither is given.
 VLLM_LENGTH = 5
@@ -38,7 +30,7 @@ class Lookup(DrafterKind):
         return None if vllm else super(Lookup, cls).parse(text)
 
     @classmethod
-    def of_value(cls, value: str, text: str) -> Lookup:
+    def of_value(cls, value: str, text: str) -> Self:
         longest = positive(value, "lookup:N", text)
         if longest > MOST:
             raise ValueError(f"draft lookup:N needs an N of at most {MOST}, got {text!r}")
@@ -53,7 +45,7 @@ class Lookup(DrafterKind):
 
         return lambda texts, max_gamma: lookups(texts, longest=self.longest, max_gamma=max_gamma)
 
-    def load(self, context: LoadContext) -> Callable[[Sampling], PromptLookupDrafter]:
+    def load(self, context: LoadContext) -> DrafterOf:
         from ngram.drafters.copying import PromptLookupDrafter
 
         device = context.target.device
@@ -76,7 +68,7 @@ class LookupOfVllm(DrafterKind):
     longest: int = VLLM_LENGTH
 
     @classmethod
-    def parse(cls, text: str) -> LookupOfVllm | None:
+    def parse(cls, text: str) -> Self | None:
         if not text.startswith(cls.prefix) or "+" in text:
             return None
         found = _FORM.fullmatch(text)

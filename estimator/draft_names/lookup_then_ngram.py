@@ -1,8 +1,7 @@
 """`lookup+ngram`: a lookup, and an n-gram model for blocks in which the lookup finds nothing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Any, Self
 
 from estimator.draft_names.kind import JOINED_BY_SIGNS, DrafterKind, DrafterOf, LoadContext
 from estimator.draft_names.lookup import Lookup
@@ -20,7 +19,7 @@ class LookupOrNgram(DrafterKind):
     ngram: Ngram
 
     @classmethod
-    def parse(cls, text: str) -> LookupOrNgram | None:
+    def parse(cls, text: str) -> Self | None:
         first, _, second = text.partition("+")
         ngram = Ngram.parse(second)
         lookup = None if ngram is None else Lookup.parse(first)
@@ -35,5 +34,6 @@ class LookupOrNgram(DrafterKind):
     def load(self, context: LoadContext) -> DrafterOf:
         from ngram.drafters.ngram_drafter import LookupThenNgram
 
-        lookup, otherwise = self.lookup.load(context), self.ngram.load(context)
+        lookup: Any = self.lookup.load(context)
+        otherwise: Any = self.ngram.load(context)
         return lambda sampling: LookupThenNgram(lookup(sampling), otherwise(sampling))

@@ -1,7 +1,5 @@
 """`mtp`: the target's own layer of multi-token prediction."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -6,15 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from estimator.draft_names.kind import Copies, DrafterKind, LoadContext
+from estimator.draft_names.kind import Copies, DrafterKind, DrafterOf, LoadContext
 from estimator.settings import ModelSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ngram.drafters.ngram_drafter import NgramDrafter
     from ngram.rows.rows import Rows
-    from reference.laws import Sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,7 @@ class Ngram(DrafterKind):
         rows = self.rows(tokenizer)
         return lambda texts, max_gamma: ngrams(texts, rows, max_gamma=max_gamma)
 
-    def load(self, context: LoadContext) -> Callable[[Sampling], NgramDrafter]:
+    def load(self, context: LoadContext) -> DrafterOf:
         from ngram.drafters.ngram_drafter import NgramDrafter
 
         target, device = context.target, context.target.device

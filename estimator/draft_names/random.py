@@ -1,7 +1,5 @@
 """`random`: drafts uniformly random tokens."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from estimator.draft_names.kind import DrafterKind, DrafterOf, LoadContext

@@ -1,11 +1,9 @@
 """`suffix`, `suffix:N`, `suffix:N:FILE`: the most frequent continuation of the last tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from estimator.draft_names.kind import Copies, DrafterKind, DrafterOf, LoadContext, positive
 from estimator.settings import ModelSettings
@@ -27,7 +25,7 @@ class Suffix(DrafterKind):
     file: str | None = None
 
     @classmethod
-    def of_value(cls, value: str, text: str) -> Suffix:
+    def of_value(cls, value: str, text: str) -> Self:
         first, colon, file = value.partition(":")
         if not first.lstrip("-").isdecimal():
             return cls(file=value)

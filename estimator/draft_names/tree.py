@@ -1,10 +1,8 @@
 """`A tree:PARENTS`: A drafts a tree; PARENTS gives the parent of each token."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from estimator.draft_names.kind import (
     JOINED_BY_WORDS,
@@ -39,7 +37,7 @@ class Tree(DrafterKind):
     parents: tuple[int, ...]
 
     @classmethod
-    def parse(cls, text: str) -> Tree | None:
+    def parse(cls, text: str) -> Self | None:
         named = _TREE.fullmatch(text)
         if named is None:
             return None

@@ -3,13 +3,14 @@
 import errno
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from estimator.model_shapes.counting import Count, count
 from estimator.model_shapes.head_kind import Head, HeadKind, head_kinds
 from estimator.model_shapes.kept_counts import count_once
-from estimator.model_shapes.shape import shape_of
+from estimator.model_shapes.shape import shape_of, storage
 from reference.reading import read_json
 from simulator.cost.roofline.shapes import DraftShape, ModelShape
 
@@ -89,12 +90,13 @@ def draft_of(
     target, target_shape: the target's parsed config.json, and its shape.
     dtype, activations, count: see shape_of.
     """
-    kind = kind_of(config, target=target)
+    kind, flat = kind_of(config, target=target), _flattened(config)
+    shape = partial(shape_of, dtype=dtype, activations=activations, count=count)
+    stored = partial(storage, dtype=dtype, activations=activations)
     if kind is not None:
-        flat = _flattened(config)
-        return kind.shape(Head(kind.name, flat, target_shape, dtype, activations, count))
-    shape = shape_of(config, dtype=dtype, activations=activations, count=count)
-    return DraftShape("model", shape, False, None, shape.weight_bytes)
+        return kind.shape(Head(kind.name, flat, target_shape, shape, stored, count))
+    model = shape(config)
+    return DraftShape("model", model, False, None, model.weight_bytes)
 
 
 def kind_of(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> HeadKind | None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from estimator.kinds import modules_in
 from estimator.model_shapes.counting import Count
-from estimator.model_shapes.shape import Storage, shape_of, storage
-from estimator.model_shapes.weights_and_caches import LINEAR
+from estimator.model_shapes.shape import Storage
+from estimator.model_shapes.weights_and_caches import LINEAR, first_size
 from simulator.cost.roofline.shapes import (
     CacheLayers,
     DraftKind,
@@ -31,25 +31,26 @@ class Head:
 
     config: the parsed config.json, flattened if in speculators' format; for multi-token prediction
       the target's own.
-    dtype, activations, count: see `shape_of`.
+    shape_of, storage: return the shape of a configuration's model and its formats, as wanted.
+    count: see estimator.model_shapes.shape.shape_of.
     """
 
     kind: DraftKind
     config: Mapping[str, Any]
     target: ModelShape
-    dtype: str | None
-    activations: str | None
+    shape_of: Callable[[Mapping[str, Any]], ModelShape]
+    storage: Callable[[Mapping[str, Any]], Storage]
     count: Count
 
     @property
     def stored(self) -> Storage:
-        return storage(self.config, dtype=self.dtype, activations=self.activations)
+        return self.storage(self.config)
 
     @property
     def stated_gamma(self) -> int | None:
         """Number of drafted tokens that the configuration states; None if it does not."""
         gamma = self.config.get("speculative_tokens", self.config.get("num_lookahead_tokens"))
-        return gamma if _positive(gamma) else None
+        return first_size([gamma])
 
     @property
     def borrowed_head(self) -> tuple[Weights, ...]:
@@ -65,14 +66,15 @@ class Head:
 
     def integer(self, name: str, *, within: str | None = None) -> int:
         """Returns a positive integer that this kind must have, here or in the object `within`."""
-        value: Any = self.get(name, within=within)
-        if not _positive(value):
+        value = self.get(name, within=within)
+        size = first_size([value])
+        if size is None:
             nested = within is not None and within in self.config and name not in self.config
             raise ValueError(
                 f"{f'{within}.' if nested else ''}{name} in config.json of {self.kind} must be an "
                 f"integer of at least 1, got {value!r}"
             )
-        return int(value)
+        return size
 
     def taps(self, *places: tuple[str | None, str], default: int) -> int:
         """Returns the number of the target's layers that it reads, from the first list that exists.
@@ -101,12 +103,7 @@ class Head:
     def body(self, vocabulary: int) -> ModelShape:
         """Returns the shape of the decoder layers with their own output matrix."""
         sizes = {"vocab_size": vocabulary, "tie_word_embeddings": False}
-        return shape_of(
-            {"model_type": LAYERS, **self.config, **sizes},
-            dtype=self.dtype,
-            activations=self.activations,
-            count=self.count,
-        )
+        return self.shape_of({"model_type": LAYERS, **self.config, **sizes})
 
     def weights(self, kind: WeightKind, values: int) -> Weights:
         """Returns weights stored in the head's format."""
@@ -152,10 +149,6 @@ class Head:
             in_turn=tuple(in_turn),
             stated_gamma=self.stated_gamma,
         )
-
-
-def _positive(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 @dataclass(frozen=True, slots=True)

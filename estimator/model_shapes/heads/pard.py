@@ -1,13 +1,12 @@
 """PARD: a draft model that drafts all tokens of a block in one pass, from mask tokens."""
 
 from estimator.model_shapes.head_kind import Head, HeadKind
-from estimator.model_shapes.shape import shape_of
 from simulator.cost.roofline.shapes import DraftShape
 
 
 def pard(head: Head) -> DraftShape:
     """Returns a parallel draft model (An et al. 2025): its own embedding and output matrix."""
-    shape = shape_of(head.config, dtype=head.dtype, activations=head.activations, count=head.count)
+    shape = head.shape_of(head.config)
     return DraftShape("PARD", shape, True, None, shape.weight_bytes)
 
 
