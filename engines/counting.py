@@ -1,18 +1,14 @@
-"""Counters of drafts and acceptances, rates with intervals, and metrics pages."""
+"""Counters of drafts and acceptances, and rates with intervals."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from operator import add, sub
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from simulator.numerics.intervals import wilson
-
-if TYPE_CHECKING:
-    from prometheus_client.samples import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,41 +107,3 @@ def restarted(earlier: Counts, later: Counts) -> ValueError:
         "counters must not fall or restart between two readings, got "
         f"{earlier.drafts} drafts, then {later.drafts}: the server was restarted"
     )
-
-
-DRAFTS = "spec_decode_num_drafts"
-DRAFTED = "spec_decode_num_draft_tokens"
-BY_POSITION = "spec_decode_num_accepted_tokens_per_pos"
-
-
-def samples(page: str, prefix: str) -> Iterator[Sample]:
-    """Yields the numbers with a prefix on a page in Prometheus' format, their names without it."""
-    from prometheus_client.parser import text_string_to_metric_families
-
-    for family in text_string_to_metric_families(page):
-        for sample in family.samples:
-            engine, _, name = sample.name.partition(":")
-            if engine == prefix:
-                yield sample._replace(name=name)
-
-
-def counters(page: str, *, prefix: str, turns_on: str) -> Counts:
-    """Returns the counts on a metrics page of vLLM or llama.cpp, summed over its engines.
-
-    turns_on: the flag that turns speculation on, for the message if its metrics are missing.
-    """
-    totals: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    for sample in samples(page, prefix):
-        name = sample.name.removesuffix("_total")
-        if name in (DRAFTS, DRAFTED, BY_POSITION):
-            position = int(sample.labels.get("position", "0"))
-            totals[name][position] += round(sample.value)
-    for name in (DRAFTS, DRAFTED):
-        if name not in totals:
-            raise ValueError(
-                f"metrics must have {prefix}:{name}, got none: speculation is off; {turns_on} "
-                "turns it on"
-            )
-    by_position = totals[BY_POSITION]
-    positions = range(max(by_position, default=-1) + 1)
-    return Counts.of(totals[DRAFTS][0], totals[DRAFTED][0], [by_position[i] for i in positions])

@@ -124,7 +124,7 @@ KIND = EngineKind(
             "vllm bench serve",
         ),
         PrintedCounts(
-            "JSON", ("metrics",), later("engines.observing.requests:read_answer"), "vLLM's answers"
+            "JSON", ("metrics",), later("engines.observing.vllm:read_answer"), "vLLM's answers"
         ),
     ),
     # Its `draft_sample_method` says how it drafts.

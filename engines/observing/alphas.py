@@ -1,18 +1,34 @@
-"""The i.i.d. acceptance rate α from counts, and its bounds if blocks were cut short.
+"""The acceptance rate α from counts: its bounds if blocks were cut short, its spread by request.
 
 A block may draft fewer than γ tokens, for example at a text's end, and have all of them accepted.
 Counts do not distinguish such a block from a rejected one. So α lies between two values: one for no
 such blocks, and one for as many as the number of missing tokens allows.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from engines.counting import RateInterval, rate_interval
 from simulator.acceptance.tokens import alpha_from_accepted_fraction
 from simulator.numerics.intervals import deviations
+
+
+class RequestCounts(NamedTuple):
+    """Counts of one request.
+
+    trials: number of verified positions: accepted tokens over α.
+    category: category or task of the request, if its file states one.
+    """
+
+    drafts: int
+    drafted: int
+    accepted: int
+    trials: float
+    category: str | None = None
 
 
 def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> RateInterval:
@@ -77,6 +93,23 @@ def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
 
     ratio = 2 * (likelihood(wins, of) - likelihood(wins.sum(), of.sum()))
     return float(chdtrc(len(pairs) - 1, max(0.0, ratio)))
+
+
+def alpha_spread(requests: Sequence[RequestCounts]) -> float | None:
+    """Returns the standard deviation of α between requests, without sampling noise.
+
+    The moment estimate of a beta-binomial distribution (Kleinman 1973). Dependent acceptances
+    within a text make it too large. None for fewer than two requests.
+    """
+    total = sum(each.trials for each in requests)
+    if len(requests) < 2 or total == 0:
+        return None
+    mean = sum(each.accepted for each in requests) / total
+    shares = [1 - each.trials / total for each in requests]
+    squares = sum(each.trials * (each.accepted / each.trials - mean) ** 2 for each in requests)
+    chance = mean * (1 - mean) * sum(shares)
+    weight = sum(share * (each.trials - 1) for share, each in zip(shares, requests, strict=True))
+    return math.sqrt(max(squares - chance, 0.0) / weight) if weight > 0 else None
 
 
 def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> RateInterval:

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.observing.observation import RequestCounts
-from engines.observing.requests import alpha_spread
+from engines.observing.alphas import RequestCounts, alpha_spread
 from estimator.intervals import jackknife_interval, left_out, ratio
 from estimator.profiles.parts import Estimate
 from simulator.acceptance.rate_prior import logits_of, rates_of

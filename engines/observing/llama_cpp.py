@@ -5,10 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from engines.observing.observation import Observation, whole_number
+from engines.observing.observation import Observation
 from engines.observing.pages import observed_page
-from engines.observing.requests import of_one_request
-from engines.observing.timing import Timed, added, number, timed_page
+from engines.observing.printed import Timed, added, number, text_of, times, whole_number
 from simulator.acceptance.accepted import unknown_calls
 from simulator.cost.pricing import named_share
 
@@ -18,13 +17,7 @@ TURNS_ON = "a draft model (--model-draft, with --spec-type draft-simple)"
 def read_page(page: str, gamma: int | None) -> Observation:
     """Returns the counts on a metrics page since the server's start; see `observed_page`."""
     return observed_page(
-        page,
-        kind="llama.cpp",
-        prefix="llamacpp",
-        turns_on=TURNS_ON,
-        gamma=gamma,
-        lists_all=False,
-        timed=_timed_page,
+        page, gamma, kind="llama.cpp", turns_on=TURNS_ON, lists_all=False, timed=_timed_page
     )
 
 
@@ -39,9 +32,12 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     timings = answer.get("timings", answer)
     if not isinstance(timings, dict):
         raise ValueError(f"timings must be an object, got {timings!r}")
-    model = answer.get("model")
-    named = model if isinstance(model, str) else None
-    plain = Observation(kind="llama.cpp", origin="timings", model=named, timed=_timed(timings))
+    # llama.cpp starts its clock at the first token.
+    timed = times(
+        number(timings, "predicted_ms") / 1e3, whole_number(timings, "predicted_n") - 1, 1
+    )
+    model = text_of(answer, "model")
+    plain = Observation(kind="llama.cpp", origin="timings", model=model, timed=timed)
     if gamma == 0 and "draft_n" not in timings:
         return plain
     if "draft_n" not in timings:
@@ -50,23 +46,14 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
         )
     drafted, accepted = (whole_number(timings, name) for name in ("draft_n", "draft_n_accepted"))
     drafts = whole_number(timings, "predicted_n") - 1 - accepted
-    return of_one_request(
-        replace(plain, stated_gamma=gamma, drafts=drafts, drafted=drafted, accepted=accepted)
-    )
+    return replace(
+        plain, stated_gamma=gamma, drafts=drafts, drafted=drafted, accepted=accepted
+    ).of_one_request
 
 
 def _timed_page(totals: Mapping[str, float]) -> Timed | None:
     """Returns the time of all tokens; on this page first tokens take no time."""
-    return timed_page(
-        totals.get("tokens_predicted_seconds", 0.0), totals.get("tokens_predicted", 0.0)
-    )
-
-
-def _timed(timings: Mapping[str, Any]) -> Timed | None:
-    """Returns the time of the tokens after the first, at which llama.cpp starts its clock."""
-    seconds = number(timings, "predicted_ms") / 1e3
-    tokens = whole_number(timings, "predicted_n") - 1
-    return Timed(seconds, tokens, batch=1) if seconds > 0 and tokens > 0 else None
+    return times(totals.get("tokens_predicted_seconds", 0.0), totals.get("tokens_predicted", 0.0))
 
 
 MARK = "draft acceptance"
@@ -116,8 +103,10 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
             loaded |= {each[1] is not None: each[2] for each in _LOADED.finditer(block)}
         build = build or _BUILD.search(block)
         last |= {found["way"]: found for found in LINE.finditer(block)}
-        answers = _timed_answers(block)
-        timed = added(timed, answers) or timed or answers
+        answers = _TOKENS.findall(block)  # each but its first token
+        seconds = sum(float(ms) for ms, _ in answers) / 1e3
+        own = times(seconds, sum(int(tokens) - 1 for _, tokens in answers))
+        timed = added(timed, own) or timed or own
         for found in _ANSWER.finditer(block):
             if found["accepted"] is None:
                 tokens = int(found[2])
@@ -186,10 +175,3 @@ def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation
 
 def _by_position(rates: str | None, drafts: int) -> tuple[int, ...]:
     return tuple(round(float(rate) * drafts) for rate in (rates or "").split(",") if rate.strip())
-
-
-def _timed_answers(text: str) -> Timed | None:
-    """Returns the time of the tokens after each answer's first token."""
-    answers = [(float(ms), int(tokens) - 1) for ms, tokens in _TOKENS.findall(text)]
-    seconds, tokens = sum(ms for ms, _ in answers) / 1e3, sum(count for _, count in answers)
-    return Timed(seconds, tokens) if seconds > 0 and tokens > 0 else None

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, TypeVar
 
 from engines.counting import Counts, RateInterval, rate_interval, restarted
-from engines.observing.alphas import alpha_of_positions, alpha_of_totals, iid_p_value
-from engines.observing.timing import Timed, added, subtracted
+from engines.observing.alphas import (
+    RequestCounts,
+    alpha_of_positions,
+    alpha_of_totals,
+    iid_p_value,
+)
+from engines.observing.printed import Timed, added, times
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.by_position import CUT_SHORT, FromCounts
 from simulator.acceptance.from_counts import from_counts
@@ -19,20 +24,6 @@ Origin = Literal["metrics", "log", "bench", "timings", "answers"]
 IID_FALSE_ALARM = 0.01
 # Rounding of a printed rate.
 _PRINTED = 0.005
-
-
-class RequestCounts(NamedTuple):
-    """Counts of one request.
-
-    trials: number of verified positions: accepted tokens over α.
-    category: category or task of the request, if its file states one.
-    """
-
-    drafts: int
-    drafted: int
-    accepted: int
-    trials: float
-    category: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,16 +82,21 @@ class Observation(Counts):
         self._require_alike(earlier)
         if self.began != earlier.began:
             raise restarted(earlier, self)
-        return replace(super().since(earlier), timed=subtracted(self.timed, earlier.timed))
+        later, before = self.timed, earlier.timed
+        timed = None
+        if later is not None and before is not None:
+            seconds, tokens = later.seconds - before.seconds, later.tokens - before.tokens
+            timed = times(seconds, tokens, later.batch)
+        return replace(super().since(earlier), timed=timed)
 
     def __add__(self, other: Observation) -> Observation:
         self._require_alike(other)
         listed = all(each.requests or each.drafted == 0 for each in (self, other))
         return replace(
             super().__add__(other),
-            model=self.model if self.model == other.model else None,
-            draft_share=self.draft_share if self.draft_share == other.draft_share else None,
-            version=self.version if self.version == other.version else None,
+            model=_common(self.model, other.model),
+            draft_share=_common(self.draft_share, other.draft_share),
+            version=_common(self.version, other.version),
             began=None,
             timed=added(self.timed, other.timed),
             draft_seconds=_sum(self.draft_seconds, other.draft_seconds),
@@ -109,6 +105,16 @@ class Observation(Counts):
             former_flags=self.former_flags or other.former_flags,
             rejected=_sum(self.rejected, other.rejected),
             requests=self.requests + other.requests if listed else (),
+        )
+
+    @property
+    def of_one_request(self) -> Observation:
+        """The counts with themselves as their only request."""
+        if self.drafts == 0 or self.drafted == 0:
+            return self
+        trials = self.accepted / self.alpha_iid.value if self.accepted > 0 else self.drafts
+        return replace(
+            self, requests=(RequestCounts(self.drafts, self.drafted, self.accepted, trials),)
         )
 
     def _require_alike(self, other: Observation) -> None:
@@ -174,13 +180,8 @@ class Observation(Counts):
 
     @property
     def iid_p_value(self) -> float | None:
-        """p-value of equal acceptance at all positions; None if it is not known.
-
-        Blocks that are cut short also lower it.
-        """
-        if self.is_lower_bound:
-            return None
-        return iid_p_value(self.hits, drafts=self.drafts)
+        """p-value of equal acceptance at all positions, which short blocks lower, too; or None."""
+        return None if self.is_lower_bound else iid_p_value(self.hits, drafts=self.drafts)
 
     @property
     def iid_consistent(self) -> bool | None:
@@ -236,15 +237,12 @@ class Observation(Counts):
 
 
 Number = TypeVar("Number", int, float)
+Value = TypeVar("Value")
 
 
 def _sum(first: Number | None, other: Number | None) -> Number | None:
     return None if first is None or other is None else first + other
 
 
-def whole_number(printed: Mapping[str, Any], name: str) -> int:
-    """Returns a count in a JSON object; refuses values other than whole numbers of at least 0."""
-    found = printed.get(name)
-    if isinstance(found, bool) or not isinstance(found, int) or found < 0:
-        raise ValueError(f"{name} must be a whole number of at least 0, got {found!r}")
-    return found
+def _common(first: Value, other: Value) -> Value | None:
+    return first if first == other else None

@@ -2,8 +2,8 @@
 
 from datetime import date
 
+from engines.observing.alphas import alpha_spread
 from engines.observing.observation import Observation
-from engines.observing.requests import alpha_spread
 from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate, Setup, TextSettings
 from estimator.profiles.profile import Profile, TimesMs
 from estimator.traces.traces import DraftSampling

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from engines.counting import samples
-from engines.observing.observation import Observation, whole_number
-from engines.observing.timing import number, timed_bench, timed_page
+from engines.observing.observation import Observation
+from engines.observing.pages import samples
+from engines.observing.printed import number, timed_bench, times, whole_number
 
 TURNS_ON = "--speculative-algorithm (and --enable-metrics)"
 CALLS, GENERATED, REQUESTS = "spec_verify_calls", "generation_tokens", "num_requests"
@@ -26,13 +26,13 @@ def read_page(page: str, gamma: int | None) -> Observation:
     gauges: dict[str, float] = {}
     models = set()
     for sample in samples(page, "sglang"):
-        name = sample.name.removesuffix("_total")
+        name = sample.name
         if name in (CALLS, GENERATED, REQUESTS, WAITED, EMITTED):
             totals[name] += sample.value
             models.add(sample.labels.get("model_name"))
         elif name in (STEPS, LENGTH):
             gauges[name] = sample.value
-    timed = timed_page(totals[WAITED], totals[EMITTED])
+    timed = times(totals[WAITED], totals[EMITTED])
     if gamma == 0 and CALLS not in totals:
         return Observation(kind="sglang", origin="metrics", timed=timed)
     if CALLS not in totals:

@@ -1,4 +1,4 @@
-"""Reads vLLM's counts of drafts from its metrics page, log, or `vllm bench serve` result."""
+"""Reads vLLM's counts of drafts: its metrics page, its log, its answers, its bench's result."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.observing.observation import Observation, whole_number
+from engines.observing.observation import Observation
 from engines.observing.pages import observed_page
-from engines.observing.timing import Timed, timed_bench, timed_page
+from engines.observing.printed import Timed, text_of, timed_bench, times, whole_number
 from simulator.cost.pricing import named_share
 
 TURNS_ON = "--speculative-config"
+_KEY = "speculative_decoding"
 MARK = "SpecDecoding metrics:"
 LINE = re.compile(
     r"SpecDecoding metrics: (?:[^,\n]*, )*?Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
@@ -34,15 +35,7 @@ _PAIR = re.compile(
 
 def read_page(page: str, gamma: int | None) -> Observation:
     """Returns the counts on a metrics page since the server's start; see `observed_page`."""
-    return observed_page(
-        page,
-        kind="vllm",
-        prefix="vllm",
-        turns_on=TURNS_ON,
-        gamma=gamma,
-        lists_all=True,
-        timed=_timed,
-    )
+    return observed_page(page, gamma, kind="vllm", turns_on=TURNS_ON, lists_all=True, timed=_timed)
 
 
 def _timed(totals: Mapping[str, float]) -> Timed | None:
@@ -50,7 +43,7 @@ def _timed(totals: Mapping[str, float]) -> Timed | None:
     if _EMITTED not in totals or _FIRST not in totals:
         return None
     seconds = next((totals[name] for name in _WAITED if name in totals), 0.0)
-    return timed_page(seconds, totals[_EMITTED] - totals[_FIRST])
+    return times(seconds, totals[_EMITTED] - totals[_FIRST])
 
 
 def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
@@ -148,9 +141,8 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
 
     gamma: 0 if the user states that nothing was drafted; else the result has it.
     """
-    model = result.get("model_id")
-    named = model if isinstance(model, str) else None
-    plain = Observation(kind="vllm", origin="bench", model=named, timed=timed_bench(result))
+    model = text_of(result, "model_id")
+    plain = Observation(kind="vllm", origin="bench", model=model, timed=timed_bench(result))
     if "spec_decode_num_drafts" not in result:
         if gamma == 0:
             return plain
@@ -171,3 +163,53 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
         accepted=whole_number(result, "spec_decode_accepted_tokens"),
         by_position=tuple(round(float(rate) * drafts) for rate in rates),
     )
+
+
+def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
+    """Returns the counts of one answer, as one request; refuses contradictions.
+
+    Answers have `metrics.speculative_decoding` by `--per-request-spec-decode-metrics
+    summary|detailed` (pull request 48915). In counters a short block that was accepted in full
+    looks rejected; with the arrays of `detailed` it does not.
+    """
+    metrics = answer.get("metrics")
+    found = metrics.get(_KEY) if isinstance(metrics, dict) else None
+    if not isinstance(found, dict):
+        raise ValueError(
+            f"an answer of vLLM must have metrics.{_KEY}, got none: "
+            "--per-request-spec-decode-metrics turns it on, for requests of one sequence"
+        )
+    steps, drafted = (whole_number(found, name) for name in ("num_spec_steps", "num_draft_tokens"))
+    accepted, most = (
+        whole_number(found, name) for name in ("num_accepted_draft_tokens", "num_spec_tokens")
+    )
+    histogram = _listed(found, "acceptance_histogram")
+    if sum(histogram) != steps or sum(j * n for j, n in enumerate(histogram)) != accepted:
+        raise ValueError(
+            f"acceptance_histogram must have {steps} steps with {accepted} accepted tokens, got "
+            f"{list(histogram)}"
+        )
+    rejected = steps - histogram[-1] if histogram and drafted == most * steps else None
+    if found.get("per_step_accepted") is not None:  # null or missing without `detailed`
+        hits, lengths = (_listed(found, f"per_step_{each}") for each in ("accepted", "drafted"))
+        if len(hits) != len(lengths) or sum(hits) != accepted or sum(lengths) != drafted:
+            raise ValueError("per_step_accepted and per_step_drafted must add up to the totals")
+        rejected = sum(hit < length for hit, length in zip(hits, lengths, strict=True))
+    return Observation(
+        kind="vllm",
+        origin="answers",
+        stated_gamma=most if gamma is None else gamma,
+        model=text_of(answer, "model"),
+        drafts=steps,
+        drafted=drafted,
+        accepted=accepted,
+        by_position=tuple(sum(histogram[j:]) for j in range(1, len(histogram))),
+        rejected=rejected,
+    ).of_one_request
+
+
+def _listed(found: Mapping[str, Any], name: str) -> tuple[int, ...]:
+    values = found.get(name)
+    if not isinstance(values, list):
+        raise ValueError(f"{name} must be a list of whole numbers, got {values!r}")
+    return tuple(whole_number({name: each}, name) for each in values)

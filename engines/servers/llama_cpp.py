@@ -19,10 +19,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from engines.counting import NOTHING, Counts, counters
+from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
 from engines.kind import EngineSettings, Models
 from engines.observing.llama_cpp import TURNS_ON
+from engines.observing.pages import counters
 from engines.servers.gguf_files import write_gguf
 from engines.servers.http import get_text, post_json
 from engines.servers.process import free_port, serving, thread_seconds

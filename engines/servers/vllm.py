@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from engines.counting import Counts, counters
+from engines.counting import Counts
 from engines.engine import Completion, Setting
+from engines.observing.pages import counters
 from engines.observing.vllm import TURNS_ON
 from engines.servers.command import CommandPair, streamed
 from engines.servers.http import get_text, post_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engines.kind import engine_kinds, exports_of
-from engines.observing.requests import alpha_spread
+from engines.observing.alphas import alpha_spread
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.flags import KEPT, NO_DRAFT
 from specplan.reports.table import GAMMA, Column, folded, table
@@ -13,8 +13,9 @@ from specplan.reports.table import GAMMA, Column, folded, table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from engines.observing.alphas import RequestCounts
     from engines.observing.by_request import RequestLengths
-    from engines.observing.observation import Observation, RequestCounts
+    from engines.observing.observation import Observation
     from estimator.profiles.parts import Estimate
     from simulator.cost.fitted.runs import Run
 

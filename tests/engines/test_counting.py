@@ -6,8 +6,9 @@ import pytest
 from engine_pairs import run_of
 from metrics_pages import llama_cpp_page, vllm_page
 
-from engines.counting import Counts, counters
+from engines.counting import Counts
 from engines.engine import Completion
+from engines.observing.pages import counters
 from engines.trials.runs import EngineRun
 
 

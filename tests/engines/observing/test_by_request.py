@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from metrics_pages import vllm_answer as answer
 
-from engines.observing.observation import RequestCounts
-from engines.observing.requests import alpha_spread, read_answer
+from engines.observing.alphas import RequestCounts, alpha_spread
+from engines.observing.vllm import read_answer
 from engines.sources import observe
 
 

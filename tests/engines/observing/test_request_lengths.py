@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from metrics_pages import vllm_answer
 from numpy.typing import NDArray
 
+from engines.observing.alphas import RequestCounts
 from engines.observing.by_request import request_lengths
-from engines.observing.observation import RequestCounts
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.by_position import ByPosition
 from simulator.choice.plan import Plan, plan

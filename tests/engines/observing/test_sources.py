@@ -17,7 +17,7 @@ from metrics_pages import (
 )
 
 from engines.observing.observation import Observation
-from engines.observing.timing import Timed
+from engines.observing.printed import Timed
 from engines.sources import observe
 
 

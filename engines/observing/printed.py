@@ -1,11 +1,9 @@
-"""Times that sources report, from each sequence's first token to its last."""
+"""What servers print: numbers, and times from each sequence's first token to its last."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-_TOKEN_TIMES = ("mean_tpot_ms", "median_tpot_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +33,9 @@ def added(first: Timed | None, other: Timed | None) -> Timed | None:
     return Timed(first.seconds + other.seconds, first.tokens + other.tokens, first.batch)
 
 
-def subtracted(later: Timed | None, earlier: Timed | None) -> Timed | None:
-    """Returns the time between two readings; None if it has no tokens or is not reported."""
-    if later is None or earlier is None:
-        return None
-    seconds, tokens = later.seconds - earlier.seconds, later.tokens - earlier.tokens
-    return Timed(seconds, tokens, later.batch) if seconds > 0 and tokens > 0 else None
-
-
-def timed_page(seconds: float, tokens: float) -> Timed | None:
-    """Returns the times in the sums of a metrics page; None if no token was timed."""
-    return Timed(seconds, round(tokens)) if seconds > 0 and round(tokens) > 0 else None
+def times(seconds: float, tokens: float, batch: int | None = None) -> Timed | None:
+    """Returns times between tokens; None if no token was timed."""
+    return Timed(seconds, round(tokens), batch) if seconds > 0 and round(tokens) > 0 else None
 
 
 def timed_bench(result: Mapping[str, Any]) -> Timed | None:
@@ -54,19 +44,14 @@ def timed_bench(result: Mapping[str, Any]) -> Timed | None:
     It reads the names of `vllm bench serve` and of SGLang's `bench_serving`: the mean over
     requests, else their median.
     """
-    for name in _TOKEN_TIMES:
-        milliseconds = number(result, name)
-        if milliseconds > 0:
-            break
-    else:
-        return None
+    milliseconds = number(result, "mean_tpot_ms") or number(result, "median_tpot_ms")
     emitted, requests = result.get("total_output_tokens"), result.get("completed")
     # One token stands for all where a result does not count them.
     tokens = 1
     if isinstance(emitted, int) and isinstance(requests, int):
         tokens = max(1, emitted - requests)
     batch = result.get("max_concurrency")
-    return Timed(milliseconds / 1e3 * tokens, tokens, batch if isinstance(batch, int) else None)
+    return times(milliseconds / 1e3 * tokens, tokens, batch if isinstance(batch, int) else None)
 
 
 def number(printed: Mapping[str, Any], name: str) -> float:
@@ -77,3 +62,17 @@ def number(printed: Mapping[str, Any], name: str) -> float:
     if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 <= found < math.inf:
         raise ValueError(f"{name} must be a number of at least 0, got {found!r}")
     return float(found)
+
+
+def whole_number(printed: Mapping[str, Any], name: str) -> int:
+    """Returns a count in a JSON object; refuses values other than whole numbers of at least 0."""
+    found = printed.get(name)
+    if isinstance(found, bool) or not isinstance(found, int) or found < 0:
+        raise ValueError(f"{name} must be a whole number of at least 0, got {found!r}")
+    return found
+
+
+def text_of(printed: Mapping[str, Any], name: str) -> str | None:
+    """Returns a text in a JSON object; None if it is another value or missing."""
+    found = printed.get(name)
+    return found if isinstance(found, str) else None
