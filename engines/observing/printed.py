@@ -1,4 +1,4 @@
-"""What servers print: numbers, and times from each sequence's first token to its last."""
+"""Numbers that servers print, and times from each sequence's first token to its last."""
 
 import math
 from collections.abc import Mapping
