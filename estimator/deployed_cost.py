@@ -8,12 +8,7 @@ from estimator.kernel_tables import MeasuredKernels
 from estimator.model_shapes.head_kind import prior_of
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.kernels import KernelMachine
-from simulator.cost.fitted.machine import (
-    CachedMachine,
-    Drafting,
-    LoadPoint,
-    seconds_of,
-)
+from simulator.cost.fitted.machine import CachedMachine, Drafting, LoadPoint, seconds_of
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Traits, published_prior
 from simulator.cost.fitted.roofline_machine import RooflineMachine

@@ -96,42 +96,33 @@ def storage(
     dtype: a name in FORMATS for the weights, which overrides the configuration.
     activations: format of activations; None: 16 bits, or the configuration's.
     """
-    named = dtype if dtype in _PLAIN else _named(config)
+    parts = [each for each in (config.get("text_config"), config) if isinstance(each, Mapping)]
+    named = dtype if dtype in _PLAIN else _named(parts)
     plain = FORMATS[named or "bfloat16"]
     quantised, computed, kept = plain, plain.name, tuple[str, ...]()
+    fields = [each.get("quantization_config") for each in reversed(parts)]
+    found = next((each for each in fields if isinstance(each, Mapping)), None)
     if dtype is not None:
         quantised = find_format(dtype)
-    elif fields := _quantisation(config):
-        quantised, computed = _quantised(fields, plain.name)
-        lists = (fields.get(name) for name in _KEPT)
-        modules = (
-            each for each in lists if isinstance(each, Sequence) and not isinstance(each, str)
-        )
-        kept = tuple(_pattern(str(module)) for module in next(modules, ()))
+    elif found:
+        quantised, computed = _quantised(found, plain.name)
+        lists = (found.get(name) for name in _KEPT)
+        modules = next((each for each in lists if isinstance(each, (list, tuple))), ())
+        kept = tuple(_pattern(str(module)) for module in modules)
     elif named is None:
         raise ValueError("config.json has no torch_dtype (nor dtype): name the number format")
     return Storage(plain, quantised, computed if activations is None else activations, kept)
 
 
-def _named(config: Mapping[str, Any]) -> str | None:
-    """Returns the plain format in the configuration, or None."""
-    for fields in (config.get("text_config"), config):
-        for name in ("dtype", "torch_dtype"):
-            value = fields.get(name) if isinstance(fields, Mapping) else None
-            if value is not None:
-                found = str(value).removeprefix("torch.")
-                if found not in _PLAIN:
-                    raise ValueError(f"{name} in config.json must be one of {_PLAIN}, got {found}")
-                return found
-    return None
-
-
-def _quantisation(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    for fields in (config, config.get("text_config")):
-        if isinstance(fields, Mapping) and isinstance(fields.get("quantization_config"), Mapping):
-            found: Mapping[str, Any] = fields["quantization_config"]
+def _named(parts: Sequence[Mapping[str, Any]]) -> str | None:
+    """Returns the plain format in a configuration's parts, or None."""
+    for name, value in ((n, part.get(n)) for part in parts for n in ("dtype", "torch_dtype")):
+        if value is not None:
+            found = str(value).removeprefix("torch.")
+            if found not in _PLAIN:
+                raise ValueError(f"{name} in config.json must be one of {_PLAIN}, got {found}")
             return found
-    return {}
+    return None
 
 
 def _quantised(fields: Mapping[str, Any], plain: str) -> tuple[NumberFormat, str]:

@@ -56,9 +56,19 @@ def encoded_prompts(
     prompts: Sequence[Prompt] | None, tokenizer: Any, settings: PromptSource, target_name: str
 ) -> list[list[int]]:
     """Returns the ids of prompts, cut or with the chat template if the settings request it."""
+    longest = settings.prompt_tokens
     if prompts is None:
-        return _library_prompts(tokenizer, settings)
-    texts, longest = [prompt.text for prompt in prompts], settings.prompt_tokens
+        tokens = EMBEDDED_PROMPT_TOKENS if longest is None else longest
+        held_out = embedded_prompts(tokenizer, count=settings.count, prompt_tokens=tokens)
+        if not held_out:
+            raise ValueError(
+                f"prompts must be given: this Python's library has no held-out source of {tokens} "
+                "tokens, got none"
+            )
+        if len(held_out) < settings.count:
+            notice(f"the library has {len(held_out)} held-out sources of {tokens} tokens, no more")
+        return held_out
+    texts = [prompt.text for prompt in prompts]
     if settings.chat:
         if longest is not None:
             raise ValueError("prompt_tokens cannot be given with chat: it would cut the template")
@@ -72,20 +82,6 @@ def encoded_prompts(
 
 def prompt_ids(settings: PromptSource, tokenizer: Any, target_name: str) -> list[list[int]]:
     return encoded_prompts(wanted_prompts(settings), tokenizer, settings, target_name)
-
-
-def _library_prompts(tokenizer: Any, settings: PromptSource) -> list[list[int]]:
-    tokens = settings.prompt_tokens
-    tokens = EMBEDDED_PROMPT_TOKENS if tokens is None else tokens
-    prompts = embedded_prompts(tokenizer, count=settings.count, prompt_tokens=tokens)
-    if not prompts:
-        raise ValueError(
-            f"prompts must be given: this Python's library has no held-out source of {tokens} "
-            "tokens, got none"
-        )
-    if len(prompts) < settings.count:
-        notice(f"the library has {len(prompts)} held-out sources of {tokens} tokens, no more")
-    return prompts
 
 
 def embedded_prompts(tokenizer: Any, *, count: int, prompt_tokens: int) -> list[list[int]]:

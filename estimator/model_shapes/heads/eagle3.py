@@ -1,19 +1,12 @@
 """EAGLE-3: a decoder layer over three of the target's states, with a vocabulary of its own."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from estimator.model_shapes.head_kind import Head, HeadKind
 from simulator.cost.roofline.shapes import DraftShape
 
 _LAYER_IDS = "eagle_aux_hidden_state_layer_ids"
 # A head that names a model class has one of these keys.
-_MARKS = ("draft_vocab_size", "truncated_vocab_size", "eagle_config", _LAYER_IDS)
+_MARKS = {"draft_vocab_size", "truncated_vocab_size", "eagle_config", _LAYER_IDS}
 _TAPPED = 3
-
-
-def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
-    return config.get("model_type") != "eagle" and any(name in config for name in _MARKS)
 
 
 def eagle3(head: Head, masks: tuple[int, ...] = ()) -> DraftShape:
@@ -56,7 +49,7 @@ KIND = HeadKind(
     prior="EAGLE",
     named="eagle3",
     types=("eagle3",),
-    recognises=_recognises,
+    recognises=lambda config, _: config.get("model_type") != "eagle" and bool(_MARKS & set(config)),
     methods={
         "vllm": "eagle3",
         "sglang": "EAGLE3",

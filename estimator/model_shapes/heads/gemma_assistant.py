@@ -39,10 +39,7 @@ def gemma_assistant(head: Head) -> DraftShape:
         hidden=width,
         heads=text.num_attention_heads,
         vocabulary=text.vocab_size,
-        weights=(
-            *weights,
-            head.weights("feed-forward", 3 * width * wide + groups * width),
-        ),
+        weights=(*weights, head.weights("feed-forward", 3 * width * wide + groups * width)),
         caches=_caches(text, head.target),
         activations=head.stored.activations,
     )
