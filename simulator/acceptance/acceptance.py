@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.tokens import expected_tokens
 from simulator.cost.cost import Cost
-from simulator.numerics.arguments import integers, probability
+from simulator.numerics.arguments import Floats, integers, probability
 
 Kind = Literal["iid", "by_position", "replay", "tree"]
 # From drafted tokens of blocks, shape (...), to what each block costs.
-Price = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+Price = Callable[[NDArray[np.int64]], Floats]
 # Largest error of i.i.d. acceptance, in tokens per call, at which it may replace the measured one.
 IID_TOLERANCE = 0.05
 
@@ -70,64 +70,54 @@ class Acceptance(ABC):
         return False
 
     def at_context(self, context: int) -> Acceptance:
-        """Returns the acceptance at a number of tokens in the cache, at least 0.
-
-        Returns `self` if the effect of the context is not known.
-        """
+        """Returns the acceptance at `context` tokens in the cache; `self` if that is not known."""
         return self
 
     @abstractmethod
-    def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
+    def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
         """Returns the expected price of all blocks of a long text, divided by the text's tokens.
 
-        Args:
-          price: maps the number of tokens that a block drafts to its cost. A block drafts fewer
-            than γ tokens near the end of a text or if the drafter proposes fewer.
-          gamma: largest number of tokens that a block drafts, at least 0, shape (...).
+        price: maps the number of tokens that a block drafts to its cost. A block drafts fewer than
+          γ tokens near the end of a text or if the drafter proposes fewer.
+        gamma: largest number of tokens that a block drafts, at least 0, shape (...).
         """
 
-    def tokens_per_call(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def tokens_per_call(self, gamma: ArrayLike) -> Floats:
         """Returns emitted tokens per target call in long texts: the block efficiency E[τ]."""
-        return np.asarray(1 / self.per_token(_one, gamma))[()]
+        return np.asarray(1 / self.per_token(lambda drafted: np.ones(drafted.shape), gamma))[()]
 
     @property
-    def logit_covariance(self) -> NDArray[np.float64]:
+    def logit_covariance(self) -> Floats:
         """Covariance of two errors of the rates' logits, shape (2, 2); zero if the rates are exact.
 
         The first error shifts all logits, the second one grows with the logarithm of the position.
         """
         return np.zeros((2, 2))
 
-    def log_lengths(self, gamma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def log_lengths(self, gamma: ArrayLike) -> tuple[Floats, Floats]:
         """Returns the logarithms of the mean tokens per block, and the covariance of their errors.
-
-        Lengths are exact here. A subclass with uncertain rates overrides this.
 
         gamma: drafted tokens per block, at least 1, shape (n,).
 
-        Returns:
-          means of shape (n,), and a covariance of shape (n, n), zero if the lengths are exact.
+        Shapes (n,) and (n, n). Lengths are exact here, so the covariance is zero.
         """
         lengths = np.atleast_1d(self.tokens_per_call(gamma))
         return np.log(lengths), np.zeros((len(lengths), len(lengths)))
 
-    def drafted_per_token(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def drafted_per_token(self, gamma: ArrayLike) -> Floats:
         """Returns the number of drafted tokens over the number of emitted tokens."""
-        return self.per_token(_length, gamma)
+        return self.per_token(lambda drafted: drafted.astype(np.float64), gamma)
 
-    def rejected(self, gamma: int) -> NDArray[np.float64]:
-        """Returns the probability that a block accepts a tokens and rejects the next, by a.
+    def rejected(self, gamma: int) -> Floats:
+        """Returns the probability that a block accepts a = 0, …, γ - 1 tokens and rejects the next.
 
-        Position i is accepted with probability E[τ(i)] - E[τ(i - 1)].
-
-        gamma: drafted tokens, at least 1.
-
-        Returns shape (gamma,), entry a for a = 0, …, γ - 1.
+        Position i is accepted with probability E[τ(i)] - E[τ(i - 1)]. Shape (gamma,); gamma at
+        least 1.
         """
         stands = np.diff(self.tokens_per_call(np.arange(gamma + 1)), prepend=0.0)
         return np.maximum(stands[:-1] - stands[1:], 0.0)
 
-    def seconds_per_token(self, gamma: ArrayLike, cost: Cost) -> NDArray[np.float64]:
+    def seconds_per_token(self, gamma: ArrayLike, cost: Cost) -> Floats:
         """Returns the mean time per emitted token, in the unit of the cost."""
         return self.per_token(cost.block_seconds, gamma)
 
@@ -135,12 +125,9 @@ class Acceptance(ABC):
 def iid_error(acceptance: Acceptance, *, max_gamma: int) -> tuple[float, int] | None:
     """Returns the largest relative error of tokens per call under i.i.d. acceptance, and its γ.
 
-    Args:
-      acceptance: `alpha` is the rate that i.i.d. acceptances would have.
-      max_gamma: the largest γ considered, at least 1; γ that were not observed are left out.
+    max_gamma: the largest γ considered, at least 1; γ that were not observed are left out.
 
-    Returns:
-      the signed error and its γ; None if the observations cannot show an error.
+    The error has a sign. Returns None if the observations cannot show an error.
     """
     if not acceptance.tells_iid:
         return None
@@ -150,14 +137,6 @@ def iid_error(acceptance: Acceptance, *, max_gamma: int) -> tuple[float, int] | 
     errors = expected_tokens(acceptance.alpha, gammas) / observed - 1
     worst = int(np.abs(errors).argmax())
     return float(errors[worst]), int(gammas[worst])
-
-
-def _one(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.ones(lengths.shape)
-
-
-def _length(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-    return lengths.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +149,10 @@ class Iid(Acceptance):
 
     rate: float
     counted_at: int | None = None
+    kind = "iid"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", float(probability("alpha", self.rate)))
-
-    @property
-    def kind(self) -> Kind:
-        return "iid"
 
     @property
     def alpha(self) -> float:
@@ -186,6 +162,6 @@ class Iid(Acceptance):
     def observed_gamma(self) -> int | None:
         return self.counted_at
 
-    def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
+    def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
         lengths = integers("gamma", gamma)
         return np.asarray(price(lengths) / expected_tokens(self.rate, lengths))[()]

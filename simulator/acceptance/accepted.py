@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.tokens import alpha_from_block_efficiency, conditional_acceptance
-from simulator.numerics.arguments import integer
+from simulator.numerics.arguments import Floats, integer
 
 # Blocks that are assumed where their number is not known: of 8 prompts of 64 tokens.
 USUAL_DRAFTS = 180
@@ -65,14 +65,12 @@ class Accepted:
 
     @classmethod
     def of_fraction(cls, fraction: float, gamma: int, drafted: float | None = None) -> Accepted:
-        """Returns counts made from the fraction of drafted tokens that were accepted.
+        """Returns counts made from the fraction of drafted tokens that were accepted, in [0, 1].
 
         If γ does not divide the number of drafted tokens, some blocks were shorter, and the number
         of blocks is uncertain.
 
-        Args:
-          fraction: accepted over drafted tokens, in [0, 1].
-          drafted: number of drafted tokens; None if not known.
+        drafted: number of drafted tokens; None if not known.
         """
         if drafted is None or drafted % gamma == 0:
             drafts = None if drafted is None else drafted / gamma
@@ -109,12 +107,12 @@ class Accepted:
         return np.arange(1, self.gamma + 1) if self.rates else np.array([self.gamma])
 
     @property
-    def logs(self) -> NDArray[np.float64]:
+    def logs(self) -> Floats:
         """Logarithm of the mean tokens per block at each of `gammas`."""
         lengths = 1 + np.cumsum(self.rates) if self.rates else np.array([self.length])
         return np.asarray(np.log(lengths))
 
-    def noise(self) -> NDArray[np.float64]:
+    def noise(self) -> Floats:
         """Returns the sampling covariance of `logs`, given the number of blocks.
 
         A block accepts N tokens. E[min(N, i) min(N, j)] is the sum of P(N >= max(k, l)) over k <= i

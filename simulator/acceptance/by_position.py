@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.acceptance.acceptance import Acceptance, Kind, Price
+from simulator.acceptance.acceptance import Acceptance, Price
 from simulator.acceptance.rate_prior import length_slopes, logits_of, rates_of
-from simulator.numerics.arguments import integer, integers, probability
+from simulator.numerics.arguments import Floats, integer, integers, probability
 
 # Where more of the positions were not drafted, rates are bounds from below.
 CUT_SHORT = 0.01
-
 # Positions with rates of their own; further ones have the last one's.
 LONGEST = 64
 # Rates differ from 0 and 1 by at least this where their doubt is derived.
@@ -35,6 +34,7 @@ class ByPosition(Acceptance):
 
     conditional: tuple[float, ...]
     cut_short: float = 0.0
+    kind = "by_position"
 
     def __post_init__(self) -> None:
         rates = probability("acceptance_by_position", self.conditional)
@@ -43,10 +43,6 @@ class ByPosition(Acceptance):
                 f"acceptance_by_position must have at least one rate, got shape {rates.shape}"
             )
         object.__setattr__(self, "conditional", tuple(rates.tolist()))
-
-    @property
-    def kind(self) -> Kind:
-        return "by_position"
 
     @property
     def unconditional(self) -> tuple[float, ...]:
@@ -72,72 +68,54 @@ class ByPosition(Acceptance):
     def is_lower_bound(self) -> bool:
         return self.cut_short > CUT_SHORT
 
-    def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
+    def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
         lengths = integers("gamma", gamma)
         return np.asarray(price(lengths) / self._tokens(lengths))[()]
 
-    def _tokens(self, lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _tokens(self, lengths: NDArray[np.int64]) -> Floats:
         longest = int(lengths.max(initial=0))
         beyond = [self.conditional[-1]] * max(0, longest - len(self.conditional))
         stands = np.cumprod([1.0, *self.conditional, *beyond])
         return np.asarray(np.cumsum(stands)[lengths])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FromCounts(ByPosition):
     """Rates by position estimated from counts, with their errors.
 
-    rate: α if acceptances were i.i.d.
+    alpha: α if acceptances were i.i.d.
     covariance: covariance of the rates' logits and of `change`, shape (LONGEST + 1, LONGEST + 1).
-    observed, most: the largest γ that was counted, and the largest γ that may be advised.
     positions: number of counted positions; 0 if only lengths were counted.
     lengths: pairs of a γ and its counted mean tokens per block, which have priority over the rates.
     change: change of the logits per unit of the logarithm of the context.
     origin: mean logarithm of the counted contexts; None if fewer than two contexts were counted.
     away: logarithm of this context, minus `origin`.
-    unfitting: warnings, one for each count that does not fit the others.
     """
 
-    rate: float = field(kw_only=True)
-    covariance: NDArray[np.float64] = field(kw_only=True, repr=False)
-    observed: int = field(kw_only=True)
-    most: int = field(kw_only=True)
-    positions: int = field(kw_only=True)
-    lengths: tuple[tuple[int, float], ...] = field(default=(), kw_only=True)
-    change: float = field(default=0.0, kw_only=True)
-    away: float = field(default=0.0, kw_only=True)
-    origin: float | None = field(default=None, kw_only=True)
-    unfitting: tuple[str, ...] = field(default=(), kw_only=True)
-
-    @property
-    def alpha(self) -> float:
-        return self.rate
-
-    @property
-    def observed_gamma(self) -> int | None:
-        return self.observed
-
-    @property
-    def most_gamma(self) -> int | None:
-        return self.most
-
-    @property
-    def contradictions(self) -> tuple[str, ...]:
-        return self.unfitting
+    alpha: float = field()
+    covariance: Floats = field(repr=False)
+    observed_gamma: int = field()
+    most_gamma: int = field()
+    positions: int
+    lengths: tuple[tuple[int, float], ...] = ()
+    change: float = 0.0
+    away: float = 0.0
+    origin: float | None = None
+    contradictions: tuple[str, ...] = ()
 
     @property
     def tells_iid(self) -> bool:
         return (self.positions > 0 or len(self.lengths) > 1) and not self.is_lower_bound
 
-    def log_lengths(self, gamma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def log_lengths(self, gamma: ArrayLike) -> tuple[Floats, Floats]:
         gammas = np.atleast_1d(integers("gamma", gamma, at_least=1))
         slopes = length_slopes(np.clip(self.conditional, DOUBTED, 1 - DOUBTED), gammas)
         slopes = np.hstack([slopes, self.away * slopes.sum(axis=1, keepdims=True)])
         return np.log(self._tokens(gammas)), slopes @ self.covariance @ slopes.T
 
     @property
-    def logit_covariance(self) -> NDArray[np.float64]:
-        count = max(self.observed, 2)
+    def logit_covariance(self) -> Floats:
+        count = max(self.observed_gamma, 2)
         line = np.stack([np.ones(count), np.log(np.arange(1, count + 1))], axis=1)
         rates = np.clip(self.conditional[:count], DOUBTED, 1 - DOUBTED)
         weights = np.cumprod([1.0, *rates[:-1]]) * rates * (1 - rates)
@@ -154,7 +132,7 @@ class FromCounts(ByPosition):
         logits = logits_of(np.array(self.conditional)) + (away - self.away) * self.change
         return replace(self, conditional=tuple(rates_of(logits).tolist()), away=away, lengths=())
 
-    def _tokens(self, lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _tokens(self, lengths: NDArray[np.int64]) -> Floats:
         found = ByPosition._tokens(self, lengths)
         for gamma, length in self.lengths:
             found = np.where(lengths == gamma, length, found)

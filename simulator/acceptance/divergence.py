@@ -1,12 +1,12 @@
-"""Acceptance rates computed from the distributions p and q: Leviathan et al. 2023, §3.2."""
+"""Acceptance rates computed from the distributions p of the target and q of the draft."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from simulator.numerics.arguments import integer, law, non_negative, same_shape
+from simulator.numerics.arguments import Floats, integer, law, non_negative, same_shape
 
 
-def beta_of_laws(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
+def beta_of_laws(p: ArrayLike, q: ArrayLike) -> Floats:
     """Returns the probability β that a token drawn from q is accepted by a target p.
 
         β = Σ_x min(p(x), q(x))               (Leviathan et al. 2023, Theorem 5)
@@ -17,7 +17,7 @@ def beta_of_laws(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(np.minimum(target, draft).sum(axis=-1))[()]
 
 
-def alpha_of_laws(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
+def alpha_of_laws(p: ArrayLike, q: ArrayLike) -> Floats:
     """Returns the acceptance rate: the mean of β over all positions.
 
         α = E[Σ_x min(p(x), q(x))]            (Leviathan et al. 2023, Corollary 6)
@@ -28,14 +28,28 @@ def alpha_of_laws(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(np.mean(beta_of_laws(p, q)))[()]
 
 
-def checked_laws(p: ArrayLike, q: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def checked_laws(p: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
     target, draft = law("p", p), law("q", q)
     same_shape({"p": target, "q": draft})
     return target, draft
 
 
-def block_acceptance(ratio: ArrayLike, max_gamma: int) -> NDArray[np.float64]:
+def block_acceptance(ratio: ArrayLike, max_gamma: int) -> Floats:
     """Returns each token's acceptance probability if its block's earlier tokens are accepted.
+
+    Block verification (Sun et al. 2024, "Block verification accelerates speculative decoding",
+    Algorithm 2) verifies a draft X as a whole: at least i drafted tokens are accepted with
+    probability s_i. Token-by-token verification has the product of min(1, p/q), never larger.
+
+        s_0 = 1,    s_i = min(1, s_{i-1} p_i(X_i) / q_i(X_i))
+
+    A recorded text x shows its acceptance without any assumption. The draft proposes x_1, …, x_i
+    and has them accepted with probability q(x_1…x_i) s_i; the target emits them with probability
+    p(x_1…x_i). Given the text, at least i tokens are therefore accepted with probability
+
+        w_i = q(x_1…x_i) s_i / p(x_1…x_i) = min(1, min over j <= i of Π_{k<=j} q_k(x_k) / p_k(x_k)),
+
+    the running minimum of the likelihood ratio. The result is w_{i+1} / w_i.
 
     Args:
       ratio: q(x)/p(x) of the text's tokens, at least 0. Shape (N,) if the draft's distribution
@@ -43,9 +57,8 @@ def block_acceptance(ratio: ArrayLike, max_gamma: int) -> NDArray[np.float64]:
         position t + k of the block that begins at t. A one-hot q may be cut to 1.
       max_gamma: the longest draft, at least 1 and at most K.
 
-    Returns:
-      shape (N, max_gamma), entry (t, k) for position t + k of the block that begins at t, 0 after
-      the text's end: an input of `simulator.acceptance.replay`.
+    Returns shape (N, max_gamma), entry (t, k) as in ratio, 0 after the text's end: an input of
+    `simulator.acceptance.replay`.
     """
     given = non_negative("ratio", ratio)
     length = integer("max_gamma", max_gamma, at_least=1)

@@ -3,7 +3,7 @@
 Counted rates are used unchanged. At other positions the logits of the rates follow the prior of the
 kind of draft (`rate_prior`), updated by the counts. Errors of counted positions come from the
 counts, errors of other positions from the prior. Lengths that contradict each other
-(`length_steps`) are used at their own γ; they hardly move the rates of longer drafts.
+(`rising`) are used at their own γ; they hardly move the rates of longer drafts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.by_position import DOUBTED, LONGEST, FromCounts
@@ -26,6 +25,7 @@ from simulator.acceptance.rate_prior import (
     rates_of,
 )
 from simulator.acceptance.tokens import alpha_from_block_efficiency
+from simulator.numerics.arguments import Floats
 
 # Standard deviation of the change of all logits with the logarithm of the context.
 _BY_CONTEXT = 0.3
@@ -33,8 +33,6 @@ _BY_CONTEXT = 0.3
 _SHARPER = 0.01
 # A length further than this from what all others imply, in standard deviations, contradicts them.
 _CONTRADICTS = 2.5
-
-
 # Rounding to two decimals moves a difference of lengths by up to this many tokens.
 _ROUNDED = 0.01
 # Logits by which later positions may be accepted more often than the first ones; drafts that others
@@ -55,7 +53,7 @@ def from_counts(
     Args:
       counted: the counts. Without any, the rates are the prior's.
       kind: kind of draft, which selects the prior (`rate_prior`); None if not known.
-      cut_short: share in [0, 1] of positions that the counted blocks did not draft.
+      cut_short: as of ByPosition.
       elsewhere: standard deviation of a common change of all logits on the requests to be served,
         for example another workload.
       prior: replaces the prior of the kind.
@@ -89,19 +87,19 @@ def from_counts(
     return FromCounts(
         tuple(rates.tolist()),
         cut_short,
-        rate=_alpha(rates, len(known), observed, lengths),
+        alpha=_alpha(rates, len(known), observed, lengths),
         covariance=doubt,
-        observed=observed,
-        most=most_gamma(kind, max(observed, 1)),
+        observed_gamma=observed,
+        most_gamma=most_gamma(kind, max(observed, 1)),
         positions=max((len(each.rates) for each in counted), default=0),
         lengths=tuple((g, length) for g, length in lengths.items() if g > len(known)),
         change=float(found[-1]) if several else 0.0,
         origin=origin if several else None,
-        unfitting=odd or _unfitting(counted, off, logs),
+        contradictions=odd or _unfitting(counted, off, logs),
     )
 
 
-def _pooled(counted: Sequence[Accepted]) -> NDArray[np.float64]:
+def _pooled(counted: Sequence[Accepted]) -> Floats:
     """Returns the conditional rates of counted positions, pooled over all counts."""
     longest = max((len(each.rates) for each in counted), default=0)
     stood, reached = np.zeros(longest), np.zeros(longest)
@@ -124,9 +122,7 @@ def _lengths(counted: Sequence[Accepted]) -> dict[int, float]:
     }
 
 
-def _alpha(
-    rates: NDArray[np.float64], known: int, observed: int, lengths: dict[int, float]
-) -> float:
+def _alpha(rates: Floats, known: int, observed: int, lengths: dict[int, float]) -> float:
     """Returns the i.i.d. α: from counted positions, else from the length at the largest γ."""
     if known == 0 and lengths:
         gamma = max(lengths)
@@ -135,9 +131,7 @@ def _alpha(
     return float(stands.sum() / (stands.sum() + 1 - stands[-1]))
 
 
-def _unfitting(
-    counted: Sequence[Accepted], off: NDArray[np.float64], logs: NDArray[np.float64]
-) -> tuple[str, ...]:
+def _unfitting(counted: Sequence[Accepted], off: Floats, logs: Floats) -> tuple[str, ...]:
     """Returns a warning for each count that contradicts the other counts."""
     ends = np.cumsum([len(each.gammas) for each in counted]) - 1
     return tuple(
@@ -148,7 +142,7 @@ def _unfitting(
     )
 
 
-def _blocks(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _blocks(parts: Sequence[Floats]) -> Floats:
     """Returns a block-diagonal matrix of the given square matrices."""
     ends = np.cumsum([0, *map(len, parts)])
     whole = np.zeros((ends[-1], ends[-1]))

@@ -1,4 +1,4 @@
-"""Prior distribution of acceptance rates by position, for each kind of draft.
+"""Prior of acceptance rates by position, for each kind of draft, and its fit to counts.
 
 `benchmarks/published_lengths.py --fit` writes rate_priors.json from published lengths.
 """
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.acceptance.accepted import Accepted
+from simulator.numerics.arguments import Floats
 
 _FILE = Path(__file__).with_name("rate_priors.json")
 # Kinds whose acceptance does not fall with the position: their drafts may be doubled.
@@ -34,11 +35,11 @@ class RatePrior:
 
     first: float
     change: float
-    covariance: NDArray[np.float64]
+    covariance: Floats
     walk: float
     own: float
 
-    def law(self, longest: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def law(self, longest: int) -> tuple[Floats, Floats]:
         """Returns mean and covariance of the first logits: (longest,) and (longest, longest)."""
         place = np.log(np.arange(1, longest + 1))
         line = np.stack([np.ones(longest), place], axis=1)
@@ -50,14 +51,12 @@ class RatePrior:
 def rate_prior(kind: str | None, *, fitted: dict[str, Any] | None = None) -> RatePrior:
     """Returns the prior of a kind of draft.
 
-    Args:
-      kind: a name of `simulator.cost.fitted.prior.DRAFTS`; otherwise the prior of all kinds.
-      fitted: priors by kind, "all" included; None: the priors of the package.
+    kind: a name of `simulator.cost.fitted.prior.DRAFTS`; otherwise the prior of all kinds.
+    fitted: priors by kind, "all" included; None: the priors of the package.
     """
-    known = _published() if fitted is None else fitted
-    found = known["kinds"].get(kind, known["kinds"]["all"])
-    covariance = np.array(found["covariance"])
-    return RatePrior(found["first"], found["change"], covariance, found["walk"], found["own"])
+    kinds = (_published() if fitted is None else fitted)["kinds"]
+    found = kinds.get(kind, kinds["all"])
+    return RatePrior(**{**found, "covariance": np.array(found["covariance"])})
 
 
 def workload_spread() -> float:
@@ -88,12 +87,12 @@ Placed = Sequence[tuple[Accepted, float]]
 
 
 def most_probable(
-    mean: NDArray[np.float64],
-    law: NDArray[np.float64],
+    mean: Floats,
+    law: Floats,
     data: Placed,
-    measured: NDArray[np.float64],
-    noise: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    measured: Floats,
+    noise: Floats,
+) -> Floats:
     """Returns the most probable logits and their change with context, by damped Gauss-Newton."""
     root = np.linalg.cholesky(law + LEAST * np.eye(len(law)))
     weigh = np.linalg.inv(np.linalg.cholesky(noise))
@@ -117,9 +116,7 @@ def most_probable(
     return np.asarray(mean + root @ own)
 
 
-def log_lengths_of(
-    found: NDArray[np.float64], data: Placed
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def log_lengths_of(found: Floats, data: Placed) -> tuple[Floats, Floats]:
     """Returns the logarithms of all modelled lengths, and their derivatives by the parameters."""
     logs, slopes = [np.zeros(0)], [np.zeros((0, len(found)))]
     for counted, away in data:
@@ -131,7 +128,7 @@ def log_lengths_of(
     return np.concatenate(logs), np.concatenate(slopes)
 
 
-def length_slopes(rates: NDArray[np.float64], gammas: NDArray[np.int64]) -> NDArray[np.float64]:
+def length_slopes(rates: Floats, gammas: NDArray[np.int64]) -> Floats:
     """Returns the derivatives of log lengths by the logits of `rates`, one row for each γ."""
     stands = np.cumprod(rates)
     total = np.cumsum(stands)
@@ -143,11 +140,11 @@ def length_slopes(rates: NDArray[np.float64], gammas: NDArray[np.int64]) -> NDAr
     return np.asarray(inside * behind * (1 - rates) / (1 + total[reach - 1])[:, None])
 
 
-def rates_of(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+def rates_of(logits: Floats) -> Floats:
     # Bounded, since no count shows a rate within 1e-13 of 0 or 1.
     return np.asarray(1 / (1 + np.exp(-np.clip(logits, -30, 30))))
 
 
-def logits_of(rates: NDArray[np.float64]) -> NDArray[np.float64]:
+def logits_of(rates: Floats) -> Floats:
     bounded = np.clip(rates, LEAST, 1 - LEAST)
     return np.asarray(np.log(bounded / (1 - bounded)))

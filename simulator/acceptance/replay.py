@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.acceptance.acceptance import Acceptance, Kind, Price
+from simulator.acceptance.acceptance import Acceptance, Price
 from simulator.acceptance.tokens import expected_tokens
 from simulator.cost.cost import Cost, by_gamma
-from simulator.numerics.arguments import integer, integers, non_negative, probability
+from simulator.numerics.arguments import Floats, integer, integers, non_negative, probability
 
 
 class Replay:
@@ -34,17 +34,15 @@ class Replay:
     ) -> None:
         """Stores a text of N positions.
 
-        Args:
-          acceptance: probability in [0, 1] that the text's token is accepted if drafted. Shape (N,)
-            if the draft's distribution depends only on the text before; shape (N, K) if it depends
-            on the block, entry (t, k) for position t + k of the block that begins at t. Entries
-            after the text's or the draft's end are not read.
-          limit: the decoder's max_new_tokens, at least N; default N. If a text ended before its
-            limit, blocks still draft up to the limit; tokens after N are not emitted and cost no
-            call.
-          drafted: most tokens that the drafter proposes in a block that begins at each position,
-            shape (N,), for drafters that may propose fewer than γ (prompt lookup without a match:
-            0).
+        acceptance: probability in [0, 1] that the text's token is accepted if drafted. Shape (N,)
+          if the draft's distribution depends only on the text before; shape (N, K) if it depends on
+          the block, entry (t, k) for position t + k of the block that begins at t. Entries after
+          the text's or the draft's end are not read.
+        limit: the decoder's max_new_tokens, at least N; default N. If a text ended before its
+          limit, blocks still draft up to the limit; tokens after N are not emitted and cost no
+          call.
+        drafted: most tokens that the drafter proposes in a block that begins at each position,
+          shape (N,), for drafters that may propose fewer than γ (prompt lookup without a match: 0).
         """
         rates = np.asarray(acceptance, dtype=np.float64)
         if rates.ndim not in (1, 2) or len(rates) == 0:
@@ -67,12 +65,11 @@ class Replay:
     def lengths(self, gamma: int) -> NDArray[np.int64]:
         """Returns how many tokens a block drafts if it begins at each position, shape (N,).
 
-        This is the smallest of gamma (at least 0), the number of proposed tokens, and one less than
-        the number of tokens that the limit leaves.
+        This is the smallest of gamma, the proposed tokens, and one less than the limit leaves.
         """
         return np.minimum(self._room, integer("gamma", gamma))
 
-    def starts(self, gamma: int) -> NDArray[np.float64]:
+    def starts(self, gamma: int) -> Floats:
         """Returns the probability that a block begins at each position, shape (N,)."""
         # Imported here because it takes longer than all other formulas together.
         from scipy.linalg.lapack import dtbtrs
@@ -84,7 +81,7 @@ class Replay:
         assert status == 0
         return np.asarray(starts[:, 0])
 
-    def blocks(self, gamma: int) -> NDArray[np.float64]:
+    def blocks(self, gamma: int) -> Floats:
         """Returns the expected number of blocks that draft 0, …, gamma tokens, shape (gamma + 1,).
 
         The sum is the number of target calls (without the prompt's pass); the text's tokens minus
@@ -93,7 +90,7 @@ class Replay:
         counts = np.bincount(self.lengths(gamma), self.starts(gamma), minlength=gamma + 1)
         return np.asarray(counts, dtype=np.float64)
 
-    def positions(self, gamma: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def positions(self, gamma: int) -> tuple[Floats, Floats]:
         """Returns how many blocks accept, and how many draft, each of positions 1, …, gamma."""
         rates, starts = self._rates, self.starts(gamma)
         # The text ends where its last token is emitted.
@@ -106,7 +103,7 @@ class Replay:
             accepted[k], offered[k] = reached[drafting].sum(), starts[drafting].sum()
         return accepted, offered
 
-    def calls(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def calls(self, gamma: ArrayLike) -> Floats:
         """Returns the expected number of target calls for each γ, in the shape of gamma."""
         return by_gamma(gamma, lambda length: float(self.blocks(length).sum()))
 
@@ -116,7 +113,7 @@ class Replay:
         return float(blocks @ cost.block_seconds(np.arange(len(blocks))))
 
 
-def _bands(rates: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+def _bands(rates: Floats, lengths: NDArray[np.int64]) -> Floats:
     """Returns I - P in LAPACK's transposed band storage: row t' holds column t', diagonal last.
 
     The diagonal consists of ones. It is implied and stored as 0.
@@ -165,6 +162,7 @@ class Recorded(Acceptance):
     rate: float
     blocks: Mapping[int, tuple[float, ...]]
     error: float = 0.0
+    kind = "replay"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", float(probability("alpha", self.rate)))
@@ -181,10 +179,6 @@ class Recorded(Acceptance):
         object.__setattr__(self, "blocks", dict(sorted(counts.items())))
 
     @property
-    def kind(self) -> Kind:
-        return "replay"
-
-    @property
     def tells_iid(self) -> bool:
         return not self.is_lower_bound
 
@@ -197,10 +191,10 @@ class Recorded(Acceptance):
         return len(self.blocks)
 
     @property
-    def logit_covariance(self) -> NDArray[np.float64]:
+    def logit_covariance(self) -> Floats:
         return np.diag([self.error**2, 0.0])
 
-    def log_lengths(self, gamma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def log_lengths(self, gamma: ArrayLike) -> tuple[Floats, Floats]:
         gammas = np.atleast_1d(integers("gamma", gamma, at_least=1))
         logit = np.log(self.rate / (1 - self.rate)) if self.error > 0 else 0.0
         # As lengths of i.i.d. acceptances change with the logit of their α.
@@ -211,7 +205,7 @@ class Recorded(Acceptance):
         slopes = self.error * (more - less) / (2 * _STEP)
         return np.log(self.tokens_per_call(gammas)), np.outer(slopes, slopes)
 
-    def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
+    def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
         """Returns the expected price of blocks per token, extrapolated above the last replayed γ.
 
         There, blocks that drafted fewer tokens than the largest replayed γ stay as they are. The
@@ -225,7 +219,7 @@ class Recorded(Acceptance):
 
         return by_gamma(gamma, total)
 
-    def _beyond(self, gamma: int) -> NDArray[np.float64]:
+    def _beyond(self, gamma: int) -> Floats:
         """Returns the expected number of blocks that draft 0, …, γ tokens, per token, where γ > G.
 
         R_j is the share of blocks that draft position j, S_j the share that drafts and accepts it:

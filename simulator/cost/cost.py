@@ -99,29 +99,16 @@ class Ratio(Cost):
     """
 
     ratio: float
+    in_seconds = False
+    baseline_seconds = 1.0
+    verification_free = theorem8 = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ratio", float(non_negative("c", self.ratio)))
 
     @property
-    def in_seconds(self) -> bool:
-        return False
-
-    @property
-    def baseline_seconds(self) -> float:
-        return 1.0
-
-    @property
     def c(self) -> float:
         return self.ratio
-
-    @property
-    def verification_free(self) -> bool:
-        return True
-
-    @property
-    def theorem8(self) -> bool:
-        return True
 
     def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
         return np.asarray(integers("gamma", gamma) * self.ratio)[()]

@@ -23,45 +23,39 @@ from numpy.typing import NDArray
 
 from simulator.cost.cost import Cost
 from simulator.cost.wall import Wall
+from simulator.numerics.arguments import Floats
 
 Budget = Literal["walk", "previous step"]
 BUDGETS: tuple[Budget, ...] = ("walk", "previous step")
 
 
-def step_seconds(
-    cost: Cost, gamma: int, batch: int, wall: Wall | None = None
-) -> NDArray[np.float64]:
+def step_seconds(cost: Cost, gamma: int, batch: int, wall: Wall | None = None) -> Floats:
     """Returns the time of a step without its drafting, by number of verified tokens in the batch.
 
     Shape (batch * gamma + 1,), linear between equal numbers of tokens for each sequence.
 
-    Args:
-      cost: times of blocks, each block a pass over the whole batch.
-      gamma: drafted tokens of each sequence, at least 1.
-      wall: steps beyond it are infinitely slow, unless a baseline step is beyond it, too.
+    wall: steps beyond it are infinitely slow, unless a baseline step is beyond it, too.
     """
     each = np.arange(batch * gamma + 1) / batch
     seconds = np.interp(each, np.arange(gamma + 1), cost.checking_seconds(np.arange(gamma + 1)))
     return seconds if wall is None else np.where(wall.crossed(batch, each), np.inf, seconds)
 
 
-def walked(survival: NDArray[np.float64], seconds: NDArray[np.float64]) -> NDArray[np.int64]:
+def walked(survival: Floats, seconds: Floats) -> NDArray[np.int64]:
     """Returns how many tokens the walk down the ranking verifies, shape (...).
 
     The walk goes on while the next token does not lower the expected tokens per second.
 
-    Args:
-      survival: the server's estimate, before the draw, of the probability that each drafted token
-        is accepted; not rising along a sequence, shape (..., batch, gamma).
-      seconds: time of a step, drafting included, by verified tokens; rising, above 0, shape (batch
-        * gamma + 1,).
+    survival: the server's estimate, before the draw, of the probability that each drafted token is
+      accepted; not rising along a sequence, shape (..., batch, gamma).
+    seconds: time of a step, drafting included, by verified tokens; rising, above 0, shape (batch *
+      gamma + 1,).
     """
-    rates = _rates(survival, seconds)
-    pays = np.diff(rates, axis=-1) >= 0
+    pays = np.diff(_rates(survival, seconds), axis=-1) >= 0
     return np.asarray(pays.cumprod(axis=-1).sum(axis=-1))
 
 
-def best_budget(survival: NDArray[np.float64], seconds: NDArray[np.float64]) -> NDArray[np.int64]:
+def best_budget(survival: Floats, seconds: Floats) -> NDArray[np.int64]:
     """Returns the number of verified tokens with the most expected tokens per second.
 
     Arguments as in `walked`. The budget is lossless for the next step's ranking, not for its own.
@@ -69,7 +63,7 @@ def best_budget(survival: NDArray[np.float64], seconds: NDArray[np.float64]) -> 
     return np.asarray(_rates(survival, seconds).argmax(axis=-1))
 
 
-def verified_lengths(survival: NDArray[np.float64], budget: NDArray[np.int64]) -> NDArray[np.int64]:
+def verified_lengths(survival: Floats, budget: NDArray[np.int64]) -> NDArray[np.int64]:
     """Returns how many drafted tokens of each sequence are verified, shape (..., batch).
 
     survival: see `walked`; budget: verified tokens of the whole batch, shape (...).
@@ -81,7 +75,7 @@ def verified_lengths(survival: NDArray[np.float64], budget: NDArray[np.int64]) -
     return np.asarray((rank < budget[..., None]).reshape(survival.shape).sum(axis=-1))
 
 
-def _rates(survival: NDArray[np.float64], seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rates(survival: Floats, seconds: Floats) -> Floats:
     """Returns the expected tokens per second by budget, shape (..., batch * gamma + 1)."""
     *runs, batch, gamma = survival.shape
     ranked = -np.sort(-survival.reshape(*runs, batch * gamma), axis=-1)
@@ -105,8 +99,8 @@ class RankedText(NamedTuple):
     room: most tokens that a block drafts from each position, shape (N,).
     """
 
-    accepted: NDArray[np.float64]
-    survival: NDArray[np.float64]
+    accepted: Floats
+    survival: Floats
     room: NDArray[np.int64]
 
 
@@ -144,7 +138,7 @@ class RankedTexts:
     def play(
         self,
         gamma: int,
-        seconds: NDArray[np.float64],
+        seconds: Floats,
         *,
         batch: int,
         budget: Budget | None,
@@ -152,14 +146,16 @@ class RankedTexts:
     ) -> PlayedBatch:
         """Returns the speed of a batch if the server verifies only some of the γ drafted tokens.
 
+        Sequences of a batch share each pass, so the number of verified tokens of one sequence
+        depends on the others. A sequence begins at a random position and continues with another
+        text.
+
         Args:
           gamma: drafted tokens per block, from 1 to `longest`.
-          seconds: time of a step, drafting included, by number of tokens verified in the batch (see
-            `ranking.step_seconds`), shape (batch * gamma + 1,).
+          seconds: as of `walked`; see `step_seconds`.
           batch: sequences decoded together.
           budget: how the server chooses the number of verified tokens; None simulates an oracle
             that knows which tokens will be accepted.
-          generator: draws positions, texts and acceptances.
         """
         runs = max(1, TOGETHER // batch)
         place = generator.integers(len(self._room), size=(runs, batch))
@@ -174,13 +170,11 @@ class RankedTexts:
             right = (draws & (offsets < room[..., None])).cumprod(axis=-1)
             # Tokens that are not drafted come last and are never verified.
             known = np.where(offsets < room[..., None], survival, 0.0)
-            if budget is None:
-                ranked = right.astype(np.float64)
-                chosen = best_budget(ranked, seconds)
-            elif budget == "walk":
-                ranked, chosen = known, walked(known, seconds)
+            ranked = right.astype(np.float64) if budget is None else known
+            if budget == "walk":
+                chosen = walked(ranked, seconds)
             else:
-                ranked, chosen = known, best_budget(stale, seconds)
+                chosen = best_budget(ranked if budget is None else stale, seconds)
             lengths = np.minimum(verified_lengths(ranked, chosen), room)
             emitted = np.minimum(right.sum(axis=-1), lengths) + 1
             text = self._text[place]
@@ -189,21 +183,18 @@ class RankedTexts:
                 for row, values in enumerate((time, emitted, lengths, np.ones_like(time))):
                     found[step, row] = np.bincount(text.ravel(), values.ravel(), len(self._sizes))
             over = place + emitted >= self._ends[text]
-            firsts = (self._ends - self._sizes)[
-                generator.integers(len(self._sizes), size=place.shape)
-            ]
-            place = np.where(over, firsts, place + emitted)
+            next_texts = generator.integers(len(self._sizes), size=place.shape)
+            place = np.where(over, (self._ends - self._sizes)[next_texts], place + emitted)
             stale = np.where(over[..., None], 1.0, known)
         return _played(found, self._sizes)
 
 
-def _played(found: NDArray[np.float64], sizes: NDArray[np.int64]) -> PlayedBatch:
+def _played(found: Floats, sizes: NDArray[np.int64]) -> PlayedBatch:
     """Returns the result from sums over steps, weighting each text by its number of tokens.
 
     Without weights, texts that take many steps per token would count too little at first.
 
     found: sums of time, emitted tokens, verified tokens and steps, shape (steps, 4, texts).
-    sizes: tokens of each text, shape (texts,).
     """
     emitted = found[:, 1].sum(axis=0)
     weight = np.divide(sizes, emitted, out=np.zeros(len(sizes)), where=emitted > 0)

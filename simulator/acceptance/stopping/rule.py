@@ -22,7 +22,7 @@ class StoppingRule(NamedTuple):
     that fails. A rule that drops a drawn token because of the token's own probability changes the
     output.
 
-    name: the rule's name on the command line.
+    name: as on the command line.
     confidence: the number that is compared with the threshold.
     keeps: whether the failing token is verified. The draft step of a dropped token takes time, too.
     builds: the engine builds that apply the rule.
@@ -57,9 +57,8 @@ class StoppingRule(NamedTuple):
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Returns how many tokens of each draft are verified, and how many draft steps it takes.
 
-        Args:
-          sure: confidences of the drafted tokens, in [0, 1], shape (..., L).
-          threshold: smallest confidence with which a draft goes on, in [0, 1]; 0 never stops.
+        sure: confidences of the drafted tokens, in [0, 1], shape (..., L).
+        threshold: smallest confidence with which a draft goes on, in [0, 1]; 0 never stops.
 
         Returns two arrays of shape (...), each value from 0 to L.
         """

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.acceptance.replay import Recorded, Replay
 from simulator.acceptance.stopping.rule import StoppingRule
 from simulator.cost.cost import Cost
-from simulator.numerics.arguments import integer
+from simulator.numerics.arguments import Floats, integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Stopped(Recorded):
     def most_gamma(self) -> int | None:
         return len(self.blocks)
 
-    def seconds_per_token(self, gamma: ArrayLike, cost: Cost) -> NDArray[np.float64]:
+    def seconds_per_token(self, gamma: ArrayLike, cost: Cost) -> Floats:
         drafting = self.paid.per_token(cost.drafting_seconds, gamma)
         return np.asarray(drafting + self.per_token(cost.checking_seconds, gamma))[()]
 
@@ -58,8 +58,8 @@ class StoppedBlocks(NamedTuple):
     drafted_error: standard error of the number of verified draft tokens; 0 if exact.
     """
 
-    verified: NDArray[np.float64]
-    paid: NDArray[np.float64]
+    verified: Floats
+    paid: Floats
     drafted_error: float
 
     def seconds(self, cost: Cost) -> float:
@@ -74,7 +74,7 @@ class StoppedText:
 
     def __init__(
         self,
-        acceptance: NDArray[np.float64],
+        acceptance: Floats,
         *,
         along: NDArray[np.floating],
         starts: NDArray[np.int64],
@@ -85,12 +85,11 @@ class StoppedText:
     ) -> None:
         """Stores a text of N positions.
 
-        Args:
-          acceptance, limit, drafted: arguments of `Replay`.
-          along: confidences in [0, 1] along the text, shape (N,) or (N, K) like acceptance.
-          starts: rising block starts with a recorded path of the draft, shape (M,).
-          own: confidences along these paths, shape (M, L).
-          drawn: whether the draft's tokens were drawn, so that other paths were possible.
+        acceptance, limit, drafted: arguments of `Replay`.
+        along: confidences in [0, 1] along the text, shape (N,) or (N, K) like acceptance.
+        starts: rising block starts with a recorded path of the draft, shape (M,).
+        own: confidences along these paths, shape (M, L).
+        drawn: whether the draft's tokens were drawn, so that other paths were possible.
         """
         for name, values in (("along the text", along), ("along own paths", own)):
             outside = values[~((values >= 0) & (values <= 1))]
@@ -127,10 +126,8 @@ class StoppedText:
         known = begins[self._starts]
         if known.sum() == 0:  # no block that is known begins there: take all paths alike
             known = np.ones(len(self._starts))
-        lengths = [
-            np.minimum(each, whole[self._starts]) for each in rule.lengths(self._own, threshold)
-        ]
-        calls = float(begins.sum())
+        room, calls = whole[self._starts], float(begins.sum())
+        lengths = [np.minimum(each, room) for each in rule.lengths(self._own, threshold)]
         verified, paid = (
             np.bincount(each, known, minlength=gamma + 1) * (calls / known.sum())
             for each in lengths
@@ -144,12 +141,9 @@ class StoppedText:
         padded = np.concatenate([self._along, np.ones(length - 1, dtype=self._along.dtype)])
         return sliding_window_view(padded, length)
 
-    def _error(self, lengths: NDArray[np.int64], known: NDArray[np.float64], calls: float) -> float:
+    def _error(self, lengths: NDArray[np.int64], known: Floats, calls: float) -> float:
         """Returns the standard error of a ratio estimate over the recorded block starts."""
-        complete = len(lengths) == len(self._acceptance)
-        if complete and not self._drawn:
-            return 0.0
-        mean = float(known @ lengths) / known.sum()
         missing = 1.0 if self._drawn else 1 - len(lengths) / len(self._acceptance)
+        mean = float(known @ lengths) / known.sum()
         spread = float(np.sqrt((known**2 * (lengths - mean) ** 2).sum()))
         return float(calls * spread / known.sum() * np.sqrt(missing))
