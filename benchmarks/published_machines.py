@@ -25,8 +25,13 @@ from simulator.cost.fitted.machine import (
 from simulator.cost.fitted.roofline_machine import RooflineMachine
 from simulator.cost.roofline.deployment import Deployment
 from simulator.cost.roofline.forward import Conditions
-from simulator.cost.roofline.hardware import Hardware, find_hardware, own_hardware
-from simulator.cost.roofline.number_formats import FORMATS, NumberFormat
+from simulator.cost.roofline.hardware import (
+    FORMATS,
+    Hardware,
+    NumberFormat,
+    find_hardware,
+    own_hardware,
+)
 from simulator.cost.roofline.shapes import CacheLayers, DraftShape, ModelShape, Weights
 
 HERE = Path(__file__).parent

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from estimator.model_shapes.head_kind import HeadKind
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.grid import Range
-    from simulator.cost.wall import Wall
+    from simulator.cost.pricing import Wall
 
 
 def never_zero(ranges: Sequence[Range]) -> tuple[Range, ...]:

@@ -17,7 +17,7 @@ from engines.kind import (
     methods_of,
     never_zero,
 )
-from simulator.cost.wall import Wall
+from simulator.cost.pricing import Wall
 
 if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling, Verification

@@ -9,7 +9,7 @@ from engines.observing.observation import Observation
 from engines.observing.pages import observed_page
 from engines.observing.printed import Timed, added, number, text_of, times, whole_number
 from simulator.acceptance.accepted import unknown_calls
-from simulator.cost.pricing import named_share
+from simulator.cost.roofline.shapes import named_share
 
 TURNS_ON = "a draft model (--model-draft, with --spec-type draft-simple)"
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engines.observing.observation import Observation
 from engines.observing.pages import observed_page
 from engines.observing.printed import Timed, text_of, timed_bench, times, whole_number
-from simulator.cost.pricing import named_share
+from simulator.cost.roofline.shapes import named_share
 
 TURNS_ON = "--speculative-config"
 _KEY = "speculative_decoding"

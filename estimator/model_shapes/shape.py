@@ -8,7 +8,7 @@ from typing import Any
 
 from estimator.model_shapes.counting import Count, architecture, count
 from estimator.model_shapes.weights_and_caches import BYTES_PER_VALUE, CountedWeights
-from simulator.cost.roofline.number_formats import FORMATS, NumberFormat, find_format, int4
+from simulator.cost.roofline.hardware import FORMATS, NumberFormat, find_format, int4
 from simulator.cost.roofline.shapes import ModelShape, WeightKind, Weights
 
 _PLAIN = ("float32", "bfloat16", "float16")
@@ -24,7 +24,7 @@ class Storage:
 
     plain: format of unquantised weights.
     quantised: format of linear layers and experts; equal to plain if nothing is quantised.
-    activations: a name in simulator.cost.roofline.number_formats.COMPUTED.
+    activations: a name in simulator.cost.roofline.hardware.COMPUTED.
     kept: regular expressions, searched in module names, for modules that stay plain.
     """
 

@@ -3,61 +3,82 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from simulator.cost.cost import Cost
     from simulator.cost.fitted.machine import LoadPoint
     from simulator.cost.fitted.posterior import ParametricCost, Posterior
     from simulator.cost.fitted.runs import Run
-    from simulator.cost.wall import Wall
 
 # Tokens in each sequence's cache, where nobody states them.
 DEFAULT_CONTEXT = 1024
-_SIZE = re.compile(r"(?<![\w.])(A)?(\d+(?:\.\d+)?)([BM])(?![A-Za-z0-9])", re.IGNORECASE)
-# A head's name has its target's size.
-_HEAD = re.compile(r"eagle|mtp|medusa|dflash|dspark|hydra|speculator", re.IGNORECASE)
 
 
-def named_size(name: str | None) -> float | None:
-    """Returns the weights that a token takes, by a model's name; None: the name has no size.
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """A server's limit for captured graphs. Above it kernels are launched one by one.
 
-    The size of "Qwen3-30B-A3B" is the active 3B.
+    Such a step can take three times as long: on a published grid of vLLM, batch 128 gave 22.2
+    thousand tokens/s at K = 3 (512 tokens per step) and 8.0 at K = 5 (768 tokens).
+
+    unit: "tokens" of a step, drafted ones included, or "requests".
+    most: the largest captured step, at least 1.
+    flag: the server's setting that changes the limit.
+    read_in: file and version of the server's source that state the limit.
+
+    Example:
+      >>> graphs = Wall("tokens", 512, "--max-cudagraph-capture-size", "")
+      >>> graphs.beyond(128, 3), graphs.beyond(128, 5)
+      (False, True)
     """
-    parts = (name or "").rstrip("/").replace("\\", "/").split("/")
-    base = next((each for each in parts if each.startswith("models--")), parts[-1])
-    sizes = sorted(_SIZE.finditer(base.replace("_", "-")), key=lambda found: not found[1])
-    if not sizes or _HEAD.search(base):
-        return None
-    return float(sizes[0][2]) * (1e9 if sizes[0][3] in "Bb" else 1e6)
 
+    unit: Literal["tokens", "requests"]
+    most: int
+    flag: str
+    read_in: str
 
-def named_share(target: str | None, draft: str | None) -> float | None:
-    """Returns a draft's share of its target's weights by their names; None: not known."""
-    small, large = named_size(draft), named_size(target)
-    return None if small is None or large is None else small / large
+    def size(self, batch: Any, gamma: Any) -> Any:
+        """Returns the size of a step in the limit's unit; both may be arrays, γ 0 the baseline."""
+        return batch * (gamma + 1) if self.unit == "tokens" else batch * (gamma * 0 + 1)
+
+    def beyond(self, batch: Any, gamma: Any) -> Any:
+        """Returns whether a step is larger than the largest captured step."""
+        return self.size(batch, gamma) > self.most
+
+    def crossed(self, batch: Any, gamma: Any) -> Any:
+        """Returns whether a step exceeds the limit while the baseline's step does not."""
+        return self.beyond(batch, gamma) > self.beyond(batch, 0)
+
+    def most_batch(self, gamma: int) -> int:
+        """Returns the largest batch whose steps are captured; 0: none is."""
+        return self.most // int(self.size(1, gamma))
+
+    def most_gamma(self, batch: int, up_to: int) -> int:
+        """Returns the most drafted tokens of a sequence, at most `up_to`, that do not cross."""
+        if self.unit != "tokens" or self.beyond(batch, 0):
+            return up_to
+        return min(up_to, self.most // batch - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
     """The load and the machine to which costs apply.
 
+    None stands for what is not known, unless stated otherwise.
+
     origin: source of the costs, for example "measured on cpu".
-    gpu, dtype, tp: as named by the user; gpu is None if not known; dtype is None for the format of
-      each model's configuration.
-    draft_kind: kind of draft (`simulator.cost.roofline.shapes.DraftKind`).
     context: tokens in each sequence's cache.
-    needed_gb: GB of both models' weights and caches on each GPU; None if not known.
-    draft_overhead: share of a draft step that its layers take for any amount of work; None if not
-      known.
-    memory_gb: memory of each GPU in GB; None if not known.
-    most_batch: the largest batch that fits at this context; None if not known.
+    gpu, dtype, tp: as named by the user; dtype None is the format of each model's configuration.
+    draft_kind: kind of draft (`simulator.cost.roofline.shapes.DraftKind`).
+    needed_gb, memory_gb: GB of both models' weights and caches on each GPU, and of its memory.
+    draft_overhead: share of a draft step that its layers take for any amount of work.
+    most_batch: the largest batch that fits at this context.
     speeds: measured over predicted tokens per second of one sequence, 10th and 90th percentile of
-      published measurements; None if not known.
+      published measurements.
     cost_model: "kernels", "public" or "roofline", the model of the costs; None if measured.
     notes: warnings for readers of the costs.
     estimated: "between" or "beyond" the batches that were run; None if this batch was run or
@@ -148,9 +169,9 @@ class Pricing:
         (benchmarks/published_decoding.json), c was 1.07 to 5.41 times the draft's share of the
         weights, and at most 0.38 above it: none is outside this range.
         """
-        share, modelled = self.draft_share, self.load is not None and self.load.modelled
-        unknown = share is None or (modelled and not self.own_runs)
-        return None if share is None or unknown else (share / 4, 3 * share + 0.25)
+        share = self.draft_share
+        follows = self.load is not None and self.load.modelled and not self.own_runs
+        return None if share is None or follows else (share / 4, 3 * share + 0.25)
 
     @property
     def assumed_c(self) -> tuple[float, float] | None:
@@ -197,10 +218,8 @@ class Pricing:
     def published_speeds(self, tokens_per_second: float | None) -> tuple[float, float] | None:
         """Returns the range of speeds likely by published measurements, in tokens per second.
 
-        It goes from the 10th to the 90th percentile of measured over predicted speeds, times the
-        prediction. None if the batch is above 1, or no such percentiles or speed are known.
-
-        tokens_per_second: predicted speed of one sequence.
+        10th to 90th percentile of measured over predicted speeds, times the predicted speed of one
+        sequence. None if the batch is above 1, or no such percentiles or speed are known.
         """
         speeds = None if self.load is None else self.load.speeds
         if speeds is None or tokens_per_second is None or self.batch > 1:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simulator.choice.advice import Advice, Gains, advise
 from simulator.cost.fitted.forecast import Forecast
-from simulator.cost.wall import Wall
+from simulator.cost.pricing import Wall
 from simulator.numerics.arguments import Floats
 from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.server import Server

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from engines.kind import engine_kinds
-from simulator.cost.pricing import named_share
-from simulator.cost.wall import Wall
+from simulator.cost.pricing import Wall
+from simulator.cost.roofline.shapes import named_share
 from specplan.options.plan_options import DRAFT_KINDS, DraftNamed, Graphs
 from specplan.options.runs import Runs
 from specplan.reports.output import warn

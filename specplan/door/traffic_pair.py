@@ -17,8 +17,7 @@ from specplan.reports.output import warn
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from simulator.acceptance.acceptance import Acceptance
-    from simulator.cost.pricing import Pricing
-    from simulator.cost.wall import Wall
+    from simulator.cost.pricing import Pricing, Wall
     from simulator.traffic.demand import Demand
     from simulator.traffic.pair import Pair
     from simulator.traffic.server import Prompts

@@ -11,8 +11,7 @@ from simulator.choice.advice import certainty, percentage
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
-    from simulator.cost.pricing import Load, Pricing
-    from simulator.cost.wall import Wall
+    from simulator.cost.pricing import Load, Pricing, Wall
 
 _MOSTLY = 0.5
 

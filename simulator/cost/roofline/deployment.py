@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simulator.cost.curves import CostModel
 from simulator.cost.roofline.forward import (
@@ -15,7 +15,7 @@ from simulator.cost.roofline.forward import (
 )
 from simulator.cost.roofline.hardware import Hardware
 from simulator.cost.roofline.shapes import DraftShape, ModelShape
-from simulator.numerics.arguments import integer
+from simulator.numerics.arguments import Floats, integer
 
 # 16 lanes of PCIe 5.0, bytes a second one way.
 PCIE_BANDWIDTH = 64e9
@@ -25,7 +25,6 @@ PCIE_BANDWIDTH = 64e9
 class Deployment:
     """A target and a draft, run in turn on given hardware.
 
-    target, draft: the shapes of the models.
     hardware: one GPU.
     conditions: conditions of the target's passes, and of the draft's passes except for draft_tp.
     draft_tp: GPUs that share the draft; None: as many as share the target. With 1, each GPU holds
@@ -51,7 +50,7 @@ class Deployment:
 
     def seconds(
         self, part: ModelShape, new_tokens: ArrayLike, *, context: int, batch: int
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Returns the time of a pass of the target, or of the draft's opening, step or turn."""
         sizes = {"new_tokens": new_tokens, "context": context, "batch": batch}
         given = self.conditions if part is self.target else self.draft_conditions
@@ -71,47 +70,39 @@ def roofline_cost(
 
     A draft that drafts token by token takes γ passes over one token of each sequence; a parallel
     draft takes one pass over γ tokens, then each token's work in turn. Time outside both models'
-    passes is left out.
-
-    Args:
-      deployment: the models and their hardware.
-      context: tokens in each sequence's cache.
-      batch: sequences decoded together.
-      max_gamma: largest γ of the curves; they have one further point.
+    passes is left out. The curves have one point more than max_gamma.
     """
     gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 2)
-    draft = deployment.draft
-    served = {"context": context, "batch": batch}
-    verify = deployment.seconds(deployment.target, np.concatenate(([1], gammas + 1)), **served)
+    draft, load = deployment.draft, {"context": context, "batch": batch}
+    verify = deployment.seconds(deployment.target, np.arange(1, len(gammas) + 2), **load)
     widths = gammas if draft.parallel else gammas[:1]
     opening, step = (
-        deployment.seconds(part, widths, **served) for part in (draft.opening, draft.step)
+        deployment.seconds(part, widths, **load) for part in (draft.opening, draft.step)
     )
     if draft.in_turn:
-        turn = deployment.seconds(draft.turn, 1, **served)
+        turn = deployment.seconds(draft.turn, 1, **load)
         opening, step = opening + widths * turn, step + widths * turn
     return CostModel(
         target_seconds=dict(enumerate(verify.tolist(), start=1)),
         draft_seconds=float(step[0]),
-        draft_curve=dict(zip(widths.tolist(), opening.tolist(), strict=True)),
+        draft_curve=dict(enumerate(opening.tolist(), start=1)),
     )
 
 
 def draft_pass_seconds(
     deployment: Deployment, *, context: int, batch: int, widest: int
 ) -> dict[int, float]:
-    """Returns t_q(n), the time of a pass of the draft over n tokens of each sequence, by n.
+    """Returns t_q(n), the time of a draft's pass over n = 1, …, `widest` tokens of each sequence.
 
-    Raises ValueError if `widest`, the largest n, is below 1, or the draft drafts in parallel.
+    Raises ValueError if the draft drafts in parallel.
     """
     if deployment.draft.parallel:
         raise ValueError(
             f"a tree needs a draft that drafts token by token, got {deployment.draft.kind}"
         )
     widths = np.arange(1, integer("widest", widest, at_least=1) + 1)
-    step = deployment.draft.step
-    seconds = deployment.seconds(step, widths, context=context, batch=batch)
-    return dict(zip(widths.tolist(), seconds.tolist(), strict=True))
+    seconds = deployment.seconds(deployment.draft.step, widths, context=context, batch=batch)
+    return dict(enumerate(seconds.tolist(), start=1))
 
 
 def prompt_seconds(deployment: Deployment, tokens: int) -> tuple[float, float]:
@@ -120,25 +111,20 @@ def prompt_seconds(deployment: Deployment, tokens: int) -> tuple[float, float]:
     Servers multiply only the last position by the output matrices of target and draft (vLLM:
     `EagleProposer.propose` takes logits of the last hidden state of each sequence).
     """
-    target, draft = deployment.target, deployment.draft.step
-    plain = _prompt_pass(target, tokens, deployment.hardware, deployment.conditions)
-    return plain, plain + _prompt_pass(
-        draft, tokens, deployment.hardware, deployment.draft_conditions
-    )
 
-
-def _prompt_pass(
-    shape: ModelShape, tokens: int, hardware: Hardware, conditions: Conditions
-) -> float:
-    """Returns the time of a pass over a prompt with the output matrix for its last token only."""
-    body, head = shape.body_and_head
-    passes = ((part, n) for part, n in ((body, tokens), (head, 1)) if part.weights or part.caches)
-    return sum(
-        float(
-            forward_seconds(part, hardware, new_tokens=n, context=0, batch=1, conditions=conditions)
+    def reading(shape: ModelShape, conditions: Conditions) -> float:
+        body, head = shape.body_and_head
+        gpu = deployment.hardware
+        return sum(
+            float(
+                forward_seconds(part, gpu, new_tokens=n, context=0, batch=1, conditions=conditions)
+            )
+            for part, n in ((body, tokens), (head, 1))
+            if part.weights or part.caches
         )
-        for part, n in passes
-    )
+
+    plain = reading(deployment.target, deployment.conditions)
+    return plain, plain + reading(deployment.draft.step, deployment.draft_conditions)
 
 
 def operations_ratio(deployment: Deployment, *, context: int, batch: int = 1) -> float:
@@ -161,10 +147,9 @@ def draft_overhead_share(deployment: Deployment, *, context: int, batch: int) ->
 def needed_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
     """Returns the bytes of both models' weights and caches on each GPU."""
     tp, shared = deployment.conditions.tp, deployment.draft_conditions.tp
-    step = deployment.draft.step
-    of_target = float(memory_bytes(deployment.target, context=context, batch=batch, tp=tp))
-    with_weights = float(memory_bytes(step, context=context, batch=batch, tp=shared))
-    caches = with_weights - step.weight_bytes / shared
+    step, load = deployment.draft.step, {"context": context, "batch": batch}
+    of_target = float(memory_bytes(deployment.target, tp=tp, **load))
+    caches = float(memory_bytes(step, tp=shared, **load)) - step.weight_bytes / shared
     return of_target + deployment.draft.held_bytes / shared + caches
 
 

@@ -6,92 +6,33 @@ weights, which are read once for all sequences and all new tokens (so verificati
 Leviathan et al. 2023, §3.4), products with experts, of which more tokens read more, and attention,
 which reads each sequence's own cache. Real kernels are slower: `efficiency` is the share of peak
 rate and bandwidth that they reach.
+
+Sizes broadcast: new_tokens is n >= 1, tokens fed to each sequence; context is L >= 0, tokens
+already in each sequence's cache; batch is B >= 1, sequences.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simulator.cost.roofline.hardware import Hardware
 from simulator.cost.roofline.shapes import CacheLayers, ModelShape, Weights
-from simulator.numerics.arguments import integer, integers, non_negative, probability, same_shape
-
-
-def distinct_experts(
-    tokens: ArrayLike, *, experts: int, active: int, reuse: ArrayLike = 0.0
-) -> NDArray[np.float64]:
-    """Returns the expected number of distinct experts in one layer that receive some token.
-
-        E · (1 − (1 − k/E)^m')        with m' = 1 + (1 − r)·(m − 1)
-
-    Under uniform routing (r = 0) each of m tokens picks k of E experts independently; all tokens
-    miss an expert with probability (1 − k/E)^m. Tokens of one text pick similar experts: with reuse
-    r, each token after the first counts as 1 − r of an independent token.
-
-    Args:
-      tokens: m, tokens of the pass over all sequences, at least 0, shape (...).
-      experts: E, at least 1.
-      active: k, experts per token, 1 to E.
-      reuse: r in [0, 1]; broadcasts with tokens.
-    """
-    count = integers("tokens", tokens).astype(np.float64)
-    total = integer("experts", experts, at_least=1)
-    chosen = integer("active", active, at_least=1)
-    if chosen > total:
-        raise ValueError(f"active must be at most the {total} experts, got {chosen}")
-    shared = probability("reuse", reuse)
-    independent = np.where(count > 0, 1 + (1 - shared) * (count - 1), 0.0)
-    if chosen == total:
-        return np.asarray(np.where(count > 0, float(total), 0.0))[()]
-    return np.asarray(-total * np.expm1(independent * np.log1p(-chosen / total)))[()]
-
-
-# Activations are exchanged in 16 bits.
-_BYTES_PER_VALUE = 2
-
-
-def all_reduce_seconds(hardware: Hardware, *, values: ArrayLike, gpus: int) -> NDArray[np.float64]:
-    """Returns the time in which GPUs add up a vector.
-
-        latency + 2·(N − 1)/N · bytes/link        (ring all-reduce, Patarasuk and Yuan 2009)
-
-    Args:
-      hardware: its link's bandwidth (one way) and latency.
-      values: number of 16-bit values of the vector, shape (...).
-      gpus: N, at least 1; at 1 the time is 0.
-
-    Raises ValueError if there are several GPUs and the hardware has no link between them.
-    """
-    count = integer("gpus", gpus, at_least=1)
-    size = non_negative("values", values) * _BYTES_PER_VALUE
-    if count == 1:
-        return np.zeros_like(size)[()]
-    if hardware.link_bandwidth is None:
-        raise ValueError(f"tp must be 1 on {hardware.name}, which has no known link, got {count}")
-    moved = 2 * (count - 1) / count * size
-    return np.asarray(hardware.link_latency_seconds + moved / hardware.link_bandwidth)[()]
-
-
-def require_division(shape: ModelShape, tp: int) -> None:
-    """Raises ValueError unless the GPUs divide the model's attention heads evenly."""
-    if shape.heads % integer("tp", tp, at_least=1) != 0:
-        raise ValueError(f"tp must divide the {shape.heads} heads of {shape.name}, got {tp}")
-
-
-def cache_share(cache: CacheLayers, tp: int) -> float:
-    """Returns the share of a layer's cache that each GPU stores and reads.
-
-    Key-value heads are divided among GPUs; with more GPUs than heads, several GPUs store one head.
-    A latent cache is one head that all GPUs store.
-    """
-    return -(-cache.shards // tp) / cache.shards
-
+from simulator.numerics.arguments import (
+    Floats,
+    integer,
+    integers,
+    non_negative,
+    probability,
+    same_shape,
+)
 
 # Fitted to published speeds by benchmarks/roofline.py; 10th and 90th percentile of measured over
 # predicted tokens per second.
 DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS = 0.9, 92e-6
 MEASURED_LOW, MEASURED_HIGH = 0.70, 1.30
+# Activations are exchanged in 16 bits.
+_BYTES_PER_VALUE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,23 +61,17 @@ class Conditions:
 
 def forward_flops(
     shape: ModelShape, *, new_tokens: ArrayLike, context: ArrayLike, batch: ArrayLike
-) -> NDArray[np.float64]:
+) -> Floats:
     """Returns the floating-point operations of one forward pass with a warm cache.
 
         2·B·n·W + Σ_layers B·n·a·min(L + (n + 1)/2, window)
 
     W: weights that one token is multiplied by (Kaplan et al. 2020, §2.1, counts 2 operations per
       weight and token); a: operations of attention for one new and one cached token.
-
-    Args:
-      new_tokens: n >= 1, tokens fed to each sequence; the three broadcast together.
-      context: L >= 0, tokens already in each sequence's cache.
-      batch: B >= 1, sequences.
     """
-    n, length, sequences = _sizes(new_tokens, context, batch)
-    products = 2 * sequences * n * shape.active_parameters
-    attention = (_attention_flops(each, n, length, sequences) for each in shape.caches)
-    return np.asarray(sum(attention, start=products))[()]
+    sizes = _sizes(new_tokens, context, batch)
+    products = 2 * sizes[2] * sizes[0] * shape.active_parameters
+    return np.asarray(sum((_attention_flops(each, *sizes) for each in shape.caches), products))[()]
 
 
 def forward_seconds(
@@ -147,30 +82,27 @@ def forward_seconds(
     context: ArrayLike,
     batch: ArrayLike,
     conditions: Conditions | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Returns the least time of one forward pass on this hardware.
 
         Σ max(flops/peak, bytes/bandwidth)/efficiency over the kinds of weights and of caches
         + layers · (overhead + two all-reduces)                        (Williams et al. 2009)
 
-    Args:
-      hardware: one GPU.
-      new_tokens, context, batch: n, L and B as in `forward_flops`.
-      conditions: GPUs and efficiencies; None: one GPU at its peak rate and bandwidth.
+    conditions: GPUs and efficiencies; None: one GPU at its peak rate and bandwidth.
     """
-    n, length, sequences = _sizes(new_tokens, context, batch)
+    sizes = _sizes(new_tokens, context, batch)
     given = Conditions() if conditions is None else conditions
     require_division(shape, given.tp)
-    tokens = sequences * n
-    seconds = np.zeros(same_shape({"new_tokens": n, "context": length, "batch": sequences}))
-    for each in shape.multiplied:
-        arithmetic = 2 * tokens * each.active_values / hardware.flops(each.computed_in)
-        traffic = _weight_bytes(each, tokens, given.expert_reuse) / hardware.bandwidth
+    tokens = sizes[2] * sizes[0]
+    seconds = np.zeros(np.broadcast_shapes(*(each.shape for each in sizes)))
+    for weights in shape.multiplied:
+        arithmetic = 2 * tokens * weights.active_values / hardware.flops(weights.computed_in)
+        traffic = _weight_bytes(weights, tokens, given.expert_reuse) / hardware.bandwidth
         seconds = seconds + np.maximum(arithmetic, traffic) / given.tp
     peak = hardware.flops(shape.activations)
     for cache in shape.caches:
-        arithmetic = _attention_flops(cache, n, length, sequences) / peak / given.tp
-        traffic = _cache_bytes(cache, n, length, sequences) / hardware.bandwidth
+        arithmetic = _attention_flops(cache, *sizes) / peak / given.tp
+        traffic = _cache_bytes(cache, *sizes) / hardware.bandwidth
         seconds = seconds + np.maximum(arithmetic, traffic * cache_share(cache, given.tp))
     seconds = seconds / given.efficiency + shape.layers * given.layer_overhead_seconds
     if given.tp > 1:
@@ -179,15 +111,8 @@ def forward_seconds(
     return np.asarray(seconds)[()]
 
 
-def memory_bytes(
-    shape: ModelShape, *, context: ArrayLike, batch: ArrayLike, tp: int = 1
-) -> NDArray[np.float64]:
-    """Returns the bytes of a model's weights and its sequences' caches on each GPU.
-
-    Args:
-      context: tokens in each sequence's cache; broadcasts with batch.
-      tp: GPUs that share weights and caches.
-    """
+def memory_bytes(shape: ModelShape, *, context: ArrayLike, batch: ArrayLike, tp: int = 1) -> Floats:
+    """Returns the bytes of a model's weights and its sequences' caches on each of `tp` GPUs."""
     _, length, sequences = _sizes(1, context, batch)
     total = np.asarray(shape.weight_bytes / tp)
     for each in shape.caches:
@@ -200,44 +125,59 @@ def memory_bytes(
     return np.asarray(total)[()]
 
 
-def _sizes(
-    new_tokens: ArrayLike, context: ArrayLike, batch: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _sizes(new_tokens: ArrayLike, context: ArrayLike, batch: ArrayLike) -> list[Floats]:
     """Returns the checked sizes as float64, so that their products do not overflow."""
-    n = integers("new_tokens", new_tokens, at_least=1).astype(np.float64)
-    length = integers("context", context).astype(np.float64)
-    sequences = integers("batch", batch, at_least=1).astype(np.float64)
-    same_shape({"new_tokens": n, "context": length, "batch": sequences})
-    return n, length, sequences
+    sizes = {
+        "new_tokens": integers("new_tokens", new_tokens, at_least=1).astype(np.float64),
+        "context": integers("context", context).astype(np.float64),
+        "batch": integers("batch", batch, at_least=1).astype(np.float64),
+    }
+    same_shape(sizes)
+    return list(sizes.values())
 
 
-def _weight_bytes(
-    weights: Weights, tokens: NDArray[np.float64], reuse: float
-) -> NDArray[np.float64]:
+def _weight_bytes(weights: Weights, tokens: Floats, reuse: float) -> Floats:
     if not weights.experts:
         return np.asarray(weights.stored_bytes)
     read = distinct_experts(tokens, experts=weights.experts, active=weights.active, reuse=reuse)
     return np.asarray(weights.stored_bytes * read / weights.experts)
 
 
-def _attention_flops(
-    cache: CacheLayers,
-    n: NDArray[np.float64],
-    length: NDArray[np.float64],
-    sequences: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def distinct_experts(
+    tokens: ArrayLike, *, experts: int, active: int, reuse: ArrayLike = 0.0
+) -> Floats:
+    """Returns the expected number of distinct experts in one layer that receive some token.
+
+        E · (1 − (1 − k/E)^m')        with m' = 1 + (1 − r)·(m − 1)
+
+    Under uniform routing (r = 0) each of m tokens picks k of E experts independently; all tokens
+    miss an expert with probability (1 − k/E)^m. Tokens of one text pick similar experts: with reuse
+    r, each token after the first counts as 1 − r of an independent token.
+
+    tokens: m, tokens of the pass over all sequences, at least 0, shape (...).
+    experts, active: E, at least 1, and k, 1 to E.
+    reuse: r in [0, 1]; broadcasts with tokens.
+    """
+    count = integers("tokens", tokens).astype(np.float64)
+    total = integer("experts", experts, at_least=1)
+    chosen = integer("active", active, at_least=1)
+    if chosen > total:
+        raise ValueError(f"active must be at most the {total} experts, got {chosen}")
+    shared = probability("reuse", reuse)
+    independent = np.where(count > 0, 1 + (1 - shared) * (count - 1), 0.0)
+    if chosen == total:
+        return np.asarray(np.where(count > 0, float(total), 0.0))[()]
+    return np.asarray(-total * np.expm1(independent * np.log1p(-chosen / total)))[()]
+
+
+def _attention_flops(cache: CacheLayers, n: Floats, length: Floats, sequences: Floats) -> Floats:
     seen = np.ones_like(length) if cache.kind == "linear" else length + (n + 1) / 2
     if cache.window is not None:
         seen = np.minimum(seen, cache.window)
     return np.asarray(sequences * n * cache.layers * cache.operations * seen)
 
 
-def _cache_bytes(
-    cache: CacheLayers,
-    n: NDArray[np.float64],
-    length: NDArray[np.float64],
-    sequences: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _cache_bytes(cache: CacheLayers, n: Floats, length: Floats, sequences: Floats) -> Floats:
     """Returns the bytes that a pass reads and writes in all sequences' caches.
 
     The first new token reads a window of w, each further token reads one more. A state is read once
@@ -248,3 +188,33 @@ def _cache_bytes(
         tokens = np.minimum(tokens, cache.window + n - 1)
     of_one = tokens * cache.bytes_per_token + (1 + n) * cache.state_bytes
     return np.asarray(sequences * cache.layers * of_one)
+
+
+def all_reduce_seconds(hardware: Hardware, *, values: ArrayLike, gpus: int) -> Floats:
+    """Returns the time in which GPUs add up a vector of 16-bit values; 0 on one GPU.
+
+    latency + 2·(N − 1)/N · bytes/link        (ring all-reduce, Patarasuk and Yuan 2009)
+    """
+    count = integer("gpus", gpus, at_least=1)
+    size = non_negative("values", values) * _BYTES_PER_VALUE
+    if count == 1:
+        return np.zeros_like(size)[()]
+    if hardware.link_bandwidth is None:
+        raise ValueError(f"tp must be 1 on {hardware.name}, which has no known link, got {count}")
+    moved = 2 * (count - 1) / count * size
+    return np.asarray(hardware.link_latency_seconds + moved / hardware.link_bandwidth)[()]
+
+
+def require_division(shape: ModelShape, tp: int) -> None:
+    """Raises ValueError unless the GPUs divide the model's attention heads evenly."""
+    if shape.heads % integer("tp", tp, at_least=1) != 0:
+        raise ValueError(f"tp must divide the {shape.heads} heads of {shape.name}, got {tp}")
+
+
+def cache_share(cache: CacheLayers, tp: int) -> float:
+    """Returns the share of a layer's cache that each GPU stores and reads.
+
+    Key-value heads are divided among GPUs; with more GPUs than heads, several GPUs store one head.
+    A latent cache is one head that all GPUs store.
+    """
+    return -(-cache.shards // tp) / cache.shards

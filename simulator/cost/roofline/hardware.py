@@ -14,8 +14,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 
-from simulator.numerics.arguments import non_negative
+from simulator.numerics.arguments import integer, non_negative
 
+# Formats in which matrix units multiply, the widest first.
+COMPUTED = ("float32", "bfloat16", "float16", "fp8", "int8", "fp4")
 # A format that the matrix units lack is unpacked to 16 bits first.
 _UNPACKED = {"fp4": ("fp8", "bfloat16", "float16"), "fp8": ("bfloat16", "float16"),
              "int8": ("bfloat16", "float16")}  # fmt: skip
@@ -26,7 +28,7 @@ class Hardware:
     """Peak rates, memory and link of one accelerator, with their source.
 
     name: name on the command line, in lower case.
-    peak_flops: dense operations per second by number format (a name of `number_formats.COMPUTED`).
+    peak_flops: dense operations per second by number format (a name of COMPUTED).
       "bfloat16", "float16", "fp8", "int8" and "fp4" are rates of the matrix units, without
       structured sparsity and accumulating in float32; "float32" is plain float32 arithmetic, which
       frameworks use unless set to round to TF32. Formats that the hardware lacks are absent.
@@ -48,10 +50,7 @@ class Hardware:
     seen: str
 
     def flops(self, computed_in: str) -> float:
-        """Returns the peak rate of products in a number format, or in the format it is unpacked to.
-
-        Raises ValueError if this hardware has no such format, and the format cannot be unpacked.
-        """
+        """Returns the peak rate of products in a format, or in the one it is unpacked to."""
         for name in (computed_in, *_UNPACKED.get(computed_in, ())):
             if name in self.peak_flops:
                 return self.peak_flops[name]
@@ -64,26 +63,14 @@ class Hardware:
 def own_hardware(*, flops: float, bandwidth: float, memory_bytes: float) -> Hardware:
     """Returns an accelerator that the catalogue lacks, with one rate for every 16-bit format.
 
-    Args:
-      flops: dense 16-bit operations per second.
-      bandwidth: memory bandwidth in bytes per second.
-      memory_bytes: memory size in bytes.
-
-    Raises ValueError if a number is not above 0.
+    flops: dense 16-bit operations per second; bandwidth in bytes per second.
     """
     for name, value in (("flops", flops), ("bandwidth", bandwidth), ("memory", memory_bytes)):
         if float(non_negative(f"gpu {name}", value)) == 0:
             raise ValueError(f"gpu {name} must be above 0, got 0")
-    return Hardware(
-        name="own",
-        peak_flops=MappingProxyType({"bfloat16": flops, "float16": flops}),
-        bandwidth=bandwidth,
-        memory_bytes=memory_bytes,
-        link_bandwidth=None,
-        link_latency_seconds=0.0,
-        source="stated by the user",
-        seen="stated by the user",
-    )
+    rates = MappingProxyType({"bfloat16": flops, "float16": flops})
+    stated = "stated by the user"
+    return Hardware("own", rates, bandwidth, memory_bytes, None, 0.0, stated, stated)
 
 
 # An all-reduce of a few kilobytes in a CUDA graph: 6 µs between two H100 (github.com/NVIDIA/nccl
@@ -120,10 +107,7 @@ ALIASES: Mapping[str, str] = MappingProxyType(
 
 
 def find_hardware(name: str) -> Hardware:
-    """Returns the catalogue's entry with that name; case, spaces and underscores are ignored.
-
-    Raises ValueError if the catalogue has no such entry; the message lists its names.
-    """
+    """Returns the catalogue's entry with that name; case, spaces and underscores are ignored."""
     key = name.strip().lower().replace(" ", "-").replace("_", "-").removeprefix("apple-")
     key = ALIASES.get(key, key)
     if key not in CATALOGUE:
@@ -131,3 +115,70 @@ def find_hardware(name: str) -> Hardware:
         hint = f" (did you mean {close[0]}?)" if close else ""
         raise ValueError(f"gpu must be one of {', '.join(CATALOGUE)}, got {name}{hint}")
     return CATALOGUE[key]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFormat:
+    """How weights are stored, and the narrowest format in which they can be multiplied.
+
+    bits: bits per value, at least 1.
+    group: number of values that share scales, at least 1.
+    scale_bytes: bytes of the scales (and zero points) of one group.
+    computed_in: a name of COMPUTED. Wider activations raise it to their format.
+    everywhere: whether embedding and output matrix are stored in this format, too; quantised
+      checkpoints usually leave both unquantised.
+    """
+
+    name: str
+    bits: int
+    group: int
+    scale_bytes: float
+    computed_in: str
+    everywhere: bool = False
+
+    def __post_init__(self) -> None:
+        integer("bits", self.bits, at_least=1)
+        integer("group", self.group, at_least=1)
+        non_negative("scale_bytes", self.scale_bytes)
+
+    @property
+    def bytes_per_value(self) -> float:
+        """Bytes per stored value, including its share of the group's scales."""
+        return self.bits / 8 + self.scale_bytes / self.group
+
+    def product_format(self, activations: str) -> str:
+        return min(self.computed_in, activations, key=COMPUTED.index)
+
+
+def int4(*, group: int, zero_points: bool, scale_bytes: float = 2.0) -> NumberFormat:
+    """Returns the 4-bit format of AWQ and GPTQ; zero_points: 4 bits for each group."""
+    return NumberFormat("int4", 4, group, scale_bytes + 0.5 * zero_points, "fp4")
+
+
+FORMATS: Mapping[str, NumberFormat] = MappingProxyType(
+    {
+        each.name: each
+        for each in (
+            NumberFormat("float32", 32, 1, 0, "float32", everywhere=True),
+            NumberFormat("bfloat16", 16, 1, 0, "bfloat16", everywhere=True),
+            NumberFormat("float16", 16, 1, 0, "float16", everywhere=True),
+            NumberFormat("fp8", 8, 128 * 128, 4, "fp8"),
+            NumberFormat("int8", 8, 4096, 2, "int8"),
+            int4(group=128, zero_points=True),
+            # A block of 32 with an 8-bit exponent (OCP Microscaling Formats 1.0, section 5.2), and
+            # NVIDIA's of 16 with an 8-bit scale.
+            NumberFormat("mxfp4", 4, 32, 1, "fp4"),
+            NumberFormat("nvfp4", 4, 16, 1, "fp4"),
+            # llama.cpp: blocks of 32 with a 16-bit scale.
+            NumberFormat("q8_0", 8, 32, 2, "int8", everywhere=True),
+            NumberFormat("q4_0", 4, 32, 2, "int8", everywhere=True),
+        )
+    }
+)
+
+
+def find_format(name: str) -> NumberFormat:
+    """Returns the number format with that name."""
+    if name not in FORMATS:
+        raise ValueError(f"dtype must be one of {', '.join(FORMATS)}, got {name}")
+    return FORMATS[name]

@@ -1,12 +1,16 @@
-"""The shape of a model: its number of weights of each kind, and the caches of its layers."""
+"""The shape of a model and of a draft: weights of each kind, and the caches of the layers."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
 WeightKind = Literal["embedding", "attention", "feed-forward", "experts", "head", "other"]
 CacheKind = Literal["full", "sliding", "chunked", "linear", "latent", "indexed"]
+_SIZE = re.compile(r"(?<![\w.])(A)?(\d+(?:\.\d+)?)([BM])(?![A-Za-z0-9])", re.IGNORECASE)
+# A head's name has its target's size.
+_HEAD = re.compile(r"eagle|mtp|medusa|dflash|dspark|hydra|speculator", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +174,22 @@ class DraftShape:
     def turn(self) -> ModelShape:
         """The shape of each token's work after a parallel draft's pass: no layers and no cache."""
         return replace(self.step, layers=0, weights=self.in_turn, caches=())
+
+
+def named_size(name: str | None) -> float | None:
+    """Returns the weights that a token takes, by a model's name; None: the name has no size.
+
+    The size of "Qwen3-30B-A3B" is the active 3B.
+    """
+    parts = (name or "").rstrip("/").replace("\\", "/").split("/")
+    base = next((each for each in parts if each.startswith("models--")), parts[-1])
+    sizes = sorted(_SIZE.finditer(base.replace("_", "-")), key=lambda found: not found[1])
+    if not sizes or _HEAD.search(base):
+        return None
+    return float(sizes[0][2]) * (1e9 if sizes[0][3] in "Bb" else 1e6)
+
+
+def named_share(target: str | None, draft: str | None) -> float | None:
+    """Returns a draft's share of its target's weights by their names; None: not known."""
+    small, large = named_size(draft), named_size(target)
+    return None if small is None or large is None else small / large

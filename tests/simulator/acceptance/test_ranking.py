@@ -15,7 +15,7 @@ from simulator.acceptance.stopping.ranking import (
     walked,
 )
 from simulator.cost.curves import CostModel
-from simulator.cost.wall import Wall
+from simulator.cost.pricing import Wall
 
 Laws = NDArray[np.float64]
 Texts = tuple[tuple[int, ...], ...]

@@ -18,8 +18,7 @@ from simulator.cost.fitted.machine import COUNT, Drafting, FittedMachine, LoadPo
 from simulator.cost.fitted.posterior import ParametricCost, Posterior
 from simulator.cost.fitted.prior import Prior, Traits, published_prior, vague_prior
 from simulator.cost.fitted.runs import Run
-from simulator.cost.pricing import Pricing
-from simulator.cost.wall import Wall
+from simulator.cost.pricing import Pricing, Wall
 
 LOAD = LoadPoint(1000)
 PRIOR = published_prior(Traits("vllm", "EAGLE"))

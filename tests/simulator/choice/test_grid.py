@@ -11,8 +11,7 @@ from simulator.choice.plan import Plan
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
-from simulator.cost.pricing import Load, Pricing
-from simulator.cost.wall import Wall
+from simulator.cost.pricing import Load, Pricing, Wall
 
 PRIOR = published_prior(Traits("vllm", "EAGLE"))
 WALL = Wall("tokens", 512, "--max-cudagraph-capture-size", "")

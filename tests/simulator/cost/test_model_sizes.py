@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from simulator.cost.cost import Ratio
-from simulator.cost.pricing import Pricing, named_share, named_size
+from simulator.cost.pricing import Pricing
+from simulator.cost.roofline.shapes import named_share, named_size
 
 PUBLISHED = Path(__file__).parents[3] / "benchmarks" / "published_decoding.json"
 

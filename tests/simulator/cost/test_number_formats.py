@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator.cost.roofline.number_formats import FORMATS, NumberFormat, find_format, int4
+from simulator.cost.roofline.hardware import FORMATS, NumberFormat, find_format, int4
 
 
 @pytest.mark.parametrize(
