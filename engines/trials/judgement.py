@@ -1,7 +1,7 @@
 """One row of a validation on an engine: the runs of one γ against their predictions."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain
 from typing import ClassVar
 
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from engines.counting import NOTHING, RateInterval
 from engines.text_scores import acceptance, greedy_text_gap, text_gap
-from engines.trials.audit import Predicted, audit, predict, simulated
+from engines.trials.audit import audit, predict, simulated
 from engines.trials.pair import Pair, Text, texts_of
+from engines.trials.runs import Case
 from engines.trials.timing import PassTimes, speed_up_interval
-from engines.trials.trial import Case, Trial
+from engines.trials.trial import Trial
 from estimator.prompts.prompts import prompts_hash
 from estimator.validation.file import ValidationRow, row_doubts
 from simulator.acceptance.replay import Replay
@@ -27,7 +28,6 @@ Scores = Mapping[Text, Pair]
 class EngineRow(ValidationRow, frozen=True, kw_only=True):
     """A prediction for an engine and its measurement; speed-ups exclude the prompts.
 
-    draft_temperature: 0 for argmax drafts, else the target's temperature.
     alpha: mean of a_t along the target's texts.
     c: time that one more drafted token adds to a step, relative to a baseline step.
     acceptance_predicted, acceptance_counted: unconditional rates by position.
@@ -95,7 +95,15 @@ def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case
     if synthetic is not None:
         allowed = simulated(synthetic[:gamma], drafts=counts.drafts)
     else:
-        allowed = _allowed(trial, texts, gamma, resample=not replays)
+        chances = {which: drafted for which, _, drafted in texts}
+        allowed = predict(
+            list(chances.values()),
+            times=list(Counter(which for which, _, _ in texts).values()),
+            gamma=gamma,
+            drafts_past_end=trial.kind.drafts_past_end,
+            resample=not replays,
+            generator=np.random.default_rng((trial.request.seed, gamma)),
+        )
     counted, sentence = audit(allowed, counts, text_gap=gap)
     calls = sum(one.steps(drafts_past_end=trial.kind.drafts_past_end) for one in own)
     with_prompts = len(texts) if trial.kind.drafts_with_prompt else 0
@@ -108,6 +116,10 @@ def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case
     predicted = expected_calls * float(steps.cost.block_seconds(gamma)) / tokens
     alpha = float(np.concatenate([chances for _, chances, _ in texts]).mean())
     low, high = speed_up_interval(baseline / seconds, trial, timed, gamma, case)
+    ids = {
+        each: [text.tokens for one in trial.runs[case]["rows", each] for text in one.completions]
+        for each in (gamma, 0)
+    }
     row = EngineRow(
         engine=trial.kind.name,
         engine_version=trial.version,
@@ -137,7 +149,7 @@ def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case
         block_efficiency=tokens / calls,
         accepted_fraction=counts.accepted / counts.drafted if counts.drafted > 0 else 0.0,
         tokens=tokens,
-        identical_to_target=_identical(trial, gamma, case) if temperature == 0 else None,
+        identical_to_target=ids[gamma] == ids[0] if temperature == 0 else None,
         baseline_tokens_per_second=concurrency / baseline,
         tokens_per_second=concurrency / seconds,
     )
@@ -174,26 +186,3 @@ def _gap(trial: Trial, scores: Scores, gamma: int, case: Case) -> str | None:
         return greedy_text_gap(*(list(chain.from_iterable(runs)) for runs in (own, baseline)))
     drawn = ([[target for _, target in texts] for texts in runs] for runs in (own, baseline))
     return text_gap(*drawn)
-
-
-def _allowed(trial: Trial, texts: Sequence[Along], gamma: int, *, resample: bool) -> Predicted:
-    """Returns the acceptance that the models allow, by position."""
-    drafted = {which: chances for which, _, chances in texts}
-    times = Counter(which for which, _, _ in texts)
-    return predict(
-        list(drafted.values()),
-        times=[times[which] for which in drafted],
-        gamma=gamma,
-        drafts_past_end=trial.kind.drafts_past_end,
-        resample=resample,
-        generator=np.random.default_rng((trial.request.seed, gamma)),
-    )
-
-
-def _identical(trial: Trial, gamma: int, case: Case) -> bool:
-    """Returns whether all texts are the target's own, id for id."""
-    own, baseline = (
-        [text.tokens for one in trial.runs[case]["rows", each] for text in one.completions]
-        for each in (gamma, 0)
-    )
-    return own == baseline

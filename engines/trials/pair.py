@@ -137,28 +137,24 @@ class RunningPair:
         Refuses a URL that is missing or that no server answers at, `server` and `target-url` with
         different models, and `draft-url` and `target-url` with the same one.
         """
-        drafting = setting.model == "draft"
         if setting.gamma > 0:
-            server = _reached(self.connect, "server", self.server)
-        elif drafting:
-            server = _reached(self.connect, "draft-url", self.draft)
+            option, url = "server", self.server
+        elif setting.model == "draft":
+            option, url = "draft-url", self.draft
         else:
-            server = _reached(self.connect, "target-url", self.target)
-        target = self.connect(self.target).model if setting.gamma > 0 or drafting else None
-        if setting.gamma > 0 and server.model != target:
+            option, url = "target-url", self.target
+        if url is None:
+            raise ValueError(f"{option} must be given, got none")
+        if not healthy(url.rstrip("/").removesuffix("/v1")):
+            raise ValueError(f"no server answers at {url} ({option})")
+        server = self.connect(url)
+        target = server.model if option == "target-url" else self.connect(self.target).model
+        if option == "server" and server.model != target:
             raise ValueError(
                 f"server and target-url must serve one model, got {server.model} and {target}"
             )
-        if drafting and target is not None and server.model == target:
+        if option == "draft-url" and target is not None and server.model == target:
             raise ValueError(
                 f"draft-url must serve another model than target-url, got {target} at both"
             )
         yield server
-
-
-def _reached(connect: Callable[[str], EngineServer], option: str, url: str | None) -> EngineServer:
-    if url is None:
-        raise ValueError(f"{option} must be given, got none")
-    if not healthy(url.rstrip("/").removesuffix("/v1")):
-        raise ValueError(f"no server answers at {url} ({option})")
-    return connect(url)

@@ -62,8 +62,7 @@ class OnEngine:
     @property
     def draft_sampling(self) -> DraftSampling:
         """The requested way of drafting, else the engine's default."""
-        stated = self.engine.draft_sampling
-        return self.kind.draft_samplings[0] if stated is None else stated
+        return self.engine.draft_sampling or self.kind.draft_samplings[0]
 
     @property
     def scored_here(self) -> bool:
@@ -103,10 +102,9 @@ class ValidateEngine(OnEngine):
         self._require_taken("synthetic", self.synthetic)
         if (self.server is None) != (self.engine.target_url is None):
             raise ValueError("server and target-url must be given together, got one of them")
-        if self.server is not None and len(set(self.gammas)) > 1:
-            raise ValueError(
-                f"gamma must be the server's own, one number, got {len(set(self.gammas))} of them"
-            )
+        count = len(set(self.gammas))
+        if self.server is not None and count > 1:
+            raise ValueError(f"gamma must be the server's own, one number, got {count} of them")
 
     @property
     def longest(self) -> int:
@@ -135,13 +133,13 @@ class MeasureEngine(OnEngine):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        engine = self.engine
-        if len(engine.concurrencies) != 1:
+        count = len(self.engine.concurrencies)
+        if count != 1:
             raise ValueError(
                 "concurrency must be one number with measure, each a profile of its own, got "
-                f"{len(engine.concurrencies)} of them"
+                f"{count} of them"
             )
-        if (engine.target_url is None) != (engine.draft_url is None):
+        if (self.engine.target_url is None) != (self.engine.draft_url is None):
             raise ValueError("target-url and draft-url must be given together, got one of them")
 
     @property
@@ -168,9 +166,6 @@ class MeasureEngine(OnEngine):
 
 
 def priced_gammas(gammas: Sequence[int]) -> tuple[int, ...]:
-    """Returns the γ to time: the smallest, the largest, and the middle one to check their line.
-
-    gammas: at least one.
-    """
+    """Returns the γ to time: the smallest, the largest, and the middle one to check their line."""
     ordered = sorted(set(gammas))
     return tuple(sorted({ordered[0], ordered[len(ordered) // 2], ordered[-1]}))

@@ -11,6 +11,8 @@ from engines.counting import NOTHING, Counts
 from engines.engine import Completion, EngineServer
 
 Prompts = Sequence[tuple[int, ...]]
+# A temperature, and the number of simultaneous requests, at least 1.
+Case = tuple[float, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,30 +81,27 @@ class EngineRun:
 def run(
     server: EngineServer,
     prompts: Prompts,
+    case: Case,
     *,
     speculative: bool,
     max_new_tokens: int,
-    temperature: float,
-    concurrency: int,
     seed: int,
-    progress: Callable[[], object],
+    progress: Callable[[], object] = lambda: None,
 ) -> EngineRun:
     """Returns the texts of prompts and the server's counts of drafts.
 
     Args:
       server: a server that is otherwise idle, because its counters are read before and after.
       speculative: whether the server drafts and therefore counts.
-      concurrency: number of simultaneous requests, at least 1.
       seed: seed of the first prompt's text; each further prompt adds 1.
       progress: called after each text.
     """
+    (temperature, concurrency), numbers = case, range(len(prompts))
 
     def one(number: int) -> Completion:
+        own, prompt = seed + number, prompts[number]
         text = server.complete(
-            prompts[number],
-            max_new_tokens=max_new_tokens,
-            temperature=temperature,
-            seed=seed + number,
+            prompt, max_new_tokens=max_new_tokens, temperature=temperature, seed=own
         )
         progress()
         return text
@@ -113,10 +112,10 @@ def run(
     readings, texts = [read()], list[Completion]()
     if concurrency > 1:
         with ThreadPoolExecutor(concurrency) as pool:
-            texts = list(pool.map(one, range(len(prompts))))
+            texts = list(pool.map(one, numbers))
         readings.append(read())
     else:
-        for number in range(len(prompts)):
+        for number in numbers:
             texts.append(one(number))
             readings.append(read())
     counts = [after.since(before) for before, after in pairwise(readings)]

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.kind import EngineKind
-from engines.trials.runs import EngineRun
-from engines.trials.trial import Case, Cell, Trial, Use
+from engines.trials.runs import Case, EngineRun
+from engines.trials.trial import Cell, Trial, Use
 from estimator.intervals import Interval, ratio, steps_out_of_order, student
 from estimator.timing.levels import SWEEPS, polish
 from simulator.cost.curves import CostModel

@@ -9,11 +9,9 @@ from typing import Literal
 from engines.engine import EngineServer, Setting
 from engines.kind import EngineKind
 from engines.trials.request import MeasureEngine, ValidateEngine
-from engines.trials.runs import EngineRun, Prompts, run
+from engines.trials.runs import Case, EngineRun, Prompts, run
 from estimator.timing.rates import LEAST_PROMPTS
 
-# A temperature and a concurrency.
-Case = tuple[float, int]
 # The use of prompts: to time steps, or to predict rows.
 Use = Literal["priced", "rows"]
 Cell = tuple[Use, int]
@@ -156,18 +154,13 @@ class Trial:
         first: int,
         progress: Callable[[], object],
     ) -> EngineRun:
-        """Returns the texts that a server writes for prompts.
-
-        first: number of the first text, which with the request's seed decides its randomness.
-        progress: called after each text.
-        """
+        """Returns the texts that a server writes; the first one's number decides their draws."""
         return run(
             server,
             prompts,
+            case,
             speculative=gamma > 0,
             max_new_tokens=self.request.text.max_new_tokens,
-            temperature=case[0],
-            concurrency=case[1],
             seed=self.request.seed + first,
             progress=progress,
         )

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from engines.trials.judgement import EngineRow, Scores, judge
 from engines.trials.pair import Scorer, prepared, texts_of
 from engines.trials.request import ValidateEngine
+from engines.trials.runs import Case
 from engines.trials.timing import Steps, precision_percent, timed_steps
-from engines.trials.trial import Case, Trial
+from engines.trials.trial import Trial
 from engines.trials.turns import run_trial
 from estimator.progress import SILENT, Progress
 from estimator.validation.file import max_abs, mean_abs

@@ -22,8 +22,6 @@ from simulator.choice.grid import schedule
 
 WARM_UP_PROMPTS = 1
 NO_DRAFT = "# gamma is 0: run the target without a draft"
-# Called once, with the seconds that the first server took to start, and a text.
-Paced = Callable[[float, float], object]
 # From the runs so far, after each pass over all prompts, to whether they are exact enough.
 Enough = Callable[[Sequence[TunedRun]], bool]
 
@@ -39,7 +37,8 @@ class Bench:
         """Stores the settings that all runs share; starts nothing."""
         self.engine, self.kind, self.prompts, self.how = engine, kind, prompts, how
         self.progress: Progress = SILENT
-        self.paced: Paced | None = None
+        # Called once, with the seconds that the first server took to start, and a text.
+        self.paced: Callable[[float, float], object] | None = None
         self._order = np.random.default_rng(how.seed)
         self._stack, self._up = ExitStack(), dict[Knobs, EngineServer]()
 
@@ -97,12 +96,9 @@ class Bench:
 
     def _start(self, knobs: Knobs, stack: ExitStack) -> None:
         """Starts the server of a γ, and lets it generate a few texts."""
-        how, (gamma, p_min) = self.how, knobs
-        rates = how.synthetic[:gamma] if how.synthetic and gamma > 0 else None
-        own = Setting(
-            gamma, how.draft_sampling, max(how.concurrencies), synthetic=rates, p_min=p_min
-        )
-        began = time.monotonic()
+        how, (gamma, p_min), began = self.how, knobs, time.monotonic()
+        rates, most = how.synthetic[:gamma] if how.synthetic and gamma else None, how.concurrencies
+        own = Setting(gamma, how.draft_sampling, max(most), synthetic=rates, p_min=p_min)
         try:
             server = stack.enter_context(self.engine.serve(own))
         except ValueError as error:
@@ -113,8 +109,10 @@ class Bench:
         warm = self.prompts[:WARM_UP_PROMPTS]
         self.progress.expect(len(warm))
         warmed = self._run(server, gamma, warm, 1, 0)
-        if p_min == 0:
-            require_obeyed(warmed, gamma, self.kind)
+        if p_min == 0 and not obeyed(warmed, gamma, self.kind):
+            mean = warmed.total.drafted / max(warmed.total.drafts, 1)
+            message = f"gamma {gamma} was not obeyed: the server drafts {mean:.1f} tokens a block"
+            raise NotObeyedError(message, round(mean))
         self._up[knobs] = server
         if self.paced is not None:
             self.paced(up - began, (time.monotonic() - up) / len(warm))
@@ -153,7 +151,7 @@ class Bench:
         (gamma, p_min), past_end = knobs, self.kind.drafts_past_end
         total = sum((own.total for _, own in runs), NOTHING)
         counted = p_min > 0 and self.kind.acceptance == "counts"
-        ignored = counted and all(_obeyed(own, gamma, self.kind) for _, own in runs)
+        ignored = counted and all(obeyed(own, gamma, self.kind) for _, own in runs)
         steps = ((turn, own, own.steps(drafts_past_end=past_end)) for turn, own in runs)
         rates = [hits / total.drafts for hits in total.up_to(gamma)] if total.by_position else []
         return TunedRun(
@@ -179,26 +177,18 @@ class Bench:
         return run(
             server,
             prompts,
+            (self.how.temperature, concurrency),
             speculative=gamma > 0,
             max_new_tokens=self.how.text.max_new_tokens,
-            temperature=self.how.temperature,
-            concurrency=concurrency,
             seed=self.how.seed + seed * len(self.prompts),
             progress=self.progress.step,
         )
 
 
-def _obeyed(found: EngineRun, gamma: int, kind: EngineKind) -> bool:
+def obeyed(found: EngineRun, gamma: int, kind: EngineKind) -> bool:
+    """Returns whether a server drafts γ tokens per block."""
     try:
         found.require_gamma(gamma, drafts_past_end=kind.drafts_past_end)
     except ValueError:
-        return False
+        return gamma == 0
     return True
-
-
-def require_obeyed(found: EngineRun, gamma: int, kind: EngineKind) -> None:
-    """Raises NotObeyedError if a server does not draft γ tokens per block."""
-    if gamma > 0 and not _obeyed(found, gamma, kind):
-        drafted = found.total.drafted / max(found.total.drafts, 1)
-        message = f"gamma {gamma} was not obeyed: the server drafts {drafted:.1f} tokens a block"
-        raise NotObeyedError(message, round(drafted))

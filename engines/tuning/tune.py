@@ -7,7 +7,7 @@ owner.
 import json
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ from engines.servers.llama_cpp import LlamaCppServer
 from engines.servers.process import healthy
 from engines.trials.pair import SPARE_POSITIONS
 from engines.trials.runs import EngineRun, Prompts, run
-from engines.tuning.bench import Bench, NotObeyedError, require_obeyed
+from engines.tuning.bench import Bench, obeyed
 from engines.tuning.outlook import Costs
 from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
 from engines.tuning.search import Search, Shown
@@ -132,15 +132,13 @@ class Reached:
 
     def __init__(self, server: EngineServer, gamma: int, *, by_request: bool) -> None:
         """Stores the server, the γ that it drafts, and whether requests can set γ."""
-        self.gamma = gamma
-        self._server, self._by_request = server, by_request
+        self._server, self.gamma, self._by_request = server, gamma, by_request
 
-    @contextmanager
-    def serve(self, setting: Setting) -> Iterator[EngineServer]:
-        if self._by_request and isinstance(self._server, LlamaCppServer):
-            yield LlamaCppServer(self._server.url, gamma=setting.gamma, p_min=setting.p_min)
-        else:
-            yield self._server
+    def serve(self, setting: Setting) -> AbstractContextManager[EngineServer]:
+        server = self._server
+        if self._by_request and isinstance(server, LlamaCppServer):
+            return nullcontext(LlamaCppServer(server.url, gamma=setting.gamma, p_min=setting.p_min))
+        return nullcontext(server)
 
 
 def _as_it_runs(search: Search, gamma: int, shown: Shown) -> Tuned:
@@ -181,16 +179,8 @@ def _drafting(
     """Returns the tokens per block that a server drafts, and whether requests can change them."""
 
     def probe(of: EngineServer) -> EngineRun:
-        return run(
-            of,
-            prompts,
-            speculative=True,
-            max_new_tokens=how.text.max_new_tokens,
-            temperature=how.temperature,
-            concurrency=1,
-            seed=how.seed,
-            progress=lambda: None,
-        )
+        case, tokens = (how.temperature, 1), how.text.max_new_tokens
+        return run(of, prompts, case, speculative=True, max_new_tokens=tokens, seed=how.seed)
 
     try:
         found = probe(server)
@@ -201,20 +191,14 @@ def _drafting(
     total = found.total
     if total.drafted == 0:
         return 0, False
-    if isinstance(server, LlamaCppServer):
-        try:
-            for gamma in PROBED:
-                require_obeyed(probe(LlamaCppServer(server.url, gamma=gamma)), gamma, kind)
-        except NotObeyedError:
-            pass  # It drafts its own number.
-        else:
-            return PROBED[-1], True
+    if isinstance(server, LlamaCppServer) and all(
+        obeyed(probe(LlamaCppServer(server.url, gamma=gamma)), gamma, kind) for gamma in PROBED
+    ):
+        return PROBED[-1], True
     gamma = len(total.by_position) or math.ceil(total.drafted / total.drafts)
-    try:
-        require_obeyed(found, gamma, kind)
-    except NotObeyedError as error:
+    if not obeyed(found, gamma, kind):
         raise ValueError(
             "the server must draft the same number of tokens in every block to be tuned "
             f"(llama.cpp: --spec-draft-p-min 0), got {total.drafted / total.drafts:.1f} of {gamma}"
-        ) from error
+        )
     return gamma, False

@@ -29,6 +29,7 @@ FORMAT = "specplan tune 1"
 MEDIAN, LEAST_ERROR = 1.2533, 0.003
 # A change of the baseline that is named.
 DRIFT = 0.02
+Array = NDArray[np.float64]
 # A γ, and the threshold below which its drafts end (0: none).
 Knobs = tuple[int, float]
 
@@ -70,7 +71,7 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
         return self.gamma, self.p_min
 
     @property
-    def step_logs(self) -> NDArray[np.float64]:
+    def step_logs(self) -> Array:
         """Logarithm of the seconds of a target pass in each turn, shape (turns,)."""
         return np.log([seconds / passes for _, _, seconds, passes, _ in self.turns])
 
@@ -95,7 +96,6 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     context: mean number of tokens in a request's cache.
     together: whether the γ took turns.
     next_gamma: the γ to run next; None if the search is finished.
-    confidence: level of the intervals.
     flags: the server's flags that set the advised γ.
     """
 
@@ -201,9 +201,10 @@ def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
     totals, known = np.nansum(left, axis=0), (~np.isnan(left)).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         off = left - (totals - left) / (known - 1)
-    found = {}
-    for knobs, step, own in zip(texts, steps.tolist(), off, strict=True):
-        found[knobs] = (step, _error(own[np.isfinite(own)]), [*texts[knobs].values()])
+    found = {
+        knobs: (float(step), own[np.isfinite(own)], list(texts[knobs].values()))
+        for knobs, step, own in zip(texts, steps, off, strict=True)
+    }
     return [_timed(row, *found[row.knobs], drawn) if row.turns else row for row in rows]
 
 
@@ -216,27 +217,23 @@ def _one_by_one(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
     def timed(row: TunedRun) -> TunedRun:
         drift = float(np.interp(row.began, times, speeds)) - speeds[0]
         step = float(np.exp(np.median(row.step_logs) - drift))
-        return _timed(row, step, _error(row.step_logs), [turn[2:] for turn in row.turns], drawn)
+        return _timed(row, step, row.step_logs, [turn[2:] for turn in row.turns], drawn)
 
     return [timed(row) if row.turns else row for row in rows]
 
 
-def _error(logs: NDArray[np.float64]) -> float:
-    """Returns the standard error of a median of logarithms."""
-    if len(logs) < 3:
-        return USUAL_ERROR
-    return max(LEAST_ERROR, float(MEDIAN * np.std(logs, ddof=1) / np.sqrt(len(logs))))
-
-
 def _timed(
-    row: TunedRun, step_seconds: float, error: float, turns: Sequence[Any], drawn: bool
+    row: TunedRun, step_seconds: float, logs: Array, turns: Sequence[Any], drawn: bool
 ) -> TunedRun:
     """Returns a run with its times.
 
-    step_seconds: time of a target pass with its draft; error: its relative error.
+    step_seconds: time of a target pass with its draft, a median; logs: of that time in each turn.
     turns: seconds, target passes and tokens of each turn.
     drawn: whether texts were drawn at random, so that two γ decode different texts.
     """
+    error = USUAL_ERROR
+    if len(logs) >= 3:
+        error = max(LEAST_ERROR, float(MEDIAN * np.std(logs, ddof=1) / np.sqrt(len(logs))))
     work = np.array(turns)[:, 1:]
     passes, tokens = work.sum(axis=0)
     apart = work[:, 0] - passes / tokens * work[:, 1]

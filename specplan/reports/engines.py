@@ -11,8 +11,8 @@ from specplan.reports.validation import MEASURED, TIMES_IN_DOUBT, marks, precisi
 if TYPE_CHECKING:
     from engines.trials.judgement import EngineRow
     from engines.trials.request import MeasureEngine
+    from engines.trials.runs import Case
     from engines.trials.timing import Steps
-    from engines.trials.trial import Case
     from engines.trials.validation import EngineValidation
 
 

@@ -74,13 +74,5 @@ def run_of(
     concurrency: int = 1,
 ) -> EngineRun:
     """Returns what a server makes of prompts."""
-    return run(
-        server,
-        prompts,
-        speculative=speculative,
-        max_new_tokens=tokens,
-        temperature=temperature,
-        concurrency=concurrency,
-        seed=5,
-        progress=lambda: None,
-    )
+    case = (temperature, concurrency)
+    return run(server, prompts, case, speculative=speculative, max_new_tokens=tokens, seed=5)

@@ -17,7 +17,7 @@ from engines.servers.transformers import Transformers
 from engines.sources import observe
 from engines.text_scores import acceptance
 from engines.trials.pair import local_scorer
-from engines.trials.runs import EngineRun, run
+from engines.trials.runs import EngineRun
 from simulator.acceptance.replay import Replay
 
 PROMPTS = embedded_ids(count=2)
@@ -71,16 +71,7 @@ def test_engines_write_the_ids_that_the_folder_finds_likeliest(live: SimpleNames
 
 def test_mlx_accepts_a_drawn_token_only_where_the_target_draws_the_same() -> None:
     with Mlx(TARGET, DRAFT).serve(Setting(1, "sampled")) as server:
-        own = run(
-            server,
-            PROMPTS * 4,
-            speculative=True,
-            max_new_tokens=TOKENS,
-            temperature=1.0,
-            concurrency=1,
-            seed=0,
-            progress=lambda: None,
-        )
+        own = run_of(server, PROMPTS * 4, tokens=TOKENS, temperature=1.0)
     texts = zip(PROMPTS * 4, tokens(own), strict=True)
     scores = LOCAL(list(texts), 1.0)
     both_draw = np.mean([np.exp(draft.logprobs).mean() for _, draft in scores])
