@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 import torch
+from decoding import speculate
 from plain_laws import random_table
 from tabular import Table, TabularModel
 
@@ -14,6 +15,9 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws import Sampling
 from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy, Product
+from reference.records import Generation
+from reference.rules import STRICT, Rule
+from reference.stopping import Stopping
 from studies.bild.thresholds import Fallback
 
 VOCABULARY = 3
@@ -22,6 +26,22 @@ CPU = torch.device("cpu")
 
 TARGET = random_table(1, VOCABULARY, remembered=3)
 DRAFT = random_table(2, VOCABULARY, zeros=1)
+
+
+def table_text(
+    drafter: Drafter,
+    sampling: Sampling,
+    policy: Policy,
+    tokens: int,
+    *,
+    rule: Rule = STRICT,
+    generator: torch.Generator | None = None,
+) -> Generation:
+    """Returns a text of TARGET after PROMPT."""
+    target, stopping = TabularModel(TARGET, VOCABULARY), Stopping(tokens)
+    return speculate(
+        target, drafter, PROMPT, sampling, policy, stopping, rule=rule, generator=generator
+    )
 
 
 def model_drafter(table: Table, sampling: Sampling) -> ModelDrafter:

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 import torch
+from tabular import Table, TabularModel
 
 from reference.drafter import Drafter
+from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.model import Model
 from reference.policies import Policy
@@ -23,9 +25,8 @@ def alone(
     generator: torch.Generator | None = None,
 ) -> Generation:
     """Returns the target's own continuation."""
-    if generator is None:
-        generator = torch.Generator()
-    return decode(target, prompt, sampling=sampling, stopping=stopping, generator=generator)
+    chance = torch.Generator() if generator is None else generator
+    return decode(target, prompt, sampling=sampling, stopping=stopping, generator=chance)
 
 
 def speculate(
@@ -43,3 +44,21 @@ def speculate(
     subject = Subject(target, drafter, sampling, stopping, rule)
     chance = torch.Generator() if generator is None else generator
     return speculative_session(subject, prompt, policy, chance).finished()
+
+
+def speculate_tables(
+    target: Table,
+    draft: Table,
+    sampling: Sampling,
+    policy: Policy,
+    new_tokens: int,
+    *,
+    rule: Rule = STRICT,
+    generator: torch.Generator | None = None,
+) -> Generation:
+    """Returns the continuation of token 0 by two tables of three tokens."""
+    drafter = ModelDrafter(TabularModel(draft, 3), sampling, 3)
+    model, stopping = TabularModel(target, 3), Stopping(new_tokens)
+    return speculate(
+        model, drafter, [0], sampling, policy, stopping, rule=rule, generator=generator
+    )

@@ -29,13 +29,9 @@ TRIED = {1: (1, 7), 60: (3, 7)}
 WINDOW = 9
 
 SIZES = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": 16,
-    "intermediate_size": 24,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "max_position_embeddings": 96,
-}
+    "vocab_size": VOCABULARY, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
+    "num_attention_heads": 2, "max_position_embeddings": 96,
+}  # fmt: skip
 GROUPED = SIZES | {"num_key_value_heads": 1}
 ARCHITECTURES: dict[str, dict[str, Any]] = {
     "Llama": GROUPED,
@@ -55,23 +51,15 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
 
 def saved_pair(architecture: str, folder: Path, seed: int) -> tuple[CachedModel, CachedModel]:
     """Returns a random model and one close to it, both saved and loaded again."""
-    config = getattr(transformers, f"{architecture}Config")(
-        **ARCHITECTURES[architecture],
-        bos_token_id=None,
-        eos_token_id=None,
-        pad_token_id=0,
-        tie_word_embeddings=False,
-    )
+    ids = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": 0}
+    sizes = ARCHITECTURES[architecture] | ids | {"tie_word_embeddings": False}
+    config = getattr(transformers, f"{architecture}Config")(**sizes)
     torch.manual_seed(seed)
-    module = AutoModelForCausalLM.from_config(config)
-    drawn(module, 0.5)
+    module = drawn(AutoModelForCausalLM.from_config(config), 0.5)
     module.save_pretrained(folder / "target")
-    with_noise(module, 0.02)
-    module.save_pretrained(folder / "draft")
-    return (
-        load_model(str(folder / "target"), device=CPU),
-        load_model(str(folder / "draft"), device=CPU),
-    )
+    with_noise(module, 0.02).save_pretrained(folder / "draft")
+    target, draft = (load_model(str(folder / name), device=CPU) for name in ("target", "draft"))
+    return target, draft
 
 
 def generated(

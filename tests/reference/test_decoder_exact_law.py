@@ -6,11 +6,10 @@ through.
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-import torch
 from combinations import (
     DRAFT,
     DRAFTERS,
@@ -21,44 +20,20 @@ from combinations import (
     VOCABULARY,
     covering,
     model_drafter,
+    table_text,
 )
 from decoding import alone, speculate
 from enumeration import STRICT_ACCEPTANCE, own_law, require_equal, require_own_law, walk_choices
 from plain_laws import plain_law, random_table
 from tabular import Table, TabularModel
 
-from reference.drafter import Draft, Drafter
+from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Dense, Sampling
-from reference.policies import Fixed, Policy
+from reference.policies import Fixed
 from reference.stopping import Stopping
 
-
-def law_of(
-    monkeypatch: pytest.MonkeyPatch,
-    target: Table,
-    drafter: Callable[[], Drafter],
-    *,
-    sampling: Sampling,
-    policy: Policy,
-    stopping: Stopping,
-) -> dict[tuple[int, ...], float]:
-    """Returns the exact law of speculative decoding's output after PROMPT."""
-    generator = torch.Generator()
-
-    def run() -> tuple[int, ...]:
-        return speculate(
-            TabularModel(target, VOCABULARY),
-            drafter(),
-            PROMPT,
-            sampling,
-            policy,
-            stopping,
-            generator=generator,
-        ).tokens
-
-    with monkeypatch.context() as patches:
-        return walk_choices(patches, STRICT_ACCEPTANCE).law(run)
+PLAIN = Sampling()
 
 
 # A model's drafts under every policy and setting; the others meet each policy and each setting.
@@ -76,13 +51,10 @@ def test_law_of_texts_is_the_targets(
     # Where fewer tokens are possible there is time for longer texts.
     many = drafter == "random" or setting in ("plain", "temperature", "repetition penalty")
     new_tokens = 3 if many else 4
-    law = law_of(
-        monkeypatch,
-        TARGET,
-        lambda: DRAFTERS[drafter](sampling),
-        sampling=sampling,
-        policy=POLICIES[policy],
-        stopping=Stopping(new_tokens),
+    law = walk_choices(monkeypatch, STRICT_ACCEPTANCE).law(
+        lambda: (
+            table_text(DRAFTERS[drafter](sampling), sampling, POLICIES[policy], new_tokens).tokens
+        )
     )
     # The random drafter's 1/3 is a float32.
     tolerance = 1e-7 if drafter == "random" else 1e-12
@@ -111,13 +83,11 @@ def test_law_of_texts_for_laws_that_coincide_or_exclude_each_other(
     pair: str, end_ids: frozenset[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target, draft = PAIRS[pair]
-    law = law_of(
-        monkeypatch,
-        target,
-        lambda: model_drafter(draft, Sampling()),
-        sampling=Sampling(),
-        policy=Fixed(2),
-        stopping=Stopping(4, end_ids),
+    model, drafter, stopping = (
+        TabularModel(target, VOCABULARY), model_drafter(draft, PLAIN), Stopping(4, end_ids)
+    )  # fmt: skip
+    law = walk_choices(monkeypatch, STRICT_ACCEPTANCE).law(
+        lambda: speculate(model, drafter, PROMPT, PLAIN, Fixed(2), stopping).tokens
     )
     expected = own_law(target, PROMPT, new_tokens=4, end_ids=end_ids)
     require_equal(law, expected, tolerance=1e-12)
@@ -127,21 +97,15 @@ def test_law_of_texts_for_laws_that_coincide_or_exclude_each_other(
 def test_law_of_plain_decoding_is_the_targets(
     setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sampling = SETTINGS[setting]
+    sampling, end = SETTINGS[setting], frozenset({2})
+    model, stopping = TabularModel(TARGET, VOCABULARY), Stopping(3, end)
     walk = walk_choices(monkeypatch, {})
-    law = walk.law(
-        lambda: (
-            alone(
-                TabularModel(TARGET, VOCABULARY), PROMPT, sampling, Stopping(3, frozenset({2}))
-            ).tokens
-        )
-    )
-    expected = own_law(
-        lambda text: plain_law(TARGET(text), sampling, text),
-        PROMPT,
-        new_tokens=3,
-        end_ids=frozenset({2}),
-    )
+    law = walk.law(lambda: alone(model, PROMPT, sampling, stopping).tokens)
+
+    def next_law(text: Sequence[int]) -> list[float]:
+        return plain_law(TARGET(text), sampling, text)
+
+    expected = own_law(next_law, PROMPT, new_tokens=3, end_ids=end)
     require_equal(law, expected, tolerance=1e-12)
 
 
@@ -152,13 +116,9 @@ def test_the_walk_sees_a_draft_that_misstates_its_law(monkeypatch: pytest.Monkey
             stated = 0.99 * draft.q.dense(VOCABULARY) + 0.01 / VOCABULARY
             return Draft(draft.tokens, Dense(stated))
 
-    law = law_of(
-        monkeypatch,
-        TARGET,
-        lambda: Misstating(TabularModel(DRAFT, VOCABULARY), Sampling(), VOCABULARY),
-        sampling=Sampling(),
-        policy=Fixed(2),
-        stopping=Stopping(3),
+    drafter = Misstating(TabularModel(DRAFT, VOCABULARY), PLAIN, VOCABULARY)
+    law = walk_choices(monkeypatch, STRICT_ACCEPTANCE).law(
+        lambda: table_text(drafter, PLAIN, Fixed(2), 3).tokens
     )
     with pytest.raises(AssertionError):
         require_equal(law, own_law(TARGET, PROMPT, new_tokens=3), tolerance=1e-3)

@@ -7,22 +7,22 @@ from collections.abc import Iterator
 import pytest
 import torch
 from chi_squared import require_law
-from decoding import alone, speculate
+from decoding import alone, speculate_tables
 from enumeration import Text, require_equal, walk_choices
 from plain_laws import normalised, random_table
 from tabular import Table, TabularModel
 
 from reference.drafter import Draft
-from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Dense, Laws, OneHot, Sampling
 from reference.policies import Fixed
-from reference.rules import Lenient, Strict
+from reference.rules import BlockVerification, Lenient, Strict
 from reference.stopping import Stopping
 from reference.verify import verify
 
 VOCABULARY = 3
 PROMPT = [0]
 LENIENCES = (1.0, 0.6, 0.25, 0.01)
+PLAIN, GREEDY = Sampling(), Sampling(0.0)
 
 Law = list[float]
 
@@ -111,27 +111,6 @@ def block_law(
     return law
 
 
-def lenient_text(
-    target: Table,
-    draft: Table,
-    *,
-    rule: Lenient,
-    gamma: int,
-    new_tokens: int,
-    generator: torch.Generator,
-) -> Text:
-    return speculate(
-        TabularModel(target, VOCABULARY),
-        ModelDrafter(TabularModel(draft, VOCABULARY), Sampling(), VOCABULARY),
-        PROMPT,
-        Sampling(),
-        Fixed(gamma),
-        Stopping(new_tokens),
-        rule=rule,
-        generator=generator,
-    ).tokens
-
-
 @pytest.mark.parametrize("gamma", [1, 2])
 @pytest.mark.parametrize("lenience", LENIENCES)
 def test_texts_have_the_stated_law(
@@ -139,15 +118,9 @@ def test_texts_have_the_stated_law(
 ) -> None:
     target, draft = random_table(1, VOCABULARY), random_table(2, VOCABULARY, zeros=1)
     walk = walk_choices(monkeypatch, {Lenient: lambda p, q: min(1.0, p / (lenience * q))})
+    rule = Lenient(lenience)
     law = walk.law(
-        lambda: lenient_text(
-            target,
-            draft,
-            rule=Lenient(lenience),
-            gamma=gamma,
-            new_tokens=4,
-            generator=torch.Generator(),
-        )
+        lambda: speculate_tables(target, draft, PLAIN, Fixed(gamma), 4, rule=rule).tokens
     )
     expected = block_law(target, draft, lenience=lenience, gamma=gamma, new_tokens=4)
     require_equal(law, expected, tolerance=1e-12)
@@ -157,8 +130,9 @@ def test_sampled_texts_have_the_stated_law() -> None:
     """A chi-squared test that a correct decoder fails with odds of one in a million."""
     target, draft = random_table(1, VOCABULARY), random_table(2, VOCABULARY)
     generator = torch.Generator().manual_seed(0)
+    rule = Lenient(0.4)
     counts: Counter[Text] = Counter(
-        lenient_text(target, draft, rule=Lenient(0.4), gamma=2, new_tokens=3, generator=generator)
+        speculate_tables(target, draft, PLAIN, Fixed(2), 3, rule=rule, generator=generator).tokens
         for _ in range(600)
     )
     require_law(counts, block_law(target, draft, lenience=0.4, gamma=2, new_tokens=3))
@@ -223,44 +197,27 @@ def test_a_one_hot_target_without_logits_is_judged_strictly() -> None:
 
 
 def test_a_lenient_greedy_text_keeps_near_tokens_and_replaces_others_by_the_largest() -> None:
-    target = TabularModel(lambda _: [0.1, 0.5, 0.4], VOCABULARY)
     for drafted, lenience, emitted in ((2, 0.7, 2), (2, 0.9, 1), (0, 0.7, 1)):
-        draft = TabularModel(lambda _, x=drafted: [float(x == y) for y in range(3)], VOCABULARY)
-        generation = speculate(
-            target,
-            ModelDrafter(draft, Sampling(0.0), VOCABULARY),
-            PROMPT,
-            Sampling(0.0),
-            Fixed(2),
-            Stopping(3),
+        draft = [float(token == drafted) for token in range(3)]
+        generation = speculate_tables(
+            lambda _: [0.1, 0.5, 0.4], lambda _, draft=draft: draft, GREEDY, Fixed(2), 3,
             rule=Lenient(lenience),
-        )
+        )  # fmt: skip
         # The third token is the target's own, and its largest.
         assert generation.tokens == (emitted, emitted, 1)
 
 
 def test_strict_greedy_decoding_is_not_moved_by_near_ties() -> None:
-    target = TabularModel(lambda _: [0.1, 0.45001, 0.44999], VOCABULARY)
-    draft = TabularModel(lambda _: [0.1, 0.44999, 0.45001], VOCABULARY)
-    generator = torch.Generator()
-    generation = speculate(
-        target,
-        ModelDrafter(draft, Sampling(0.0), VOCABULARY),
-        PROMPT,
-        Sampling(0.0),
-        Fixed(2),
-        Stopping(5),
-        generator=generator,
-    )
-    own = alone(target, PROMPT, Sampling(0.0), Stopping(5), generator=generator)
+    p, q = [0.1, 0.45001, 0.44999], [0.1, 0.44999, 0.45001]
+    generation = speculate_tables(lambda _: p, lambda _: q, GREEDY, Fixed(2), 5)
+    own = alone(TabularModel(lambda _: p, VOCABULARY), PROMPT, GREEDY, Stopping(5))
     assert generation.tokens == own.tokens == (1,) * 5
 
 
 def test_the_lossy_rule_says_so() -> None:
-    assert Strict().lossless
-    assert not Lenient(0.5).lossless
-    assert Strict().name == "strict"
-    assert Lenient(0.5).name == "lenient 0.5"
+    rules = Strict(), BlockVerification(), Lenient(0.5)
+    assert [rule.name for rule in rules] == ["strict", "block", "lenient 0.5"]
+    assert [rule.lossless for rule in rules] == [True, True, False]
 
 
 @pytest.mark.parametrize("lenience", [0.0, -0.1, 1.1, float("nan")])

@@ -14,7 +14,7 @@ from collections.abc import Hashable
 import pytest
 import torch
 from chi_squared import require_law, require_laws
-from combinations import DRAFTERS, POLICIES, PROMPT, SETTINGS, TARGET, covering
+from combinations import DRAFTERS, POLICIES, PROMPT, SETTINGS, TARGET, covering, table_text
 from decoding import alone, speculate
 from plain_laws import normalised, plain_law
 from tabular import TabularModel
@@ -115,15 +115,8 @@ def test_each_token_follows_its_text_with_the_targets_law(
 ) -> None:
     """Long texts again, of a target whose law depends on the text; combined pairwise."""
     sampling = SETTINGS[setting]
-    generation = speculate(
-        TabularModel(TARGET, 3),
-        DRAFTERS[drafter](sampling),
-        PROMPT,
-        sampling,
-        POLICIES[policy],
-        Stopping(200),
-        generator=torch.Generator().manual_seed(7),
-    )
+    made, generator = DRAFTERS[drafter](sampling), torch.Generator().manual_seed(7)
+    generation = table_text(made, sampling, POLICIES[policy], 200, generator=generator)
     text = [*PROMPT, *generation.tokens]
     # All that the law depends on: the last three tokens, and for the penalty the set of all.
     counts: defaultdict[Hashable, Counter[Hashable]] = defaultdict(Counter)

@@ -27,19 +27,11 @@ FAMILIES = ["Bert", "Roberta", "Electra", "XLMRobertaXL"]
 
 def random_module(family: str, *, is_decoder: bool) -> Any:
     """Returns a random model whose layers do something."""
-    config = getattr(transformers, f"{family}Config")(
-        vocab_size=50,
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=64,
-        pad_token_id=PADDING,
-        bos_token_id=None,
-        eos_token_id=None,
-        tie_word_embeddings=False,
-        is_decoder=is_decoder,
-    )
+    sizes = {"vocab_size": 50, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2}
+    ids = {"pad_token_id": PADDING, "bos_token_id": None, "eos_token_id": None}
+    others = {"num_attention_heads": 2, "max_position_embeddings": 64, "tie_word_embeddings": False}
+    config_class = getattr(transformers, f"{family}Config")
+    config = config_class(**sizes | ids | others, is_decoder=is_decoder)
     torch.manual_seed(2)
     module = AutoModelForCausalLM.from_config(config)
     return with_noise(module, 1.0)
@@ -72,20 +64,12 @@ def test_greedy_text_of_an_encoder_made_a_decoder_is_that_of_generate(
     )
     expected = tuple(output[0, len(PROMPT) :].tolist())
     assert len(set(expected)) > 2
-    stopping, generator = Stopping(NEW_TOKENS), torch.Generator()
-    own = alone(target, PROMPT, GREEDY, stopping, generator=generator)
-    assert own.tokens == expected
+    stopping = Stopping(NEW_TOKENS)
+    assert alone(target, PROMPT, GREEDY, stopping).tokens == expected
+    drafter = ModelDrafter(draft, GREEDY, target.vocabulary)
     for gamma in (1, 3, 7):
-        generation = speculate(
-            target,
-            ModelDrafter(draft, GREEDY, target.vocabulary),
-            PROMPT,
-            GREEDY,
-            Fixed(gamma),
-            stopping,
-            generator=generator,
-        )
-        assert generation.tokens == expected
+        found = speculate(target, drafter, PROMPT, GREEDY, Fixed(gamma), stopping)
+        assert found.tokens == expected
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from decoding import speculate
+from decoding import speculate, speculate_tables
 from enumeration import require_equal, walk_choices
 from plain_laws import random_table
 from tabular import Table, TabularModel
@@ -44,15 +44,8 @@ def block(drafted: int, accepted: int, *, gamma: int | None = None) -> Block:
 def run(
     policy: Policy, *, target: Table, draft: Table, sampling: Sampling, new_tokens: int
 ) -> Generation:
-    return speculate(
-        TabularModel(target, VOCABULARY),
-        ModelDrafter(TabularModel(draft, VOCABULARY), sampling, VOCABULARY),
-        [0],
-        sampling,
-        policy,
-        Stopping(new_tokens),
-        generator=torch.Generator().manual_seed(0),
-    )
+    generator = torch.Generator().manual_seed(0)
+    return speculate_tables(target, draft, sampling, policy, new_tokens, generator=generator)
 
 
 def counting(text: Sequence[int]) -> list[float]:
@@ -235,15 +228,9 @@ def test_dropping_a_drawn_token_is_not_lossless(monkeypatch: pytest.MonkeyPatch)
 
     walk = walk_choices(monkeypatch, {Strict: lambda p, q: min(1.0, p / q)})
     draft = ModelDrafter(TabularModel(lambda _: q, VOCABULARY), Sampling(), VOCABULARY)
+    target, drafter = TabularModel(lambda _: p, VOCABULARY), Dropping(draft)
     law = walk.law(
-        lambda: speculate(
-            TabularModel(lambda _: p, VOCABULARY),
-            Dropping(draft),
-            [0],
-            Sampling(),
-            Fixed(1),
-            Stopping(2),
-        ).tokens[:1]
+        lambda: speculate(target, drafter, [0], Sampling(), Fixed(1), Stopping(2)).tokens[:1]
     )
     require_equal(law, {(0,): 0.5, (1,): 0.22, (2,): 0.28}, tolerance=1e-12)
 
@@ -259,17 +246,13 @@ def llama(seed: int) -> LlamaForCausalLM:
     ("policy", "settings"),
     [
         (Fixed(4), {"num_assistant_tokens": 4}),
-        (
-            Confidence(0.4, most=6),
-            {"num_assistant_tokens": 6, "assistant_confidence_threshold": 0.4},
-        ),
-        (
-            Heuristic(2),
-            {"num_assistant_tokens": 2, "num_assistant_tokens_schedule": "heuristic_transient"},
-        ),
+        (Confidence(0.4, most=6),
+         {"num_assistant_tokens": 6, "assistant_confidence_threshold": 0.4}),
+        (Heuristic(2),
+         {"num_assistant_tokens": 2, "num_assistant_tokens_schedule": "heuristic_transient"}),
     ],
     ids=lambda value: getattr(value, "name", ""),
-)
+)  # fmt: skip
 def test_blocks_draft_as_many_tokens_as_transformers_own_assisted_decoding(
     policy: Policy, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,14 +277,9 @@ def test_blocks_draft_as_many_tokens_as_transformers_own_assisted_decoding(
         do_sample=False,
         max_new_tokens=50,
     )
-    generation = speculate(
-        CausalModel(target, "target"),
-        ModelDrafter(CausalModel(draft, "draft"), Sampling(0.0), 40),
-        prompt,
-        Sampling(0.0),
-        policy,
-        Stopping(50),
-    )
+    drafter = ModelDrafter(CausalModel(draft, "draft"), Sampling(0.0), 40)
+    model = CausalModel(target, "target")
+    generation = speculate(model, drafter, prompt, Sampling(0.0), policy, Stopping(50))
     assert generation.tokens == tuple(output[0, len(prompt) :].tolist())
     assert [len(one.drafted) for one in generation.blocks] == counted
     assert len(set(counted[:-1])) > 1 or isinstance(policy, Fixed)

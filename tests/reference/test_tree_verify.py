@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from combinations import PROMPT, SETTINGS, TARGET, VOCABULARY
-from decoding import alone, speculate
+from combinations import PROMPT, SETTINGS, TARGET, VOCABULARY, table_text
+from decoding import alone
 from enumeration import own_law, require_equal, walk_choices
 from plain_laws import plain_law
 from tabular import TabularModel
@@ -60,14 +60,7 @@ def test_law_of_texts_is_the_targets(setting: str, monkeypatch: pytest.MonkeyPat
     sampling = SETTINGS[setting]
 
     def run() -> tuple[int, ...]:
-        return speculate(
-            TabularModel(TARGET, VOCABULARY),
-            Branches(FOREST),
-            PROMPT,
-            sampling,
-            Fixed(2),
-            Stopping(4),
-        ).tokens
+        return table_text(Branches(FOREST), sampling, Fixed(2), 4).tokens
 
     law = walk_choices(monkeypatch, {}).law(run)
     expected = own_law(lambda text: plain_law(TARGET(text), sampling, text), PROMPT, new_tokens=4)
@@ -79,7 +72,7 @@ def test_the_longest_path_that_the_target_takes_is_accepted() -> None:
     target = TabularModel(TARGET, VOCABULARY)
     greedy = Sampling(0.0)
     own = alone(target, PROMPT, greedy, Stopping(40)).tokens
-    generation = speculate(target, Branches(FOREST), PROMPT, greedy, Fixed(3), Stopping(40))
+    generation = table_text(Branches(FOREST), greedy, Fixed(3), 40)
     assert generation.tokens == own
     at = 0
     lengths = set()
@@ -161,12 +154,4 @@ def test_a_model_that_misreads_a_tree_is_refused() -> None:
 
 def test_a_lossy_rule_cannot_judge_a_draft_that_branches() -> None:
     with pytest.raises(ValueError, match="a draft that branches needs the strict rule, got"):
-        speculate(
-            TabularModel(TARGET, VOCABULARY),
-            Branches(FOREST),
-            PROMPT,
-            Sampling(),
-            Fixed(2),
-            Stopping(4),
-            rule=Lenient(0.5),
-        )
+        table_text(Branches(FOREST), Sampling(), Fixed(2), 4, rule=Lenient(0.5))

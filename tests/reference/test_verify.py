@@ -140,16 +140,11 @@ def test_exact_matching_is_the_strict_rule_of_certain_drafts_and_biased_for_samp
     p, q = [0.5, 0.3, 0.2], [0.2, 0.2, 0.6]
     walk = walk_choices(monkeypatch, {ExactMatch: lambda p, q: p})
     draft = ModelDrafter(TabularModel(lambda _: q, 3), Sampling(temperature), 3)
+    target, rule = TabularModel(lambda _: p, 3), ExactMatch()
     law = walk.law(
-        lambda: speculate(
-            TabularModel(lambda _: p, 3),
-            draft,
-            [0],
-            Sampling(),
-            Fixed(1),
-            Stopping(2),
-            rule=ExactMatch(),
-        ).tokens[:1]
+        lambda: speculate(target, draft, [0], Sampling(), Fixed(1), Stopping(2), rule=rule).tokens[
+            :1
+        ]
     )
     expected = {(token,): mass for token, mass in enumerate(p)}
     if temperature == 0:

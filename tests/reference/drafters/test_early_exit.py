@@ -5,50 +5,33 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from decoding import speculate
 from tiny_models import drawn
-from transformers import (
-    BartConfig,
-    BartForConditionalGeneration,
-    Gemma2Config,
-    Gemma2ForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    GPTNeoXConfig,
-    GPTNeoXForCausalLM,
-    LlamaConfig,
-    LlamaForCausalLM,
-    OPTConfig,
-    OPTForCausalLM,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-    T5Config,
-    T5ForConditionalGeneration,
-)
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
-from reference.models.causal_model import CausalModel
 from reference.models.derived import early_exit
 from reference.models.encoder_decoder import EncoderDecoderModel
+from reference.models.huggingface import adapter_of
 from reference.policies import Fixed
 from reference.stopping import Stopping
 
 LAYERS = 4
 PROMPT = [7, 3, 11, 2, 19]
 LLAMA = {
-    "vocab_size": 40,
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_hidden_layers": LAYERS,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 1,
-    "max_position_embeddings": 128,
-    "eos_token_id": None,
-    "pad_token_id": 0,
-}
+    "vocab_size": 40, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": LAYERS,
+    "num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 128,
+    "eos_token_id": None, "pad_token_id": 0,
+}  # fmt: skip
 SEQ2SEQ = {"vocab_size": 40, "d_model": 16, "decoder_start_token_id": 0}
+T5 = {"d_kv": 8, "d_ff": 32, "num_layers": 2, "num_decoder_layers": LAYERS, "num_heads": 2}
+BART = {
+    "encoder_layers": 2, "decoder_layers": LAYERS, "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32,
+    "max_position_embeddings": 64,
+}  # fmt: skip
 
 Head = Callable[[Any, torch.Tensor], torch.Tensor]
 
@@ -63,55 +46,35 @@ def gemma_head(module: Any, hidden: torch.Tensor) -> torch.Tensor:
 
 
 # How each architecture makes logits of the hidden states after a layer: its final norm and head.
-ARCHITECTURES: dict[str, tuple[Any, Any, dict[str, Any], Head]] = {
-    "llama": (LlamaForCausalLM, LlamaConfig, LLAMA, llama_head),
-    "qwen2": (Qwen2ForCausalLM, Qwen2Config, LLAMA, llama_head),
-    "gemma2": (
-        Gemma2ForCausalLM,
-        Gemma2Config,
-        LLAMA | {"head_dim": 8, "sliding_window": 6},
-        gemma_head,
-    ),
-    "gpt2": (
-        GPT2LMHeadModel,
-        GPT2Config,
+ARCHITECTURES: dict[str, tuple[str, dict[str, Any], Head]] = {
+    "Llama": ("ForCausalLM", LLAMA, llama_head),
+    "Qwen2": ("ForCausalLM", LLAMA, llama_head),
+    "Gemma2": ("ForCausalLM", LLAMA | {"head_dim": 8, "sliding_window": 6}, gemma_head),
+    "GPT2": (
+        "LMHeadModel",
         {"vocab_size": 40, "n_embd": 16, "n_layer": LAYERS, "n_head": 2, "eos_token_id": None},
         lambda module, hidden: module.lm_head(module.transformer.ln_f(hidden)),
     ),
-    "opt": (
-        OPTForCausalLM,
-        OPTConfig,
+    "OPT": (
+        "ForCausalLM",
         LLAMA | {"ffn_dim": 32, "word_embed_proj_dim": 16},
         lambda module, hidden: module.lm_head(module.model.decoder.final_layer_norm(hidden)),
     ),
-    "gpt_neox": (
-        GPTNeoXForCausalLM,
-        GPTNeoXConfig,
+    "GPTNeoX": (
+        "ForCausalLM",
         LLAMA,
         lambda module, hidden: module.get_output_embeddings()(
             module.gpt_neox.final_layer_norm(hidden)
         ),
     ),
-    "t5": (
-        T5ForConditionalGeneration,
-        T5Config,
-        SEQ2SEQ
-        | {"d_kv": 8, "d_ff": 32, "num_layers": 2, "num_decoder_layers": LAYERS, "num_heads": 2},
+    "T5": (
+        "ForConditionalGeneration",
+        SEQ2SEQ | T5,
         lambda module, hidden: module.lm_head(module.decoder.final_layer_norm(hidden) / 4),
     ),
-    "bart": (
-        BartForConditionalGeneration,
-        BartConfig,
-        SEQ2SEQ
-        | {
-            "encoder_layers": 2,
-            "decoder_layers": LAYERS,
-            "encoder_attention_heads": 2,
-            "decoder_attention_heads": 2,
-            "encoder_ffn_dim": 32,
-            "decoder_ffn_dim": 32,
-            "max_position_embeddings": 64,
-        },
+    "Bart": (
+        "ForConditionalGeneration",
+        SEQ2SEQ | BART,
         lambda module, hidden: module.lm_head(hidden),
     ),
 }
@@ -119,27 +82,20 @@ ARCHITECTURES: dict[str, tuple[Any, Any, dict[str, Any], Head]] = {
 
 def tiny(architecture: str) -> CachedModel:
     """Returns a random model whose layers do something."""
-    model_class, config_class, sizes, _ = ARCHITECTURES[architecture]
+    suffix, sizes, _ = ARCHITECTURES[architecture]
+    config = getattr(transformers, f"{architecture}Config")(**sizes)
     torch.manual_seed(1)
-    module = model_class(config_class(**sizes))
-    drawn(module, 0.3)
-    adapter = EncoderDecoderModel if module.config.is_encoder_decoder else CausalModel
-    return adapter(module, architecture)
+    module = drawn(getattr(transformers, architecture + suffix)(config), 0.3)
+    return adapter_of(module)(module, architecture.lower())
 
 
 def hidden_states(target: CachedModel, tokens: torch.Tensor, text: list[int]) -> Any:
     """Returns what enters the first layer and leaves each layer but the last, without a cache."""
-    if isinstance(target, EncoderDecoderModel):
-        given = {
-            "input_ids": torch.tensor([PROMPT]),
-            "decoder_input_ids": torch.tensor([[*text[:-1], *tokens.tolist()]]),
-        }
-    else:
-        given = {"input_ids": torch.tensor([[*text[:-1], *tokens.tolist()]])}
+    ids, both = torch.tensor([[*text[:-1], *tokens.tolist()]]), torch.tensor([PROMPT])
+    of_decoder = isinstance(target, EncoderDecoderModel)
+    given = {"input_ids": both, "decoder_input_ids": ids} if of_decoder else {"input_ids": ids}
     output = target.module(**given, output_hidden_states=True, use_cache=False)
-    if isinstance(target, EncoderDecoderModel):
-        return output.decoder_hidden_states
-    return output.hidden_states
+    return output.decoder_hidden_states if of_decoder else output.hidden_states
 
 
 @torch.inference_mode()
@@ -150,7 +106,7 @@ def test_logits_are_those_of_norm_and_head_after_the_layer(architecture: str, la
     draft = early_exit(target, layers)
     text = draft.start(PROMPT)
     tokens = torch.tensor([text[-1], 5, 6, 7, 8])
-    head = ARCHITECTURES[architecture][3]
+    head = ARCHITECTURES[architecture][2]
     expected = head(target.module, hidden_states(target, tokens, text)[layers])[0, -len(tokens) :]
     torch.testing.assert_close(draft.extend(tokens), expected, atol=1e-4, rtol=1e-4)
 
@@ -191,7 +147,7 @@ def test_greedy_text_is_the_targets_own(architecture: str) -> None:
 
 
 def test_the_draft_has_a_cache_of_its_own() -> None:
-    target = tiny("llama")
+    target = tiny("Llama")
     draft = early_exit(target, 2)
     target.start(PROMPT)
     draft.start(PROMPT[:2])
@@ -202,18 +158,18 @@ def test_the_draft_has_a_cache_of_its_own() -> None:
 
 
 def test_the_name_is_what_a_user_types() -> None:
-    assert early_exit(tiny("gpt2"), 2).name == "exit:2"
+    assert early_exit(tiny("GPT2"), 2).name == "exit:2"
 
 
 @pytest.mark.parametrize("layers", [-1, 0, LAYERS, LAYERS + 3])
 def test_layers_that_the_target_cannot_leave_after_are_refused(layers: int) -> None:
     message = f"before the last of the 4 layers of llama, got {layers}"
     with pytest.raises(ValueError, match=message):
-        early_exit(tiny("llama"), layers)
+        early_exit(tiny("Llama"), layers)
 
 
 def test_a_target_of_two_stacks_is_refused() -> None:
-    target = tiny("llama")
+    target = tiny("Llama")
     target.module.model.more = torch.nn.ModuleList([torch.nn.Identity()])
     with pytest.raises(ValueError, match=r"a single stack of layers, got 2 in llama \(llama\)"):
         early_exit(target, 1)

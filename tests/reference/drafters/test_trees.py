@@ -7,20 +7,27 @@ from pathlib import Path
 
 import pytest
 import torch
-from combinations import DRAFT, PROMPT, SETTINGS, TARGET, VOCABULARY, covering, model_drafter
+from combinations import (
+    DRAFT,
+    PROMPT,
+    SETTINGS,
+    TARGET,
+    VOCABULARY,
+    covering,
+    model_drafter,
+    table_text,
+)
 from decoding import alone, speculate
 from enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
 from plain_laws import plain_law, random_table
 from tabular import TabularModel
 from test_decoder_architectures import random_prompt, saved_pair
 
-from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import Choose, TreeDrafter, likeliest, without_replacement
 from reference.laws import Dense, OneHot, Sampling
 from reference.policies import Fixed
-from reference.records import Generation
-from reference.rules import STRICT, Lenient, Rule, Strict
+from reference.rules import Lenient, Strict
 from reference.score_text import score_text
 from reference.scoring import ScoreOptions, ranks
 from reference.stopping import Stopping
@@ -36,28 +43,6 @@ SHAPES = {
 }
 
 
-def texts_of(
-    drafter: Drafter,
-    sampling: Sampling,
-    gamma: int,
-    tokens: int,
-    *,
-    rule: Rule = STRICT,
-    generator: torch.Generator | None = None,
-) -> Generation:
-    """Returns a text of the table's, drafted."""
-    return speculate(
-        TabularModel(TARGET, VOCABULARY),
-        drafter,
-        PROMPT,
-        sampling,
-        Fixed(gamma),
-        Stopping(tokens),
-        rule=rule,
-        generator=generator,
-    )
-
-
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize(("shape", "setting"), covering(list(SHAPES), list(SETTINGS)))
 def test_law_of_texts_is_the_targets(
@@ -67,7 +52,7 @@ def test_law_of_texts_is_the_targets(
 
     def run() -> tuple[int, ...]:
         drafter = TreeDrafter(model_drafter(DRAFT, sampling), SHAPES[shape], CHOICES[choice])
-        return texts_of(drafter, sampling, 2, 3).tokens
+        return table_text(drafter, sampling, Fixed(2), 3).tokens
 
     law = walk_choices(monkeypatch, STRICT_ACCEPTANCE).law(run)
     require_own_law(law, TARGET, sampling, PROMPT, new_tokens=3)
@@ -81,7 +66,7 @@ def test_judging_each_child_against_the_whole_target_is_seen(
 
     def run() -> tuple[int, ...]:
         drafter = TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1), without_replacement)
-        return texts_of(drafter, Sampling(), 1, 2).tokens
+        return table_text(drafter, Sampling(), Fixed(1), 2).tokens
 
     law = walk_choices(monkeypatch, STRICT_ACCEPTANCE).law(run)
     with pytest.raises(AssertionError):
@@ -146,7 +131,7 @@ def test_draws_come_of_the_run_s_own_generator_alone(choice: str) -> None:
     def run(seed: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
         drafter = TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1, 0, 1), CHOICES[choice])
         generator = torch.Generator().manual_seed(seed)
-        made = texts_of(drafter, Sampling(), 2, 60, generator=generator)
+        made = table_text(drafter, Sampling(), Fixed(2), 60, generator=generator)
         return made.tokens, [block.drafted for block in made.blocks]
 
     before = torch.get_rng_state()
@@ -184,12 +169,8 @@ def test_greedy_texts_of_models_are_the_targets_own(architecture: str, tmp_path:
         ModelDrafter(draft, greedy, target.vocabulary), (-1, -1, -1, 0, 0, 1, 3, 3, 6)
     )
     prompt = random_prompt(6, 2)
-    generator = torch.Generator()
-    made = speculate(
-        target, drafter, prompt, greedy, Fixed(4), Stopping(20), generator=generator
-    )  # fmt: skip
-    own = alone(target, prompt, greedy, Stopping(20), generator=generator)
-    assert made.tokens == own.tokens
+    made = speculate(target, drafter, prompt, greedy, Fixed(4), Stopping(20))
+    assert made.tokens == alone(target, prompt, greedy, Stopping(20)).tokens
     assert sum(block.accepted for block in made.blocks) > 0
 
 
@@ -212,7 +193,9 @@ def test_a_chain_of_likeliest_tokens_accepts_what_argmax_drafts_do() -> None:
         model_drafter(DRAFT, Sampling(0.0)),
     ):
         texts = [
-            texts_of(drafter, Sampling(), 3, 12, generator=torch.Generator().manual_seed(seed))
+            table_text(
+                drafter, Sampling(), Fixed(3), 12, generator=torch.Generator().manual_seed(seed)
+            )
             for seed in range(100)
         ]
         counts = [text.target_calls for text in texts]
@@ -230,7 +213,7 @@ def test_scores_along_a_text_tell_every_call_of_a_tree(shape: str, temperature: 
         drafter = TreeDrafter(model_drafter(DRAFT, Sampling(0.0)), SHAPES[shape])
         generator = torch.Generator().manual_seed(seed)
         for gamma in (1, 2, 4):
-            text = texts_of(drafter, sampling, gamma, limit, generator=generator)
+            text = table_text(drafter, sampling, Fixed(gamma), limit, generator=generator)
             [scores] = score_text(
                 target, drafter, PROMPT, text.tokens, ScoreOptions([drafter.sampling], (), gamma),
                 sampling=sampling,
@@ -299,7 +282,7 @@ def test_a_draft_that_has_no_law_is_named(choice: str, temperature: float) -> No
         model_drafter(lambda _: [math.nan] * VOCABULARY, sampling), (-1, -1, 0), CHOICES[choice]
     )
     with pytest.raises(FloatingPointError, match=f"^{drafter.name} returned"):
-        texts_of(drafter, sampling, 2, 3)
+        table_text(drafter, sampling, Fixed(2), 3)
     later = TreeDrafter(
         model_drafter(lambda text: [math.nan if len(text) > 4 else 1 / VOCABULARY] * VOCABULARY,
                       sampling),
@@ -312,28 +295,17 @@ def test_a_draft_that_has_no_law_is_named(choice: str, temperature: float) -> No
 
 def test_a_target_without_a_law_is_named_with_its_place() -> None:
     target = TabularModel(lambda _: [math.nan] * VOCABULARY, VOCABULARY, "broken")
-    with pytest.raises(
-        FloatingPointError,
-        match=f"^broken returned NaN or infinite logits at position {len(PROMPT)}$",
-    ):
-        speculate(
-            target,
-            TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1)),
-            PROMPT,
-            Sampling(),
-            Fixed(1),
-            Stopping(3),
-        )  # fmt: skip
+    drafter = TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1))
+    message = f"^broken returned NaN or infinite logits at position {len(PROMPT)}$"
+    with pytest.raises(FloatingPointError, match=message):
+        speculate(target, drafter, PROMPT, Sampling(), Fixed(1), Stopping(3))
 
 
 def test_trees_of_drawn_tokens_are_not_scored() -> None:
     drafter = TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1), without_replacement)
+    target, options = TabularModel(TARGET, VOCABULARY), ScoreOptions([Sampling()], (), 1)
     with pytest.raises(ValueError, match="a tree to score must be of likeliest tokens"):
-        score_text(
-            TabularModel(TARGET, VOCABULARY), drafter, PROMPT, (0, 1),
-            ScoreOptions([Sampling()], (), 1),
-            sampling=Sampling(),
-        )  # fmt: skip
+        score_text(target, drafter, PROMPT, (0, 1), options, sampling=Sampling())
 
 
 def test_bad_trees_are_refused(tmp_path: Path) -> None:
@@ -350,4 +322,4 @@ def test_bad_trees_are_refused(tmp_path: Path) -> None:
         TreeDrafter(ModelDrafter(short, Sampling(), VOCABULARY), (-1, -1, -1, 0))
     TreeDrafter(ModelDrafter(short, Sampling(), VOCABULARY), (-1, -1, -1))
     with pytest.raises(ValueError, match="a draft that branches needs the strict rule"):
-        texts_of(TreeDrafter(model, (-1, -1)), Sampling(), 1, 3, rule=Lenient(0.5))
+        table_text(TreeDrafter(model, (-1, -1)), Sampling(), Fixed(1), 3, rule=Lenient(0.5))

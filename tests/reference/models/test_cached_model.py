@@ -1,6 +1,7 @@
 """Caches that roll back exactly, sliding windows among them, and models that cannot."""
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +11,7 @@ from decoding import speculate
 from test_decoder_architectures import ARCHITECTURES, random_prompt, saved_pair
 from tiny_models import drawn
 from torch import Tensor
-from transformers import (
-    Gemma2Config,
-    Gemma2ForCausalLM,
-    Gemma3ForCausalLM,
-    Gemma3TextConfig,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MambaConfig,
-    MambaForCausalLM,
-    MistralConfig,
-    MistralForCausalLM,
-    RecurrentGemmaConfig,
-    RecurrentGemmaForCausalLM,
-    RwkvConfig,
-    RwkvForCausalLM,
-    XLNetConfig,
-    XLNetLMHeadModel,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 from transformers.cache_utils import DynamicLayer
 
 from reference.drafters.hierarchical import HierarchicalDrafter
@@ -39,54 +23,38 @@ from reference.models.causal_model import CausalModel
 from reference.models.derived import FittedModel
 from reference.models.huggingface import load_model
 from reference.policies import Fixed
-from reference.speculative import Subject, speculative_session
 from reference.stopping import Stopping
 
 WINDOW = 6
 PROMPT = [7, 3, 11, 2, 19, 5, 4, 12, 30]
 SIZES = {
-    "vocab_size": 40,
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 1,
-    "max_position_embeddings": 128,
-    "eos_token_id": None,
-    "pad_token_id": 0,
-}
-GEMMA = SIZES | {"head_dim": 8, "sliding_window": WINDOW}
+    "vocab_size": 40, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3,
+    "num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 128,
+    "eos_token_id": None, "pad_token_id": 0,
+}  # fmt: skip
 LAYERS = ["sliding_attention", "full_attention", "sliding_attention"]
-WINDOWED: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-    "mistral": (MistralForCausalLM, MistralConfig, SIZES | {"sliding_window": WINDOW}),
-    "gemma2": (Gemma2ForCausalLM, Gemma2Config, GEMMA | {"layer_types": LAYERS}),
-    "gemma3_text": (Gemma3ForCausalLM, Gemma3TextConfig, GEMMA | {"layer_types": LAYERS}),
+GEMMA = SIZES | {"head_dim": 8, "sliding_window": WINDOW, "layer_types": LAYERS}
+WINDOWED: dict[str, dict[str, Any]] = {
+    "mistral": SIZES | {"sliding_window": WINDOW},
+    "gemma2": GEMMA,
+    "gemma3_text": GEMMA,
 }
-RECURRENT: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-    "mamba": (MambaForCausalLM, MambaConfig, {"hidden_size": 16, "num_hidden_layers": 1}),
-    "rwkv": (RwkvForCausalLM, RwkvConfig, {"hidden_size": 16, "num_hidden_layers": 2}),
-    "recurrent_gemma": (
-        RecurrentGemmaForCausalLM,
-        RecurrentGemmaConfig,
-        {
-            "hidden_size": 16,
-            "intermediate_size": 32,
-            "num_hidden_layers": 3,
-            "num_attention_heads": 2,
-            "lru_width": 16,
-        },
-    ),
-    "xlnet": (XLNetLMHeadModel, XLNetConfig, {"d_model": 16, "n_layer": 1, "n_head": 2}),
-}
+RECURRENT: dict[str, dict[str, Any]] = {
+    "mamba": {"hidden_size": 16, "num_hidden_layers": 1},
+    "rwkv": {"hidden_size": 16, "num_hidden_layers": 2},
+    "recurrent_gemma": {
+        "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3,
+        "num_attention_heads": 2, "lru_width": 16,
+    },
+    "xlnet": {"d_model": 16, "n_layer": 1, "n_head": 2},
+}  # fmt: skip
 
 
 def tiny(name: str, seed: int = 1) -> CausalModel:
     """Returns a random model whose layers do something."""
-    model_class, config_class, sizes = WINDOWED[name]
     torch.manual_seed(seed)
-    module = model_class(config_class(**sizes))
-    drawn(module, 0.3)
-    return CausalModel(module, name)
+    module = AutoModelForCausalLM.from_config(AutoConfig.for_model(name, **WINDOWED[name]))
+    return CausalModel(drawn(module, 0.3), name)
 
 
 def greedy(target: CausalModel, tokens: int) -> list[int]:
@@ -108,14 +76,9 @@ def test_greedy_text_beyond_the_window_is_that_of_generate(name: str, gamma: int
         for parameter in draft.module.parameters():
             parameter.add_(0.1 * parameter.std() * torch.randn_like(parameter))
     sampling = Sampling(0.0)
-    generation = speculate(
-        target,
-        ModelDrafter(draft, sampling, target.vocabulary),
-        PROMPT,
-        sampling,
-        Fixed(gamma),
-        Stopping(4 * WINDOW),
-    )
+    drafter = ModelDrafter(draft, sampling, target.vocabulary)
+    stopping = Stopping(4 * WINDOW)
+    generation = speculate(target, drafter, PROMPT, sampling, Fixed(gamma), stopping)
     assert list(generation.tokens) == greedy(target, 4 * WINDOW)
     assert generation.accepted > 0
 
@@ -145,21 +108,18 @@ def test_a_drafted_draft_with_a_window_stays_exact() -> None:
         1,
     )
     generation, plain = (
-        speculative_session(
-            Subject(target, each, sampling, Stopping(30)), PROMPT, Fixed(5), torch.Generator()
-        ).finished()
+        speculate(target, each, PROMPT, sampling, Fixed(5), Stopping(30))
         for each in (drafter, drafter.model)
     )
     assert list(generation.tokens) == greedy(target, 30)
-    assert [block.drafted for block in generation.blocks] == [
-        block.drafted for block in plain.blocks
-    ]
+    for one, other in zip(generation.blocks, plain.blocks, strict=True):
+        assert one.drafted == other.drafted
 
 
 @pytest.mark.parametrize("name", RECURRENT)
 def test_a_model_that_cannot_roll_back_is_refused_by_name(name: str, tmp_path: Path) -> None:
-    model_class, config_class, sizes = RECURRENT[name]
-    model_class(config_class(vocab_size=40, **sizes)).save_pretrained(tmp_path)
+    config = AutoConfig.for_model(name, vocab_size=40, **RECURRENT[name])
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
     message = rf"the cache of {tmp_path} \({name}\) cannot be rolled back"
     with pytest.raises(ValueError, match=message):
         load_model(str(tmp_path), device=torch.device("cpu"))
@@ -222,23 +182,15 @@ def test_tensors_stay_where_they_are_until_the_room_is_full() -> None:
     assert layer.keys.shape == (1, 2, 2 * GROWTH, 3)
 
 
-def test_a_reset_layer_begins_anew() -> None:
+@pytest.mark.parametrize("empty", [RoomyLayer.reset, lambda layer: layer.crop(-4)])
+def test_a_layer_that_was_emptied_begins_anew(empty: Callable[[RoomyLayer], None]) -> None:
     layer = RoomyLayer()
     layer.update(*states(4))
-    layer.reset()
+    empty(layer)
     assert layer.get_seq_length() == 0
-    keys, values = states(2)
-    held = layer.update(keys, values)
-    assert torch.equal(held[0], keys)
-    assert torch.equal(held[1], values)
-
-
-def test_all_may_be_dropped() -> None:
-    layer = RoomyLayer()
-    layer.update(*states(4))
-    layer.crop(-4)
-    keys, values = states(1)
-    assert torch.equal(layer.update(keys, values)[0], keys)
+    given = states(2)
+    for held, expected in zip(layer.update(*given), given, strict=True):
+        assert torch.equal(held, expected)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -4,18 +4,10 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from decoding import alone, speculate
 from tiny_models import llama
-from transformers import (
-    BartConfig,
-    BartForConditionalGeneration,
-    MarianConfig,
-    MarianMTModel,
-    MT5Config,
-    MT5ForConditionalGeneration,
-    T5Config,
-    T5ForConditionalGeneration,
-)
+from transformers import T5Config, T5ForConditionalGeneration
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
@@ -36,36 +28,21 @@ CPU = torch.device("cpu")
 PROMPTS = [[7], [5, 9, 3, 22, 17, 31, 8, 4, 11, 2]]
 
 T5_SIZES = {
-    "vocab_size": VOCABULARY,
-    "d_model": 16,
-    "d_kv": 8,
-    "d_ff": 32,
-    "num_layers": 2,
-    "num_decoder_layers": 3,
-    "num_heads": 2,
-    "relative_attention_num_buckets": 8,
+    "vocab_size": VOCABULARY, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2,
+    "num_decoder_layers": 3, "num_heads": 2, "relative_attention_num_buckets": 8,
     "decoder_start_token_id": 0,
-}
+}  # fmt: skip
 BART_SIZES = {
-    "vocab_size": VOCABULARY,
-    "d_model": 16,
-    "encoder_layers": 2,
-    "decoder_layers": 3,
-    "encoder_attention_heads": 2,
-    "decoder_attention_heads": 2,
-    "encoder_ffn_dim": 32,
-    "decoder_ffn_dim": 32,
-    "max_position_embeddings": 64,
-}
-FAMILIES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-    "t5": (T5ForConditionalGeneration, T5Config, T5_SIZES),
-    "mt5": (MT5ForConditionalGeneration, MT5Config, T5_SIZES | {"feed_forward_proj": "gated-gelu"}),
-    "bart": (BartForConditionalGeneration, BartConfig, BART_SIZES),
-    "marian": (
-        MarianMTModel,
-        MarianConfig,
-        BART_SIZES | {"pad_token_id": 39, "decoder_start_token_id": 39, "eos_token_id": 0},
-    ),
+    "vocab_size": VOCABULARY, "d_model": 16, "encoder_layers": 2, "decoder_layers": 3,
+    "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 32,
+    "decoder_ffn_dim": 32, "max_position_embeddings": 64,
+}  # fmt: skip
+MARIAN_IDS = {"pad_token_id": 39, "decoder_start_token_id": 39, "eos_token_id": 0}
+FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "t5": ("T5", "ForConditionalGeneration", T5_SIZES),
+    "mt5": ("MT5", "ForConditionalGeneration", T5_SIZES | {"feed_forward_proj": "gated-gelu"}),
+    "bart": ("Bart", "ForConditionalGeneration", BART_SIZES),
+    "marian": ("Marian", "MTModel", BART_SIZES | MARIAN_IDS),
 }
 SETTINGS = {"bart": {"forced_bos_token_id": 38}, "marian": {"bad_words_ids": [[39]]}}
 
@@ -91,10 +68,11 @@ def pairs(
 ) -> dict[str, tuple[EncoderDecoderModel, EncoderDecoderModel]]:
     """Returns, for each family, a target and a disturbed copy as its draft, saved and loaded."""
     loaded = {}
-    for family, (model_class, config_class, sizes) in FAMILIES.items():
+    for family, (name, suffix, sizes) in FAMILIES.items():
         folder = tmp_path_factory.mktemp(family)
         torch.manual_seed(3)
-        module = model_class(config_class(**sizes))
+        config = getattr(transformers, f"{name}Config")(**sizes)
+        module = getattr(transformers, name + suffix)(config)
         module.generation_config.update(**SETTINGS.get(family, {}))
         learn_texts(module)
         module.save_pretrained(folder / "target")

@@ -13,11 +13,10 @@ from combinations import (
     PROMPT,
     SETTINGS,
     TARGET,
-    VOCABULARY,
     covering,
     model_drafter,
+    table_text,
 )
-from decoding import speculate
 from enumeration import (
     STRICT_ACCEPTANCE,
     Rows,
@@ -28,13 +27,11 @@ from enumeration import (
 )
 from plain_block_verification import beginnings
 from plain_laws import normalised
-from tabular import TabularModel
 
 from reference.drafter import Draft
 from reference.laws import Dense, OneHot, Sampling
 from reference.policies import Fixed
 from reference.rules import BlockVerification, Strict, shares
-from reference.stopping import Stopping
 from reference.verify import verify
 
 RULE = BlockVerification()
@@ -50,15 +47,8 @@ def test_law_of_texts_is_the_targets(
     new_tokens = 3 if drafter == "random" else 4
 
     def run() -> tuple[int, ...]:
-        return speculate(
-            TabularModel(TARGET, VOCABULARY),
-            DRAFTERS[drafter](sampling),
-            PROMPT,
-            sampling,
-            POLICIES[policy],
-            Stopping(new_tokens),
-            rule=RULE,
-        ).tokens
+        made = DRAFTERS[drafter](sampling)
+        return table_text(made, sampling, POLICIES[policy], new_tokens, rule=RULE).tokens
 
     # The hierarchies' second stage has the strict rule.
     walk = walk_choices(monkeypatch, STRICT_ACCEPTANCE, joint={BlockVerification: beginnings})
@@ -177,10 +167,6 @@ def test_a_later_token_of_large_ratio_redeems_an_earlier_one() -> None:
     assert set(accepted[40:]) == {0, 2}
 
 
-def test_the_rule_says_what_it_is() -> None:
-    assert (RULE.name, RULE.lossless) == ("block", True)
-
-
 def test_a_rule_that_draws_the_correction_from_the_wrong_law_is_seen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -188,15 +174,8 @@ def test_a_rule_that_draws_the_correction_from_the_wrong_law_is_seen(
     monkeypatch.setattr(BlockVerification, "replacement", Strict.replacement)
 
     def run() -> tuple[int, ...]:
-        return speculate(
-            TabularModel(TARGET, VOCABULARY),
-            model_drafter(DRAFT, Sampling()),
-            PROMPT,
-            Sampling(),
-            Fixed(2),
-            Stopping(3),
-            rule=RULE,
-        ).tokens
+        drafter = model_drafter(DRAFT, Sampling())
+        return table_text(drafter, Sampling(), Fixed(2), 3, rule=RULE).tokens
 
     law = walk_choices(monkeypatch, {}, joint={BlockVerification: beginnings}).law(run)
     with pytest.raises(AssertionError):
