@@ -1,14 +1,15 @@
 """A draft model that is itself drafted: its joint law is its own, and the output the target's."""
 
-import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from unittest.mock import Mock
 
 import pytest
 import torch
 from chi_squared import require_law
 from decoding import speculate
 from enumeration import own_law
+from plain_laws import random_table
 from tabular import Table, TabularModel
 
 from ngram.drafters.copying import PromptLookupDrafter
@@ -25,23 +26,14 @@ VOCABULARY = 3
 PROMPT = [0, 1]
 
 
-def table(seed: int, *, zeros: bool = False) -> Table:
-    """Returns a random law for each pair of last tokens, of which some are impossible."""
-
-    def law(text: Sequence[int]) -> list[float]:
-        draws = random.Random(repr((seed, tuple(text[-2:]))))
-        weights = [draws.random() ** 2 + 0.02 for _ in range(VOCABULARY)]
-        if zeros:
-            weights[draws.randrange(VOCABULARY)] = 0.0
-        return [weight / sum(weights) for weight in weights]
-
-    return law
+TARGET = random_table(1, VOCABULARY)
+ZEROS = random_table(5, VOCABULARY, zeros=1)
 
 
 def near(seed: int) -> Table:
-    """Returns a law halfway between the target's law (seed 1) and a law of another seed."""
-    first, second = table(1), table(seed)
-    return lambda text: [(p + q) / 2 for p, q in zip(first(text), second(text), strict=True)]
+    """Returns a law halfway between the target's law and another."""
+    other = random_table(seed, VOCABULARY)
+    return lambda text: [(p + q) / 2 for p, q in zip(TARGET(text), other(text), strict=True)]
 
 
 class Checked:
@@ -98,30 +90,45 @@ def model_drafter(law: Table, name: str, sampling: Sampling) -> ModelDrafter:
 
 def hierarchy(second: Table, gamma: int, sampling: Sampling) -> HierarchicalDrafter:
     """Returns a draft of law near(2), itself drafted by a model of the given law."""
-    return HierarchicalDrafter(
-        model_drafter(near(2), "draft", sampling), model_drafter(second, "second", sampling), gamma
+    first, cheaper = (
+        model_drafter(near(2), "draft", sampling),
+        model_drafter(second, "second", sampling),
     )
+    return HierarchicalDrafter(first, cheaper, gamma)
+
+
+def three_stages(sampling: Sampling, gammas: tuple[int, int] = (3, 2)) -> HierarchicalDrafter:
+    """Returns a draft of law near(2), drafted by one of near(3), drafted by a table of zeros."""
+    second, third = (
+        model_drafter(near(3), "second", sampling),
+        model_drafter(ZEROS, "third", sampling),
+    )
+    inner = HierarchicalDrafter(second, third, gammas[1])
+    return HierarchicalDrafter(model_drafter(near(2), "draft", sampling), inner, gammas[0])
 
 
 def run(
     drafter: Drafter, policy: Policy, tokens: int, generator: torch.Generator, temperature: float
 ) -> Generation:
+    target, sampling = TabularModel(TARGET, VOCABULARY, "target"), Sampling(temperature)
     return speculate(
-        TabularModel(table(1), VOCABULARY, "target"),
-        drafter,
-        PROMPT,
-        Sampling(temperature),
-        policy,
-        Stopping(tokens),
-        generator=generator,
+        target, drafter, PROMPT, sampling, policy, Stopping(tokens), generator=generator
     )
 
 
-@pytest.mark.parametrize("gamma", [0, 1, 4])
-@pytest.mark.parametrize("second", [near(3), table(5, zeros=True)])
-def test_drafted_tokens_have_the_joint_law_of_the_draft(second: Table, gamma: int) -> None:
-    drafter = hierarchy(second, gamma, Sampling())
-    generator = torch.Generator().manual_seed(gamma)
+@pytest.mark.parametrize(
+    "drafter",
+    [
+        *(
+            hierarchy(second, gamma, Sampling())
+            for second in (near(3), ZEROS)
+            for gamma in (0, 1, 4)
+        ),
+        three_stages(Sampling()),
+    ],
+)
+def test_drafted_tokens_have_the_joint_law_of_the_draft(drafter: HierarchicalDrafter) -> None:
+    generator = torch.Generator().manual_seed(4)
     counts: Counter[tuple[int, ...]] = Counter()
     for _ in range(400):
         drafter.start(PROMPT, PROMPT)
@@ -130,10 +137,10 @@ def test_drafted_tokens_have_the_joint_law_of_the_draft(second: Table, gamma: in
 
 
 def test_texts_have_the_law_of_the_target() -> None:
-    drafter = hierarchy(table(5, zeros=True), 2, Sampling())
+    drafter = hierarchy(ZEROS, 2, Sampling())
     generator = torch.Generator().manual_seed(11)
     counts = Counter(run(drafter, UntilZero(), 4, generator, 1.0).tokens for _ in range(400))
-    require_law(counts, own_law(table(1), PROMPT, new_tokens=4))
+    require_law(counts, own_law(TARGET, PROMPT, new_tokens=4))
 
 
 @pytest.mark.parametrize("policy", [Fixed(1), Fixed(4), Rotating(), UntilZero()])
@@ -153,13 +160,13 @@ def test_both_stages_carry_the_laws_of_the_text_before_them(
 
 
 def test_greedy_texts_are_the_targets_own() -> None:
-    generator = torch.Generator()
-    sampling = Sampling(0.0)
+    generator, greedy = torch.Generator(), Sampling(0.0)
     own = run(RandomDrafter(VOCABULARY, torch.device("cpu")), Fixed(0), 40, generator, 0.0)
-    for gamma in (1, 3):
-        for outer in (1, 5):
-            generation = run(hierarchy(near(3), gamma, sampling), Fixed(outer), 40, generator, 0.0)
-            assert generation.tokens == own.tokens
+    drafters = [hierarchy(near(3), gamma, greedy) for gamma in (1, 3)]
+    drafters += [three_stages(greedy, gammas) for gammas in ((1, 1), (3, 2), (2, 5))]
+    for drafter in drafters:
+        for gamma in (1, 5):
+            assert run(drafter, Fixed(gamma), 40, generator, 0.0).tokens == own.tokens
 
 
 @pytest.mark.parametrize("policy", [Fixed(5), Rotating(), UntilZero()])
@@ -191,19 +198,11 @@ def test_a_draft_is_never_longer_than_asked_for() -> None:
 
 def test_a_perfect_second_stage_makes_one_pass_of_the_draft_for_each_block() -> None:
     drafter = hierarchy(near(2), 4, Sampling())
-    passes = 0
-    extend = drafter.model.draft.extend
-
-    def counted(tokens: torch.Tensor) -> torch.Tensor:
-        nonlocal passes
-        passes += 1
-        return extend(tokens)
-
+    counted = Mock(wraps=drafter.model.draft.extend)
     drafter.model.draft.extend = counted  # type: ignore[method-assign]
     drafter.start(PROMPT, PROMPT)
     draft = drafter.propose(PROMPT, 10, Fixed(10), torch.Generator().manual_seed(0))
-    assert len(draft.tokens) == 10
-    assert passes == 2
+    assert (len(draft.tokens), counted.call_count) == (10, 2)
 
 
 def test_a_policy_ends_the_draft_with_the_block_that_made_it_stop() -> None:
@@ -222,33 +221,13 @@ def test_name_and_seconds_are_those_of_both_stages() -> None:
     drafter = hierarchy(near(3), 2, Sampling())
     assert drafter.name == "draft via second"
     assert drafter.forward_seconds == 0.0
-
-
-def three_stages(sampling: Sampling, gammas: tuple[int, int] = (3, 2)) -> HierarchicalDrafter:
-    """Returns a draft of law near(2), drafted by one of near(3), drafted by a table of zeros."""
-    inner = HierarchicalDrafter(
-        model_drafter(near(3), "second", sampling),
-        model_drafter(table(5, zeros=True), "third", sampling),
-        gammas[1],
-    )
-    return HierarchicalDrafter(model_drafter(near(2), "draft", sampling), inner, gammas[0])
-
-
-def test_three_stages_draft_with_the_joint_law_of_the_first() -> None:
-    drafter = three_stages(Sampling())
-    generator = torch.Generator().manual_seed(4)
-    counts: Counter[tuple[int, ...]] = Counter()
-    for _ in range(400):
-        drafter.start(PROMPT, PROMPT)
-        counts[tuple(drafter.propose(PROMPT, 3, Fixed(3), generator).tokens.tolist())] += 1
-    require_law(counts, own_law(near(2), PROMPT, new_tokens=3))
-    assert drafter.name == "draft via second via third"
+    assert three_stages(Sampling()).name == "draft via second via third"
 
 
 @pytest.mark.parametrize("policy", [Fixed(4), Rotating(), UntilZero()])
 def test_every_stage_of_three_carries_the_laws_of_the_text_before_it(policy: Policy) -> None:
     sampling = Sampling()
-    third = Checked(model_drafter(table(5, zeros=True), "third", sampling), table(5, zeros=True))
+    third = Checked(model_drafter(ZEROS, "third", sampling), ZEROS)
     middle = HierarchicalDrafter(model_drafter(near(3), "second", sampling), third, 2)
     second = Checked(middle, near(3))
     first = Checked(
@@ -256,11 +235,3 @@ def test_every_stage_of_three_carries_the_laws_of_the_text_before_it(policy: Pol
     )
     generation = run(first, policy, 120, torch.Generator().manual_seed(5), 1.0)
     assert 0 < generation.accepted < generation.drafted
-
-
-def test_greedy_texts_of_three_stages_are_the_targets_own() -> None:
-    generator = torch.Generator()
-    own = run(RandomDrafter(VOCABULARY, torch.device("cpu")), Fixed(0), 40, generator, 0.0)
-    for gammas in ((1, 1), (3, 2), (2, 5)):
-        drafter = three_stages(Sampling(0.0), gammas)
-        assert run(drafter, Fixed(5), 40, generator, 0.0).tokens == own.tokens
