@@ -46,6 +46,25 @@ def speculate(
     return speculative_session(subject, prompt, policy, chance).finished()
 
 
+def speculate_models(
+    target: Model,
+    draft: Model,
+    prompt: Sequence[int],
+    sampling: Sampling,
+    policy: Policy,
+    stopping: Stopping,
+    *,
+    rule: Rule = STRICT,
+    seed: int | None = None,
+) -> Generation:
+    """Returns the continuation by two models, of which the draft samples as the target does."""
+    drafter = ModelDrafter(draft, sampling, target.vocabulary)
+    chance = None if seed is None else torch.Generator().manual_seed(seed)
+    return speculate(
+        target, drafter, prompt, sampling, policy, stopping, rule=rule, generator=chance
+    )
+
+
 def speculate_tables(
     target: Table,
     draft: Table,

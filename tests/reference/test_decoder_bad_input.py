@@ -7,25 +7,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from decoding import alone, speculate
+from decoding import alone, speculate_models
 from plain_laws import random_table
 from tabular import TabularModel
 from tiny_models import llama
-from transformers import (
-    OpenAIGPTConfig,
-    OpenAIGPTLMHeadModel,
-)
+from transformers import OpenAIGPTConfig, OpenAIGPTLMHeadModel
 
-from reference.drafter import Drafter
-from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.causal_model import CausalModel
-from reference.models.huggingface import (
-    load_model,
-    load_tokenizer,
-    require_same_tokenizer,
-    resolve_device,
-)
+from reference.models.huggingface import load_model, require_same_tokenizer, resolve_device
 from reference.policies import Fixed
 from reference.records import Generation
 from reference.stopping import Stopping
@@ -55,16 +45,8 @@ def sound(name: str) -> TabularModel:
     return TabularModel(TABLE, VOCABULARY, name)
 
 
-def run(target: TabularModel, drafter: Drafter, sampling: Sampling) -> Generation:
-    return speculate(
-        target,
-        drafter,
-        [1, 2, 3],
-        sampling,
-        Fixed(4),
-        Stopping(12),
-        generator=torch.Generator().manual_seed(0),
-    )
+def run(target: TabularModel, draft: TabularModel, sampling: Sampling) -> Generation:
+    return speculate_models(target, draft, [1, 2, 3], sampling, Fixed(4), Stopping(12), seed=0)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
@@ -75,17 +57,12 @@ def test_logits_that_are_no_numbers_stop_the_run_and_name_model_and_position(
 ) -> None:
     sampling = Sampling(temperature)
     message = f"returned NaN or infinite logits at position {position}"
-    draft = ModelDrafter(sound("small"), sampling, VOCABULARY)
+    broken = Broken("big", position, logit)
     with pytest.raises(FloatingPointError, match=f"^big {message}$"):
-        run(Broken("big", position, logit), draft, sampling)
+        run(broken, sound("small"), sampling)
+    generator = torch.Generator().manual_seed(0)
     with pytest.raises(FloatingPointError, match=f"^big {message}$"):
-        alone(
-            Broken("big", position, logit),
-            [1, 2, 3],
-            sampling,
-            Stopping(12),
-            generator=torch.Generator().manual_seed(0),
-        )
+        alone(broken, [1, 2, 3], sampling, Stopping(12), generator=generator)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
@@ -93,7 +70,7 @@ def test_logits_that_are_no_numbers_stop_the_run_and_name_model_and_position(
 def test_a_draft_whose_logits_are_no_numbers_is_named(logit: float, temperature: float) -> None:
     sampling = Sampling(temperature)
     for position in (3, 5, 6):
-        draft = ModelDrafter(Broken("small", position, logit), sampling, VOCABULARY)
+        draft = Broken("small", position, logit)
         message = f"^small returned NaN or infinite logits at position {position}$"
         with pytest.raises(FloatingPointError, match=message):
             run(sound("big"), draft, sampling)
@@ -101,8 +78,8 @@ def test_a_draft_whose_logits_are_no_numbers_is_named(logit: float, temperature:
 
 def test_impossible_tokens_are_no_error() -> None:
     table = random_table(1, VOCABULARY, zeros=3)
-    draft = ModelDrafter(TabularModel(table, VOCABULARY), Sampling(), VOCABULARY)
-    assert len(run(TabularModel(table, VOCABULARY), draft, Sampling()).tokens) == 12
+    target, draft = TabularModel(table, VOCABULARY), TabularModel(table, VOCABULARY)
+    assert len(run(target, draft, Sampling()).tokens) == 12
 
 
 def tiny(positions: int = 16) -> CausalModel:
@@ -149,29 +126,15 @@ def test_what_does_not_fit_is_refused_before_any_pass(
 ) -> None:
     target, draft = tiny(target_positions), tiny(draft_positions)
     with pytest.raises(ValueError, match=re.escape(message)):
-        speculate(
-            target,
-            ModelDrafter(draft, Sampling(0.0), 20),
-            [1] * 12,
-            Sampling(0.0),
-            Fixed(2),
-            Stopping(5),
-        )
+        speculate_models(target, draft, [1] * 12, Sampling(0.0), Fixed(2), Stopping(5))
     assert target.forward_seconds == draft.forward_seconds == 0
 
 
 def test_a_text_up_to_the_last_position_is_drafted_without_passing_it() -> None:
     target, draft = tiny(), tiny()
     for gamma in (1, 3, 7):
-        generation = speculate(
-            target,
-            ModelDrafter(draft, Sampling(0.0), 20),
-            [1, 2],
-            Sampling(0.0),
-            Fixed(gamma),
-            Stopping(14),
-        )
-        assert len(generation.tokens) == 14
+        found = speculate_models(target, draft, [1, 2], Sampling(0.0), Fixed(gamma), Stopping(14))
+        assert len(found.tokens) == 14
 
 
 def test_what_is_no_model_folder_is_refused_by_name(tmp_path: Path) -> None:
@@ -201,12 +164,6 @@ def test_weights_other_than_safetensors_are_not_loaded(tmp_path: Path) -> None:
     torch.save(module.state_dict(), tmp_path / "pytorch_model.bin")
     with pytest.raises(ValueError, match=r"could not be loaded: .*safetensors"):
         load_model(str(tmp_path), device=CPU)
-
-
-def test_what_holds_no_tokenizer_is_refused_by_name(tmp_path: Path) -> None:
-    message = f"tokenizer {str(tmp_path)!r} could not be loaded: "
-    with pytest.raises(ValueError, match=re.escape(message)):
-        load_tokenizer(str(tmp_path))
 
 
 class Tokenizer:

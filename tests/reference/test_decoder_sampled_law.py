@@ -15,11 +15,10 @@ import pytest
 import torch
 from chi_squared import require_law, require_laws
 from combinations import DRAFTERS, POLICIES, PROMPT, SETTINGS, TARGET, covering, table_text
-from decoding import alone, speculate
+from decoding import alone, speculate_models
 from plain_laws import normalised, plain_law
 from tabular import TabularModel
 
-from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling, draw
 from reference.policies import Fixed
 from reference.records import Generation
@@ -64,14 +63,9 @@ class Single(TabularModel):
 def long_text(pair: str, *, seed: int = 1, tokens: int = NEW_TOKENS) -> Generation:
     """Returns one long text of independent tokens of law p, drafted with law q, 3 at a time."""
     p, q = LAWS[pair]
-    return speculate(
-        Single(lambda _: p, VOCABULARY),
-        ModelDrafter(Single(lambda _: q, VOCABULARY), Sampling(), VOCABULARY),
-        [0],
-        Sampling(),
-        Fixed(GAMMA),
-        Stopping(tokens),
-        generator=torch.Generator().manual_seed(seed),
+    target, draft = (Single(lambda _, law=law: law, VOCABULARY) for law in (p, q))
+    return speculate_models(
+        target, draft, [0], Sampling(), Fixed(GAMMA), Stopping(tokens), seed=seed
     )
 
 
@@ -132,13 +126,8 @@ def test_each_token_follows_its_text_with_the_targets_law(
 
 def test_plain_decoding_has_the_targets_law() -> None:
     p = LAWS["random 0"][0]
-    generation = alone(
-        Single(lambda _: p, VOCABULARY),
-        [0],
-        Sampling(),
-        Stopping(NEW_TOKENS),
-        generator=torch.Generator().manual_seed(3),
-    )
+    target, generator = Single(lambda _: p, VOCABULARY), torch.Generator().manual_seed(3)
+    generation = alone(target, [0], Sampling(), Stopping(NEW_TOKENS), generator=generator)
     require_law(triples(generation.tokens), independent(p))
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from decoding import alone, speculate
+from decoding import alone, speculate_models
 from tabular import TabularModel
 from tokenizers import Tokenizer
 from tokenizers.decoders import ByteLevel as ByteLevelDecoder
@@ -53,15 +53,9 @@ def run(
     draft: TabularModel | None = None,
     prompt: Sequence[int] = (0,),
 ) -> Generation:
+    target = TabularModel(counting, VOCABULARY)
     draft = TabularModel(counting, VOCABULARY) if draft is None else draft
-    return speculate(
-        TabularModel(counting, VOCABULARY),
-        ModelDrafter(draft, GREEDY, VOCABULARY),
-        prompt,
-        GREEDY,
-        Fixed(gamma),
-        stopping,
-    )
+    return speculate_models(target, draft, prompt, GREEDY, Fixed(gamma), stopping)
 
 
 @pytest.mark.parametrize("gamma", [0, 1, 3, 7])

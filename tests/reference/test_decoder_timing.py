@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from decoding import alone, speculate
+from decoding import alone, speculate_models
 from tiny_models import llama
 from torch import Tensor
 
-from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.model import Stopwatch
@@ -67,15 +66,8 @@ class Clocked:
 
 
 def run(policy: Policy, sampling: Sampling, *, seconds: float = 0.0) -> Generation:
-    return speculate(
-        Clocked(0, 3 * seconds),
-        ModelDrafter(Clocked(1, seconds), sampling, VOCABULARY),
-        [1, 2, 3],
-        sampling,
-        policy,
-        Stopping(30),
-        generator=torch.Generator().manual_seed(0),
-    )
+    target, draft = Clocked(0, 3 * seconds), Clocked(1, seconds)
+    return speculate_models(target, draft, [1, 2, 3], sampling, policy, Stopping(30), seed=0)
 
 
 def count_waits(monkeypatch: pytest.MonkeyPatch, decoding: Callable[[], object]) -> int:

@@ -86,21 +86,11 @@ def test_law_of_texts_is_the_targets(
     drafter: str, setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sampling = SETTINGS[setting]
-    made = DRAFTERS[drafter](sampling)
-    generator = torch.Generator()
-
-    def run() -> tuple[int, ...]:
-        return speculate(
-            TabularModel(TARGET, VOCABULARY),
-            made,
-            PROMPT,
-            sampling,
-            Fixed(2),
-            Stopping(NEW_TOKENS),
-            generator=generator,
-        ).tokens
-
-    law = walk_choices(monkeypatch, STRICT_ACCEPTANCE).law(run)
+    made, stopping = DRAFTERS[drafter](sampling), Stopping(NEW_TOKENS)
+    target = TabularModel(TARGET, VOCABULARY)
+    law = walk_choices(monkeypatch, STRICT_ACCEPTANCE).law(
+        lambda: speculate(target, made, PROMPT, sampling, Fixed(2), stopping).tokens
+    )
     # Rows are float32.
     require_own_law(law, TARGET, sampling, PROMPT, new_tokens=NEW_TOKENS, tolerance=1e-6)
 
@@ -145,21 +135,9 @@ def by_block(acceptance: torch.Tensor) -> np.ndarray:
 def test_replay_counts_the_decoders_calls_at_temperature_0(drafter: str, gamma: int) -> None:
     greedy = Sampling(0.0)
     for prompt in ([0], [0, 1, 0, 1], [2, 1, 2], [1, 1, 0, 2, 1, 0, 2]):
-        made = DRAFTERS[drafter](greedy)
-        generator = torch.Generator().manual_seed(0)
-        decoded = speculate(
-            TabularModel(TARGET, VOCABULARY),
-            made,
-            prompt,
-            greedy,
-            Fixed(gamma),
-            Stopping(40),
-            generator=generator,
-        )
-        own = alone(
-            TabularModel(TARGET, VOCABULARY), prompt, greedy, Stopping(40), generator=generator
-        )
-        assert decoded.tokens == own.tokens
+        made, target = DRAFTERS[drafter](greedy), TabularModel(TARGET, VOCABULARY)
+        decoded = speculate(target, made, prompt, greedy, Fixed(gamma), Stopping(40))
+        assert decoded.tokens == alone(target, prompt, greedy, Stopping(40)).tokens
         found = scores(made, prompt, decoded.tokens, 8)
         drafted, rates = None, found.acceptance.numpy()
         if found.drafted is not None:

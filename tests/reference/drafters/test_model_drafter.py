@@ -7,7 +7,7 @@ import pytest
 import tiny_models
 import torch
 from chi_squared import require_law
-from decoding import alone, speculate
+from decoding import alone, speculate_models
 from enumeration import own_law
 from tabular import TabularModel
 from tiny_models import drawn
@@ -64,15 +64,7 @@ class Spied:
 def greedy(
     target: CausalModel, draft: CausalModel | Spied, policy: Fixed | Rotating, tokens: int = 30
 ) -> Generation:
-    sampling = Sampling(0.0)
-    return speculate(
-        target,
-        ModelDrafter(draft, sampling, target.vocabulary),
-        PROMPT,
-        sampling,
-        policy,
-        Stopping(tokens),
-    )
+    return speculate_models(target, draft, PROMPT, Sampling(0.0), policy, Stopping(tokens))
 
 
 def own(target: CausalModel, tokens: int = 30) -> tuple[int, ...]:
@@ -116,13 +108,9 @@ def test_texts_have_the_law_of_the_target_over_vocabularies_of_two_widths(
     p, q = cyclic(target_width, 2), cyclic(draft_width, 1)
     target = TabularModel(lambda text: p[text[-1]], target_width, "target")
     draft = TabularModel(lambda text: q[text[-1]], draft_width, "draft")
-    drafter = ModelDrafter(draft, Sampling(), target_width)
-    generator = torch.Generator().manual_seed(3)
     counts = Counter(
-        speculate(
-            target, drafter, [0], Sampling(), Fixed(2), Stopping(3), generator=generator
-        ).tokens
-        for _ in range(800)
+        speculate_models(target, draft, [0], Sampling(), Fixed(2), Stopping(3), seed=seed).tokens
+        for seed in range(800)
     )
     require_law(counts, own_law(lambda text: p[text[-1]], [0], new_tokens=3))
 

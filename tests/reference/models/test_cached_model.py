@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from decoding import speculate
+from decoding import speculate, speculate_models
 from test_decoder_architectures import ARCHITECTURES, random_prompt, saved_pair
 from tiny_models import drawn
 from torch import Tensor
@@ -76,9 +76,8 @@ def test_greedy_text_beyond_the_window_is_that_of_generate(name: str, gamma: int
         for parameter in draft.module.parameters():
             parameter.add_(0.1 * parameter.std() * torch.randn_like(parameter))
     sampling = Sampling(0.0)
-    drafter = ModelDrafter(draft, sampling, target.vocabulary)
     stopping = Stopping(4 * WINDOW)
-    generation = speculate(target, drafter, PROMPT, sampling, Fixed(gamma), stopping)
+    generation = speculate_models(target, draft, PROMPT, sampling, Fixed(gamma), stopping)
     assert list(generation.tokens) == greedy(target, 4 * WINDOW)
     assert generation.accepted > 0
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 import torch
-from decoding import alone, speculate
+from decoding import alone, speculate_models
 from tiny_models import with_noise
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
-from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.compiled_model import CompiledModel, CompileError
 from reference.policies import Fixed
 from reference.stopping import Stopping
 
+PROMPT = [3, 1, 4]
 SMALL: dict[str, Any] = {
     "vocab_size": 24, "hidden_size": 16, "intermediate_size": 32,
     "num_attention_heads": 2, "num_key_value_heads": 2, "max_position_embeddings": 64,
@@ -113,18 +113,9 @@ def test_decoding_through_it_is_decoding(
     sampling, stopping = Sampling(temperature=temperature), Stopping(12)
     texts = []
     for target, draft in (pair, plain_pair(pair[0].module.config.num_hidden_layers)):
-        run = speculate(
-            target,
-            ModelDrafter(draft, sampling, target.vocabulary),
-            [3, 1, 4],
-            sampling,
-            Fixed(gamma),
-            stopping,
-            generator=torch.Generator().manual_seed(1),
-        )  # fmt: skip
-        own = alone(
-            target, [3, 1, 4], sampling, stopping, generator=torch.Generator().manual_seed(1)
-        )  # fmt: skip
+        run = speculate_models(target, draft, PROMPT, sampling, Fixed(gamma), stopping, seed=1)
+        generator = torch.Generator().manual_seed(1)
+        own = alone(target, PROMPT, sampling, stopping, generator=generator)
         texts.append([[block.tokens for block in each.blocks] for each in (run, own)])
         if temperature == 0:
             assert run.tokens == own.tokens

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from decoding import alone, speculate
+from decoding import alone, speculate_models
 from tiny_models import llama
 from transformers import T5Config, T5ForConditionalGeneration
 
@@ -93,32 +93,18 @@ Pairs = dict[str, tuple[EncoderDecoderModel, EncoderDecoderModel]]
 def greedy(target: EncoderDecoderModel, prompt: list[int]) -> list[int]:
     """Returns what transformers generates after the decoder's start token."""
     ids = torch.tensor([prompt])
+    # Its own cache fails where a T5 has more decoder than encoder layers, as these do.
     output = target.module.generate(
-        ids,
-        attention_mask=torch.ones_like(ids),
-        do_sample=False,
-        num_beams=1,
-        # Its own cache fails where a T5 has more decoder than encoder layers, as these do.
-        use_cache=False,
-        max_new_tokens=NEW_TOKENS,
-        eos_token_id=None,
-        forced_eos_token_id=None,
-        pad_token_id=0,
-    )
+        ids, attention_mask=torch.ones_like(ids), do_sample=False, num_beams=1, use_cache=False,
+        max_new_tokens=NEW_TOKENS, eos_token_id=None, forced_eos_token_id=None, pad_token_id=0,
+    )  # fmt: skip
     return output[0, 1:].tolist()
 
 
 def greedily(target: CachedModel, draft: CachedModel, prompt: list[int], gamma: int) -> Generation:
     """Returns a greedy speculative text."""
-    sampling = Sampling(0.0)
-    return speculate(
-        target,
-        ModelDrafter(draft, sampling, target.vocabulary),
-        prompt,
-        sampling,
-        Fixed(gamma),
-        Stopping(NEW_TOKENS),
-        generator=torch.Generator().manual_seed(0),
+    return speculate_models(
+        target, draft, prompt, Sampling(0.0), Fixed(gamma), Stopping(NEW_TOKENS)
     )
 
 
@@ -191,14 +177,8 @@ def test_scoring_a_text_in_one_pass_gives_the_laws_of_decoding(pairs: Pairs) -> 
     sampling = Sampling()
     continuation = list(greedily(target, draft, PROMPTS[1], 3).tokens)
     drafter = ModelDrafter(target, sampling, target.vocabulary)
-    [scores] = score_text(
-        target,
-        drafter,
-        PROMPTS[1],
-        continuation,
-        ScoreOptions([sampling], (), 4),
-        sampling=sampling,
-    )
+    options = ScoreOptions([sampling], (), 4)
+    [scores] = score_text(target, drafter, PROMPTS[1], continuation, options, sampling=sampling)
     # Laws are float32: a row's mass is 1 up to the rounding of its sum.
     ones = torch.ones(NEW_TOKENS, dtype=torch.float64)
     torch.testing.assert_close(scores.beta, ones, rtol=0, atol=2e-6)
