@@ -1,6 +1,7 @@
 """Thresholds of a stopping rule on a profile's recorded texts: acceptances and gains."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,10 +11,10 @@ from numpy.typing import NDArray
 from estimator.intervals import jackknife_interval, left_out, ratio
 from estimator.profiles.profile import Profile
 from estimator.traces.calibration import calibrated, reliability
-from estimator.traces.trace_file import read_traces, traces_path
+from estimator.traces.trace_file import MATCHES, read_arrays, read_traces, traces_path
 from estimator.traces.traces import DraftSampling, Trace, alpha
 from simulator.acceptance.replay import Recorded
-from simulator.acceptance.stopping.rule import StoppingRule
+from simulator.acceptance.stopping.rule import MATCH, StoppingRule
 from simulator.acceptance.stopping.stopped_text import Stopped
 from simulator.cost.cost import Cost
 
@@ -43,50 +44,44 @@ class StopGain(NamedTuple):
     held_out: float | None
 
 
+@dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Recorded texts replayed under a stopping rule, at several thresholds and draft lengths.
+    """Recorded texts decoded under a stopping rule, at several thresholds and draft lengths.
 
     p_mins: the thresholds, ascending; the first is 0, a fixed length.
-    max_gamma: the longest recorded draft.
+    considered: indices of the thresholds to choose from.
+    tokens: tokens of each text, or of each group of texts, shape (texts,).
+    verified, paid: blocks that verify 0, …, γ tokens, and that take as many draft steps, shape
+      (texts, p_mins, γ, γ + 1) for γ = 1, 2, ….
+    errors: standard errors of drafted tokens, shape (texts, p_mins, γ).
     reliability: stated and true confidence for a rule that calibrates; else empty.
     """
 
-    def __init__(
-        self, traces: Sequence[Trace], rule: StoppingRule, p_mins: Sequence[float], *, drawn: bool
-    ) -> None:
-        """Replays every text at every threshold and draft length.
+    rule: StoppingRule
+    alpha: float
+    p_mins: tuple[float, ...]
+    considered: list[int]
+    tokens: NDArray[np.int64]
+    verified: NDArray[np.floating | np.integer]
+    paid: NDArray[np.floating | np.integer]
+    errors: NDArray[np.float64]
+    reliability: list[dict[str, float]]
 
-        p_mins: thresholds to choose from; drawn: whether the draft's tokens are drawn.
-        """
-        self.reliability = reliability(traces, rule.column) if rule.calibrated else []
-        if rule.calibrated:
-            traces = calibrated(traces, rule.column)
-        texts = [trace.stopped(rule, drawn=drawn) for trace in traces]
-        self.rule = rule
-        self.p_mins = tuple(sorted({0.0, *p_mins}))
-        self._considered = [self.p_mins.index(p_min) for p_min in sorted(set(p_mins))]
-        self.max_gamma = min(text.longest for text in texts)
-        self._alpha = alpha(traces)
-        self._tokens = np.array([trace.tokens for trace in traces])
-        shape = (len(texts), len(self.p_mins), self.max_gamma, self.max_gamma + 1)
-        self._verified, self._paid = np.zeros(shape), np.zeros(shape)
-        self._errors = np.zeros(shape[:-1])
-        for text, p_min, at in np.ndindex(*shape[:-1]):
-            blocks = texts[text].blocks(at + 1, rule, self.p_mins[p_min])
-            self._verified[text, p_min, at, : at + 2] = blocks.verified
-            self._paid[text, p_min, at, : at + 2] = blocks.paid
-            self._errors[text, p_min, at] = blocks.drafted_error
+    @property
+    def max_gamma(self) -> int:
+        """The longest recorded draft."""
+        return int(self.verified.shape[2])
 
     @property
     def acceptances(self) -> tuple[Stopped, ...]:
-        tokens = self._tokens.sum()
-        verified, paid = (each.sum(axis=0) / tokens for each in (self._verified, self._paid))
-        errors = np.sqrt((self._errors**2).sum(axis=0))[:, -1] / tokens
+        tokens = self.tokens.sum()
+        verified, paid = (each.sum(axis=0) / tokens for each in (self.verified, self.paid))
+        errors = np.sqrt((self.errors**2).sum(axis=0))[:, -1] / tokens
         return tuple(
             Stopped(
-                self._alpha,
+                self.alpha,
                 _rows(verified[at]),
-                paid=Recorded(self._alpha, _rows(paid[at])),
+                paid=Recorded(self.alpha, _rows(paid[at])),
                 rule=self.rule,
                 p_min=p_min,
                 drafted_error=float(errors[at]),
@@ -97,13 +92,13 @@ class Thresholds:
     def gain(self, cost: Cost, *, max_gamma: int) -> StopGain:
         """Returns the best threshold and draft length, at most max_gamma, and their gain."""
         counts = np.arange(self.max_gamma + 1)
-        checking = self._verified @ cost.checking_seconds(counts)
-        seconds = (checking + self._paid @ cost.drafting_seconds(counts))[:, :, :max_gamma]
+        checking = self.verified @ cost.checking_seconds(counts)
+        seconds = (checking + self.paid @ cost.drafting_seconds(counts))[:, :, :max_gamma]
         total = seconds.sum(axis=0)
         best, fixed = self._least(total), (0, int(total[0].argmin()))
         value = float(total[fixed] / total[best])
         above, below = left_out(seconds[:, *fixed]), left_out(seconds[:, *best])
-        low, high = jackknife_interval(value, above / below, scale=ratio, sizes=self._tokens)
+        low, high = jackknife_interval(value, above / below, scale=ratio, sizes=self.tokens)
         held_out = None
         if len(seconds) > 1:
             others = list(zip(seconds, total - seconds, strict=True))
@@ -114,9 +109,59 @@ class Thresholds:
 
     def _least(self, seconds: NDArray[np.float64]) -> tuple[int, int]:
         """Returns the indices of the threshold and the draft length with the shortest time."""
-        considered = seconds[self._considered]
+        considered = seconds[self.considered]
         threshold, gamma = np.unravel_index(considered.argmin(), considered.shape)
-        return self._considered[int(threshold)], int(gamma)
+        return self.considered[int(threshold)], int(gamma)
+
+
+def replayed(
+    traces: Sequence[Trace], rule: StoppingRule, p_mins: Sequence[float], *, drawn: bool
+) -> Thresholds:
+    """Returns every text replayed at every threshold and draft length.
+
+    p_mins: thresholds to choose from; drawn: whether the draft's tokens are drawn.
+    """
+    stated = reliability(traces, rule.column) if rule.calibrated else []
+    if rule.calibrated:
+        traces = calibrated(traces, rule.column)
+    texts = [trace.stopped(rule, drawn=drawn) for trace in traces]
+    every = tuple(sorted({0.0, *p_mins}))
+    longest = min(text.longest for text in texts)
+    shape = (len(texts), len(every), longest, longest + 1)
+    verified, paid, errors = np.zeros(shape), np.zeros(shape), np.zeros(shape[:-1])
+    for text, p_min, at in np.ndindex(*shape[:-1]):
+        blocks = texts[text].blocks(at + 1, rule, every[p_min])
+        verified[text, p_min, at, : at + 2] = blocks.verified
+        paid[text, p_min, at, : at + 2] = blocks.paid
+        errors[text, p_min, at] = blocks.drafted_error
+    considered = [every.index(p_min) for p_min in sorted(set(p_mins))]
+    tokens, rate = np.array([trace.tokens for trace in traces]), alpha(traces)
+    return Thresholds(rule, rate, every, considered, tokens, verified, paid, errors, stated)
+
+
+def matched(path: Path, profile: Profile, stated: str) -> Thresholds | None:
+    """Returns a lookup's counts with some least lengths of a match; None for other profiles.
+
+    path: the profile's. stated: the option's value, auto or numbers of matched tokens.
+    """
+    place = traces_path(path)
+    arrays = read_arrays(place) if place.exists() else {}
+    if not arrays or str(arrays["layout"]) != MATCHES:
+        return None
+    least, tokens, blocks = (arrays[name] for name in ("least", "tokens", "blocks"))
+    if _rows(blocks[:, 0].sum(axis=0) / tokens.sum()) != profile.drafting().blocks:
+        raise ValueError(f"traces {place.name} must be of the profile's measurement, got others")
+    names = [str(each) for each in least.tolist()]
+    wanted = names if stated == "auto" else stated.split(",")
+    if not {*wanted} <= {"0", *names}:
+        raise ValueError(
+            f"--p-min for {profile.setup.draft} must be auto or numbers of matched tokens, of "
+            f"{', '.join(names)}, got {stated!r}"
+        )
+    considered = sorted({0 if each == "0" else names.index(each) for each in wanted})
+    p_mins, errors = (0.0, *map(float, names[1:])), np.zeros(blocks.shape[:-1])
+    rate = profile.alpha.value
+    return Thresholds(MATCH, rate, p_mins, considered, tokens, blocks, blocks, errors, [])
 
 
 def _rows(blocks: NDArray[np.float64]) -> dict[int, tuple[float, ...]]:
@@ -133,7 +178,12 @@ def recorded_traces(
             f"{option} needs the traces that 'specplan measure' writes next to a profile, got no "
             f"{place.name}"
         )
-    traces = [pair.under(sampling) for pair in read_traces(place)[1].values()]
+    if str(read_arrays(place)["layout"]) == MATCHES:
+        raise ValueError(
+            f"{option} needs the confidence of every drafted token, got {place.name} with lengths "
+            "of a lookup's matches"
+        )
+    traces = [pair.under(sampling) for pair in read_traces(place).values()]
     found, wanted = alpha(traces), profile.drafting(sampling).alpha.value
     if abs(found - wanted) > ROUNDING:
         raise ValueError(

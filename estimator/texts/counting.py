@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,8 +16,10 @@ from estimator.prompts.logs import LogPart, encoded
 from estimator.settings import MAX_GAMMA, ModelSettings
 from ngram.copies.texts import Copied, Integers, Texts
 
-# An interval over this many groups of texts is as good as one over the texts.
-MOST_GROUPS = 1 << 14
+# Most numbers of a list by groups: an interval over so many groups is as good as one over texts.
+MOST_NUMBERS = 1 << 14
+# Most least lengths of a match that are tried.
+MOST_TRIED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,61 +59,93 @@ class Totals(msgspec.Struct, frozen=True):
 
     hits: per group of neighbouring texts, number of tokens that a draft beginning there predicts.
     tokens: per group, number of all tokens; a group is one text until there are too many texts.
-    blocks: for γ = 1, 2, …, the number of blocks with 0, …, γ drafted tokens.
+    blocks: per larger group and least match, for γ = 1, 2, … one after another, the number of
+      blocks with 0, …, γ drafted tokens.
+    block_tokens: number of all tokens of each larger group.
     skipped: number of skipped lines.
     first_skipped: the first skipped line with its reason; "" if there is none.
     """
 
-    texts: int
-    hits: list[int]
-    tokens: list[int]
-    blocks: list[list[int]]
+    texts: int = 0
+    hits: list[int] = []
+    tokens: list[int] = []
+    blocks: list[list[list[int]]] = []
+    block_tokens: list[int] = []
     skipped: int = 0
     first_skipped: str = ""
 
     def __add__(self, other: Totals) -> Totals:
-        both = [[*self.hits, *other.hits], [*self.tokens, *other.tokens]]
-        groups = np.array(both, dtype=np.int64)
-        while groups.shape[1] > MOST_GROUPS:
-            groups = np.add.reduceat(groups, np.arange(0, groups.shape[1], 2), axis=1)
-        hits, tokens = groups.tolist()
-        blocks = zip(self.blocks, other.blocks, strict=True)
+        blocks = [*self.blocks, *other.blocks]
+        most = max(1, MOST_NUMBERS // max(1, np.size(blocks[:1])))
         return Totals(
             self.texts + other.texts,
-            hits,
-            tokens,
-            [np.add(ours, theirs).tolist() for ours, theirs in blocks],
+            _grouped([*self.hits, *other.hits], MOST_NUMBERS),
+            _grouped([*self.tokens, *other.tokens], MOST_NUMBERS),
+            _grouped(blocks, most),
+            _grouped([*self.block_tokens, *other.block_tokens], most),
             self.skipped + other.skipped,
             self.first_skipped or other.first_skipped,
         )
 
 
-def nothing(max_gamma: int) -> Totals:
-    return Totals(0, [], [], [[0] * (gamma + 1) for gamma in range(1, max_gamma + 1)])
+def _grouped(values: list[Any], most: int) -> list[Any]:
+    """Returns values with neighbours added in pairs, until there are few enough."""
+    while len(values) > most:
+        values = np.add.reduceat(values, np.arange(0, len(values), 2), axis=0).tolist()
+    return values
 
 
-def totals(texts: Texts, copied: Copied, max_gamma: int) -> Totals:
-    """Returns the counts of drafts along texts, each decoded with every γ.
+def least_matches(draft: str) -> tuple[int, ...]:
+    """Returns the least lengths of a match that are counted, ascending, the lookup's own first.
+
+    There are at most MOST_TRIED; only 0 for drafts that are no lookups.
+    """
+    shortest, longest = parse_drafter(draft).lookup_lengths or (0, 0)
+    if longest - shortest < MOST_TRIED:
+        return tuple(range(shortest, longest + 1))
+    spaced = np.geomspace(shortest, longest, MOST_TRIED).round().astype(int)
+    return tuple(dict.fromkeys(spaced.tolist()))
+
+
+def totals(texts: Texts, copied: Copied, max_gamma: int, least: Sequence[int] = (0,)) -> Totals:
+    """Returns the counts of drafts along texts, each decoded with every γ and least match.
 
     A draft has the drafter's length, at most γ, and leaves room for the target's own token
     (`simulator.acceptance.replay` with probabilities 0 and 1).
 
     texts: at least one.
     copied: drafts along the outputs, at most max_gamma tokens each.
+    least: lengths of a match below which nothing is drafted.
     """
     lengths = texts.lengths
     ends = np.cumsum(lengths)
     room = np.repeat(ends, lengths) - np.arange(int(ends[-1])) - 1
-    drafts, accepted = copied
-    hits = np.add.reduceat((accepted > 0).astype(np.int64), ends - lengths)
+    hits = np.add.reduceat((copied.accepted > 0).astype(np.int64), ends - lengths)
     gammas = np.arange(1, max_gamma + 1, dtype=np.int32)
-    drafted = np.minimum(np.minimum(drafts, room).astype(np.int32), gammas[:, None])
-    begun = _begun(np.minimum(accepted.astype(np.int32), drafted) + 1, ends - lengths, ends)
-    blocks = [
-        np.bincount(lengths[places], minlength=gamma + 1).tolist()
-        for gamma, lengths, places in zip(gammas.tolist(), drafted, begun, strict=True)
-    ]
-    return Totals(len(lengths), hits.tolist(), lengths.tolist(), blocks)
+    numbers = len(least) * int((gammas + 1).sum())
+    groups = min(len(lengths), max(1, MOST_NUMBERS // numbers))
+    of_text = np.arange(len(lengths)) * groups // len(lengths)
+    group = np.repeat(of_text, lengths)
+    tried = []
+    for shortest in least:
+        drafts = np.minimum(copied.drafted, room).astype(np.int32)
+        if copied.matched is not None:
+            drafts = np.where(copied.matched >= shortest, drafts, 0)
+        drafted = np.minimum(drafts, gammas[:, None])
+        steps = np.minimum(copied.accepted.astype(np.int32), drafted) + 1
+        begun = _begun(steps, ends - lengths, ends)
+        rows = [
+            np.bincount(group[at] * size + length[at], minlength=groups * size).reshape(groups, -1)
+            for size, length, at in zip((gammas + 1).tolist(), drafted, begun, strict=True)
+        ]
+        tried.append(np.concatenate(rows, axis=1))
+    return Totals(
+        len(lengths),
+        hits.tolist(),
+        lengths.tolist(),
+        np.stack(tried, axis=1).tolist(),
+        np.bincount(of_text, lengths).astype(int).tolist(),
+    )
 
 
 def _begun(steps: NDArray[np.int32], first: Integers, ends: Integers) -> NDArray[np.bool_]:
@@ -152,17 +187,17 @@ def counter(request: MeasureTexts) -> Callable[[LogPart], Totals]:
     copies = kind.from_texts(tokenizer)
     if copies is None:
         raise ValueError(f"draft must be lookup, suffix or ngram with texts, got {request.draft}")
-    longest = request.max_gamma
+    longest, least = request.max_gamma, least_matches(request.draft)
 
     def count(part: LogPart) -> Totals:
         pairs, bad = encoded(part, tokenizer)
         skipped = [f"{request.texts} line {number}: {reason}" for number, reason in bad]
         if skipped and not request.skip_bad_lines:
             raise ValueError(skipped[0])
-        texts = Texts.of(pairs) if pairs else None
-        found = (
-            nothing(longest) if texts is None else totals(texts, copies(texts, longest), longest)
-        )
+        found = Totals()
+        if pairs:
+            texts = Texts.of(pairs)
+            found = totals(texts, copies(texts, longest), longest, least)
         first = skipped[0] if skipped else ""
         return msgspec.structs.replace(found, skipped=len(skipped), first_skipped=first)
 

@@ -12,6 +12,8 @@ from itertools import islice
 from pathlib import Path
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from estimator.draft_names.kind import parse_drafter
 from estimator.intervals import rate, ratio_interval
@@ -21,8 +23,8 @@ from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.progress import SILENT, Progress
 from estimator.prompts.logs import LogPart, parts
-from estimator.texts.counting import MeasureTexts, Totals, counter, nothing
-from estimator.traces.trace_file import Journal
+from estimator.texts.counting import MeasureTexts, Totals, counter, least_matches
+from estimator.traces.trace_file import Journal, require_place, traces_path, write_matches
 from reference.atomic import held
 from simulator.numerics.intervals import CONFIDENCE
 
@@ -49,18 +51,25 @@ def measure(request: MeasureTexts, progress: Progress = SILENT) -> tuple[Profile
     with held(output) if output is not None and lasting else nullcontext():
         journal = None
         if output is not None and lasting:
+            require_place(traces_path(output))
             journal = Journal(journal_path(output), _key(request))
-        whole = nothing(request.max_gamma)
+        whole = Totals()
         for counts in _counted(request, journal):
             whole += counts
             progress.step()
         if whole.texts == 0:
             reason = f": {whole.first_skipped}" if whole.skipped else ""
             raise ValueError(f"texts must hold a line, got none in {request.texts}{reason}")
-        profile = _profile(request, whole)
+        gammas = request.max_gamma
+        blocks = np.zeros((*np.shape(whole.blocks)[:2], gammas, gammas + 1), dtype=np.int64)
+        blocks[..., *np.tril_indices(gammas, 1, gammas + 1)] = whole.blocks
+        profile = _profile(request, whole, blocks)
         if output is not None:
             write_profile(profile, output)
-        if journal is not None:
+        if journal is not None and output is not None:
+            least = least_matches(request.draft)
+            if least != (0,):
+                write_matches(traces_path(output), least, whole.block_tokens, blocks)
             journal.finish()
     return profile, whole
 
@@ -120,7 +129,7 @@ def _key(request: MeasureTexts) -> str:
     return hashlib.sha256(settings.encode()).hexdigest()
 
 
-def _profile(request: MeasureTexts, whole: Totals) -> Profile:
+def _profile(request: MeasureTexts, whole: Totals, blocks: NDArray[np.int64]) -> Profile:
     tokens = sum(whole.tokens)
     low, high = ratio_interval(whole.hits, whole.tokens, scale=rate)
     alpha = Alpha(
@@ -131,14 +140,12 @@ def _profile(request: MeasureTexts, whole: Totals) -> Profile:
         tokens=tokens,
         prompts=whole.texts,
     )
-    blocks = {
-        gamma: tuple(count / tokens for count in row)
-        for gamma, row in enumerate(whole.blocks, start=1)
-    }
+    per_token = blocks[:, 0].sum(axis=0) / tokens
+    by_gamma = {at: tuple(row[: at + 1].tolist()) for at, row in enumerate(per_token, start=1)}
     return Profile(
         alpha=alpha,
         draft_sampling="argmax",
-        draftings={"argmax": DraftAcceptance(alpha=alpha, blocks=blocks)},
+        draftings={"argmax": DraftAcceptance(alpha=alpha, blocks=by_gamma)},
         setup=Setup(
             target=f"the texts of {Path(request.texts).name}",
             draft=request.draft,

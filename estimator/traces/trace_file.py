@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from reference.atomic import uninterrupted
 
 # Beginning of a journal's first line, before the key.
 JOURNAL = b"specplan journal "
-LAYOUT = "specplan traces 2"
+LAYOUT, MATCHES = "specplan traces 2", "specplan matches 1"
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -76,15 +77,43 @@ def journal_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.part")
 
 
-def read_traces(path: Path) -> tuple[str, dict[int, TracePair]]:
-    """Returns the key of a measurement and its traces, by the prompt's index."""
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
     try:
-        return unpack(unsealed(path.read_bytes()))
+        yield
     except ValueError as error:
         raise ValueError(
             f"traces {path} must be a whole file that 'specplan measure' wrote, got another or a "
             "damaged one; move it away or measure into another place"
         ) from error
+
+
+def read_arrays(path: Path) -> Arrays:
+    """Returns the arrays of a file that `write_traces` or `write_matches` wrote."""
+    with _refusing(path):
+        arrays = unsealed(path.read_bytes())
+        if str(arrays.get("layout")) not in (LAYOUT, MATCHES):
+            raise ValueError("arrays must be of a known layout, got others")
+        return arrays
+
+
+def write_matches(
+    path: Path, least: Sequence[int], tokens: Sequence[int], blocks: NDArray[np.int64]
+) -> None:
+    """Writes how many blocks a lookup with some least lengths of a match has along texts.
+
+    least: the lengths, ascending, at least one; the first is the lookup's own.
+    tokens: number of tokens in each group of texts.
+    blocks: blocks with 0, …, γ drafted tokens, shape (groups, lengths, γ, γ + 1) for γ = 1, 2, ….
+    """
+    arrays = {"least": np.array(least), "tokens": np.array(tokens), "blocks": blocks}
+    write_whole(path, sealed({"layout": np.array(MATCHES), "key": np.array(""), **arrays}))
+
+
+def read_traces(path: Path) -> dict[int, TracePair]:
+    """Returns the traces of a measurement, by the prompt's index."""
+    with _refusing(path):
+        return unpack(read_arrays(path))
 
 
 def write_traces(path: Path, traces: Mapping[int, TracePair], key: str) -> None:
@@ -95,7 +124,7 @@ def write_traces(path: Path, traces: Mapping[int, TracePair], key: str) -> None:
 def require_place(path: Path) -> None:
     """Raises ValueError if the path for traces holds another kind of file."""
     if path.exists():
-        read_traces(path)
+        read_arrays(path)
     Journal(journal_path(path), "")
 
 
@@ -109,12 +138,12 @@ class KeptTraces:
     def __init__(self, path: Path, key: str) -> None:
         """Loads the traces that an earlier run saved; key: models, settings and prompts."""
         self._path, self._key = path, key
-        saved, traces = read_traces(path) if path.exists() else (key, {})
-        self.known = traces if saved == key else {}
+        saved = read_arrays(path) if path.exists() else {}
+        self.known = unpack(saved) if saved and str(saved["key"]) == key else {}
         self._journal = Journal(journal_path(path), key)
         for record in self._journal.known:
             try:
-                self.known |= unpack(unsealed(base64.b64decode(record, validate=True)))[1]
+                self.known |= unpack(unsealed(base64.b64decode(record, validate=True)))
             except ValueError:
                 continue  # a damaged record: its prompt is measured again
 
@@ -161,12 +190,10 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
     return arrays | {name: np.concatenate(parts) for name, parts in known.items()}
 
 
-def unpack(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, dict[int, TracePair]]:
-    """Returns the key and the traces, by the prompt's index, from arrays made by `pack`."""
-    if "layout" not in arrays or str(arrays["layout"]) != LAYOUT:
-        raise ValueError(f"arrays must be of the layout '{LAYOUT}', got others")
+def unpack(arrays: Mapping[str, NDArray[Any]]) -> dict[int, TracePair]:
+    """Returns the traces, by the prompt's index, from arrays made by `pack`."""
     pairs = map(TracePair, *(_of_way(arrays, way) for way in DRAFT_SAMPLINGS))
-    return str(arrays["key"]), dict(zip(arrays["prompts"].tolist(), pairs, strict=True))
+    return dict(zip(arrays["prompts"].tolist(), pairs, strict=True))
 
 
 def _of_way(arrays: Mapping[str, NDArray[Any]], way: DraftSampling) -> list[Trace]:

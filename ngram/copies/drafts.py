@@ -17,8 +17,8 @@ def lookups(texts: Texts, *, longest: int, max_gamma: int) -> Copied:
     longest: most tokens of a match.
     max_gamma: the longest draft, at least 1.
     """
-    sources = _sources(texts, range(1, longest + 1), Contexts.before)
-    return _copied(texts, sources, np.where(sources >= 0, max_gamma, 0))
+    sources, matched = _sources(texts, range(1, longest + 1), Contexts.before)
+    return _copied(texts, sources, np.where(sources >= 0, max_gamma, 0), matched)
 
 
 def earliest_lookups(texts: Texts, *, shortest: int, longest: int, max_gamma: int) -> Copied:
@@ -26,34 +26,35 @@ def earliest_lookups(texts: Texts, *, shortest: int, longest: int, max_gamma: in
 
     shortest, longest: least and most tokens of a match.
     """
-    sources = _sources(texts, range(shortest, longest + 1), Contexts.earliest)
+    sources, matched = _sources(texts, range(shortest, longest + 1), Contexts.earliest)
     written = np.minimum(texts.written - sources, max_gamma)
-    return _copied(texts, sources, np.where(sources >= 0, written, 0))
+    return _copied(texts, sources, np.where(sources >= 0, written, 0), matched)
 
 
 def _sources(
     texts: Texts, lengths: range, match: Callable[[Contexts, Integers], Integers]
-) -> Integers:
-    """Returns, for each token of the outputs, the place after the longest match, or -1."""
+) -> tuple[Integers, Integers]:
+    """Returns the place after the longest match before each output token, or -1, and its length."""
     places = texts.written
-    sources = np.full(len(places), -1)
+    sources, matched = np.full(len(places), -1), np.zeros(len(places), dtype=np.int64)
     # The token before the first one of a text without a prompt belongs to another text.
     inside = places > np.repeat(texts.starts, texts.lengths)
     for length, alike in enumerate(contexts(texts, lengths[-1]), start=1):
         if length in lengths:
-            matched = np.where(inside, match(alike, places - 1), -1)
-            sources = np.where(matched >= 0, matched + 1, sources)
-    return sources
+            found = np.where(inside, match(alike, places - 1), -1)
+            sources = np.where(found >= 0, found + 1, sources)
+            matched[found >= 0] = length
+    return sources, matched
 
 
-def _copied(texts: Texts, sources: Integers, drafted: Integers) -> Copied:
+def _copied(texts: Texts, sources: Integers, drafted: Integers, matched: Integers) -> Copied:
     """Returns the lengths of drafts that copy from `sources`, and how much of each is accepted."""
     places = texts.written
     accepted = np.zeros(len(places), dtype=np.int64)
     rows = np.flatnonzero(sources >= 0)
     room = np.minimum(np.repeat(texts.ends, texts.lengths) - places, drafted)
     accepted[rows] = agreeing(texts, sources[rows], places[rows], room[rows])
-    return drafted, accepted
+    return Copied(drafted, accepted, matched)
 
 
 def ngrams(texts: Texts, rows: Rows, *, max_gamma: int) -> Copied:
@@ -79,4 +80,4 @@ def ngrams(texts: Texts, rows: Rows, *, max_gamma: int) -> Copied:
             runs[done + place - (begin - start)] = run
         done += int(end - begin)
     drafted = np.full(len(runs), max_gamma)
-    return drafted, np.minimum(runs, max_gamma)
+    return Copied(drafted, np.minimum(runs, max_gamma))

@@ -105,7 +105,7 @@ def suffixes(
         texts, best["tail"][whole], (places + best["accepted"])[whole], room[whole]
     )
     drafted = np.minimum(best["drafted"], max_gamma)
-    return drafted, np.minimum(best["accepted"], drafted)
+    return Copied(drafted, np.minimum(best["accepted"], drafted))
 
 
 def _best(

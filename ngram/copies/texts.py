@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
-Copied = tuple[Integers, Integers]
-"""Drafted and accepted tokens of the draft before each token of the outputs, shape (tokens,) each.
 
-Accepted tokens do not count beyond the end of the text.
-"""
+
+class Copied(NamedTuple):
+    """The draft before each token of the outputs, in arrays of shape (tokens,).
+
+    accepted: accepted tokens, which do not count beyond the end of the text.
+    matched: tokens of a lookup's match, 0 without a match; None for other drafts.
+    """
+
+    drafted: Integers
+    accepted: Integers
+    matched: Integers | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,22 +171,32 @@ def stopped(
     """
     if file.path is None or file.profile is None or basis.draft_sampling is None:
         raise click.UsageError("--p-min needs --profile, whose traces have the confidence")
-    from estimator.profiles.p_min import AUTO, Thresholds, recorded_traces
+    from estimator.profiles.p_min import AUTO, matched, recorded_traces, replayed
     from simulator.acceptance.replay import Recorded
     from simulator.acceptance.stopping.rule import RULES
 
-    replayed = all(isinstance(each, Recorded) for each in request.acceptances)
-    if basis.verification != "token" or not replayed:
+    recorded = all(isinstance(each, Recorded) for each in request.acceptances)
+    if basis.verification != "token" or not recorded:
         raise click.UsageError(
             "--p-min needs drafts that are judged token by token, without lenience"
         )
+    if len(request.prices) > 1:
+        raise click.UsageError("--p-min needs a single cost")
+    stated = options.p_min or ""
+    found = matched(file.path, file.profile, stated)
+    if found is not None:
+        if options.stopping_rule is not None or server is not None:
+            raise click.UsageError(
+                "--p-min of a lookup is a least number of matched tokens, without --stopping-rule "
+                "and --export: for flags measure --draft lookup:vllm:MIN-MAX"
+            )
+        return _ended(request, found), found
     exports = None if server is None else engine_kinds()[server].exports
     name = options.stopping_rule or (DEFAULT_RULE if exports is None else exports.stopping)
     if server is not None and not name:
         raise click.UsageError(f"--p-min: {server} has no threshold that ends a draft")
     if name not in RULES:
         raise click.UsageError(f"--stopping-rule must be one of {', '.join(RULES)}, got {name}")
-    stated = options.p_min or ""
     try:
         p_mins = AUTO if stated == "auto" else tuple(map(float, stated.split(",")))
     except ValueError:
@@ -195,11 +205,13 @@ def stopped(
         ) from None
     sampling = basis.draft_sampling
     traces = recorded_traces(file.path, file.profile, sampling, option="--p-min")
-    found = Thresholds(traces, RULES[name], p_mins, drawn=sampling == "sampled")
-    if len(request.prices) > 1:
-        raise click.UsageError("--p-min needs a single cost")
+    found = replayed(traces, RULES[name], p_mins, drawn=sampling == "sampled")
+    return _ended(request, found), found
+
+
+def _ended(request: PlanRequest, found: Thresholds) -> PlanRequest:
     longest = min(request.max_gamma, found.max_gamma)
-    return replace(request, acceptances=found.acceptances, doubt=None, max_gamma=longest), found
+    return replace(request, acceptances=found.acceptances, doubt=None, max_gamma=longest)
 
 
 def ranked(file: Profiled, basis: Basis) -> RankedTexts:

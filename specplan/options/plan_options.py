@@ -75,7 +75,7 @@ class StoppingOptions:
     """Thresholds and rule of drafts that end early.
 
     p_min: Plan the confidence that ends a draft, too. These thresholds, or auto: 0 to 0.95; with
-      --profile.
+      --profile. For a lookup on recorded texts: the least number of matched tokens.
     stopping_rule: The rule of --p-min: llama.cpp, llama.cpp-older, transformers, product,
       calibrated.  [default: the rule of --export's server, else llama.cpp]
     """

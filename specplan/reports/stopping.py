@@ -80,6 +80,8 @@ class StoppedPlans:
     def text(self, basis: Basis) -> str:
         """Returns the readable form: the speed at each threshold, and the advice."""
         found, rule = self._thresholds, self._thresholds.rule
+        matches = rule.confidence == "matched tokens"
+        name = "least match" if matches else "p_min"
         rows = []
         for p_min, row, acceptance in zip(found.p_mins, self._rows, found.acceptances, strict=True):
             gamma = max(row.optimal_gamma, 1)
@@ -87,7 +89,7 @@ class StoppedPlans:
             drafted = float(acceptance.drafted_per_token(gamma)) * point["expected_tokens"]
             rows.append({**point, "p_min": p_min, "drafted": drafted, "of": row})
         columns: list[Column[dict[str, Any]]] = [
-            ("p_min", "{p_min:g}"),
+            (name, "{p_min:g}"),
             (GAMMA, "{gamma}"),
             ("tokens/call", "{expected_tokens:.2f}"),
             ("drafted/call", "{drafted:.2f}"),
@@ -96,13 +98,16 @@ class StoppedPlans:
         what = "product of its probabilities" if rule.product else "probability"
         fails = "is verified" if rule.keeps else "is dropped after its draft step"
         lines = [
-            f"{rule.name}, {rule.builds}, {basis.draft_sampling} drafts: a draft ends where its "
-            f"{what} ({rule.confidence}) falls below p_min; the token that fails {fails}.",
+            "Lookups on recorded texts: nothing is drafted where fewer tokens match than the least "
+            "match; 0 is the lookup's own."
+            if matches
+            else f"{rule.name}, {rule.builds}, {basis.draft_sampling} drafts: a draft ends where "
+            f"its {what} ({rule.confidence}) falls below p_min; the token that fails {fails}.",
             *basis.notes,
             "",
             table(rows, columns, best=lambda each: each["of"] is self.best),
             "",
-            _advice(self.best, self.gain, *self.exported),
+            _advice(self.best, self.gain, *self.exported, name=name),
         ]
         if found.reliability:
             shares: list[Column[Mapping[str, float]]] = [
@@ -122,13 +127,13 @@ class StoppedPlans:
         return folded("\n".join(lines))
 
 
-def _advice(row: Plan, gain: StopGain, exported: Plan, p_min: float) -> str:
+def _advice(row: Plan, gain: StopGain, exported: Plan, p_min: float, *, name: str) -> str:
     if row.optimal_gamma == 0:
         return "Do not speculate: no draft length and threshold gains."
-    text = f"Best: gamma {gain.gamma} with p_min {gain.p_min:g}, {_gained(gain)}."
+    text = f"Best: gamma {gain.gamma} with {name} {gain.p_min:g}, {_gained(gain)}."
     if gain.p_min == p_min:
         return text
-    return f"{text} So keep gamma {exported.advice.named} without a threshold (p_min 0)."
+    return f"{text} So keep gamma {exported.advice.named} without a threshold ({name} 0)."
 
 
 def _gained(gain: StopGain) -> str:

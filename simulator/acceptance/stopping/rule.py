@@ -11,7 +11,7 @@ from simulator.numerics.arguments import probability
 
 # The columns of recorded confidences: the largest probability, the same over the ten likeliest
 # tokens, and the probability of the token itself.
-Confidence = Literal["largest", "largest of ten", "own"]
+Confidence = Literal["largest", "largest of ten", "own", "matched tokens"]
 COLUMNS: dict[Confidence, int] = {"largest": 0, "largest of ten": 1, "own": 2}
 
 
@@ -101,3 +101,7 @@ _RULES = (
     ),
 )  # fmt: skip
 RULES = {rule.name: rule for rule in _RULES}
+# The rule of lookups, whose threshold is a number of matched tokens and not a probability.
+MATCH = StoppingRule(
+    "match", "matched tokens", keeps=False, builds="lookups", source="ngram/copies/drafts.py"
+)

@@ -32,7 +32,7 @@ class Stopped(Recorded):
 
     paid: acceptance with blocks counted by draft steps: one step more if a token is dropped.
     rule: the stopping rule.
-    p_min: the rule's threshold, in [0, 1].
+    p_min: the rule's threshold, in [0, 1]; of lookups the least number of matched tokens.
     drafted_error: standard error of drafted over emitted tokens at the largest γ; 0 if exact.
     """
 

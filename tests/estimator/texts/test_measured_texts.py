@@ -17,7 +17,7 @@ from estimator.profiles.workloads import measured_alpha
 from estimator.prompts import logs as log
 from estimator.prompts.logs import earlier_outputs
 from estimator.settings import ModelSettings
-from estimator.texts.counting import MOST_GROUPS, MeasureTexts, Totals
+from estimator.texts.counting import MOST_NUMBERS, MeasureTexts, Totals
 from estimator.texts.measure import journal_path, measure
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_blocks
@@ -180,14 +180,14 @@ def test_an_interrupted_measurement_goes_on(
 
 
 def test_many_texts_are_kept_as_groups() -> None:
-    whole = Totals(0, [], [], [[0, 0]])
+    whole, most = Totals(), MOST_NUMBERS
     for _ in range(5):
-        whole += Totals(MOST_GROUPS, [1] * MOST_GROUPS, [2] * MOST_GROUPS, [[1, 1]])
-    assert (whole.texts, sum(whole.hits), sum(whole.tokens)) == (
-        5 * MOST_GROUPS, 5 * MOST_GROUPS, 10 * MOST_GROUPS
-    )  # fmt: skip
-    assert len(whole.hits) <= MOST_GROUPS
-    assert whole.blocks == [[5, 5]]
+        whole += Totals(most, [1] * most, [2] * most, [[[1, 2]]] * most, [2] * most)
+    assert (whole.texts, sum(whole.hits), sum(whole.tokens)) == (5 * most, 5 * most, 10 * most)
+    assert len(whole.hits) <= most
+    assert np.size(whole.blocks) <= most
+    assert np.sum(whole.blocks, axis=0).tolist() == [[5 * most, 10 * most]]
+    assert (len(whole.block_tokens), sum(whole.block_tokens)) == (len(whole.blocks), 10 * most)
 
 
 GOOD = {"prompt": [1, 2], "output": [1, 2, 1, 2]}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from estimator.profiles.p_min import Thresholds
+from estimator.profiles.p_min import replayed
 from estimator.traces.calibration import Calibration, calibrated, reliability
 from estimator.traces.traces import RecordedConfidence, Trace
 from simulator.acceptance.stopping.rule import RULES
@@ -93,7 +93,7 @@ def test_the_calibrated_rule_compares_the_chance_that_a_token_is_reached() -> No
         for trace in texts(4, np.ones_like)
     ]  # fmt: skip
     lengths = {
-        name: Thresholds(doubting, RULES[name], [0.5], drawn=False).acceptances[1]
+        name: replayed(doubting, RULES[name], [0.5], drawn=False).acceptances[1]
         for name in ("product", "calibrated")
     }
     assert lengths["calibrated"].tokens_per_call(LONGEST) == pytest.approx(TOKENS / 100)

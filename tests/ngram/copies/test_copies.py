@@ -57,7 +57,7 @@ def indexed(index: Index) -> Callable[[list[int]], list[int]]:
 
 
 def listed(copied: Copied) -> list[tuple[int, int]]:
-    return list(zip(*(each.tolist() for each in copied), strict=True))
+    return list(zip(copied.drafted.tolist(), copied.accepted.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("seed", range(40))

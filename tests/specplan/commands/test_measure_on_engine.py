@@ -48,7 +48,7 @@ def test_transformers_gives_a_profile_that_plans_read(on_transformers: Path) -> 
     assert "assistant_confidence_threshold=0" in profile["setup"]["flags"]
     # Runs of the baseline and of blocks of 1 and 4, and of 2 if a line does not fit.
     assert {"1", "2", "5"} <= set(profile["target_ms"]) <= {"1", "2", "3", "5"}
-    _, traces = read_traces(traces_path(path))
+    traces = read_traces(traces_path(path))
     sampled = np.concatenate([pair.sampled.acceptance for pair in traces.values()])
     assert profile["alpha"]["value"] == pytest.approx(sampled.mean())
     assert profile["alpha"]["tokens"] == len(sampled) == 20
@@ -86,7 +86,7 @@ def test_servers_that_run_are_measured_by_log_probabilities_alone(tmp_path: Path
     assert result.exit_code == 0, result.output
     profile = json.loads(path.read_text())
     assert profile["setup"]["engine_version"] == "0.0-test"
-    _, traces = read_traces(traces_path(path))
+    traces = read_traces(traces_path(path))
     assert 0 < profile["alpha"]["value"] < 1
     for pair in traces.values():
         assert set(pair.argmax.acceptance) <= {0.0, 1.0}

@@ -56,3 +56,20 @@ def test_a_bad_line_ends_it_unless_such_are_left_out(log: Path) -> None:
     result = CliRunner().invoke(main, [*words, "--skip-bad-lines"])
     assert result.exit_code == 0
     assert "1 lines left out, the first:" in result.stderr
+
+
+def test_a_lookup_is_planned_with_a_least_match(log: Path, tmp_path: Path) -> None:
+    profile = tmp_path / "profile.json"
+    CliRunner().invoke(main, measured(str(log), "--draft", "lookup", "-o", str(profile)))
+    options = f"--profile {profile} --target-ms 10 --draft-ms 0 --verify-ms 17=40 --p-min"
+    plan = run_json(f"{options} auto")
+    assert plan["stopping_rule"]["name"] == "match"
+    assert sorted({point["p_min"] for point in plan["curve"]}) == [0, 2, 3]
+    text = CliRunner().invoke(main, ["plan", *f"{options} 2,3".split()]).stdout
+    assert text.startswith("Lookups on recorded texts: nothing is drafted where fewer tokens match")
+    assert "with least match 2" in text
+    for more in ("--export vllm", "--stopping-rule product"):
+        refused = CliRunner().invoke(main, ["plan", *f"{options} auto {more}".split()])
+        assert_refused(refused, "for flags measure --draft lookup:vllm:MIN-MAX")
+    refused = CliRunner().invoke(main, ["plan", *f"{options} 0.3".split()])
+    assert_refused(refused, "must be auto or numbers of matched tokens, of 1, 2, 3, got '0.3'")
