@@ -16,7 +16,6 @@ from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from estimator.model_shapes.kept_counts import folder
@@ -28,15 +27,11 @@ PACKAGE = "aiconfigurator-core"
 PINNED = "0.12"
 INSTALL = "pip install 'specplan[kernels]'"
 # Names of this project's catalogue and engines, and of the library's folders.
-SYSTEMS: Mapping[str, str] = MappingProxyType(
-    {
-        "a100-80gb": "a100_sxm", "h100-sxm": "h100_sxm", "h200": "h200_sxm", "b200": "b200_sxm",
-        "gb200": "gb200", "gb300": "gb300", "l40s": "l40s", "rtx-pro-6000": "rtx_pro_6000_server",
-    }
-)  # fmt: skip
-SERVERS: Mapping[str, str] = MappingProxyType(
-    {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "trtllm"}
-)
+SYSTEMS: Mapping[str, str] = {
+    "a100-80gb": "a100_sxm", "h100-sxm": "h100_sxm", "h200": "h200_sxm", "b200": "b200_sxm",
+    "gb200": "gb200", "gb300": "gb300", "l40s": "l40s", "rtx-pro-6000": "rtx_pro_6000_server",
+}  # fmt: skip
+SERVERS: Mapping[str, str] = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "trtllm"}
 # Where no server is named.
 ANY_SERVER = "vllm"
 # How the library draws the experts of a token, in decoding.

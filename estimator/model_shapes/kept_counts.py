@@ -7,7 +7,6 @@ from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -32,17 +31,15 @@ WITHOUT_SIZE = frozenset((
 # Keys whose absence means the same as these values.
 _BOTH = {"attention_bias": False, "tie_word_embeddings": False}
 _QWEN3 = {**_BOTH, "sliding_window": None, "use_sliding_window": False}
-DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "deepseek_v3": {**_BOTH, "moe_layer_freq": 1},
-        "glm4_moe": {**_BOTH, "partial_rotary_factor": 0.5, "use_qk_norm": False},
-        "gpt_oss": {**_BOTH, "attention_bias": True},
-        "llama": {**_BOTH, "mlp_bias": False},
-        "llama4_text": _BOTH,
-        "qwen3": _QWEN3,
-        "qwen3_moe": {**_QWEN3, "decoder_sparse_step": 1, "mlp_only_layers": []},
-    }
-)
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "deepseek_v3": {**_BOTH, "moe_layer_freq": 1},
+    "glm4_moe": {**_BOTH, "partial_rotary_factor": 0.5, "use_qk_norm": False},
+    "gpt_oss": {**_BOTH, "attention_bias": True},
+    "llama": {**_BOTH, "mlp_bias": False},
+    "llama4_text": _BOTH,
+    "qwen3": _QWEN3,
+    "qwen3_moe": {**_QWEN3, "decoder_sparse_step": 1, "mlp_only_layers": []},
+}
 
 
 class Known(msgspec.Struct, frozen=True, omit_defaults=True):
