@@ -32,33 +32,29 @@ _DECODER = msgspec.json.Decoder(LogLine)
 
 def parts(path: Path) -> Iterator[LogPart]:
     """Yields the parts of a log in order, of about PART_BYTES or PART_ROWS each."""
-    yield from _of_table(path) if path.suffix == PARQUET else _of_lines(path)
-
-
-def _of_lines(path: Path) -> Iterator[LogPart]:
     number = 1
+    for lines in _of_table(path) if path.suffix == PARQUET else _of_text(path):
+        yield number, lines
+        number += len(lines)
+
+
+def _of_text(path: Path) -> Iterator[list[bytes]]:
     with path.open("rb") as file:
         while block := file.read(PART_BYTES):
             if not block.endswith(b"\n"):
                 block += limited(file.readline, f"a line of {path}")
-            lines = block.split(b"\n")
-            if not lines[-1]:
-                lines.pop()
-            yield number, lines
-            number += len(lines)
+            yield block.removesuffix(b"\n").split(b"\n")
 
 
-def _of_table(path: Path) -> Iterator[LogPart]:
+def _of_table(path: Path) -> Iterator[list[dict[str, Any]]]:
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
-    number = 1
     try:
         with ParquetFile(path) as table:
             names = [name for name in ("prompt", "output") if name in table.schema_arrow.names]
             for batch in table.iter_batches(batch_size=PART_ROWS, columns=names):
-                yield number, batch.to_pylist()
-                number += batch.num_rows
+                yield batch.to_pylist()
     except ArrowException as error:
         raise ValueError(f"texts must be a Parquet file, got {path}: {error}") from None
 
