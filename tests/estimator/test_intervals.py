@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from estimator.comparison import paired
 from estimator.intervals import (
     degrees_of_freedom,
     difference,
@@ -96,13 +97,18 @@ def test_scales_are_those_of_logarithms_and_of_log_odds() -> None:
     assert difference(0.5, 0.25, 3.0) == (-0.25, 1.25)
 
 
-def test_of_two_prompts_each_is_what_is_left_without_the_other() -> None:
+def test_few_prompts_have_wide_intervals_or_none() -> None:
     assert left_out(np.array([1.0, 2.0])).tolist() == [2.0, 1.0]
     assert left_out(np.array([3.0])).tolist() == [3.0]
     low, high = ratio_interval([1.0, 2.0], [1.0, 1.0])
     assert low is not None
     assert high is not None
     assert low < 1.5 < high
+    assert ratio_interval([3.0], [4.0]) == (None, None)
+    assert jackknife_interval(1.0, [], scale=ratio) == (None, None)
+    # An interval of one value is that value.
+    assert ratio_interval([3.0, 6.0, 1.5], [2.0, 4.0, 1.0]) == pytest.approx((1.5, 1.5))
+    assert ratio_interval([2.0, 4.0], [2.0, 4.0], scale=rate) == (1.0, 1.0)
 
 
 def test_at_the_ends_of_its_range_an_interval_ends_with_it() -> None:
@@ -114,11 +120,39 @@ def test_at_the_ends_of_its_range_an_interval_ends_with_it() -> None:
     assert np.isfinite(ratio(2.0, 1e6, 3.0)).all()
 
 
-def test_an_interval_of_one_value_is_that_value() -> None:
-    assert ratio_interval([3.0, 6.0, 1.5], [2.0, 4.0, 1.0]) == pytest.approx((1.5, 1.5))
-    assert ratio_interval([2.0, 4.0], [2.0, 4.0], scale=rate) == (1.0, 1.0)
+def test_what_both_share_in_a_prompt_is_no_difference() -> None:
+    hard = [1.0, 5.0, 2.0, 9.0]
+    found = paired("n", (4.25, hard), (5.25, [value + 1 for value in hard]))
+    assert found.difference == found.low == found.high == 1
+    assert found.distinguishable
+    same = paired("n", (4.25, hard), (4.25, hard))
+    assert not same.distinguishable
 
 
-def test_one_prompt_has_no_interval() -> None:
-    assert ratio_interval([3.0], [4.0]) == (None, None)
-    assert jackknife_interval(1.0, [], scale=ratio) == (None, None)
+def test_a_single_prompt_has_a_difference_and_no_interval() -> None:
+    found = paired("n", (1.0, ()), (3.0, ()))
+    assert (found.difference, found.low, found.high) == (2, None, None)
+    assert not found.distinguishable
+
+
+def test_measurements_of_other_numbers_of_prompts_are_refused() -> None:
+    with pytest.raises(ValueError, match="n must be of as many prompts in both, got 2 and 3"):
+        paired("n", (1.0, (1, 1)), (1.0, (1, 1, 1)))
+
+
+def test_the_interval_of_means_covers_as_often_as_it_says() -> None:
+    """Student's t is exact here; 2000 draws lie within 5 standard errors but for 6e-7."""
+    random = np.random.default_rng(0)
+    covered = 0
+    for _ in range(2000):
+        prompts = 10 * random.normal(size=8)
+        a, b = prompts + random.normal(size=8), prompts + random.normal(size=8) + 0.3
+        found = paired(
+            "n",
+            (float(a.mean()), (left_out(a) / 7).tolist()),
+            (float(b.mean()), (left_out(b) / 7).tolist()),
+        )
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= 0.3 <= found.high
+    assert abs(covered / 2000 - 0.9) < 5 * np.sqrt(0.9 * 0.1 / 2000)

@@ -1,8 +1,12 @@
 """Drafters as a user names them."""
 
 import re
+from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from estimator.draft_names.eagle3 import Eagle3Name
 from estimator.draft_names.early_exit import EarlyExit
@@ -16,6 +20,8 @@ from estimator.draft_names.mtp import MtpName
 from estimator.draft_names.ngram import Ngram
 from estimator.draft_names.random import Random
 from estimator.draft_names.tree import Tree
+from estimator.settings import ModelSettings
+from reference.models.embedded import weights_folder
 from studies.blockwise.draft_names.heads import HeadsName
 
 
@@ -131,3 +137,30 @@ def test_help_lists_the_names_of_every_kind() -> None:
 def test_unusable_names_are_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         parse_drafter(text)
+
+
+def test_the_embedded_head_is_in_the_layout_that_servers_load() -> None:
+    [folder] = parse_drafter("eagle3").own_files
+    assert folder == weights_folder("eagle3")
+    files = [folder / name for name in ("config.json", "model.safetensors", "training.json")]
+    assert sum(path.stat().st_size for path in files) < 3e6
+
+
+def test_the_embedded_head_drafts_for_its_target_alone() -> None:
+    with pytest.raises(ValueError, match="draft eagle3 needs the embedded target, got other"):
+        parse_drafter("eagle3").require("other", tokenizer=None, settings=ModelSettings())
+
+
+def test_a_head_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
+    """Its own is read where it has one, as those that servers load often do."""
+    own = AutoTokenizer.from_pretrained(weights_folder("target"))
+    drafter = parse_drafter(f"eagle3:{tmp_path}")
+    own.save_pretrained(tmp_path)
+    drafter.require("embedded", tokenizer=own, settings=ModelSettings())
+    other = Tokenizer(WordLevel({"a": 0, "b": 1}, unk_token="a"))
+    PreTrainedTokenizerFast(tokenizer_object=other).save_pretrained(tmp_path)
+    with pytest.raises(
+        ValueError,
+        match=r"must share one tokenizer, got embedded with 2048 tokens and eagle3:.* with 2$",
+    ):
+        drafter.require("embedded", tokenizer=own, settings=ModelSettings())
