@@ -104,10 +104,9 @@ def kind_of(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> HeadKind
 
     The target's own configuration describes its head for multi-token prediction.
     """
-    flat = _flattened(config)  # refuses unknown formats
-    if _MARK in config:
+    if _MARK in _flattened(config):  # refuses unknown formats
         return next(kind for kind in head_kinds() if kind.speculators == config[_MARK])
-    return next((kind for kind in head_kinds() if kind.describes(flat, target)), None)
+    return next((kind for kind in head_kinds() if kind.describes(config, target)), None)
 
 
 def _flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -127,12 +126,10 @@ def _flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
         raise ValueError(
             f"{_LAYERS} in config.json of {_MARK} {kind} must be an object, got {layers!r}"
         )
-    stated = {
-        **{name: value for name, value in config.items() if name not in _NESTED},
-        "speculative_tokens": _tokens(config.get(_DRAFTING)),
-    }
-    given = {name: value for name, value in stated.items() if value is not None}
-    return {"model_type": _ARCHITECTURE, **layers, **given}
+    flat = {"model_type": _ARCHITECTURE, **layers}
+    flat |= {n: value for n, value in config.items() if n not in _NESTED and value is not None}
+    tokens = _tokens(config.get(_DRAFTING))
+    return flat if tokens is None else flat | {"speculative_tokens": tokens}
 
 
 def _tokens(drafting: Any) -> Any:
@@ -141,5 +138,6 @@ def _tokens(drafting: Any) -> Any:
     if not isinstance(methods, list) or not all(isinstance(each, Mapping) for each in methods):
         return None
     default = drafting.get("default_proposal_method")
-    ordered = sorted(methods, key=lambda each: each.get("proposal_type") != default)
-    return ordered[0].get("speculative_tokens") if ordered else None
+    first: Mapping[str, Any] = {}
+    chosen = min(methods, key=lambda each: each.get("proposal_type") != default, default=first)
+    return chosen.get("speculative_tokens")

@@ -148,6 +148,9 @@ def test_the_default_method_of_speculators_says_the_gamma() -> None:
         ],
     }
     assert counted(config, LLAMA_8B).stated_gamma == 5
+    # Without a method, the configuration's own key counts.
+    own = {"speculators_config": None, "speculative_tokens": 4}
+    assert counted(config | own, LLAMA_8B).stated_gamma == 4
 
 
 def test_what_tokens_take_in_turn_adds_to_a_blocks_time() -> None:
