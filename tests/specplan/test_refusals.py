@@ -1,4 +1,4 @@
-"""Command lines that are refused in one line, before anything runs; `refused/` has the cases."""
+"""Command lines with what they print (`said/`), or why they are refused in a line (`refused/`)."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from made_profiles import made_profile, made_validation
 from metrics_pages import ANSWER, BENCH, LOG, SGLANG_BENCH, sglang_page, vllm_page
 from plan_inputs import LLAMA, PROFILE
-from refusals import assert_refused, refused
+from refusals import assert_refused, assert_said, refused, said
 from safetensors.torch import load_file, save_file
 
 from estimator.profiles.parts import TextSettings
@@ -55,6 +55,8 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "config-negative.json": {"num_hidden_layers": -1},
     "config-nameless.json": {"model_type": None},
     "config-vision.json": {"model_type": "siglip_vision_model"},
+    "head.json": {"num_hidden_layers": 1, "draft_vocab_size": 32000},
+    "other-words.json": {"vocab_size": 1000},
     "config-narrow.json": {"draft_vocab_size": 500, "hidden_size": 64},
 }
 
@@ -100,6 +102,16 @@ def test_what_cannot_be_planned_or_told_is_refused(
     before = sorted(files.iterdir())
     assert_refused(CliRunner().invoke(main, words), message)
     assert sorted(files.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [each for name in ("plan", "traffic", "tree") for each in said(name)]
+)
+def test_answers_say(
+    files: Path, words: list[str], expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    assert_said(words, expected)
 
 
 @pytest.fixture(scope="module")

@@ -93,20 +93,6 @@ def test_a_fraction_may_be_typed_as_a_server_prints_it(typed: str, plain: str) -
         assert one[key] == pytest.approx(other[key], rel=2e-3)
 
 
-@pytest.mark.parametrize(
-    ("counts", "assumed"),
-    [
-        ("0.61", "Every draft is taken to have 8 tokens."),
-        ("305/504", "Every draft is taken to have 8 tokens."),
-        ("305/500", "taken to be 177, a guess between 63 and 500"),
-    ],
-)
-def test_a_fraction_says_how_long_its_drafts_are_taken_to_be(counts: str, assumed: str) -> None:
-    text = " ".join(run(f"--accepted-fraction {counts} --at-gamma 8 --c 0.1").stdout.split())
-    assert assumed in text
-    assert "state --block-efficiency" in text
-
-
 def test_rates_by_position_as_servers_print_them() -> None:
     result = run_json("--acceptance-by-position 0.705,0.494,0.293 --c 0.05")
     assert result["curve"][2]["expected_tokens"] == pytest.approx(2.492)
@@ -131,12 +117,6 @@ def test_ranges_and_lists_give_every_pair() -> None:
     assert rows[-1] == single
 
 
-def test_operations_say_when_c_stands_in_for_c_hat() -> None:
-    assumed, stated = run_json(EIGHT), run_json(f"{EIGHT} --c-hat 0.05")
-    assert (assumed["c_hat"], assumed["c_hat_is_c"]) == (0.05, True)
-    assert (stated["c_hat"], stated["c_hat_is_c"]) == (0.05, False)
-
-
 def test_warnings_go_to_stderr() -> None:
     result = run("--alpha 1 --c 0 --max-gamma 4 --json")
     assert json.loads(result.stdout)["oracle_improvement_factor"] is None  # infinite
@@ -145,90 +125,6 @@ def test_warnings_go_to_stderr() -> None:
     )
     assert "in 1 of 2 rows" in run("--alpha 0.3,0.8 --c 0.1 --max-gamma 2").stderr
     assert run(EIGHT).stderr == ""
-
-
-@pytest.mark.parametrize(
-    ("costs", "verification"),
-    [
-        ("--c 0.05", "free"),
-        (MS, "free"),
-        (f"{MS} --overhead-ms 0", "free"),
-        (f"{MS} --overhead-ms 2", "free"),
-        (f"{MS} --verify-ms 4=33", "at its own cost"),
-        (f"{MS} --overhead-ms 2 --verify-ms 4=33", "at its own cost"),
-    ],
-)
-def test_what_verification_is_taken_to_cost_is_said(costs: str, verification: str) -> None:
-    assert f", verification {verification}\n" in run(f"--alpha 0.8 {costs}").stdout
-    assert run_json(f"--alpha 0.8 {costs}")["verification_free"] is (verification == "free")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (EIGHT, " 7 4.16 3.08 2.01 <- advised "),
-        (EIGHT, " 8 4.33 3.09 2.17 <- best "),
-        (EIGHT, "Draft 7 tokens per block (K = 7): 3.08 times the speed without speculation"),
-        (EIGHT, "within 1 % of the best, K = 8 (3.09 times)."),
-        (EIGHT, "K = 6 to 10 come within 2 % of the best."),
-        (f"{EIGHT} --c-hat 0.05", "c_hat 0.05 "),
-        (f"{EIGHT} --near 0", "Draft 8 tokens per block (K = 8): 3.09 times the speed"),
-        ("--alpha 0.1 --c 0.3 --gamma 2", "Do not speculate: the best, K = 1, gives 0.85 times"),
-        ("--alpha 0.1 --c 0.3 --gamma 2", "K = 2 gives 0.69 times the speed without speculation."),
-        ("--alpha 0.305 --c 0.3", "Not worth a draft: K = 1 gives 1.00 times"),
-        (f"--alpha 0.8 {MS} --gamma 2", "Draft 6 tokens per block (K = 6): "),
-        (f"--alpha 0.8 {MS} --gamma 2", "K = 2 gives 2.09 times the speed"),
-        (f"--alpha 0.8 {MS} --gamma 2", "at K = 6, 52.6 without speculation."),
-        (RISING, "10 % too few tokens per call at K = 1."),
-        (RISING, "+ beyond the observed gamma: extrapolated"),
-    ],
-)
-def test_the_text_marks_and_advises(arguments: str, sentence: str) -> None:
-    assert sentence in " ".join(run(arguments).stdout.split())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ("--alpha 0.1 --c 0.3",
-         "acceptance 0.3 at this c, or a draft step of 10 % of a target step"),
-        ("--alpha 0.5 --c 0",
-         "any acceptance at this c, or a draft step of 50 % of a target step"),
-        ("--alpha 0 --c 0", "any acceptance at this c"),
-        ("--alpha 1 --c 1",
-         "at this c not even a perfect draft gains, or a draft step of 100 % of a target step"),
-        ("--alpha 0.5 --target-ms 10 --draft-ms 0 --overhead-ms 2",
-         "acceptance 0.17 at these costs, or a draft step of 30 % of a target step"),
-        ("--alpha 0.1 --target-ms 10 --draft-ms 0 --overhead-ms 5",
-         "acceptance 0.34 at these costs"),
-        ("--alpha 0.9 --target-ms 10 --draft-ms 1 --verify-ms 2=40",
-         "at these costs not even a perfect draft gains"),
-    ],
-)  # fmt: skip
-def test_text_says_where_speculation_breaks_even(arguments: str, sentence: str) -> None:
-    text = " ".join(run(f"{arguments} --max-gamma 4").stdout.split())
-    assert text.endswith(f"Break-even: {sentence}.")
-
-
-def test_rows_as_text_have_one_line_each() -> None:
-    header, *lines, last = run("--alpha 0.1,0.8 --c 0.2 --gamma 3").stdout.splitlines()
-    assert header.split() == [
-        "alpha", "c", "best", "K", "advised", "K", "gamma", "(K)", "tokens/call", "speed-up",
-        "operations",
-    ]  # fmt: skip
-    assert [line.split()[:5] for line in lines] == [
-        ["0.1", "0.2", "0", "0", "3"],
-        ["0.8", "0.2", "4", "4", "3"],
-    ]
-    assert last == "Advised K (gamma) 0: do not speculate. Such a row shows the best K."
-
-
-def test_a_row_whose_best_gamma_was_not_observed_is_marked() -> None:
-    rates = "--acceptance-by-position 0.8,0.6"
-    _, near, far, legend = run(f"{rates} --c 0.3,0.01").stdout.splitlines()
-    assert not near.endswith("+")
-    assert far.endswith("  +")
-    assert legend == "+ beyond the observed gamma: extrapolated"
 
 
 def test_export_prints_flags_and_nothing_else() -> None:
@@ -258,18 +154,17 @@ def test_every_corner_prints_finite_json_and_a_table(alpha: float, c: float) -> 
     assert "nan" not in text.stdout
 
 
-def test_help_shows_defaults_and_examples() -> None:
-    words = " ".join(run("--help-all").stdout.split())
-    assert "specplan plan --alpha 0.8 --c 0.05" in words
-    assert "[default: c]" in words
-
-
-@pytest.mark.parametrize("more", ["--verify-ms 4=10 --force", "--verify-ms 4=19"])
-def test_a_pass_over_more_tokens_that_costs_less_must_be_forced(more: str) -> None:
-    assert run(f"--alpha 0.8 {MS} {more}").exit_code == 0
-
-
-def test_lists_may_come_as_json_has_them() -> None:
-    assert run_json("--acceptance-by-position [0.82,0.61] --c 0.1") == run_json(
-        "--acceptance-by-position 0.82,0.61 --c 0.1"
-    )
+def test_costs_of_a_bench_take_the_place_of_milliseconds(tmp_path: Path) -> None:
+    rows = [
+        {"model_filename": "m", "n_prompt": n, "n_gen": 0, "avg_ns": ms * 1e6}
+        for n, ms in ((1, 19), (4, 33), (8, 60))
+    ]
+    path = tmp_path / "bench.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    stated = run_json(f"--alpha 0.8 {MS} --verify-ms 4=33 --verify-ms 8=60")
+    assert run_json(f"--alpha 0.8 --costs {path} --draft-ms 1.6") == stated
+    draft = tmp_path / "draft.json"
+    # A pass over one token is a draft step; the draft verifies nothing.
+    times = [{"n_prompt": n, "n_gen": 0, "avg_ns": ms * 1e6} for n, ms in ((1, 1.6), (4, 5))]
+    draft.write_text(json.dumps(times), encoding="utf-8")
+    assert run_json(f"--alpha 0.8 --costs {path} --draft-costs {draft}") == stated

@@ -70,12 +70,6 @@ def test_what_does_not_fit_is_marked_where_its_number_would_stand(pair: str) -> 
     assert "Speculation still pays at batch 1, the largest planned that fits." in table
 
 
-def test_flags_end_before_what_does_not_fit(pair: str) -> None:
-    big = f"{pair} --gpu l4 --context 4096 --export vllm --batch"
-    assert "batches of 64 and more do not fit" in run(f"{big} 1,64").stderr
-    assert "do not fit" not in run(f"{big} 1,2").stderr
-
-
 def test_a_grid_has_a_schedule_for_each_context(sheet: str) -> None:
     grid = run_json(f"{sheet} --batch 1:513:256 --context 128,2048")
     assert [(row["context"], row["batch"]) for row in grid["rows"]] == [
@@ -125,12 +119,6 @@ def test_four_bits_are_faster_and_smaller(gpu: str) -> None:
     assert packed["needed_gb"] < smaller["needed_gb"] < plain["needed_gb"]
 
 
-def test_vocabularies_that_differ_are_warned_of(gpu: str, tmp_path: Path) -> None:
-    draft(tmp_path, LLAMA | {"vocab_size": 1000})
-    warned = " ".join(run(gpu).stderr.split())
-    assert "the vocabularies differ, 128256 in the target and 1000" in warned
-
-
 def test_a_head_is_named_and_costs_less_than_a_model(gpu: str, tmp_path: Path) -> None:
     model = run_json(gpu)
     draft(tmp_path, LLAMA | {"num_hidden_layers": 1, "draft_vocab_size": 32000})
@@ -150,27 +138,6 @@ def test_only_single_sequences_have_a_range_of_published_speeds(sheet: str) -> N
     assert one["tokens_per_second_low"] < one["tokens_per_second"]
     assert eight["tokens_per_second_low"] is eight["tokens_per_second_high"] is None
     assert "Few speeds of several" in words(f"{sheet} --batch 8")
-
-
-@pytest.mark.parametrize("batch", ["1", "1,8"])
-def test_a_c_that_depends_on_the_overhead_of_layers_is_told(gpu: str, batch: str) -> None:
-    told = "of a draft step is the fixed time assumed for each layer"
-    for overhead_us, is_told in ((1000, True), (0, False)):
-        text = words(f"{gpu} --batch {batch} --layer-overhead-us {overhead_us}")
-        assert (told in text) is is_told
-
-
-@pytest.mark.parametrize(
-    ("server", "printed"),
-    [
-        ("vllm", "num_speculative_tokens_per_batch_size"),
-        ("tensorrt-llm", "draft_len_schedule: {"),
-    ],
-)
-def test_a_schedule_is_exported(sheet: str, server: str, printed: str) -> None:
-    result = run(f"{sheet} --batch 1,64,512 --context 64 --export {server}")
-    assert result.exit_code == 0, result.output
-    assert printed in result.stdout
 
 
 def test_acceptance_falls_with_the_context_as_runs_say(gpu: str) -> None:
@@ -267,19 +234,6 @@ def test_kernels_that_do_not_cover_the_case_are_refused_in_one_line(
     assert "--cost-model public takes the roofline of" in line
 
 
-@pytest.mark.parametrize("more", ["--engine vllm", "--run gamma=0,tpot=7.5"])
-def test_the_data_sheet_knows_no_server_and_no_runs(sheet: str, more: str) -> None:
-    refused = run(f"{sheet} {more}")
-    assert refused.exit_code == 2
-    assert f"{more.split()[0]} cannot be combined with --cost-model roofline" in refused.stderr
-
-
-def test_a_run_that_gains_more_than_its_tokens_is_named(gpu: str) -> None:
-    runs = "--run gamma=0,tpot=9 --run gamma=3,tpot=3.5,length=2.4"
-    assert "run at gamma 3, batch 1 gains more than its 2.4 tokens" in words(f"{gpu} {runs}")
-    assert "gains more than its" not in words(f"{gpu} {runs.replace('3.5', '4.5')}")
-
-
 def test_runs_of_one_load_narrow_the_plan_of_another(gpu: str) -> None:
     runs = "--run gamma=0,tpot=7.5 --run gamma=3,tpot=5.2,length=2.6"
     before = run_json(f"{gpu} --engine vllm --batch 8")
@@ -335,32 +289,3 @@ def test_the_most_that_fits_is_the_largest_batch_that_does(pair: str, gpu: str) 
     most = run_json(asked)["most_batch"]
     fits = [run_json(f"{asked} --batch {batch}")["fits"] for batch in (most, most + 1)]
     assert fits == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ("--gpu h100,l4 --batch 1,2", "several GPUs need one --batch and one --context, and no"),
-        ("--gpu h100,l4 --context 9,99", "--context, and no --run, got h100,l4"),
-        ("--gpu h100,l4 --run gamma=0,tpot=7", "and no --run, got h100,l4"),
-        ("--gpu h100,l4 --export vllm", "--export needs a single --gpu"),
-        ("--gpu h100,h10", "got h10 (did you mean h100?)"),
-        ("--gpu h100,", "gpu must be one of"),
-    ],
-)
-def test_what_several_gpus_cannot_be_given_with_is_refused(
-    pair: str, more: str, message: str
-) -> None:
-    result = run(f"{pair} {more}")
-    assert result.exit_code == 2
-    assert message in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("command", "more"),
-    [("traffic", "--rate 2 --prompt-tokens 9 --output-tokens 9"), ("tree", "")],
-)
-def test_other_commands_take_one_gpu(pair: str, command: str, more: str) -> None:
-    configs = pair.replace("--alpha 0.7", "--acceptance-by-rank 0.7,0.1") if not more else pair
-    result = run(f"{configs} --gpu h100,l4 {more}", command)
-    assert result.exit_code == 2

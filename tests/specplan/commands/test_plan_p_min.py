@@ -229,10 +229,6 @@ def test_what_cannot_be_planned_is_refused(profile: Path, options: str, message:
     assert_refused(run(f"--profile {profile} {options}"), message)
 
 
-def test_a_threshold_needs_a_profile() -> None:
-    assert_refused(run("--alpha 0.8 --c 0.05 --p-min 0.5"), "--p-min needs --profile")
-
-
 def test_adaptive_verification_needs_a_path_from_every_block_start(tmp_path: Path) -> None:
     trace = made_trace(3)
     assert trace.confidence is not None

@@ -57,10 +57,6 @@ def test_a_stated_acceptance_gives_the_length_that_a_run_lacks() -> None:
     assert bare["improvement_factor"] == pytest.approx(stated["improvement_factor"])
     observed = "--acceptance-by-position 0.8,0.6,0.4 --run gamma=0,tpot=7.1"
     assert run(f"{observed} --run gamma=2,tpot=4.1").exit_code == 0
-    refused = run(f"{observed} --run gamma=4,tpot=4.1").stderr
-    assert "length must be given with --run gamma=4: acceptance was observed up to" in refused
-    several = run("--alpha 0.7,0.8 --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1").stderr
-    assert "a --run needs its length where several acceptances are given" in several
     models = f"{MODELS} --alpha 0.7"
     text = " ".join(run(f"{models} --batch 16").stdout.split())
     found = re.search(r"add (--run gamma=0,\S+) (--run gamma=\d+,\S+)\. ", text)
@@ -68,14 +64,6 @@ def test_a_stated_acceptance_gives_the_length_that_a_run_lacks() -> None:
     assert found[1].endswith("tpot=MS,batch=16")
     runs = f"{found[1]} {found[2]}".replace("MS", "9", 1).replace("MS", "8", 1)
     assert run(f"{models} --batch 16 {runs}").exit_code == 0
-
-
-def test_a_cost_of_no_drafted_run_is_assumed_and_in_doubt() -> None:
-    text = run("--alpha 0.7 --run gamma=0,tpot=7.1").stdout
-    assert "c 0.1 is assumed (0.016 to 0.61): no run with drafts was timed.\nDraft" in text
-    assert "almost certain" not in text
-    timed = run("--alpha 0.7 --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1").stdout
-    assert "is assumed" not in timed
 
 
 UNSURE = "--run gamma=0,tpot=15 --run gamma=5,tpot=17,length=1.9"
@@ -113,12 +101,6 @@ def test_a_run_without_baseline_is_relative_to_the_fitted_one() -> None:
     assert wide > 1.5
 
 
-def test_acceptance_may_be_stated_beside_runs() -> None:
-    plan = planned("--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85 --alpha 0.9")
-    assert plan["alpha"] == 0.9
-    assert run("--run gamma=0,tpot=7.1 --alpha 0.9").exit_code == 0
-
-
 @pytest.mark.parametrize(
     ("text", "seconds", "length"),
     [
@@ -143,12 +125,6 @@ def test_the_error_of_a_run_is_in_per_cent(stated: str, error: float) -> None:
     assert parse_run(f"gamma=0,tpot=7.1{stated}").error == pytest.approx(error)
 
 
-def test_an_error_of_a_run_that_cannot_be_is_refused() -> None:
-    refused = run("--run gamma=0,tpot=7.1,error=100")
-    assert refused.exit_code == 2
-    assert "error must lie in [0, 100) %, got 100" in refused.stderr
-
-
 def test_runs_of_one_setting_that_disagree_widen_its_interval() -> None:
     def width(*runs: str) -> float:
         point = planned(" ".join(f"--run {each}" for each in runs))["curve"][2]  # type: ignore[index]
@@ -166,13 +142,7 @@ EARLY = "--run gamma=0,tps=60 --run gamma=8,tps=78,accepted=305/500"
 
 def test_counts_that_gamma_does_not_divide_are_of_drafts_that_ended_early() -> None:
     """500 drafted tokens are no whole blocks of 8: 63 to 500 calls, 1.6 to 5.9 tokens each."""
-    answer = run(f"{EARLY} --json")
-    words = " ".join(answer.stderr.split())
-    assert "500 tokens were drafted in 63 to 500 calls. Add tokens=N" in words
-    tokens = json.loads(answer.stdout)["curve"][7]["expected_tokens"]
-    assert 1.61 < tokens < 5.88
-    known = planned(f"{EARLY},tokens=455")
-    assert known["curve"][7]["expected_tokens"] == pytest.approx(455 / 150)  # type: ignore[index]
+    assert 1.61 < planned(EARLY)["curve"][7]["expected_tokens"] < 5.88  # type: ignore[index]
 
 
 def test_a_run_with_drafts_that_ended_early_costs_what_it_drafted() -> None:
@@ -183,28 +153,6 @@ def test_a_run_with_drafts_that_ended_early_costs_what_it_drafted() -> None:
     assert isinstance(curve, list)
     assert 1.05 < curve[2]["improvement_factor"] < 1.25
     assert curve[7]["improvement_factor"] < 1
-    # The server's own 78 tokens a second measure no draft of eight tokens.
-    words = " ".join(run(f"{EARLY},tokens=455").stdout.split())
-    assert "almost certain" not in words
-    assert "Drafts of the run at K = 8 ended early: 3.3 tokens on average, 12.82 ms" in words
-    assert "run K = 2 without p-min before you change K." in words
-    full = " ".join(
-        run("--run gamma=0,tps=60 --run gamma=8,tps=78,accepted=305/1200").stdout.split()
-    )
-    assert "ended early" not in full
-
-
-def test_flags_say_that_drafts_ended_early() -> None:
-    flags = run(f"{EARLY},tokens=455 --export llama.cpp").stdout
-    assert flags.startswith("# The drafts seen ended early, as by a p-min")
-    assert flags.count("ended early") == 1
-    assert "p-min" not in run(f"{EARLY},tokens=455 --export vllm").stdout
-
-
-def test_tokens_that_cannot_be_are_refused() -> None:
-    refused = run(f"{EARLY},tokens=300")
-    assert refused.exit_code == 2
-    assert "tokens must lie in [368, 805] with accepted=305/500, got 300" in refused.stderr
 
 
 BATCHES = (
@@ -247,9 +195,6 @@ def test_a_batch_that_lacks_a_run_is_named_and_has_no_speed_up() -> None:
     text = " ".join(run(f"{BATCHES} --run gamma=3,tpot=20,length=2.8,batch=128").stdout.split())
     assert "Batch 128 has no run without speculation" in text
     assert "add --run gamma=0,batch=128" in text
-    refused = run("--run gamma=0,tpot=7.1 --run gamma=3,tpot=9.5,length=2.8,batch=32")
-    assert refused.exit_code == 2
-    assert "no batch was run both with and without speculation" in refused.stderr
 
 
 ALIKE = (
@@ -292,15 +237,6 @@ MODELS = (
     "--target-config docs/configs/llama-3.1-8b.json --gpu h100 --engine vllm "
     "--draft-config docs/configs/llama-3.1-8b-eagle3.json "
 )
-
-
-def test_a_run_that_the_fit_misses_is_shown_with_its_residual() -> None:
-    """A step of two sequences cannot take three times as long as a step of one."""
-    odd = f"{MODELS} --run gamma=0,tpot=7 --run gamma=0,tpot=20,batch=2 --alpha 0.7"
-    text = " ".join(run(odd).stdout.split())
-    assert "The fit does not believe the run of gamma 0, batch 2: 20 ms a token were" in text
-    fits = run(f"{MODELS} --run gamma=0,tpot=7 --run gamma=3,tpot=4,length=2.6").stdout
-    assert "does not believe" not in fits
 
 
 FILES = {
@@ -352,13 +288,6 @@ def test_a_file_plans_as_its_numbers_do() -> None:
     files = planned("--run file=off.json,gamma=0 --run file=vllm.json")
     assert files["optimal_gamma"] == numbers["optimal_gamma"]
     assert files["improvement_factor"] == pytest.approx(numbers["improvement_factor"], rel=1e-3)
-
-
-def test_a_loss_is_shown_with_its_interval() -> None:
-    text = run("--run gamma=0,tpot=7 --run gamma=3,tpot=9,length=1.4").stdout
-    assert "Do not speculate: the best, K = 1, gives 0.8" in " ".join(text.split())
-    assert "A loss is likelier" in text
-    assert " 90 %" in text
 
 
 def test_lengths_of_runs_that_rise_are_named_and_planned_by_the_law() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from plan_inputs import run, run_json
-from refusals import assert_refused
 
 from engines.kind import engine_kinds
 
@@ -39,24 +38,6 @@ def test_engines_state_their_limit_with_unit_flag_and_source(
     assert engine_kinds()["llama.cpp"].wall is engine_kinds()["transformers"].wall is None
 
 
-def test_flags_say_that_captured_graphs_keep_a_draft_short() -> None:
-    flags = run(f"{VLLM} --batch 200 --export vllm").stdout
-    assert "# K = 2 would need 600 tokens a step, and graphs are captured up to 512" in flags
-    assert "captured" not in run(f"{VLLM} --batch 1 --export vllm").stdout
-
-
-def test_a_named_draft_that_leaves_the_graphs_is_not_said_to_lose() -> None:
-    text = " ".join(run(f"{VLLM} --batch 1,64,128 --gamma 4").stdout.split())
-    assert "Beyond batch 102 K = 4 exceeds the captured graphs of 512 tokens a step" in text
-    assert "stops paying" not in text
-
-
-def test_swapped_configurations_are_told() -> None:
-    swapped = MODEL.replace("target", "other").replace("draft", "target").replace("other", "draft")
-    assert "is larger than the target" in run(f"{swapped} --gpu h100 --alpha 0.7").stderr
-    assert "is larger than the target" not in run(f"{MODEL} --gpu h100 --alpha 0.7").stderr
-
-
 def test_no_advised_step_is_beyond_the_captured_graphs() -> None:
     plan = run_json(f"{VLLM} --batch 128")
     assert [row["beyond_graphs"] for row in plan["curve"]] == [g > 3 for g in range(1, 33)]
@@ -64,10 +45,6 @@ def test_no_advised_step_is_beyond_the_captured_graphs() -> None:
     free = run_json(f"{VLLM} --batch 128 --graph-tokens 0")
     assert free["advised_gamma"] > 3
     assert not any(row["beyond_graphs"] for row in free["curve"])
-    assert run_json(f"{VLLM} --batch 128 --graph-tokens 640")["advised_gamma"] == 4
-    text = " ".join(run(f"{VLLM} --batch 128").stdout.split())
-    assert "K = 4 would need 640 tokens a step, and graphs are captured up to 512" in text
-    assert "--max-cudagraph-capture-size moves the limit." in text
 
 
 def test_eager_is_compared_with_eager() -> None:
@@ -86,14 +63,6 @@ def test_a_limit_in_requests_does_not_depend_on_gamma() -> None:
     assert plan["advised_gamma"] == run_json(f"{asked} --graph-requests 0")["advised_gamma"]
 
 
-def test_limits_that_do_not_fit_the_engine_are_refused() -> None:
-    assert_refused(run(f"{VLLM} --graph-requests 8"), "which has a limit in tokens a step")
-    both = run(f"{HEAD} --gpu h100 --alpha 0.9 --graph-requests 8 --graph-tokens 8")
-    assert_refused(both, "--graph-tokens cannot be combined with --graph-requests")
-    other = VLLM.replace("vllm", "llama.cpp")
-    assert_refused(run(f"{other} --graph-tokens 8"), "which has no limit")
-
-
 def test_a_run_beyond_the_graphs_is_named_and_left_out_of_the_costs() -> None:
     beyond = "--run gamma=5,tpot=11.5,length=3,batch=128"
     with_it = run(f"{RUNS} {beyond} --export vllm --json")
@@ -102,16 +71,6 @@ def test_a_run_beyond_the_graphs_is_named_and_left_out_of_the_costs() -> None:
     plan = json.loads(with_it.stdout)
     assert plan["cost"]["evidence"] == 2
     assert plan["advised_gamma"] <= 3
-    alone = f"--alpha 0.7 {beyond} --graph-tokens 512"
-    assert_refused(run(alone), "--run must have one whose steps are in captured graphs")
-
-
-def test_flags_carry_the_probability_of_a_gain() -> None:
-    flags = run(f"{HEAD} --gpu h100 --engine vllm --alpha 0.7 --export vllm").stdout
-    comment, command = flags.splitlines()
-    assert comment.startswith("# K = ")
-    assert "if acceptance is 0.7;" in comment
-    assert '"method": "eagle3"' in command
 
 
 def test_flags_of_an_undecided_draft_are_commented_out() -> None:
@@ -138,19 +97,3 @@ def test_a_schedule_restricted_to_one_gamma_is_the_one_that_is_printed() -> None
         [each["first_batch"], each["last_batch"], max(each["gamma"], 1)] for each in printed
     ]
     assert "even K = 1" not in flags
-
-
-def test_one_gamma_for_all_batches_needs_no_schedule() -> None:
-    flags = run(f"{VLLM} --batch 1,2 --graph-tokens 0 --gamma 3 --export vllm").stdout
-    assert schedule_of(flags) == 3
-
-
-def test_the_kind_of_draft_names_the_method() -> None:
-    runs = "--run gamma=0,tpot=7.1 --run gamma=3,tpot=3.9,length=2.6"
-    for kind, method in (("eagle3", "eagle3"), ("mtp", "mtp"), ("dflash", "dflash"),
-                         ("suffix", "suffix"), ("ngram", "ngram"),
-                         ("draft-model", "draft_model")):  # fmt: skip
-        exported = run(f"{runs} --draft-kind {kind} --export vllm")
-        assert f'"method": "{method}"' in exported.stdout
-        assert "--draft-kind" not in exported.stderr
-    assert "--draft-kind names another" in run(f"{runs} --export vllm").stderr

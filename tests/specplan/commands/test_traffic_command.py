@@ -72,12 +72,6 @@ def test_traffic_keeps_what_gained_in_its_own_runs_and_stays_within_what_was_obs
     assert max(each["gamma"] for each in [*found["schedule"], *found["rows"]]) <= 5
 
 
-def test_a_draft_model_that_never_ran_is_as_undecided_as_in_plan(gpu: str) -> None:
-    priced = f"{gpu} --batch 1"
-    assert run_json(priced)["test_gamma"] is not None
-    assert "undecided: run it first" in run(f"--rate 1 {LENGTHS} {priced}", "traffic").stdout
-
-
 def test_a_draft_too_long_for_the_load_loses_above_the_break_even_rate(sheet: str) -> None:
     found = run_json(f"--rate 1 {LENGTHS} {sheet} --gamma 8", "traffic")
     edge = found["break_even_rate"]
@@ -259,11 +253,6 @@ def test_a_figure_is_drawn(gpu: str, tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_prompt_slower_than_a_step_bounds_no_more_than_it_takes(sheet: str) -> None:
-    words = f"--rate 0.01 --prompt-tokens 1 --output-tokens 2 --prompt-ms 1649 {sheet}"
-    assert run_json(words, "traffic")["most_requests_per_second"] > 0
-
-
 def test_a_burst_is_done_when_its_last_token_is(gpu: str, tmp_path: Path) -> None:
     words = f"{LENGTHS} {gpu} --cost-model roofline"
     found = run_json(f"--burst 64 {words}", "traffic")
@@ -307,13 +296,6 @@ def test_a_schedule_ends_where_the_memory_does_and_names_what_it_leaves_out(shee
     found = run_json(long, "traffic")
     assert found["schedule"][-1]["last_batch"] == found["most_sequences"] < 256
     assert "No limit of captured graphs is assumed" in run(long, "traffic").stdout
-
-
-def test_long_simulated_times_have_no_exponent() -> None:
-    slow = f"--rate 0.01 {LENGTHS} {TIMES}000 --simulate --requests 20"
-    text = run(slow, "traffic").stdout
-    assert "e+0" not in text
-    assert " 20000" in text
 
 
 def test_rates_near_the_capacity_say_that_their_times_are_too_short(sheet: str) -> None:

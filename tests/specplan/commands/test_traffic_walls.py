@@ -91,11 +91,6 @@ def test_where_no_step_is_captured_eager_is_compared_with_eager() -> None:
     assert "times beyond are not known well" in " ".join(text(f"{asked} --graph-tokens 16").split())
 
 
-def test_a_limit_that_leaves_no_gamma_is_refused() -> None:
-    refused = " ".join(text("--engine vllm --gamma 6 --graph-tokens 4").split())
-    assert "gamma must be at most 3: captured graphs have 4 tokens a step" in refused
-
-
 def test_a_run_beyond_the_graphs_is_named_and_left_out() -> None:
     runs = "--run gamma=0,tpot=9,batch=128 --run gamma=2,tpot=6,length=2.2,batch=128"
     beyond = "--run gamma=5,tpot=30,length=3,batch=128"
@@ -103,8 +98,3 @@ def test_a_run_beyond_the_graphs_is_named_and_left_out() -> None:
     found, with_it = (text(f"--engine vllm {more}", load) for more in ("", beyond))
     assert "768 tokens a step are more than the 512" in " ".join(with_it.split())
     assert with_it.endswith(found)
-
-
-def test_without_a_server_the_answer_says_that_no_limit_is_assumed() -> None:
-    assert "No limit of captured graphs is assumed" in text("")
-    assert "No limit" not in text("--engine llama.cpp")

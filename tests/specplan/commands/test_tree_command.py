@@ -76,33 +76,6 @@ def test_dear_verification_makes_trees_small() -> None:
     assert dear < large
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (f"{RANKS} --c 0.05 --max-nodes 6", "nodes depth tokens per call speed-up "),
-        (f"{RANKS} --c 0.05 --max-nodes 6", "a tree of 6 ("),
-        (f"{RANKS} --c 0.05 --max-nodes 6", "over the chain of"),
-        ("--acceptance-by-rank 0.1 --c 0.9", "do not speculate"),
-        ("--acceptance-by-rank 0.8 --c 0.05", "gains less than 1 % over the chain"),
-        # No tree pays, and a draft that does not branch does.
-        ("--acceptance-by-rank 0.3 --target-ms 10 --draft-ms 1 --draft-pass-ms 9",
-         "gains less than 1 % over the chain of 1 (1.18)"),
-    ],
-)  # fmt: skip
-def test_text_has_a_line_a_size_and_says_what_is_best(arguments: str, sentence: str) -> None:
-    assert sentence in " ".join(run(arguments, "tree").stdout.split())
-
-
-def test_a_tree_of_all_the_nodes_it_may_have_is_told() -> None:
-    warned = run(f"{RANKS} --max-nodes 6 --c 0.05", "tree").stderr
-    assert " ".join(warned.split()) == (
-        "Warning: the best tree has all the nodes it may, --max-nodes 6; verification is free in "
-        "these costs, so that more always gain"
-    )
-    dear = "--target-ms 10 --draft-ms 1 --verify-ms 2=15"
-    assert run(f"{RANKS} --max-nodes 6 {dear}", "tree").stderr == ""
-
-
 def test_sglang_gets_depth_width_and_what_is_verified_and_specplan_the_tree_itself() -> None:
     asked = f"{RANKS} --c 0.05 --max-nodes 6"
     best = run_json(asked, "tree")["rows"][0]["best"]
