@@ -44,9 +44,9 @@ def refused(name: str) -> list[Any]:
 def said(name: str) -> list[Any]:
     """Returns the words and the expectations of each case in a file of `said/`.
 
-    A fact is the comment above its command lines. Indented below each line: what stdout says, or with `!`
-    what stderr says, with `-` what neither says, with `=` a key of the JSON and its value. Words
-    are compared without line breaks. `NAME = text` at the top of a file is taken for `{NAME}`.
+    A fact is the comment above its command lines. Indented below each line: what stdout says, or
+    with `!` what stderr says, with `-` what neither says, with `=` a key of the JSON and its value.
+    Words are compared without line breaks. `NAME = text` at the top is taken for `{NAME}`.
     """
     known = {"CONFIGS": str(Path(__file__).parents[2] / "docs" / "configs")}
     found: list[Any] = []

@@ -26,8 +26,23 @@ def measure(small: list[str]) -> list[str]:
     return ["measure", *small, "--max-gamma", "2", "--repeats", "1"]
 
 
-def test_the_profile_has_every_key(run_json: RunJson, measure: list[str]) -> None:
-    profile = run_json(*measure)
+@pytest.fixture
+def profile_of(run_json: RunJson, measure: list[str]) -> RunJson:
+    """Returns a function that measures the tiny pair with further options, and gives its profile.
+
+    Options replace words of the command: `draft=random` takes another draft.
+    """
+
+    def profile(*options: str) -> Any:
+        changed = dict(option.split("=") for option in options if "=" in option)
+        words = [changed.get(word, word) for word in measure]
+        return run_json(*words, *(option for option in options if "=" not in option))
+
+    return profile
+
+
+def test_the_profile_has_every_key(profile_of: RunJson) -> None:
+    profile = profile_of()
     assert set(profile) == set(profile_json(PROFILE))
     assert set(profile["draftings"]["sampled"]) == {field.name for field in fields(DraftAcceptance)}
     estimated = {"value", "low", "high", "confidence", "tokens", "prompts", "spread"}
@@ -45,28 +60,19 @@ def test_the_profile_has_every_key(run_json: RunJson, measure: list[str]) -> Non
     }  # fmt: skip
 
 
-def test_a_seed_gives_one_alpha_and_another_seed_another(
-    run_json: RunJson, measure: list[str]
-) -> None:
-    first, again = run_json(*measure), run_json(*measure)
-    other = run_json(*measure, "--seed", "1")
+def test_a_seed_gives_one_alpha_and_another_seed_another(profile_of: RunJson) -> None:
+    first, again, other = profile_of(), profile_of(), profile_of("--seed", "1")
     for key in ("alpha", "alpha_by_position_in_text", "draftings"):
-        assert first[key] == again[key]
-        assert first[key] != other[key]
+        assert first[key] == again[key] != other[key]
+    # Texts written at once are those written one by one.
+    assert profile_of("--batch-size", "2")["alpha"] == first["alpha"]
 
 
-def test_texts_written_at_once_are_those_written_alone(
-    run_json: RunJson, measure: list[str]
-) -> None:
-    assert run_json(*measure, "--batch-size", "2")["alpha"] == run_json(*measure)["alpha"]
-
-
-def test_sampling_settings_reach_the_models(run_json: RunJson, measure: list[str]) -> None:
+def test_sampling_settings_reach_the_models(profile_of: RunJson) -> None:
     """A target that can say one thing only is met by a draft that can say one thing only."""
 
     def alpha(*setting: str) -> float:
-        asked = (*measure, "--num-prompts", "1", "--max-gamma", "1", *setting)
-        return run_json(*asked)["alpha"]["value"]
+        return profile_of("--num-prompts", "1", "--max-gamma", "1", *setting)["alpha"]["value"]
 
     assert alpha("--top-k", "1") == alpha("--temperature", "0")
     plain = alpha()
@@ -74,19 +80,16 @@ def test_sampling_settings_reach_the_models(run_json: RunJson, measure: list[str
         assert alpha(*setting) != plain
 
 
-def test_a_draft_by_argmax_is_measured_as_such(
-    run_json: RunJson, measure: list[str], tmp_path: Path
-) -> None:
+def test_a_draft_by_argmax_is_measured_as_such(profile_of: RunJson, tmp_path: Path) -> None:
     """The texts are the target's at temperature 1 either way, and both ways are in the file."""
-    sampled = run_json(*measure, "-o", str(tmp_path / "a.v1"))
-    argmax = run_json(*measure, "--draft-temperature", "0", "-o", str(tmp_path / "a.v2"))
-    asked = [
-        (made["draft_sampling"], made["setup"]["draft_temperature"]) for made in (sampled, argmax)
-    ]
-    assert asked == [("sampled", 1.0), ("argmax", 0.0)]
+    sampled = profile_of("-o", str(tmp_path / "a.v1"))
+    argmax = profile_of("--draft-temperature", "0", "-o", str(tmp_path / "a.v2"))
+    for profile, way, temperature in ((sampled, "sampled", 1.0), (argmax, "argmax", 0.0)):
+        assert (profile["draft_sampling"], profile["setup"]["draft_temperature"]) == (
+            way, temperature,
+        )  # fmt: skip
+        assert profile["alpha"] == profile["draftings"][way]["alpha"]
     assert sampled["draftings"] == argmax["draftings"]
-    for profile in (sampled, argmax):
-        assert profile["alpha"] == profile["draftings"][profile["draft_sampling"]]["alpha"]
     assert argmax["alpha"]["value"] < sampled["alpha"]["value"]
     assert sorted(file.name for file in tmp_path.iterdir()) == [
         "a.v1", "a.v1.traces.npz", "a.v2", "a.v2.traces.npz"
@@ -223,24 +226,20 @@ def test_ctrl_c_keeps_finished_traces_and_the_next_run_goes_on_from_them(
 
 
 def test_traces_of_a_changed_model_are_not_taken_up(
-    run_json: RunJson, folders: Path, measure: list[str], tmp_path: Path
+    profile_of: RunJson, folders: Path, tmp_path: Path
 ) -> None:
     """The same names and settings, but the draft's folder now holds another model."""
     shutil.copytree(folders / "draft", folders / "changing")
-    arguments = ["changing" if word == "draft" else word for word in measure]
-    output = ("-o", str(tmp_path / "p.json"))
-    first = run_json(*arguments, *output)
-    assert run_json(*arguments, *output)["alpha"] == first["alpha"]
+    asked = ("draft=changing", "-o", str(tmp_path / "p.json"))
+    first = profile_of(*asked)
+    assert profile_of(*asked)["alpha"] == first["alpha"]
     shutil.copy(folders / "target" / "model.safetensors", folders / "changing")
-    assert run_json(*arguments, *output)["alpha"]["value"] == pytest.approx(1)
+    assert profile_of(*asked)["alpha"]["value"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("drafter", ["random", "exit:1", "lookup", "lookup:1", "hf:draft"])
-def test_every_kind_of_drafter_is_measured(
-    run_json: RunJson, measure: list[str], drafter: str
-) -> None:
-    arguments = [drafter if word == "draft" else word for word in measure]
-    profile = run_json(*arguments)
+def test_every_kind_of_drafter_is_measured(profile_of: RunJson, drafter: str) -> None:
+    profile = profile_of(f"draft={drafter}")
     assert 0 <= profile["alpha"]["value"] < 1
     assert profile["setup"]["draft"] == drafter
     if drafter == "exit:1":
@@ -249,12 +248,9 @@ def test_every_kind_of_drafter_is_measured(
         assert profile["c_hat"] == 0
 
 
-def test_a_random_draft_is_accepted_as_often_as_chance_has_it(
-    run_json: RunJson, measure: list[str]
-) -> None:
+def test_a_random_draft_is_accepted_as_often_as_chance_has_it(profile_of: RunJson) -> None:
     """At temperature 0 a uniform draft's law gives the target's token 1 / vocabulary."""
-    arguments = ["random" if word == "draft" else word for word in measure]
-    profile = run_json(*arguments, "--temperature", "0")
+    profile = profile_of("draft=random", "--temperature", "0")
     assert profile["alpha"]["value"] == pytest.approx(1 / 300)
 
 
@@ -270,8 +266,8 @@ def test_one_prompt_gives_no_interval(run: Run, run_json: RunJson, measure: list
     assert "One prompt gives no interval, so no gamma is recommended" in " ".join(lines)
 
 
-def test_one_new_token_is_enough(run_json: RunJson, measure: list[str]) -> None:
+def test_one_new_token_is_enough(profile_of: RunJson) -> None:
     """Only the target's own token fits: nothing is drafted, no speed-up, and no failure."""
-    profile = run_json(*measure, "--max-new-tokens", "1")
+    profile = profile_of("--max-new-tokens", "1")
     assert profile["alpha"]["tokens"] == 2
     assert set(profile["target_ms"]) == {"1"}
