@@ -25,9 +25,8 @@ from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel
 from reference.policies import Fixed
-from reference.records import Generation
+from reference.records import Generation, Stopping
 from reference.speculative import Subject, speculative_session
-from reference.stopping import Stopping
 
 Way = Callable[[list[int]], list[int]]
 

@@ -23,8 +23,8 @@ from estimator.timing.turns import decode_in_turns, duplicates, processor_clock
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling, seeded
 from reference.policies import Fixed
+from reference.records import Stopping
 from reference.speculative import Subject
-from reference.stopping import Stopping
 
 GAMMAS = (1, 2, 4, 8)
 RESAMPLES = 2000

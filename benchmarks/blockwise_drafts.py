@@ -24,11 +24,11 @@ from ngram.rows.rows import Rows
 from ngram.rows.words import vocabulary_of
 from ngram.training.corpus import encode_texts, read_texts
 from ngram.training.train import train
-from reference.atomic import whole_file
+from reference.files import whole_file
 from reference.laws import Sampling
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_model, load_tokenizer, resolve_device
-from reference.stopping import Stopping
+from reference.records import Stopping
 from studies.blockwise.analysis import analyse
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.heads import load_heads

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from estimator.prompts.prompts import embedded_prompts
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_model, load_tokenizer
 

@@ -40,10 +40,10 @@ from ngram.training.corpus import END, encode_texts
 from ngram.training.train import train as train_ngram
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 from reference.policies import Fixed
+from reference.records import Stopping
 from reference.speculative import Subject
-from reference.stopping import Stopping
 from simulator.cost.roofline.deployment import Deployment, roofline_cost
 from simulator.cost.roofline.hardware import find_hardware
 

@@ -42,8 +42,8 @@ from estimator.traces.traces import Trace
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.huggingface import load_model
+from reference.records import Stopping
 from reference.speculative import Subject
-from reference.stopping import Stopping
 from simulator.acceptance.stopping.rule import RULES, StoppingRule
 from simulator.cost.curves import CostModel
 

@@ -32,8 +32,8 @@ from estimator.settings import PromptSettings
 from estimator.traces import scoring
 from reference.drafters.model_drafter import ModelDrafter
 from reference.models.huggingface import load_model
+from reference.records import Stopping
 from reference.speculative import Subject
-from reference.stopping import Stopping
 from simulator.acceptance.stopping.rule import RULES
 
 # A setting: the longest draft and the threshold, or a model that decodes by itself.

@@ -24,9 +24,9 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import TreeDrafter, likeliest, without_replacement
 from reference.laws import Sampling, seeded
 from reference.policies import Fixed
+from reference.records import Stopping
 from reference.rules import BlockVerification
 from reference.speculative import Subject
-from reference.stopping import Stopping
 from simulator.schemes.trees import best_trees, tree_tokens
 
 RANKS = 16

@@ -30,8 +30,8 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling, seeded
 from reference.models.derived import early_exit
 from reference.policies import Fixed
+from reference.records import Stopping
 from reference.speculative import Subject
-from reference.stopping import Stopping
 
 GAMMAS = (1, 2, 4, 8)
 REPEATS = 3

@@ -12,7 +12,7 @@ from estimator.intervals import difference, jackknife_interval
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import SCHEMA, read_profile
 from estimator.validation.file import Validated, parse_validation
-from reference.reading import read_json
+from reference.files import read_json
 
 # A value, and its values with each prompt left out, in order; none for a single prompt.
 Number = tuple[float, Sequence[float]]

@@ -25,9 +25,9 @@ from estimator.timing.threads import require_one_process
 from reference.beams import BeamSearch, BeamSettings, beam_search, require_widths
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling, seeded
+from reference.records import Stopping, StopStrings
 from reference.rules import STRICT, Rule
 from reference.speculative import Session, Subject, opening_text, plain_session
-from reference.stopping import Stopping, StopStrings
 
 # Draft length of the fixed policy, and width of a beam search, if none is given.
 GAMMA, BEAMS = 4, 4

@@ -1,6 +1,6 @@
 """Records as JSON, and files that are written atomically.
 
-Packages above read files by the names that this module takes from `reference.reading`.
+Packages above read files by the names that this module takes from `reference.files`.
 """
 
 from pathlib import Path
@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from reference.atomic import whole_file
-from reference.reading import MOST_BYTES as MOST_BYTES
-from reference.reading import json_objects as json_objects
-from reference.reading import limited as limited
-from reference.reading import read_json as read_json
-from reference.reading import text_blocks as text_blocks
+from reference.files import MOST_BYTES as MOST_BYTES
+from reference.files import json_objects as json_objects
+from reference.files import limited as limited
+from reference.files import read_json as read_json
+from reference.files import text_blocks as text_blocks
+from reference.files import whole_file
 
 
 def builtins(value: Any) -> Any:

@@ -14,9 +14,8 @@ from reference.drafter import Clock, Drafter, ReadsStates
 from reference.laws import Sampling
 from reference.models.model import Model, positions_of, require_finite, text_limit
 from reference.policies import Policy
-from reference.records import Block, Generation
+from reference.records import Block, Generation, Stopping
 from reference.rules import STRICT, Rule
-from reference.stopping import Stopping
 from reference.verify import verify_draft
 
 

@@ -19,7 +19,7 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from reference.atomic import whole_file
+from reference.files import whole_file
 from reference.training.checkpoint import publish
 from reference.training.loop import Schedule, Training, train
 

@@ -23,7 +23,7 @@ from ngram.training.corpus import Corpus, encode_texts, read_texts
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate
 from ngram.training.smoothers import KneserNey
-from reference.atomic import whole_file
+from reference.files import whole_file
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_tokenizer
 

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from reference.atomic import whole_file
+from reference.files import whole_file
 from reference.models.embedded import library_files, weights_folder
 from reference.training.loop import Schedule, Training, muon_and_adamw, train
 

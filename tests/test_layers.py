@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str]] = {
 ROOMS: dict[str, list[str]] = {
     "simulator": ["numerics", "cost", "acceptance", "choice", "schemes", "traffic"],
     "reference": [
-        "atomic", "reading", "laws", "scoring", "models", "records", "stopping", "policies",
+        "files", "laws", "scoring", "models", "records", "policies",
         "drafter", "rules", "verify", "speculative", "beams", "score_text", "state_heads",
         "drafters", "training",
     ],

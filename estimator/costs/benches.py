@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reference.reading import json_objects, read_whole
+from reference.files import json_objects, read_whole
 
 _LLAMA_BENCH = {"n_prompt", "n_gen", "avg_ns"}
 _BATCHED_BENCH = {"pl", "tg", "t_tg"}

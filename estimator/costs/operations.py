@@ -6,7 +6,7 @@ from typing import Any
 from torch import nn
 
 from reference.drafter import Drafter
-from reference.drafters.hierarchical import draft_model
+from reference.drafters.model_drafter import draft_model
 from reference.drafters.state_head import StateHeadDrafter
 from reference.models.derived import transformers_module
 

@@ -56,7 +56,7 @@ class Hierarchy(DrafterKind):
         return self.outer, self.inner
 
     def load(self, context: LoadContext) -> DrafterOf:
-        from reference.drafters.hierarchical import HierarchicalDrafter
+        from reference.drafters.model_drafter import HierarchicalDrafter
 
         outer, inner = self.outer.load(context), self.inner.load(context)
         return lambda sampling: HierarchicalDrafter(outer(sampling), inner(sampling), self.gamma)

@@ -41,7 +41,7 @@ class Lookup(DrafterKind):
         return 1, self.longest
 
     def from_texts(self, tokenizer: Any) -> Copies:
-        from ngram.copies.drafts import lookups
+        from ngram.copies.texts import lookups
 
         return lambda texts, max_gamma: lookups(texts, longest=self.longest, max_gamma=max_gamma)
 
@@ -85,7 +85,7 @@ class LookupOfVllm(DrafterKind):
         return self.shortest, self.longest
 
     def from_texts(self, tokenizer: Any) -> Copies:
-        from ngram.copies.drafts import earliest_lookups
+        from ngram.copies.texts import earliest_lookups
 
         return lambda texts, max_gamma: earliest_lookups(
             texts, shortest=self.shortest, longest=self.longest, max_gamma=max_gamma

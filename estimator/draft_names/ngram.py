@@ -52,7 +52,7 @@ class Ngram(DrafterKind):
         return Rows(model, vocabulary_of(tokenizer), width=width)
 
     def from_texts(self, tokenizer: Any) -> Copies:
-        from ngram.copies.drafts import ngrams
+        from ngram.copies.texts import ngrams
 
         if tokenizer is None:
             raise ValueError(f"draft {self} needs the tokenizer of the texts, got none")

@@ -19,8 +19,8 @@ from estimator.progress import notice
 from estimator.prompts.files import Prompt
 from estimator.prompts.prompts import encoded_prompts, wanted_prompts
 from estimator.settings import ModelSettings, PromptSource, SamplingSettings, TargetSettings
+from reference.models.architectures import CausalModel
 from reference.models.cached_model import CachedModel
-from reference.models.causal_model import CausalModel
 from reference.models.compiled_model import CompiledModel, CompileError
 from reference.models.families import unapplied_settings
 from reference.models.huggingface import (
@@ -31,8 +31,8 @@ from reference.models.huggingface import (
     parse_device_map,
     resolve_device,
 )
+from reference.records import Stopping
 from reference.rules import Rule, Strict
-from reference.stopping import Stopping
 
 # Settings that only some kinds of drafters read.
 OF_SOME_KINDS = ("lattice_k", "rescoring_weight")

@@ -11,7 +11,7 @@ from estimator.model_shapes.counting import Count, count
 from estimator.model_shapes.head_kind import Head, HeadKind, head_kinds
 from estimator.model_shapes.kept_counts import count_once
 from estimator.model_shapes.shape import shape_of, storage
-from reference.reading import read_json
+from reference.files import read_json
 from simulator.cost.roofline.shapes import DraftShape, ModelShape
 
 _MARK = "speculators_model_type"

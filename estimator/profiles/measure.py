@@ -24,8 +24,8 @@ from estimator.timing.threads import Processes, computing, these_processes
 from estimator.traces.measured_traces import Tracing, measure_traces, require_agreement
 from estimator.traces.scoring import known_verification
 from estimator.traces.trace_file import require_place
-from reference.atomic import held
-from reference.drafters.hierarchical import draft_model
+from reference.drafters.model_drafter import draft_model
+from reference.files import held
 from reference.models.cached_model import CachedModel
 from reference.speculative import Subject
 from simulator.choice.plan import DEFAULT_MAX_GAMMA

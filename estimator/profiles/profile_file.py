@@ -15,7 +15,7 @@ import msgspec
 from estimator.profiles.parts import Software, TextSettings
 from estimator.profiles.profile import ClockCheck, Profile, TextDetails, TimesMs
 from estimator.writing import write_json
-from reference.reading import read_json
+from reference.files import read_json
 
 SCHEMA, VERSION = "specplan-profile", 2
 

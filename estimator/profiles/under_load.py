@@ -17,8 +17,8 @@ from transformers import DynamicCache
 from estimator.profiles.profile import LoadCosts, milliseconds
 from estimator.timing.levels import polish
 from estimator.timing.turns import processor_clock
+from reference.models.architectures import CausalModel
 from reference.models.cached_model import CachedModel
-from reference.models.causal_model import CausalModel
 from reference.models.model import Model
 from reference.models.recurrent_model import RecurrentModel
 

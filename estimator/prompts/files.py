@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reference.reading import read_whole
+from reference.files import read_whole
 
 # Public collections of chats have about 700 MB.
 MOST_PROMPT_BYTES = 1_000_000_000

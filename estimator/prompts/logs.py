@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from estimator.prompts.files import require_characters
-from reference.reading import limited
+from reference.files import limited
 
 # Size of the parts that processes work on.
 PART_BYTES = 1 << 19

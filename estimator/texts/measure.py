@@ -25,7 +25,7 @@ from estimator.progress import SILENT, Progress
 from estimator.prompts.logs import LogPart, parts
 from estimator.texts.counting import MeasureTexts, Totals, counter, least_matches
 from estimator.traces.trace_file import Journal, require_place, traces_path, write_matches
-from reference.atomic import held
+from reference.files import held
 from simulator.numerics.intervals import CONFIDENCE
 
 # Number of waiting parts per process, so that no process waits for the log.

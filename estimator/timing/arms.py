@@ -20,14 +20,13 @@ from estimator.timing.turns import (
     processor_clock,
     turn_tokens,
 )
-from reference.drafters.hierarchical import draft_model
+from reference.drafters.model_drafter import draft_model
 from reference.laws import seeded
 from reference.models.model import positions_of, text_limit
 from reference.policies import Adaptive, Confidence, Fixed, Policy
-from reference.records import Block
+from reference.records import Block, Stopping
 from reference.speculative import Session, opening_text, plain_session, speculative_session, start
 from reference.speculative import Subject as Subject
-from reference.stopping import Stopping
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import best_gamma
 from simulator.cost.cost import Cost

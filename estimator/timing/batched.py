@@ -13,8 +13,8 @@ from reference.models.cached_model import forbidden_ids
 from reference.models.derived import transformers_module
 from reference.models.families import DISTANCES_ALONE
 from reference.models.model import Model, peaks, require_finite, text_limit
+from reference.records import Stopping
 from reference.speculative import opening_text
-from reference.stopping import Stopping
 
 
 @torch.inference_mode()

@@ -19,7 +19,7 @@ from estimator.timing.threads import ALONE, Processes
 from estimator.traces.scoring import sampled_setting, trace_pair
 from estimator.traces.trace_file import KeptTraces
 from estimator.traces.traces import TracePair
-from reference.drafters.hierarchical import draft_model
+from reference.drafters.model_drafter import draft_model
 from reference.laws import seeded
 from reference.models.derived import transformers_module
 from reference.speculative import Subject, decode

@@ -25,7 +25,7 @@ from estimator.traces.traces import (
 )
 from estimator.writing import write_whole
 from ngram.formats.model_files import sealed, unsealed
-from reference.atomic import uninterrupted
+from reference.files import uninterrupted
 
 # Beginning of a journal's first line, before the key.
 JOURNAL = b"specplan journal "

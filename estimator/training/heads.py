@@ -13,8 +13,8 @@ from estimator.draft_names.kind import EMBEDDED
 from estimator.loading.folders import read_corpus, target_source
 from estimator.progress import SILENT, Progress
 from ngram.rows.words import vocabulary_of
+from reference.models.architectures import CausalModel
 from reference.models.cached_model import CachedModel
-from reference.models.causal_model import CausalModel
 from reference.models.huggingface import load_model, load_tokenizer, resolve_device
 from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.state_heads.eagle3_folder import save_eagle3

@@ -8,7 +8,7 @@ import msgspec
 
 from estimator.profiles.parts import Level
 from estimator.writing import builtins
-from reference.reading import read_json
+from reference.files import read_json
 from simulator.numerics.intervals import CONFIDENCE, FORMER_CONFIDENCE
 
 SPECULATIVE: Final = "speculative"

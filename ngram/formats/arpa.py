@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngram.rows.words import BEGIN, END, MAX_ORDER, NAMES, UNKNOWN, Grams, word_name
-from reference.atomic import whole_file
-from reference.reading import limited
+from reference.files import limited, whole_file
 
 LINES_AT_ONCE = 1 << 12  # few enough for a processor's cache
 COUNT = re.compile(rb"ngram ([0-9]+)\s*=\s*([0-9]+)")

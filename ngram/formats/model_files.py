@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ngram.formats.arpa import read_arpa, read_counts
 from ngram.rows.backoff import BackoffModel, build, pack, unpack
-from reference.atomic import uninterrupted, whole_file
-from reference.reading import read_json
+from reference.files import read_json, uninterrupted, whole_file
 
 Smoothing = Literal["kneser-ney", "katz"]
 FORMAT = "specplan n-gram description 1"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngram.rows.words import END, vocabulary_of
-from reference.reading import read_whole
+from reference.files import read_whole
 
 SUFFIXES = (".txt", ".py", ".jsonl", ".txt.gz", ".py.gz", ".jsonl.gz")
 JSON_FIELDS = ("text", "prompt", "turns")

@@ -26,7 +26,7 @@ from ngram.training.corpus import Corpus
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate, prune_thresholds
 from ngram.training.smoothers import FALLBACK_DISCOUNTS, Katz, KneserNey
-from reference.atomic import whole_file
+from reference.files import whole_file
 
 MEMORY = "1G"  # lmplz sorts on disk what exceeds this
 TOKENS_AT_ONCE = 1 << 20

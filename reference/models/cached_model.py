@@ -16,11 +16,11 @@ from reference.models.families import (
     require_fit,
     rope_switch_length,
 )
+from reference.models.memory import States, record_layers, record_output
 from reference.models.model import Stopwatch
-from reference.models.states import States, record_layers, record_output
 
 Boundaries = tuple[int | None, ...]
-"""Boundaries of a model's layers, counted as in `reference.models.states.record_layers`."""
+"""Boundaries of a model's layers, counted as in `reference.models.memory.record_layers`."""
 
 
 class CachedModel(ABC):

@@ -14,7 +14,7 @@ from torch import Tensor
 from transformers import Cache, StaticCache
 from transformers.cache_utils import DummyLayer, StaticLayer
 
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 
 # Each width needs a program, and target and draft share the compiled code object.
 MOST_PROGRAMS = 256

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from reference.models.cached_model import CachedModel, is_spread
+from reference.models.memory import layer_stack
 from reference.models.model import Model
-from reference.models.states import layer_stack
 
 
 class FittedModel:

@@ -7,9 +7,8 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
+from reference.models.architectures import CausalModel, EncoderDecoderModel
 from reference.models.cached_model import CachedModel
-from reference.models.causal_model import CausalModel
-from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.models.hub import UNLOADABLE, quiet, require_reachable, unloadable
 from reference.models.recurrent_model import RecurrentModel, is_recurrent_model
 

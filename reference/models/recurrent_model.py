@@ -18,8 +18,8 @@ from transformers.cache_utils import (
     LinearAttentionLayer,
 )
 
-from reference.models.cache_layers import RoomyLayer
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
+from reference.models.memory import RoomyLayer
 
 # Families whose layers keep states in themselves, not only in the cache.
 IN_THEMSELVES = frozenset({"recurrent_gemma"})

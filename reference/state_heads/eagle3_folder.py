@@ -15,8 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import LlamaConfig
 
-from reference.atomic import whole_file
-from reference.reading import read_json
+from reference.files import read_json, whole_file
 from reference.state_heads.eagle3 import Eagle3, Eagle3Shape
 
 CONFIGURATION, WEIGHTS = "config.json", "model.safetensors"

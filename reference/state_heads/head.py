@@ -13,14 +13,14 @@ import torch
 from torch import Tensor, nn
 from transformers import Cache, DynamicCache
 
-from reference.models.cache_layers import RoomyLayer
+from reference.models.memory import RoomyLayer
 
 
 class StateHead(nn.Module, ABC):
     """A head that drafts from a target's hidden states; it uses the target's embeddings.
 
     taps: boundaries of the target's layers whose states the head reads, concatenated
-      (`reference.models.states.record_layers`).
+      (`reference.models.memory.record_layers`).
     depth: number of the head's own layers, which cache keys and values.
 
     Example: a head without layers, which drafts from the sum of state and embedding.

@@ -16,7 +16,7 @@ from safetensors import safe_open
 from torch import Tensor, nn
 from transformers import Cache
 
-from reference.models.states import layer_stack
+from reference.models.memory import layer_stack
 from reference.state_heads.head import StateHead
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from reference.models.architectures import EncoderDecoderModel
 from reference.models.cached_model import CachedModel
-from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.training.loop import Trained, Training, train
 
 TargetLaw = Callable[[], Tensor]

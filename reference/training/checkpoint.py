@@ -11,7 +11,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from reference.atomic import whole_file
+from reference.files import whole_file
 
 
 def save_checkpoint(

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from reference.models.states import record_layers
+from reference.models.memory import record_layers
 from reference.state_heads.head import StateHead, unrolled
 from reference.training.alignment import LOSSES
 from reference.training.loop import Trained, Training, muon_and_adamw, train

@@ -24,7 +24,7 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
     Leftover files of a killed run are removed if the folder itself is complete.
     """
     if (value / "training.json").is_file():
-        from reference.atomic import held
+        from reference.files import held
         from studies.bild.alignment import unfinished_files
 
         with held(value):

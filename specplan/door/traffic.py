@@ -38,7 +38,7 @@ def requested(
     graphs: Graphs = NO_LIMITS,
 ) -> tuple[TrafficRequest, tuple[str, ...], Load | None]:
     """Returns the request, notes for its readers, and the load of the first prices."""
-    from reference.reading import text_lines
+    from reference.files import text_lines
     from simulator.traffic.demand import read_trace
     from simulator.traffic.doubt import doubt_of
 

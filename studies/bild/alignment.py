@@ -14,12 +14,11 @@ from estimator.prompts.prompts import prompts_hash
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
 from estimator.timing.arms import without_draft
 from estimator.writing import write_whole
-from reference.atomic import held
-from reference.drafters.hierarchical import draft_model
+from reference.drafters.model_drafter import draft_model
+from reference.files import held, read_json
 from reference.laws import seeded
 from reference.models.cached_model import CachedModel
 from reference.models.derived import FittedModel
-from reference.reading import read_json
 from reference.speculative import Subject
 from reference.training.alignment import Lesson, align, train_exits
 from reference.training.checkpoint import publish

@@ -13,7 +13,7 @@ import numpy as np
 from estimator.intervals import Interval, difference, jackknife_interval, left_out, ratio_interval
 from estimator.progress import Progress
 from estimator.traces.text_traces import overlaps
-from reference.drafters.hierarchical import draft_model
+from reference.drafters.model_drafter import draft_model
 from reference.laws import seeded
 from reference.speculative import Subject
 from reference.training.alignment import Lesson

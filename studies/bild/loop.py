@@ -13,9 +13,8 @@ import torch
 from reference.drafter import Clock, Draft
 from reference.models.model import require_finite
 from reference.policies import Policy
-from reference.records import Block, Generation
+from reference.records import Block, Generation, Stopping
 from reference.speculative import Session, Subject, start
-from reference.stopping import Stopping
 from reference.verify import verify_draft
 
 

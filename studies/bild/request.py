@@ -10,8 +10,7 @@ from estimator.settings import ModelSettings, TimedPair, draft_sampling
 from estimator.timing.arms import require_positions
 from estimator.timing.precision import timings
 from estimator.timing.threads import Threads, computing, require_one_process
-from reference.drafters.hierarchical import draft_model
-from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.model_drafter import ModelDrafter, draft_model
 from reference.laws import seeded
 from reference.models.derived import transformers_module
 from reference.speculative import Subject

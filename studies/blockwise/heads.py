@@ -16,8 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from reference.atomic import whole_file
-from reference.reading import read_json
+from reference.files import read_json, whole_file
 
 
 class Heads(nn.Module):

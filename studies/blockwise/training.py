@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from estimator.progress import SILENT, Progress
 from estimator.training.heads import HeadTraining
-from reference.atomic import whole_file
+from reference.files import whole_file
 from reference.models.huggingface import load_tokenizer
 from reference.training.loop import Trained, Training, train
 from studies.blockwise.heads import Heads, save_heads

@@ -17,8 +17,8 @@ from estimator.traces.traces import DraftSampling
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.huggingface import load_model
+from reference.records import Stopping
 from reference.speculative import Subject, decode
-from reference.stopping import Stopping
 
 Refusal = Callable[[], object]
 

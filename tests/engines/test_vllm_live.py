@@ -29,8 +29,8 @@ from reference.laws import Sampling
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_model
 from reference.policies import Fixed
+from reference.records import Stopping
 from reference.state_heads.eagle3_folder import load_eagle3
-from reference.stopping import Stopping
 from simulator.acceptance.replay import Replay
 from specplan.main import main
 

@@ -12,12 +12,11 @@ from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_calls
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 from reference.policies import Fixed
-from reference.records import Generation
+from reference.records import Generation, Stopping
 from reference.rules import STRICT, Rule
 from reference.speculative import Subject, speculative_session
-from reference.stopping import Stopping
 
 VOCABULARY = 40
 Law = list[float] | Callable[[Sequence[int]], list[float]]

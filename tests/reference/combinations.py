@@ -10,14 +10,12 @@ from tabular import Table, TabularModel
 
 from ngram.drafters.copying import PromptLookupDrafter
 from reference.drafter import Drafter
-from reference.drafters.hierarchical import HierarchicalDrafter
-from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws import Sampling
 from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy, Product
-from reference.records import Generation
+from reference.records import Generation, Stopping
 from reference.rules import STRICT, Rule
-from reference.stopping import Stopping
 from studies.bild.thresholds import Fallback
 
 VOCABULARY = 3

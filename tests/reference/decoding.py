@@ -10,10 +10,9 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.model import Model
 from reference.policies import Policy
-from reference.records import Generation
+from reference.records import Generation, Stopping
 from reference.rules import STRICT, Rule
 from reference.speculative import Subject, decode, speculative_session
-from reference.stopping import Stopping
 
 
 def alone(

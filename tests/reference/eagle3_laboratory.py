@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from tiny_models import drawn, llama
 from torch import Tensor
 
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 
 WIDTH, FEEDFORWARD, HEADS, CACHED, HEAD_WIDTH = 16, 24, 4, 2, 8
 

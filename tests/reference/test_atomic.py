@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reference.atomic import held, uninterrupted, whole_file
+from reference.files import held, uninterrupted, whole_file
 
 
 def test_the_file_is_replaced_when_its_writing_ends(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_standard_output_that_is_a_file_is_written_into(tmp_path: Path) -> None:
     """A replaced file would be another than the one that the shell has open."""
     program = (
         "from pathlib import Path\n"
-        "from reference.atomic import whole_file\n"
+        "from reference.files import whole_file\n"
         "with whole_file(Path('/dev/stdout')) as partial: partial.write_text('first ')\n"
         "print('second')\n"
     )
@@ -169,7 +169,7 @@ def test_another_thread_is_left_alone() -> None:
 HOLD = """
 import sys, time
 from pathlib import Path
-from reference.atomic import held
+from reference.files import held
 with held(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

@@ -17,7 +17,7 @@ from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model
 from reference.policies import Fixed
-from reference.stopping import Stopping
+from reference.records import Stopping
 
 CPU = torch.device("cpu")
 GREEDY = Sampling(0.0)

@@ -14,11 +14,10 @@ from tiny_models import llama
 from transformers import OpenAIGPTConfig, OpenAIGPTLMHeadModel
 
 from reference.laws import Sampling
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 from reference.models.huggingface import load_model, require_same_tokenizer, resolve_device
 from reference.policies import Fixed
-from reference.records import Generation
-from reference.stopping import Stopping
+from reference.records import Generation, Stopping
 
 VOCABULARY = 4
 CPU = torch.device("cpu")

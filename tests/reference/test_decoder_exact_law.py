@@ -31,7 +31,7 @@ from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Dense, Sampling
 from reference.policies import Fixed
-from reference.stopping import Stopping
+from reference.records import Stopping
 
 PLAIN = Sampling()
 

@@ -15,8 +15,8 @@ from tabular import Table, TabularModel
 from reference.drafter import Draft
 from reference.laws import Dense, Laws, OneHot, Sampling
 from reference.policies import Fixed
+from reference.records import Stopping
 from reference.rules import BlockVerification, Lenient, Strict
-from reference.stopping import Stopping
 from reference.verify import verify
 
 VOCABULARY = 3

@@ -21,8 +21,7 @@ from tabular import TabularModel
 
 from reference.laws import Sampling, draw
 from reference.policies import Fixed
-from reference.records import Generation
-from reference.stopping import Stopping
+from reference.records import Generation, Stopping
 
 VOCABULARY = 4
 NEW_TOKENS = 3000

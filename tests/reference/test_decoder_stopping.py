@@ -19,9 +19,8 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.huggingface import end_ids
 from reference.policies import Fixed
-from reference.records import Generation
+from reference.records import Generation, Stopping, StopStrings
 from reference.speculative import Subject, speculative_blocks, start
-from reference.stopping import Stopping, StopStrings
 
 VOCABULARY = 12
 GREEDY = Sampling(0.0)

@@ -11,11 +11,10 @@ from tiny_models import llama
 from torch import Tensor
 
 from reference.laws import Sampling
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 from reference.models.model import Stopwatch
 from reference.policies import Confidence, Fixed, Policy
-from reference.records import Generation
-from reference.stopping import Stopping
+from reference.records import Generation, Stopping
 
 VOCABULARY = 8
 STEP_SECONDS = 0.002

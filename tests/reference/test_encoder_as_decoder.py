@@ -11,11 +11,11 @@ from transformers import AutoModelForCausalLM, XGLMConfig, XGLMForCausalLM
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
+from reference.models.architectures import CausalModel
 from reference.models.cached_model import CachedModel
-from reference.models.causal_model import CausalModel
 from reference.models.huggingface import load_model
 from reference.policies import Fixed
-from reference.stopping import Stopping
+from reference.records import Stopping
 
 GREEDY = Sampling(0.0)
 PADDING = 1

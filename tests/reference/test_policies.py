@@ -17,11 +17,10 @@ from transformers.generation.candidate_generator import AssistedCandidateGenerat
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Dense, Laws, OneHot, Sampling
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy
-from reference.records import Block, Generation
+from reference.records import Block, Generation, Stopping
 from reference.rules import Strict
-from reference.stopping import Stopping
 from studies.bild.thresholds import Fallback, inverse_perplexity, peak_probability
 
 VOCABULARY = 3

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reference.reading import BLOCK_BYTES, read_json, read_whole, text_blocks, text_lines
+from reference.files import BLOCK_BYTES, read_json, read_whole, text_blocks, text_lines
 
 ENDLESS = Path("/dev/zero")
 

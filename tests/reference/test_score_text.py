@@ -11,9 +11,9 @@ from torch import Tensor
 import reference.score_text
 from reference.drafter import Drafter
 from reference.laws import Sampling
+from reference.records import Stopping
 from reference.score_text import score_text
 from reference.scoring import ScoreOptions, Scores
-from reference.stopping import Stopping
 
 TOKENS = 13
 GAMMA = 4

@@ -15,11 +15,11 @@ from transformers import FalconConfig, FalconForCausalLM
 
 from reference.drafter import Draft, merge_drafts
 from reference.laws import Sampling
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 from reference.models.text_tree import require_branching
 from reference.policies import Fixed, Policy
+from reference.records import Stopping
 from reference.rules import Lenient
-from reference.stopping import Stopping
 
 CPU = torch.device("cpu")
 

@@ -13,9 +13,9 @@ from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Dense, Laws, OneHot, Sampling, concatenate, draw, overlap
 from reference.policies import Fixed
+from reference.records import Stopping
 from reference.rules import Lenient, Rule, Strict, residual
 from reference.scoring import Stretch, score_laws
-from reference.stopping import Stopping
 from reference.verify import verify
 
 P = Dense(torch.tensor([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 0.0, 1.0]]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from programs import Run
 
-from reference.atomic import held
+from reference.files import held
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "killed.py"
 

@@ -20,7 +20,7 @@ from ranks import forked_ranks
 
 import estimator.traces.measured_traces
 from estimator.traces.trace_file import JOURNAL, journal_path, traces_path
-from reference.atomic import held
+from reference.files import held
 from specplan.main import main
 
 ROOT = Path(__file__).parents[2]

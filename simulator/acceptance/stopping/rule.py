@@ -103,5 +103,5 @@ _RULES = (
 RULES = {rule.name: rule for rule in _RULES}
 # The rule of lookups, whose threshold is a number of matched tokens and not a probability.
 MATCH = StoppingRule(
-    "match", "matched tokens", keeps=False, builds="lookups", source="ngram/copies/drafts.py"
+    "match", "matched tokens", keeps=False, builds="lookups", source="ngram/copies/texts.py"
 )

@@ -13,7 +13,7 @@ from estimator.profiles.best import BestGamma
 from estimator.profiles.profile import Improvement, Profile
 from estimator.validation.file import Validated
 from figures.drawing import short_name
-from reference.reading import read_json, read_whole
+from reference.files import read_json, read_whole
 from simulator.numerics.intervals import CONFIDENCE
 from specplan.reports.traffic import crossing_text
 

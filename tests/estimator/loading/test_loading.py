@@ -25,8 +25,7 @@ from estimator.settings import (
 )
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
-from reference.models.causal_model import CausalModel
-from reference.models.encoder_decoder import EncoderDecoderModel
+from reference.models.architectures import CausalModel, EncoderDecoderModel
 from reference.rules import BlockVerification, Lenient
 
 SAMPLING = Sampling()

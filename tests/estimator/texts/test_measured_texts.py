@@ -30,9 +30,9 @@ from ngram.drafters.copying import (
 from ngram.drafters.suffixes import Suffixes
 from reference.drafter import Drafter
 from reference.laws import Sampling
+from reference.records import Stopping
 from reference.rules import STRICT
 from reference.speculative import Subject, decode
-from reference.stopping import Stopping
 
 CPU = torch.device("cpu")
 TOKENS, GAMMA = 60, 5

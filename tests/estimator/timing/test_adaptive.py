@@ -18,9 +18,8 @@ from reference.models.cached_model import CachedModel
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_model, load_tokenizer
 from reference.policies import Adaptive, Fixed, Policy
-from reference.records import Block
+from reference.records import Block, Stopping
 from reference.speculative import Subject, speculative_session
-from reference.stopping import Stopping
 from simulator.cost.curves import CostModel
 
 CPU = torch.device("cpu")

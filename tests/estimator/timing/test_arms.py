@@ -13,8 +13,8 @@ from estimator.timing.precision import Timing
 from estimator.timing.rates import probes, timed, without
 from reference.laws import Sampling
 from reference.policies import Fixed
+from reference.records import Stopping
 from reference.speculative import Session, Subject
-from reference.stopping import Stopping
 
 
 # Free bytes for all arms at once, for three, and for one.

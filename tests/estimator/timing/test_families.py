@@ -14,11 +14,10 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from estimator.timing.batched import decode_batch
 from reference.laws import Sampling, seeded
+from reference.models.architectures import CausalModel, EncoderDecoderModel
 from reference.models.cached_model import CachedModel
-from reference.models.causal_model import CausalModel
-from reference.models.encoder_decoder import EncoderDecoderModel
+from reference.records import Stopping
 from reference.speculative import decode
-from reference.stopping import Stopping
 
 CPU = torch.device("cpu")
 NEW_TOKENS = 12

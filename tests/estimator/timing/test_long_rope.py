@@ -8,14 +8,14 @@ from estimator.timing.arms import require_positions
 from estimator.timing.batched import decode_batch
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 from reference.models.families import rope_switch_length
 from reference.models.model import text_limit
 from reference.policies import Fixed
+from reference.records import Stopping
 from reference.score_text import score_text
 from reference.scoring import ScoreOptions
 from reference.speculative import Subject, decode, speculative_session
-from reference.stopping import Stopping
 
 TURN = 16
 GREEDY = Sampling(0.0)

@@ -7,8 +7,8 @@ from pairs import PROMPTS, tiny_pair
 from estimator.timing.arms import adaptive, planner, planning_generations, probed_gammas
 from estimator.timing.precision import Timing
 from reference.laws import Sampling
+from reference.records import Stopping
 from reference.speculative import Subject
-from reference.stopping import Stopping
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import speed_up
 from simulator.cost.curves import CostModel

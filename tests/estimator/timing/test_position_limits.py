@@ -5,13 +5,12 @@ from pairs import tiny_llama, tiny_pair
 
 from estimator.timing.arms import require_positions
 from ngram.drafters.copying import PromptLookupDrafter
-from reference.drafters.hierarchical import HierarchicalDrafter, draft_model
-from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter, draft_model
 from reference.laws import Sampling
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 from reference.models.derived import transformers_module
+from reference.records import Stopping
 from reference.speculative import Subject
-from reference.stopping import Stopping
 
 SAMPLING = Sampling()
 

@@ -12,7 +12,7 @@ from estimator.timing.batched import decode_batch
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.policies import Fixed
-from reference.stopping import Stopping
+from reference.records import Stopping
 from simulator.acceptance.by_position import ByPosition
 from simulator.cost.curves import CostModel
 from simulator.cost.fitted.read_again import ReadAgain

@@ -16,9 +16,8 @@ from estimator.timing.turns import InTurns, at_one_speed
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.policies import Fixed
-from reference.records import Block, Generation
+from reference.records import Block, Generation, Stopping
 from reference.speculative import Subject
-from reference.stopping import Stopping
 
 SECONDS = {"baseline": 0.010, "gamma 1": 0.013, "gamma 2": 0.016, "gamma 4": 0.022}
 

@@ -14,9 +14,9 @@ from estimator.traces.scoring import known_verification, trace, trace_pair, veri
 from estimator.traces.traces import block_efficiency, replayed_blocks, replayed_calls
 from reference.laws import Sampling
 from reference.policies import Fixed
+from reference.records import Stopping
 from reference.rules import BlockVerification, Lenient, Strict
 from reference.speculative import Subject, speculative_session
-from reference.stopping import Stopping
 
 TOKENS = 4
 PLAIN = Sampling()

@@ -14,8 +14,8 @@ from estimator.traces.scoring import draft_sampling
 from estimator.traces.traces import TracePair, alpha
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
+from reference.records import Stopping
 from reference.speculative import Subject
-from reference.stopping import Stopping
 
 TOKENS = 12
 

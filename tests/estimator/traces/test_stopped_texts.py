@@ -16,10 +16,9 @@ from estimator.traces.scoring import trace
 from estimator.traces.traces import Trace
 from reference.laws import Laws, Sampling, seeded
 from reference.policies import Confidence, Policy, Product
-from reference.records import Block
+from reference.records import Block, Stopping
 from reference.scoring import confidence
 from reference.speculative import Subject
-from reference.stopping import Stopping
 from simulator.acceptance.stopping.rule import RULES, StoppingRule
 
 MOST = 3

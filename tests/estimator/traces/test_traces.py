@@ -23,8 +23,8 @@ from estimator.traces.traces import (
 from ngram.drafters.copying import PromptLookupDrafter
 from reference.drafters.trees import TreeDrafter
 from reference.laws import Dense
+from reference.records import Stopping
 from reference.scoring import Stretch, score_laws
-from reference.stopping import Stopping
 from simulator.acceptance.replay import Replay
 from simulator.cost.curves import CostModel
 

@@ -7,9 +7,8 @@ import pytest
 import torch
 from corpora import random_texts, trained_model
 
-from ngram.copies.drafts import earliest_lookups, lookups, ngrams
 from ngram.copies.suffixes import suffixes
-from ngram.copies.texts import Copied, Texts, contexts
+from ngram.copies.texts import Copied, Texts, contexts, earliest_lookups, lookups, ngrams
 from ngram.drafters.copying import EarliestMatches, Index, LatestMatches
 from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.drafters.suffixes import Suffixes

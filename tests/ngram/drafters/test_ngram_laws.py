@@ -22,9 +22,9 @@ from ngram.rows.words import Vocabulary
 from reference.drafter import Drafter
 from reference.laws import OneHot, Sampling
 from reference.policies import Fixed
+from reference.records import Stopping
 from reference.score_text import score_text, text_laws
 from reference.scoring import ScoreOptions, Scores
-from reference.stopping import Stopping
 from simulator.acceptance.replay import Replay
 
 CPU = torch.device("cpu")

@@ -11,12 +11,12 @@ from tiny_models import drawn
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
+from reference.models.architectures import EncoderDecoderModel
 from reference.models.cached_model import CachedModel
 from reference.models.derived import early_exit
-from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.models.huggingface import adapter_of
 from reference.policies import Fixed
-from reference.stopping import Stopping
+from reference.records import Stopping
 
 LAYERS = 4
 PROMPT = [7, 3, 11, 2, 19]

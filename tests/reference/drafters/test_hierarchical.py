@@ -14,13 +14,11 @@ from tabular import Table, TabularModel
 
 from ngram.drafters.copying import PromptLookupDrafter
 from reference.drafter import Draft, Drafter
-from reference.drafters.hierarchical import HierarchicalDrafter
-from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws import Laws, Sampling
 from reference.policies import Fixed, FixedLength, Policy
-from reference.records import Block, Generation
-from reference.stopping import Stopping
+from reference.records import Block, Generation, Stopping
 
 VOCABULARY = 3
 PROMPT = [0, 1]

@@ -17,13 +17,12 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws import Dense, Laws, Sampling
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 from reference.models.derived import FittedModel, fitted
 from reference.policies import Fixed, FixedLength
-from reference.records import Block, Generation
+from reference.records import Block, Generation, Stopping
 from reference.score_text import text_laws
 from reference.scoring import ScoreOptions, Stretch
-from reference.stopping import Stopping
 
 PROMPT = [3, 1, 4, 1, 5]
 

@@ -18,10 +18,10 @@ from reference.drafters.trees import TreeDrafter, without_replacement
 from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
 from reference.policies import Confidence, Fixed, Policy
+from reference.records import Stopping
 from reference.score_text import score_text
 from reference.scoring import ScoreOptions
 from reference.state_heads.eagle3_folder import load_eagle3
-from reference.stopping import Stopping
 
 GREEDY = Sampling(0.0)
 TAPPED = {"eagle_aux_hidden_state_layer_ids": [0, 1, 2]}

@@ -27,10 +27,10 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import Choose, TreeDrafter, likeliest, without_replacement
 from reference.laws import Dense, OneHot, Sampling
 from reference.policies import Fixed
+from reference.records import Stopping
 from reference.rules import Lenient, Strict
 from reference.score_text import score_text
 from reference.scoring import ScoreOptions, ranks
-from reference.stopping import Stopping
 
 CHOICES: dict[str, Choose] = {"likeliest": likeliest, "drawn": without_replacement}
 # Two and two; a chain and a leaf; as wide as the vocabulary, and wider than it.

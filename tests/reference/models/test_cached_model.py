@@ -14,16 +14,15 @@ from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 from transformers.cache_utils import DynamicLayer
 
-from reference.drafters.hierarchical import HierarchicalDrafter
-from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws import Sampling
-from reference.models.cache_layers import GROWTH, RoomyLayer
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 from reference.models.derived import FittedModel
 from reference.models.huggingface import load_model
+from reference.models.memory import GROWTH, RoomyLayer
 from reference.policies import Fixed
-from reference.stopping import Stopping
+from reference.records import Stopping
 
 WINDOW = 6
 PROMPT = [7, 3, 11, 2, 19, 5, 4, 12, 30]

@@ -16,10 +16,10 @@ from tiny_models import with_noise
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
 from reference.laws import Sampling
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 from reference.models.compiled_model import CompiledModel, CompileError
 from reference.policies import Fixed
-from reference.stopping import Stopping
+from reference.records import Stopping
 
 PROMPT = [3, 1, 4]
 SMALL: dict[str, Any] = {

@@ -11,15 +11,13 @@ from transformers import T5Config, T5ForConditionalGeneration
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
+from reference.models.architectures import CausalModel, EncoderDecoderModel
 from reference.models.cached_model import CachedModel
-from reference.models.causal_model import CausalModel
-from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.models.huggingface import load_model, require_same_kind
 from reference.policies import Fixed
-from reference.records import Generation
+from reference.records import Generation, Stopping
 from reference.score_text import score_text
 from reference.scoring import ScoreOptions
-from reference.stopping import Stopping
 
 VOCABULARY = 40
 NEW_TOKENS = 24

@@ -27,7 +27,7 @@ from reference.models.huggingface import (
     load_tokenizer,
     parse_device_map,
 )
-from reference.stopping import Stopping
+from reference.records import Stopping
 
 
 @pytest.fixture

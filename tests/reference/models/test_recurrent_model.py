@@ -13,7 +13,7 @@ from reference.drafters.random_drafter import RandomDrafter
 from reference.laws import Sampling
 from reference.models.text_tree import require_branching
 from reference.policies import Fixed
-from reference.stopping import Stopping
+from reference.records import Stopping
 
 GREEDY = Sampling(0.0)
 

@@ -10,10 +10,9 @@ from transformers import T5Config, T5ForConditionalGeneration
 
 from reference.drafters.state_head import StateHeadDrafter
 from reference.laws import Sampling
+from reference.models.architectures import CausalModel, EncoderDecoderModel
 from reference.models.cached_model import CachedModel
-from reference.models.causal_model import CausalModel
 from reference.models.derived import early_exit
-from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.score_text import score_text, text_laws
 from reference.scoring import ScoreOptions
 from reference.state_heads.eagle3 import Eagle3, shape_for

@@ -14,9 +14,8 @@ from tabular import Table, TabularModel
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Dense, Laws, OneHot, Sampling, draw
-from reference.records import Generation
+from reference.records import Generation, Stopping, StopStrings
 from reference.speculative import Subject
-from reference.stopping import Stopping, StopStrings
 from studies.bild.loop import bild_session, unread_ending
 from studies.bild.thresholds import DISTANCES, Fallback, Rollback
 

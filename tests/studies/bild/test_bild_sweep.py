@@ -14,8 +14,8 @@ from estimator.timing.precision import Timing
 from estimator.validation.file import parse_rows
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
+from reference.records import Stopping
 from reference.speculative import Subject
-from reference.stopping import Stopping
 from simulator.cost.curves import CostModel
 from studies.bild.grid import Grid
 from studies.bild.prediction import NEVER, BildTrace, bild_trace, predict, spliced

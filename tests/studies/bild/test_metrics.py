@@ -6,9 +6,8 @@ import torch
 from pairs import PROMPTS, tiny_llama
 
 from reference.laws import Sampling
-from reference.records import Generation
+from reference.records import Generation, Stopping
 from reference.speculative import decode
-from reference.stopping import Stopping
 from studies.bild.sweep import own_metrics, reference_metrics
 
 

@@ -16,9 +16,9 @@ from ngram.training.estimate import estimate
 from ngram.training.smoothers import KneserNey
 from reference.drafter import Drafter
 from reference.laws import Sampling
-from reference.models.causal_model import CausalModel
+from reference.models.architectures import CausalModel
 from reference.policies import Fixed
-from reference.stopping import Stopping
+from reference.records import Stopping
 from studies.blockwise.analysis import analyse
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.heads import Heads

@@ -10,9 +10,9 @@ from tabular import TabularModel
 import reference.score_text
 from reference.laws import Sampling
 from reference.policies import Confidence, Fixed
+from reference.records import Stopping
 from reference.score_text import score_text
 from reference.scoring import ScoreOptions
-from reference.stopping import Stopping
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.heads import Heads
 

@@ -12,8 +12,8 @@ from tabular import TabularModel
 
 from reference.laws import Sampling
 from reference.policies import Fixed, Policy
+from reference.records import Stopping
 from reference.rules import Strict
-from reference.stopping import Stopping
 
 
 def law_with_heads(

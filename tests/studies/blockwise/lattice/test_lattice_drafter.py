@@ -18,10 +18,10 @@ from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary
 from reference.laws import Sampling
 from reference.policies import Confidence, Fixed
+from reference.records import Stopping
 from reference.rules import Strict
 from reference.score_text import score_text
 from reference.scoring import ScoreOptions
-from reference.stopping import Stopping
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.best_paths import Lattice, best_paths, lattice_of
