@@ -138,6 +138,7 @@ def _tokens(drafting: Any) -> Any:
     if not isinstance(methods, list) or not all(isinstance(each, Mapping) for each in methods):
         return None
     default = drafting.get("default_proposal_method")
-    first: Mapping[str, Any] = {}
-    chosen = min(methods, key=lambda each: each.get("proposal_type") != default, default=first)
+    chosen: Mapping[str, Any] = min(
+        methods, key=lambda each: each.get("proposal_type") != default, default={}
+    )
     return chosen.get("speculative_tokens")
