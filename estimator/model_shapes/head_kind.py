@@ -156,8 +156,8 @@ class HeadKind:
     """One kind of head.
 
     name: its name for users.
-    match_priority: kinds with lower numbers look at a configuration first.
     shape: counts a head of this kind.
+    match_priority: kinds with lower numbers look at a configuration first.
     prior: its class in `simulator.cost.fitted.prior.DRAFTS`.
     named: part of the names of its architectures, in lower case; "" if they do not show it.
     types: its model types.
@@ -172,15 +172,15 @@ class HeadKind:
     Example: a kind recognised by one key, counted as a body of llama layers.
 
         KIND = HeadKind(
-            "Repeat", 3, lambda head: head.draft(head.body(head.target.vocabulary), ()),
-            prior="block", keys=("repeat_layers",), methods={"vllm": "repeat"},
+            "Repeat", lambda head: head.draft(head.body(head.target.vocabulary), ()),
+            keys=("repeat_layers",), methods={"vllm": "repeat"},
         )
     """
 
     name: DraftKind
-    match_priority: int
     shape: Callable[[Head], DraftShape]
-    prior: str
+    match_priority: int = 3
+    prior: str = "block"
     named: str = ""
     types: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()

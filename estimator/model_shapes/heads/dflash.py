@@ -53,9 +53,7 @@ def dflash(head: Head, *, in_turn: Sequence[Weights] = (), anchored: bool = Fals
 
 KIND = HeadKind(
     "DFlash",
-    match_priority=3,
     shape=dflash,
-    prior="block",
     named="dflash",
     keys=(NESTED,),
     methods={

@@ -30,7 +30,6 @@ KIND = HeadKind(
     "Domino",
     match_priority=2,
     shape=domino,
-    prior="block",
     named="domino",
     recognises=projects_by("domino"),
     drafts_blocks=True,

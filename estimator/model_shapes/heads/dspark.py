@@ -50,7 +50,6 @@ KIND = HeadKind(
     "DSpark",
     match_priority=1,
     shape=dspark,
-    prior="block",
     named="dspark",
     keys=("markov_rank",),
     recognises=projects_by("dspark"),

@@ -36,9 +36,7 @@ def medusa(head: Head) -> DraftShape:
 
 KIND = HeadKind(
     "Medusa",
-    match_priority=3,
     shape=medusa,
-    prior="block",
     named="medusa",
     types=("medusa",),
     keys=_NAMES[:1],

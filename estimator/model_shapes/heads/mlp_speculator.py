@@ -48,9 +48,7 @@ def mlp_speculator(head: Head) -> DraftShape:
 
 KIND = HeadKind(
     "MLP speculator",
-    match_priority=3,
     shape=mlp_speculator,
-    prior="block",
     named="mlpspeculator",
     types=("mlp_speculator",),
     methods={"vllm": "mlp_speculator"},

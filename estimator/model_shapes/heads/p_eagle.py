@@ -14,7 +14,6 @@ KIND = HeadKind(
     "P-EAGLE",
     match_priority=4,
     shape=p_eagle,
-    prior="block",
     named="peagle",
     keys=("ptd_token_id",),
     recognises=lambda config, _: config.get("parallel_drafting") is True,

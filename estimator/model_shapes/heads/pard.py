@@ -14,7 +14,6 @@ KIND = HeadKind(
     "PARD",
     match_priority=9,
     shape=pard,
-    prior="block",
     keys=("pard_token",),
     methods={"vllm": "draft_model", "tensorrt-llm": "PARD"},
     parallel_drafting=True,
