@@ -1,22 +1,32 @@
-"""Blockwise heads: a model with h of them predicts the next h tokens at once.
+"""Blockwise heads, a model with h of them predicts the next h tokens at once; and their drafts.
 
 Stern et al. 2018; Kim et al. 2024 (blockwise drafts), section 4: "h distinct feedforward layers
 with a single hidden layer, atop the target LM's final hidden layer", whose softmax layers share one
 embedding. The first head is the model's own and has no network here.
+
+The pass that verifies a block also computes the state that predicts the next block, so a block
+costs one target call (Stern et al. 2018, section 3). The state at the last accepted position
+predicted the target's own token, the last of the text; further heads predict the tokens after it.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from reference.drafter import Draft, draft_from, no_draft
 from reference.files import read_json, whole_file
+from reference.laws import Sampling
+from reference.models.model import Model, Stopwatch, peaks, require_finite
+from reference.policies import Policy
+from reference.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
 
 
 class Heads(nn.Module):
@@ -29,12 +39,7 @@ class Heads(nn.Module):
     """
 
     def __init__(self, *, heads: int, width: int, hidden: int) -> None:
-        """Makes untrained heads.
-
-        heads: h, the model's own head included, at least 2.
-        width: width of the model's states.
-        hidden: width of the hidden layers, at least 1.
-        """
+        """Makes untrained heads; heads: h, the model's own included, at least 2."""
         super().__init__()
         if heads < 2:
             raise ValueError(f"heads must be at least 2, the model's own included, got {heads}")
@@ -51,14 +56,9 @@ class Heads(nn.Module):
         return self.up.shape[0] + 1
 
     @property
-    def width(self) -> int:
-        """Width of the model's states."""
-        return self.up.shape[1]
-
-    @property
-    def hidden(self) -> int:
-        """Width of the hidden layers."""
-        return self.up.shape[2]
+    def sizes(self) -> dict[str, int]:
+        """Number of heads, width of the model's states, and width of the hidden layers."""
+        return {"heads": self.count, "width": self.up.shape[1], "hidden": self.up.shape[2]}
 
     def forward(self, states: Tensor, first: int | None = None) -> Tensor:
         """Returns the output embedding's input for each further head, (heads, positions, width).
@@ -74,6 +74,17 @@ class Heads(nn.Module):
 FORMAT = "specplan blockwise heads 1"
 WEIGHTS, DESCRIPTION = "heads.safetensors", "heads.json"
 SAMPLED_ROWS = 64
+
+
+class HeadsFile(msgspec.Struct):
+    """What heads.json says of heads; model: the name of the model that they were trained on."""
+
+    format: Literal["specplan blockwise heads 1"]
+    heads: int
+    width: int
+    hidden: int
+    model_fingerprint: str
+    model: str = "another model"
 
 
 def model_fingerprint(module: Any) -> str:
@@ -95,14 +106,8 @@ def save_heads(folder: Path, heads: Heads, module: Any, note: Mapping[str, objec
     }
     with whole_file(folder / WEIGHTS) as partial:
         save_file(tensors, partial)
-    description = {
-        "format": FORMAT,
-        "heads": heads.count,
-        "width": heads.width,
-        "hidden": heads.hidden,
-        "model_fingerprint": model_fingerprint(module),
-        **note,
-    }
+    fingerprint = model_fingerprint(module)
+    description = {"format": FORMAT, **heads.sizes, "model_fingerprint": fingerprint, **note}
     with whole_file(folder / DESCRIPTION) as partial:
         partial.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
 
@@ -110,27 +115,33 @@ def save_heads(folder: Path, heads: Heads, module: Any, note: Mapping[str, objec
 def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
     """Returns the heads in a folder, on their model's device and in its precision.
 
-    Raises ValueError if there are none, if they are damaged, or if they belong to another model.
+    Refuses a folder without heads, damaged ones, and heads that belong to another model.
     """
-    description = _description(folder)
+    path = folder / DESCRIPTION
+    if not path.is_file():
+        raise ValueError(
+            f"heads must be a folder that specplan heads train wrote, got {folder} without "
+            f"{DESCRIPTION}"
+        )
+    try:
+        described = msgspec.convert(read_json(path), HeadsFile)
+    except msgspec.ValidationError:
+        raise ValueError(f"{path} must describe blockwise heads, format {FORMAT!r}") from None
     embedding = module.get_output_embeddings()
     if embedding is None:
         raise ValueError(f"heads need a model with an output embedding, got {name} without one")
     width = embedding.weight.shape[1]
-    if description["width"] != width:
+    if described.width != width:
         raise ValueError(
             f"heads in {folder} must be as wide as the states of {name}, {width}, "
-            f"got {description['width']}"
+            f"got {described.width}"
         )
-    if description["model_fingerprint"] != model_fingerprint(module):
-        trained_for = description.get("model", "another model")
+    if described.model_fingerprint != model_fingerprint(module):
         raise ValueError(
             f"heads in {folder} must be trained on the states of {name}, got heads of a model "
-            f"with other weights ({trained_for})"
+            f"with other weights ({described.model})"
         )
-    heads = Heads(
-        heads=description["heads"], width=description["width"], hidden=description["hidden"]
-    )
+    heads = Heads(heads=described.heads, width=described.width, hidden=described.hidden)
     try:
         heads.load_state_dict(load_file(folder / WEIGHTS))
     except (OSError, RuntimeError, SafetensorError) as error:
@@ -139,21 +150,83 @@ def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
     return heads.to(embedding.weight.device, embedding.weight.dtype).eval().requires_grad_(False)
 
 
-def _description(folder: Path) -> dict[str, Any]:
-    """Returns the content of heads.json after checking its sizes."""
-    path = folder / DESCRIPTION
-    if not path.is_file():
-        raise ValueError(
-            f"heads must be a folder that specplan heads train wrote, got {folder} without "
-            f"{DESCRIPTION}"
-        )
-    description: Any = read_json(path)
-    sizes = ("heads", "width", "hidden")
-    if (
-        not isinstance(description, dict)
-        or description.get("format") != FORMAT
-        or not all(isinstance(description.get(size), int) for size in sizes)
-        or not isinstance(description.get("model_fingerprint"), str)
-    ):
-        raise ValueError(f"{path} must describe blockwise heads, format {FORMAT!r}")
-    return description
+class HeadsDrafter:
+    """Drafts position i of a block from head i + 2's distribution, independently of earlier draws.
+
+    The verifier uses this distribution as q, so sampling is lossless at every temperature (which
+    Kim et al. 2024, appendix B.1, leave open).
+    """
+
+    def __init__(
+        self, target: Model, heads: Heads, embedding: nn.Module, sampling: Sampling, *, name: str
+    ) -> None:
+        self.target = target
+        self.heads = heads
+        self.embedding = embedding
+        self.sampling = sampling
+        self.name = name
+        self._stopwatch = Stopwatch(target.device)
+        self._beginning = 0  # for scoring: where the first block began
+
+    @property
+    def forward_seconds(self) -> float:
+        return self._stopwatch.seconds
+
+    def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
+        self._beginning = len(text)
+
+    def logits(self, text: Sequence[int], limit: int) -> Tensor | None:
+        """Returns the heads' logits for the tokens after a text, shape (positions, vocabulary).
+
+        None if there is no state to draft from: after a text of one token.
+
+        text: ids; the target's cache holds all but the last.
+        limit: most positions to return, at least 0.
+        """
+        state = self.target.state(len(text) - 2)
+        limit = min(limit, self.heads.count - 1)
+        if state is None or limit == 0:
+            return None
+        with self._stopwatch, torch.inference_mode():
+            read: Tensor = self.embedding(self.heads(state[None], limit).squeeze(1))
+        return read
+
+    def propose(
+        self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
+    ) -> Draft:
+        logits = self.logits(text, limit)
+        if logits is None:
+            return no_draft(self.target.device)
+        return draft_from(self.sampling.laws(logits, text), len(logits), policy, generator)
+
+    def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
+        """Returns, per sampling, the verification scores of all blocks that overlap the stretch.
+
+        The target's cache must hold the text up to the stretch's last token, as it does once
+        `stretch.p` has been computed.
+        """
+        first, positions = len(stretch.text), len(stretch.tokens)
+        whole = [*stretch.text, *stretch.tokens]
+        scores = [nothing_drafted(positions, options) for _ in options.samplings]
+        reach = min(options.max_gamma, self.heads.count - 1)
+        for start in range(max(first - reach + 1, self._beginning), len(whole)):
+            # Drafted as in `propose`. The part of a block beyond the text is ignored.
+            logits = self.logits(whole[:start], reach)
+            if logits is None:
+                continue
+            require_finite(peaks(logits).tolist(), self.name, start)
+            inside = range(max(first - start, 0), min(reach, len(whole) - start))
+            offsets = torch.tensor(inside, device=logits.device)
+            here = (offsets + start - first).tolist()
+            tokens = [stretch.tokens[place] for place in here]
+            block = Stretch(whole[:start], tokens, stretch.p.at(offsets + start - first))
+            for sampling, found in zip(options.samplings, scores, strict=True):
+                q = sampling.laws(logits, whole[:start])
+                of_block = score_laws(block, q.at(offsets), options.leniences)
+                found.ratio[here, offsets.tolist()] = of_block.ratio
+                if start >= first:
+                    assert found.drafted is not None
+                    found.drafted[here[0]] = reach
+                    found.beta[here[0]] = of_block.beta[0]
+                    found.lenient_beta[here[0]] = of_block.lenient_beta[0]
+        return scores

@@ -15,7 +15,7 @@ from reference.laws import Sampling
 from reference.models.model import Model
 from reference.records import Stopping
 from reference.speculative import decode
-from studies.blockwise.drafter import HeadsDrafter
+from studies.blockwise.heads import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.best_paths import Lattice, best_of, lattice_of, read_lattice
 

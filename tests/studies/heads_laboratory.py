@@ -6,8 +6,7 @@ from torch import nn
 
 from reference.drafter import Drafter
 from reference.laws import Sampling
-from studies.blockwise.drafter import HeadsDrafter
-from studies.blockwise.heads import Heads
+from studies.blockwise.heads import Heads, HeadsDrafter
 
 
 def random_heads(seed: int, *, heads: int, width: int, spread: float = 0.6) -> Heads:

@@ -23,7 +23,7 @@ from estimator.settings import ModelSettings
 
 if TYPE_CHECKING:
     from reference.laws import Sampling
-    from studies.blockwise.drafter import HeadsDrafter
+    from studies.blockwise.heads import HeadsDrafter
     from studies.blockwise.lattice.drafter import Rescoring
 
 # Default number of tokens of each head in the lattice, and default weight of the rescorer.
@@ -108,8 +108,8 @@ class HeadsName(DrafterKind):
             )
 
     def load(self, context: LoadContext) -> DrafterOf:
-        from studies.blockwise.drafter import HeadsDrafter
-        from studies.blockwise.heads import load_heads
+        from reference.models.text_tree import require_branching
+        from studies.blockwise.heads import HeadsDrafter, load_heads
         from studies.blockwise.lattice.best_paths import require_arcs
         from studies.blockwise.lattice.drafter import LatticeDrafter
 
@@ -126,34 +126,27 @@ class HeadsName(DrafterKind):
         k = lattice_k(context.settings.lattice_k)
         require_arcs(k, target.vocabulary)
         rescoring = self._rescoring(context)
-        self._require_paths(context, k ** (heads.count - 1))
+        if self.drafts > 1:
+            require_branching(target)
+            paths = k ** (heads.count - 1)
+            if self.drafts > paths:
+                notice(
+                    f"the lattice has {paths} paths, all of which are drafted: fewer than requested"
+                )
         return lambda sampling: LatticeDrafter(plain(sampling), rescoring, k=k, name=str(self))
 
     def _rescoring(self, context: LoadContext) -> Rescoring:
         from studies.blockwise.lattice.automaton import Automaton
         from studies.blockwise.lattice.drafter import GlobalRescoring, LocalRescoring
 
-        weight = context.settings.rescoring_weight
+        weight, width = context.settings.rescoring_weight, context.target.vocabulary
         weight = RESCORING_WEIGHT if weight is None else weight
         if isinstance(self.rescorer, ModelKind):
-            model = self.rescorer.model(context)
-            return LocalRescoring(model, context.target.vocabulary, weight=weight)
+            return LocalRescoring(self.rescorer.model(context), width, weight=weight)
         automaton = None
         if isinstance(self.rescorer, Ngram):
-            width = context.target.vocabulary
             automaton = Automaton(self.rescorer.rows(context.tokenizer, width=width))
         return GlobalRescoring(automaton, weight=weight, count=self.drafts)
-
-    def _require_paths(self, context: LoadContext, paths: int) -> None:
-        """Refuses a target that cannot verify several drafts; warns if there are too few paths."""
-        from reference.models.text_tree import require_branching
-
-        if self.drafts > 1:
-            require_branching(context.target)
-            if self.drafts > paths:
-                notice(
-                    f"the lattice has {paths} paths, all of which are drafted: fewer than requested"
-                )
 
 
 def lattice_k(stated: int | None) -> int:

@@ -7,6 +7,7 @@ merged. Of the k^(n-1) histories of a step only those remain that the model list
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,20 +64,17 @@ class Automaton:
 
         rows: the model, connected with a tokenizer's vocabulary.
         """
-        model = rows.model
-        self.model: BackoffModel = model
+        self.model: BackoffModel = rows.model
+        model = self.model
         self._rows = rows
         self._unigrams = len(model.levels[0].words)
         # The n-grams of order 2 and more as keys: index of the context, times the number of
         # unigrams, plus index of the word. Sorted; the last entry is no key, so searches end there.
-        self._keys = [
-            np.append(
-                np.repeat(np.arange(len(shorter.words)), np.diff(shorter.first)) * self._unigrams
-                + model.number[longer.words],
-                np.iinfo(np.int64).max,
-            )
-            for shorter, longer in zip(model.levels, model.levels[1:], strict=False)
-        ]
+        self._keys = []
+        for shorter, longer in pairwise(model.levels):
+            context = np.repeat(np.arange(len(shorter.words)), np.diff(shorter.first))
+            keys = context * self._unigrams + model.number[longer.words]
+            self._keys.append(np.append(keys, np.iinfo(np.int64).max))
         self._log_probability = [
             np.append(level.log_probability.astype(np.float64), 0.0).clip(LEAST_LOG_PROBABILITY)
             for level in model.levels
@@ -86,9 +84,8 @@ class Automaton:
         number = np.full(max(tokens, rows.width), -1, np.int64)
         number[: min(model.ids, len(number))] = model.number[: min(model.ids, len(number))]
         number[rows.vocabulary.end] = model.number[END]
-        lacking = max(int((number[:tokens] < 0).sum()), 1)
         self._unknown = number < 0
-        self._unknown_cost = float(np.log(lacking))
+        self._unknown_cost = float(np.log(max(int(self._unknown[:tokens].sum()), 1)))
         number[self._unknown] = model.number[UNKNOWN]
         self._number = number
         self._breaks = np.zeros(len(number), bool)
@@ -103,26 +100,23 @@ class Automaton:
         nodes, shorter = [], []
         last = 0
         for length in range(1, self.model.order):
-            node = self._node(words[-length:]) if length <= len(words) else -1
-            found = [] if node < 0 else [node]
+            found = self._nodes(words[-length:]) if length <= len(words) else []
             nodes.append(np.array(found, np.int64))
             shorter.append(np.array([last] * len(found), np.int64))
             last += len(found)
         return LatticeStates(tuple(nodes), tuple(shorter))
 
-    def _node(self, words: Sequence[int]) -> int:
-        """Returns the index of listed words among the n-grams of their order; -1 if not listed."""
-        numbers = [self._word_number(word) for word in words]
-        node = numbers[0]
-        for keys, number in zip(self._keys, numbers[1:], strict=False):
+    def _nodes(self, words: Sequence[int]) -> list[int]:
+        """Returns the index of words among the n-grams of their order; empty if not listed."""
+        node, *numbers = [
+            int(self._number[word] if word >= 0 else self.model.number[word]) for word in words
+        ]
+        for keys, number in zip(self._keys, numbers, strict=False):
             key = node * self._unigrams + number
             node = int(keys.searchsorted(key))
             if keys[node] != key:
-                return -1
-        return node
-
-    def _word_number(self, word: int) -> int:
-        return int(self._number[word]) if word >= 0 else int(self.model.number[word])
+                return []
+        return [node]
 
     def read(self, states: LatticeStates, tokens: Index) -> Arcs:
         """Returns the scores of a step's words after each state, and the next states.

@@ -42,12 +42,9 @@ def best_paths(
 
     Ties are in the order of their arcs, likeliest arcs first.
 
-    Args:
-      lattice: at least one step.
-      count: p, at least 1.
-      automaton: an n-gram model; None: only the heads' scores count.
-      weight: factor of the n-gram's log-probabilities, at least 0.
-      text: the ids before the lattice.
+    automaton: an n-gram model; None: only the heads' scores count.
+    weight: factor of the n-gram's log-probabilities, at least 0.
+    text: the ids before the lattice.
     """
     return best_of(lattice, read_lattice(lattice, automaton, text), count=count, weight=weight)
 
@@ -62,9 +59,7 @@ def best_of(lattice: Lattice, reading: Reading, *, count: int, weight: float) ->
     ]
     completions = [np.zeros(int(arcs[-1].target.max()) + 1)]
     for gain, step in zip(gains[::-1], arcs[::-1], strict=True):
-        completions.append((gain + completions[-1][step.target]).max(axis=1))
-    completions.reverse()
-
+        completions.insert(0, (gain + completions[0][step.target]).max(axis=1))
     # The kept prefixes, always in the order of their arcs.
     chosen = np.empty((1, 0), np.int64)
     states = np.array([start])
@@ -138,7 +133,6 @@ def lattice_of(log_probabilities: NDArray[np.floating], k: int) -> Lattice:
     """Returns the lattice of the k likeliest tokens of each head; ties go to the smallest ids.
 
     log_probabilities: natural logarithms, shape (steps, vocabulary).
-    k: in [1, vocabulary].
     """
     vocabulary = log_probabilities.shape[1]
     require_arcs(k, vocabulary)

@@ -16,7 +16,7 @@ from reference.models.derived import fitted
 from reference.models.model import Model, Stopwatch
 from reference.policies import Policy
 from reference.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
-from studies.blockwise.drafter import HeadsDrafter
+from studies.blockwise.heads import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.best_paths import (
     Lattice,
@@ -54,13 +54,11 @@ class LocalRescoring:
         steps = min(len(chosen), room)
         self.model.rollback(min(self.model.length, len(text) - 1))
         feed = list(text[self.model.length :])
-        for step in range(steps):
+        for step, tokens in enumerate(lattice.tokens[: max(steps, 0)]):
             logits = self.model.extend(torch.tensor(feed, device=self.model.device))[-1]
-            tokens = lattice.tokens[step]
             rescoring = logits[torch.from_numpy(tokens).to(logits.device)].double().cpu().numpy()
-            place = int(np.argmax(lattice.scores[step] + self.weight * rescoring))
-            chosen[step] = tokens[place]
-            feed = [int(tokens[place])]
+            chosen[step] = tokens[np.argmax(lattice.scores[step] + self.weight * rescoring)]
+            feed = [int(chosen[step])]
         return chosen[None]
 
 

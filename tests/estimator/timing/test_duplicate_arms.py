@@ -28,8 +28,7 @@ from reference.models.derived import early_exit
 from reference.policies import Fixed
 from reference.records import Stopping
 from reference.speculative import Session, Subject, speculative_session
-from studies.blockwise.drafter import HeadsDrafter
-from studies.blockwise.heads import Heads
+from studies.blockwise.heads import Heads, HeadsDrafter
 
 CPU = torch.device("cpu")
 SAMPLING = Sampling(0.7)

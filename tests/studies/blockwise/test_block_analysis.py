@@ -20,8 +20,7 @@ from reference.models.architectures import CausalModel
 from reference.policies import Fixed
 from reference.records import Stopping
 from studies.blockwise.analysis import analyse
-from studies.blockwise.drafter import HeadsDrafter
-from studies.blockwise.heads import Heads
+from studies.blockwise.heads import Heads, HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.drafter import GlobalRescoring, LatticeDrafter, LocalRescoring
 from studies.blockwise.measures import (

@@ -13,8 +13,7 @@ from reference.policies import Confidence, Fixed
 from reference.records import Stopping
 from reference.score_text import score_text
 from reference.scoring import ScoreOptions
-from studies.blockwise.drafter import HeadsDrafter
-from studies.blockwise.heads import Heads
+from studies.blockwise.heads import Heads, HeadsDrafter
 
 GREEDY = Sampling(0.0)
 
@@ -23,7 +22,7 @@ def test_a_head_is_a_network_with_one_hidden_layer_beside_the_state_itself() -> 
     heads = random_heads(3, heads=4, width=5)
     states = torch.randn(7, 5, dtype=torch.float64)
     read = heads(states)
-    assert (heads.count, heads.width, heads.hidden) == (4, 5, 4)
+    assert heads.sizes == {"heads": 4, "width": 5, "hidden": 4}
     assert read.shape == (3, 7, 5)
     for number in range(3):
         hidden = (states @ heads.up[number] + heads.up_bias[number]).clamp(min=0)

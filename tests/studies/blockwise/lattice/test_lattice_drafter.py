@@ -22,7 +22,7 @@ from reference.records import Stopping
 from reference.rules import Strict
 from reference.score_text import score_text
 from reference.scoring import ScoreOptions
-from studies.blockwise.drafter import HeadsDrafter
+from studies.blockwise.heads import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.best_paths import Lattice, best_paths, lattice_of
 from studies.blockwise.lattice.drafter import GlobalRescoring, LatticeDrafter, LocalRescoring
