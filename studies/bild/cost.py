@@ -1,10 +1,10 @@
 """The cost of Big Little Decoder: a small model drafts, a large one checks and rolls back.
 
 Kim et al. 2023 (BiLD), Algorithm 1: the small model drafts while it is confident, at most
-`max_draft` tokens (10 in their section 7.1.2). Then the large model reads the draft in one call. It
-replaces the first drafted token that is too far from its own distribution, or else adds the next
-token. The paper measures costs and gives no formula. These formulas follow from Algorithm 1 with
-independent positions, as in Leviathan et al. 2023, Eq. 1.
+`max_draft` tokens, one or more (10 in their section 7.1.2). Then the large model reads the draft in
+one call. It replaces the first drafted token that is too far from its own distribution, or else
+adds the next token. The paper measures costs and gives no formula. These formulas follow from
+Algorithm 1 with independent positions, as in Leviathan et al. 2023, Eq. 1.
 """
 
 from dataclasses import dataclass, field
@@ -97,7 +97,6 @@ def expected_calls(fallback: ArrayLike, *, rollback: ArrayLike, max_draft: int) 
 
     fallback: probability that the small model is not confident at a position, shape (...).
     rollback: probability that the large model rejects a drafted token; broadcasts with fallback.
-    max_draft: most tokens drafted before the large model is called, at least 1.
     """
     falls = probability("fallback", fallback)
     rolls = probability("rollback", rollback)

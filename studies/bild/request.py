@@ -1,5 +1,6 @@
 """Requests of BiLD: a sweep over its thresholds, and one text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from estimator.generation import GenerateAlone, Started, stopping_at
@@ -36,38 +37,32 @@ def validate_thresholds(
     """Returns a sweep for each draft at each temperature, and the threads that computed them."""
     require_one_process("validate")
     with computing(request.models.device, request.threads) as threads:
-        return _sweeps(request, progress), threads
+        loaded = load(request.models, request.text, sampling=request.sampling)
+        grid, prompts = request.grid, loaded.prompts
+        references = whole_references(loaded.references[: len(prompts)])
+        samplings = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]
+        subjects = [
+            Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
+            for drafter_of in loaded.drafters.values()
+            for sampling in samplings
+        ]
+        for subject in subjects:
+            require_positions(subject, prompts)
+            if isinstance(subject.drafter, ModelDrafter):
+                warn_of_size(loaded, subject)
+        arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
+        planned = arms * len(prompts) * request.timing.repeats
+        progress.expect(len(subjects) * planned)
+        every = timings(request, count=len(subjects), planned=planned, progress=progress)
 
+        def text_of(ids: Sequence[int]) -> str:
+            return str(loaded.tokenizer.decode(ids, skip_special_tokens=True))
 
-def _sweeps(request: ValidateBild, progress: Progress) -> list[Sweep]:
-    grid = request.grid
-    samplings = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]
-    loaded = load(request.models, request.text, sampling=request.sampling)
-    references = whole_references(loaded.references[: len(loaded.prompts)])
-    subjects = [
-        Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
-        for drafter_of in loaded.drafters.values()
-        for sampling in samplings
-    ]
-    for subject in subjects:
-        require_positions(subject, loaded.prompts)
-        if isinstance(subject.drafter, ModelDrafter):
-            warn_of_size(loaded, subject)
-    arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
-    planned = arms * len(loaded.prompts) * request.timing.repeats
-    progress.expect(len(subjects) * planned)
-    every = timings(request, count=len(subjects), planned=planned, progress=progress)
-    return [
-        sweep(
-            subject,
-            loaded.prompts,
-            grid,
-            timing,
-            references=references,
-            text_of=lambda ids: str(loaded.tokenizer.decode(ids, skip_special_tokens=True)),
-        )
-        for timing, subject in zip(every, subjects, strict=True)
-    ]
+        sweeps = [
+            sweep(subject, prompts, grid, timing, references=references, text_of=text_of)
+            for timing, subject in zip(every, subjects, strict=True)
+        ]
+    return sweeps, threads
 
 
 def warn_of_size(loaded: LoadedPair, subject: Subject) -> None:
@@ -109,8 +104,7 @@ def generate_bild(request: GenerateBild) -> Started:
     one_draft(request.models)
     loaded = request.loaded([most])
     stopping = stopping_at(loaded, request.stop_strings)
-    [ids] = loaded.prompts
-    [drafter_of] = loaded.drafters.values()
+    [ids], [drafter_of] = loaded.prompts, loaded.drafters.values()
     small = drafting_model(drafter_of(drafted_by))
     subject = Subject(loaded.target, small, sampling, stopping, rule)
     policy = replace(policy, end_ids=stopping.end_ids)

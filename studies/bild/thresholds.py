@@ -75,40 +75,28 @@ class Fallback:
         return int(token) not in self.end_ids
 
 
-Distance = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""Returns a distance from p and q, both (positions, vocabulary), and the drafted tokens."""
+DISTANCES = ("cross-entropy", "kl", "total-variation", "disagreement")
 
 
-def cross_entropy(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
-    """Returns -ln p(x) of the drafted token x, shape (positions,): the paper's choice (3.4)."""
-    return -p.gather(-1, tokens[:, None]).squeeze(-1).log()
+def distances_between(distance: str, p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
+    """Returns d(q, p) at each position, shape (positions,).
 
+    cross-entropy: -ln p(x) of the drafted token x, the paper's choice (section 3.4).
+    kl: KL(q || p) in nats.
+    total-variation: sum over y of max(0, q(y) - p(y)), the probability of a rejection. Exactly 0
+      for equal distributions, unlike 1 - sum of min(p, q), which rounds.
+    disagreement: 1 where p and q have different likeliest tokens, else 0.
 
-def kl_divergence(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
-    """Returns KL(q || p), shape (positions,), in nats."""
-    surprise = torch.where(q > 0, q.log() - p.log(), 0.0)
-    return (q * surprise).sum(dim=-1)
-
-
-def total_variation(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
-    """Returns sum over y of max(0, q(y) - p(y)), shape (positions,): probability of a rejection.
-
-    Exactly 0 for equal distributions, unlike 1 - sum of min(p, q), which rounds.
+    p, q: shape (positions, vocabulary); tokens: the drafted ones.
     """
-    return (q - p).clamp(min=0).sum(dim=-1)
-
-
-def disagreement(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
-    """Returns 1 where p and q have different likeliest tokens, else 0; shape (positions,)."""
+    match distance:
+        case "cross-entropy":
+            return -p.gather(-1, tokens[:, None]).squeeze(-1).log()
+        case "kl":
+            return (q * torch.where(q > 0, q.log() - p.log(), 0.0)).sum(dim=-1)
+        case "total-variation":
+            return (q - p).clamp(min=0).sum(dim=-1)
     return (p.argmax(dim=-1) != q.argmax(dim=-1)).to(p.dtype)
-
-
-DISTANCES: dict[str, Distance] = {
-    "cross-entropy": cross_entropy,
-    "kl": kl_divergence,
-    "total-variation": total_variation,
-    "disagreement": disagreement,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +131,7 @@ class Rollback:
     def distances(self, p: Laws, q: Laws, tokens: Tensor) -> Tensor:
         """Returns d(q, p) at each position, shape (positions,)."""
         own = _soft(p)
-        vocabulary = own.shape[-1]
-        return DISTANCES[self.distance](own, _soft(q, vocabulary), tokens)
+        return distances_between(self.distance, own, _soft(q, own.shape[-1]), tokens)
 
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         return ~(self.distances(p, q, tokens) > self.threshold)
