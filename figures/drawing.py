@@ -44,23 +44,24 @@ def canvas(
     source: str,
     columns: int = 1,
     rows: int = 1,
-    width: float = 7.2,
-    height: float = 4.6,
+    size: tuple[float, float] = (7.2, 4.6),
     sharex: bool = False,
 ) -> tuple[Figure, list[Axes]]:
     """Returns a new figure and its axes, row by row.
 
-    Title (on top) and source (below) are wrapped to the width. Width and height are in inches. With
-    sharex, panels in a column share the horizontal axis.
+    Title (on top) and source (below) are wrapped to the width. With sharex, panels in a column
+    share the horizontal axis.
+
+    size: width and height in inches.
     """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08))
+    figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08))
     left = {"x": 0.012, "ha": "left"}
-    heading = _wrap(title, width * 10.5)
+    heading = _wrap(title, size[0] * 10.5)
     figure.suptitle(heading, **left, fontsize=11, fontweight="bold", color=INK)
-    figure.supxlabel(_wrap(source, width * 15.5), **left, fontsize=8.5, color=SMALL_PRINT)
+    figure.supxlabel(_wrap(source, size[0] * 15.5), **left, fontsize=8.5, color=SMALL_PRINT)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=sharex)
     panels = [panel for row in grid for panel in row]
     for panel in panels:
@@ -206,17 +207,16 @@ def draw_table(
     heading: Sequence[str],
     cells: Sequence[Sequence[str]],
     widths: Sequence[float],
-    width: float,
-    height: float,
+    size: tuple[float, float],
     marked: Collection[tuple[int, int]] = (),
 ) -> Figure:
     """Returns the drawing of a table: rules above and below, marked cells bold and in vermilion.
 
     widths: relative widths of the columns.
-    width, height: in inches.
+    size: width and height in inches.
     marked: cells (row, column).
     """
-    figure, (axes,) = canvas(title, source=source, width=width, height=height)
+    figure, (axes,) = canvas(title, source=source, size=size)
     axes.axis("off")
     edges = [sum(widths[:i]) / sum(widths) for i in range(len(widths))]
     lines = len(cells) + 1

@@ -41,7 +41,7 @@ def draw_shares(data: Numbers) -> drawing.Figure:
         f"{PUBLISHED_SHARE} % is where they find the large model's quality retained; "
         f"{SOURCE}",
         columns=len(tasks),
-        width=3.9 * len(tasks) + 1.0,
+        size=(3.9 * len(tasks) + 1.0, 4.6),
     )
     for axes, task in zip(panels, tasks, strict=True):
         points = data.where(task=task)
@@ -143,7 +143,7 @@ def draw_costs(data: Numbers) -> drawing.Figure:
         f"Cost model: fallback {fallback:.3f} and rollback {rollback:.3f} a token "
         "fitted to the bars marked *; speed-up at c = 6/24, the ratio of layers "
         f"({printed}× would take c = {implied_c(printed):.2f})",
-        width=7.6,
+        size=(7.6, 4.6),
     )
     half, above = 0.36, partial(drawing.note, axes, offset=(0, 3), align="center baseline")
     for shift, name, colour, column in (

@@ -132,8 +132,7 @@ def draw_lines(
         heading=heading,
         cells=cells,
         widths=widths,
-        width=max(7.2, 0.082 * sum(widths)),
-        height=1.2 + 0.33 * (len(cells) + 1),
+        size=(max(7.2, 0.082 * sum(widths)), 1.2 + 0.33 * (len(cells) + 1)),
     )
 
 

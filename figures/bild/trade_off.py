@@ -53,7 +53,7 @@ def draw_latencies(data: Numbers) -> drawing.Figure:
         "1 / speed-up); lines: the large model's quality and one point below; a line follows each "
         f"method's front; {SOURCE}",
         columns=columns,
-        width=3.7 * columns + 1.4,
+        size=(3.7 * columns + 1.4, 4.6),
     )
     paper = panels[0]
     iwslt = data.where(whose="paper", dataset="IWSLT")
@@ -131,7 +131,7 @@ def _panels(
         title,
         source=f"{source}; lines: the large model's quality and one point below; {SOURCE}",
         columns=len(sweeps),
-        width=3.9 * len(sweeps) + 1.6,
+        size=(3.9 * len(sweeps) + 1.6, 4.6),
     )
     prepared = list(zip(axes, sweeps, strict=True))
     for panel, sweep in prepared:

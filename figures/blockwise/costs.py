@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from figures import drawing
-from figures.blockwise.measured import PAPER, analysis, said
+from figures.blockwise.tables import PAPER, analysis, said
 from figures.numbers import Numbers, numbers, published, published_grid, results
 from simulator.numerics.intervals import FORMER_CONFIDENCE, percent
 
@@ -96,8 +96,7 @@ def draw_table11(data: Numbers) -> drawing.Figure:
         heading=("method", "B", "parameters", *(f"cache, L = {context}" for context in CONTEXTS)),
         cells=cells,
         widths=(1.5, 0.7, 1.4, *(1.4 for _ in CONTEXTS)),
-        width=9.6,
-        height=3.3,
+        size=(9.6, 3.3),
         marked=[(at // contexts, 2 + at % contexts) for at in others],
     )
 
@@ -105,7 +104,7 @@ def draw_table11(data: Numbers) -> drawing.Figure:
 def own_traffic() -> Numbers:
     """Returns megabytes from the measured block efficiencies and the sizes of our models."""
     ours = analysis()
-    sizes, rows = ours.sizes, []
+    sizes, rows = ours.setup["sizes"], []
     for way in ("autoregressive", *WAYS):
         heads, neural = way != "autoregressive", way == "neural"
         drafts = PARALLEL_DRAFTS if way.startswith("parallel") else int(heads)
@@ -143,8 +142,7 @@ def draw_own_traffic(data: Numbers) -> drawing.Figure:
         heading=("MB per token", "B", "weights", *(f"cache, L = {each}" for each in OUR_CONTEXTS)),
         cells=cells,
         widths=(1.5, 0.8, 1.0, *(1.2 for _ in OUR_CONTEXTS)),
-        width=8.4,
-        height=3.2,
+        size=(8.4, 3.2),
     )
 
 
@@ -226,8 +224,7 @@ def draw_by_size(data: Numbers) -> drawing.Figure:
         f"The best path of 16 steps of 16 arcs: {_own_of(data.where(steps=16, arcs=16))}",
         source=f"{PAPER}, Table 13: a 4-gram of 100 M n-grams, OpenFST. {_how()}",
         columns=len(depths),
-        width=9.6,
-        height=4.2,
+        size=(9.6, 4.2),
     )
     top = 1.05 * max(row.high or row.ms for row in data)
     for steps, axes in zip(depths, panels, strict=True):

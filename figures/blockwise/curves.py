@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from figures import drawing
-from figures.blockwise.measured import OURS, PAPER, analysis, said
+from figures.blockwise.tables import OURS, PAPER, analysis, said
 from figures.numbers import Numbers, columns, numbers, published_grid
 
 PUBLISHED_R = 0.77  # over data sets, section 6.2
@@ -37,8 +37,7 @@ def draw_histograms(data: Numbers) -> drawing.Figure:
         f"curves are ours. {said()}",
         columns=3,
         rows=-(-heads // 3),
-        width=8.4,
-        height=6.2,
+        size=(8.4, 6.2),
     )
     top = 1.1 * max(bar.share for bar in data if bar.head > 1)
     for head, axes in enumerate(panels[:heads], start=1):
@@ -116,8 +115,7 @@ def draw_by_arcs(data: Numbers) -> drawing.Figure:
         f"The best path among {ours['k'][-1]} arcs a head has {ours['relative'][-1]:.2f} times "
         "the block efficiency of the heads' own",
         source=f"{PAPER}, Figure 6, of whose curves Table 9 prints k = 1, 2 and 16. {said()}",
-        width=8.0,
-        height=4.8,
+        size=(8.0, 4.8),
     )
     labels = []
     colours = (*drawing.CYCLE[:-1], drawing.GREY, drawing.INK)
@@ -166,8 +164,7 @@ def draw_by_drafts(data: Numbers) -> drawing.Figure:
         source=f"{PAPER}, Figure 7, of whose curves Table 4 prints p = 1 and 16. {said()}",
         columns=4,
         rows=2,
-        width=10.5,
-        height=5.4,
+        size=(10.5, 5.4),
     )
     for place, (dataset, axes) in enumerate(zip([ours, *papers], panels, strict=True)):
         for way, (mark, colour) in zip(WAYS, drawing.marks(), strict=False):

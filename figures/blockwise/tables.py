@@ -1,27 +1,127 @@
-"""Kim et al. 2024 (blockwise drafts), Tables 3 to 5 and 8 to 10: the paper's rows, then ours."""
+"""Kim et al. 2024 (blockwise drafts), Tables 3 to 5 and 8 to 10: the paper's rows, then ours.
+
+Ours are measured on the embedded target: `benchmarks/blockwise_drafts.py` wrote blockwise.json.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from importlib.resources import files
 from typing import Any
 
-from figures import drawing
-from figures.blockwise.measured import (
-    OURS,
-    PAPER,
-    analysis,
-    efficiencies,
-    own,
-    repetition,
-    said,
-    weights,
-    wins,
-)
-from figures.numbers import Numbers
-from simulator.numerics.intervals import percent
+import msgspec
 
-_COMPARED = ("4-gram", "neural", "parallel base", "parallel 4-gram")
+from figures import drawing
+from figures.numbers import Numbers, numbers, published, published_grid
+from simulator.numerics.intervals import percent
+from studies.blockwise.records import Analysis, Way
+
+OURS = "embedded (Python)"
+PAPER = "Kim et al. 2024 (blockwise drafts)"
+
+
+class OwnAnalysis(Analysis, frozen=True, kw_only=True):
+    """The analysis of the embedded target.
+
+    setup: the models, the date and what else the benchmark notes; "sizes" are numbers of weights of
+      each model, and of values per token in its cache.
+    """
+
+    setup: dict[str, Any]
+
+    @property
+    def ways(self) -> dict[str, Way]:
+        """The drafting methods by name."""
+        return {way.name: way for way in self.variants}
+
+
+@cache
+def analysis() -> OwnAnalysis:
+    """Returns the output of `specplan heads analyse` for the embedded target."""
+    content = (files("figures") / "results" / "blockwise.json").read_bytes()
+    return msgspec.json.decode(content, type=OwnAnalysis)
+
+
+def said() -> str:
+    """Returns the origin of our numbers, for the small print."""
+    ours = analysis()
+    return (
+        f"Ours: {ours.texts} greedy texts of {ours.tokens} tokens in all from held-out "
+        f"library code, {ours.heads} heads, lattices of {ours.k} tokens a head, weights "
+        f"tuned on {ours.tuning_texts} other texts; {percent(ours.confidence)} intervals over texts"
+    )
+
+
+def _grid(
+    printed: Mapping[str, Mapping[str, Any]], ours: Mapping[str, float | Way | None]
+) -> Numbers:
+    """Returns the paper's and our cells by data set and column, with intervals of ours if any.
+
+    ours: by column; a missing column is empty.
+    """
+    cells: list[tuple[Any, ...]] = [
+        (dataset, column, value, None, None)
+        for dataset, values in printed.items()
+        for column, value in values.items()
+    ]
+    for column in next(iter(printed.values())):
+        number = ours.get(column)
+        if isinstance(number, Way):
+            cells.append((OURS, column, number.block_efficiency, number.low, number.high))
+        else:
+            cells.append((OURS, column, number, None, None))
+    return numbers("dataset column value low high", cells)
+
+
+def efficiencies(table: str) -> Numbers:
+    """Returns a table whose columns are drafting methods."""
+    ours = analysis()
+    ways = {way.name: way for way in (*ours.variants, *ours.oracle)}
+    by_heads = {f"{way.name} heads": way for way in ours.by_heads}
+    return _grid(published_grid(table), {**ways, **by_heads})
+
+
+def repetition() -> Numbers:
+    """Returns Table 3: repetition in percent and run lengths, before and after a 2-gram."""
+    base, rescored = analysis().ways["base"], analysis().ways["2-gram"]
+    ours = {
+        "% consecutive": base.consecutive_percent,
+        "with 2-gram": rescored.consecutive_percent,
+        "longest run": base.max_run,
+        "run with 2-gram": rescored.max_run,
+    }
+    return _grid(published_grid("blockwise-table3"), ours)
+
+
+def wins() -> Numbers:
+    """Returns Table 5, with ties, wins and losses as percentages of blocks."""
+    printed = published("blockwise-table5")
+    return _grid({row.dataset: _shares(row) for row in printed}, _shares(analysis().wins["neural"]))
+
+
+def _shares(row: Any) -> dict[str, float | None]:
+    whole = row.ties + row.wins + row.losses
+    return {
+        "% ties": 100 * row.ties / whole,
+        "% wins": 100 * row.wins / whole,
+        "wins repair": row.wins_repair_percent,
+        "wins regress": row.wins_regress_percent,
+        "% losses": 100 * row.losses / whole,
+        "losses repair": row.losses_repair_percent,
+        "losses regress": row.losses_regress_percent,
+    }
+
+
+def weights() -> Numbers:
+    """Returns Table 8: the weights with the largest block efficiency."""
+    tuned = {name: tuning.best_weight for name, tuning in analysis().tuning.items()}
+    return _grid(published_grid("blockwise-table8"), tuned)
+
+
+def own(cells: Numbers, column: str) -> float:
+    """Returns our own number in a column."""
+    return float(cells.where(dataset=OURS, column=column)["value"][0])
 
 
 def draw_grid(
@@ -34,9 +134,7 @@ def draw_grid(
 ) -> drawing.Figure:
     """Returns a table with the rows of the paper, then ours in bold with its interval below.
 
-    title: a function of the cells if it contains numbers.
-    form: format of the numbers.
-    width: width of the drawing in inches.
+    title: a function of the cells if it contains numbers; form: format of the numbers.
     """
     columns = cells.distinct("column")
 
@@ -48,16 +146,15 @@ def draw_grid(
     ours = cells.where(dataset=OURS)
     if any(low is not None for low in ours["low"]):
         ends = zip(texts(ours["low"]), texts(ours["high"]), strict=True)
-        intervals = (f"{low} to {high}" if low else "" for low, high in ends)
-        rows.append((f"  {percent(analysis().confidence)}", *intervals))
+        level = f"  {percent(analysis().confidence)}"
+        rows.append((level, *(f"{low} to {high}" if low else "" for low, high in ends)))
     return drawing.draw_table(
         title if isinstance(title, str) else title(cells),
         source=f"{PAPER}, {source()}",
         heading=("", *columns),
         cells=rows,
         widths=(1.5, *(1.0 for _ in columns)),
-        width=width,
-        height=1.35 + 0.27 * (len(rows) + 1),
+        size=(width, 1.35 + 0.27 * (len(rows) + 1)),
         marked=[(len(datasets) - 1, place) for place in range(len(columns) + 1)],
     )
 
@@ -66,20 +163,19 @@ def _gains(_: Numbers) -> str:
     gains = ", ".join(
         f"{way.name} {way.change_percent:+.0f} % [{way.change_low:+.0f}, {way.change_high:+.0f}]"
         for way in analysis().variants
-        if way.name in _COMPARED
+        if way.name in ("4-gram", "neural", "parallel base", "parallel 4-gram")
     )
     return f"Block efficiency over the heads' own drafts, ours: {gains}"
 
 
 def _tuning() -> str:
-    tried = {
-        name: [row.block_efficiency for row in analysis().tuning[name].rows]
-        for name in ("neural", "4-gram")
-    }
-    reach = "; ".join(f"{name} {min(of):.3f} to {max(of):.3f}" for name, of in tried.items())
+    reach = []
+    for name in ("neural", "4-gram"):
+        tried = [row.block_efficiency for row in analysis().tuning[name].rows]
+        reach.append(f"{name} {min(tried):.3f} to {max(tried):.3f}")
     return (
         f"Table 8, grid 0.1 to 10 of its appendix E. Ours: on {analysis().tuning_texts} texts; "
-        f"block efficiency there over the grid: {reach}"
+        f"block efficiency there over the grid: {'; '.join(reach)}"
     )
 
 
@@ -126,11 +222,7 @@ FIGURES: drawing.Declared = {
         form=".1f",
     ),
     "blockwise-table8": _table(
-        weights,
-        title="The tuned weight of the rescorer",
-        source=_tuning,
-        form="g",
-        width=6.4,
+        weights, title="The tuned weight of the rescorer", source=_tuning, form="g", width=6.4
     ),
     "blockwise-table9": _table(
         partial(efficiencies, "blockwise-table9"),

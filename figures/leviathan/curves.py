@@ -84,7 +84,7 @@ def draw_factors(data: Numbers) -> drawing.Figure:
         "Speculation trades arithmetic for time: the lower α, the more operations for less speed",
         source="Leviathan et al. 2023, Figure 4: Theorems 8 and 10 at c = ĉ = 0",
         columns=2,
-        width=9.6,
+        size=(9.6, 4.6),
     )
     speed, operations = (
         drawing.plot_lines(
@@ -150,8 +150,7 @@ def draw_traces(data: Numbers) -> drawing.Figure:
         f"Decoding the same {TOKENS} tokens: cheap drafts in place of target calls",
         source=f"Leviathan et al. 2023, Figure 5, for a draft with α = {ALPHA:g} and "
         f"c = {C:g}; encoders drawn to no particular scale",
-        width=10.4,
-        height=3.4,
+        size=(10.4, 3.4),
     )
     named: set[str] = set()
     ends = []

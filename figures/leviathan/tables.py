@@ -38,8 +38,7 @@ def draw_factors(data: Numbers) -> drawing.Figure:
         heading=("α", "γ", "operations", "operations, paper", "speed", "speed, paper"),
         cells=cells,
         widths=(1, 1, 2, 2.6, 1.6, 1.8),
-        width=7.2,
-        height=2.9,
+        size=(7.2, 2.9),
         marked=[(i, j) for i, row in enumerate(cells) for j in (2, 4) if row[j] != row[j + 1]],
     )
 
@@ -82,8 +81,7 @@ def draw_alphas(data: Numbers) -> drawing.Figure:
         f"Published α: {min(small):.2f} to {max(small):.2f} for small models, at most "
         f"{max(grams):.2f} for n-grams",
         source=f"Leviathan et al. 2023, Table 3 ({shown}); α = E[Σ min(p, q)], Corollary 6",
-        width=max(7.2, 5.4 + 0.085 * max(len(name) for _, name, _ in names)),
-        height=1.6 + 0.21 * height,
+        size=(max(7.2, 5.4 + 0.085 * max(len(name) for _, name, _ in names)), 1.6 + 0.21 * height),
     )
     temperatures = sorted(data.distinct("temperature"))
     for temperature, (mark, colour) in zip(temperatures, drawing.marks(), strict=False):
@@ -123,8 +121,7 @@ def draw_speed_ups(data: Numbers) -> drawing.Figure:
     figure, (axes,) = drawing.canvas(
         "Theorem 8 with the published α and c, and what the paper expected and measured",
         source="Leviathan et al. 2023, Table 4: T5-XXL on one TPU v4; T is the temperature",
-        width=9.2,
-        height=5.0,
+        size=(9.2, 5.0),
     )
     series = (
         ("Theorem 8, ours", "theorem8", "o", drawing.BLUE, 7.0),
@@ -175,7 +172,7 @@ def draw_lenience(data: Numbers) -> drawing.Figure:
         source=f"Leviathan et al. 2023, Table 5 and §A.5: α as printed, target T5-XXL EnDe, "
         f"c = {C:g}; standard sampling at the best γ, argmax at γ = {ARGMAX_GAMMA}",
         columns=2,
-        width=10.0,
+        size=(10.0, 4.6),
     )
     leniences, standard = data.distinct("lenience"), data.where(sampling="standard")
     places = range(len(leniences))

@@ -187,7 +187,7 @@ def draw(data: BatchSize) -> drawing.Figure:
         source=f"Ours: {data.load.caption}, {data.load.context} tokens of context, "
         f"α = {data.load.alpha:g}, by {'the roofline' if cost is None else cost.source}",
         rows=2,
-        height=6.2,
+        size=(7.2, 6.2),
         sharex=True,
     )
     batches, best = data["batch"], data["best_speedup"]

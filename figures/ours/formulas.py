@@ -38,7 +38,7 @@ def draw_map(data: Numbers) -> drawing.Figure:
     figure, (axes,) = drawing.canvas(
         "The best speed-up there is: a draft pays as long as its α exceeds its cost",
         source="Leviathan et al. 2023, Theorem 8 at the best γ; the border α = c is Corollary 9",
-        height=5.0,
+        size=(7.2, 5.0),
     )
     alphas, costs = data.distinct("alpha"), data.distinct("c")
     speedup = np.array(data["improvement_factor"]).reshape(len(costs), len(alphas))
@@ -103,7 +103,7 @@ def draw_verification(data: Numbers) -> drawing.Figure:
         source=f"Ours: a target pass over n tokens takes 1 + v·(n − 1), a draft step c = {C:g}; "
         "v = 0 is Theorem 8 of Leviathan et al. 2023",
         columns=2,
-        width=10.4,
+        size=(10.4, 4.6),
     )
     alphas = data.distinct("alpha")
     by_slope = [data.where(verification_slope=slope) for slope in SLOPES]

@@ -67,8 +67,7 @@ def draw(data: Numbers) -> drawing.Figure:
         "(no results file was given)"
         if data.caption is None
         else f"Ours, {data.caption}: replay, costs calibrated; bars: interval of the measurement",
-        width=6.0 + 0.085 * longest,  # a square with the legend on its right
-        height=6.0,
+        size=(6.0 + 0.085 * longest, 6.0),  # a square with the legend on its right
     )
     columns = (data[name] for name in ("predicted", "measured", "low", "high"))
     values = [value for column in columns for value in column if value is not None]

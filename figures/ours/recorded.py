@@ -35,10 +35,7 @@ def grid(data: Numbers, draft: str) -> NDArray[np.float64]:
 
 
 def change(data: Numbers, draft: str, p_min: float | None = None) -> float:
-    """Returns the best speed-up over the best fixed γ's, minus 1.
-
-    p_min: the threshold; None: the best one.
-    """
+    """Returns the best speed-up, at one threshold or any, over the best fixed γ's, minus 1."""
     factors = grid(data, draft)
     at = factors if p_min is None else factors[data["p_min"].index(p_min)]
     return float(at.max() / factors[0].max() - 1)
@@ -55,8 +52,7 @@ def draw_confidence(data: Numbers) -> drawing.Figure:
         "on one core of an AMD EPYC virtual machine, 2026-11-23; the gains were chosen on these "
         "texts, and their intervals include 0 (specplan plan --p-min auto)",
         columns=2,
-        width=11.0,
-        height=5.0,
+        size=(11.0, 5.0),
     )
     thresholds = data["p_min"]
     for axes, (draft, name) in zip(panels, DRAFTS.items(), strict=True):
@@ -130,7 +126,7 @@ def draw_ranks(data: Numbers) -> drawing.Figure:
         "(specplan plan --verification adaptive). One K: the best for all of these batch sizes; "
         "rank: the better of both budgets; oracle: knows which tokens will be accepted",
         columns=2,
-        width=11.0,
+        size=(11.0, 4.6),
     )
     every, batches = [data[name] for name in data.names[1:]], data["batch"]
     for axes, (draft, name) in zip(panels, DRAFTS.items(), strict=True):
@@ -142,16 +138,10 @@ def draw_ranks(data: Numbers) -> drawing.Figure:
         axes.axhline(0, color=drawing.INK, linewidth=1)
         axes.set_ylim(np.min(every) - 1, 1.05 * np.max(every))
         drawing.octaves_on_x(axes, batches)
-        drawing.name_axes(
-            axes, x="sequences decoded together", y="faster, %", panel=f"texts of the {name}"
-        )
+        panel = f"texts of the {name}"
+        drawing.name_axes(axes, x="sequences decoded together", y="faster, %", panel=panel)
     drawing.key(panels[0], anchor=(0.03, 0.72))
     return figure
-
-
-def mean_error(data: Numbers, name: str) -> float:
-    """Returns the mean absolute relative error of the column "before" or "predicted"."""
-    return float(np.abs(np.divide(data[name], data["measured"]) - 1).mean())
 
 
 def compute_public() -> Numbers:
@@ -166,37 +156,35 @@ def compute_public() -> Numbers:
 
 def draw_public(data: Numbers) -> drawing.Figure:
     """Returns predicted against measured, in two panels, with a colour per draft."""
-    before, now = mean_error(data, "before"), mean_error(data, "predicted")
+    titles = {"before": "the bare roofline", "predicted": "prior of other sources"}
+    before, now = (np.abs(np.divide(data[name], data["measured"]) - 1).mean() for name in titles)
     figure, panels = drawing.canvas(
         f"{len(data)} public measurements: off by {before:.0%} by the bare roofline, "
         f"by {now:.0%} with a prior from other sources",
         source="Ours, benchmarks/published_speculation.py: accepted lengths given, each row "
         "predicted without any row of its source; figures/results/published_speculation.json",
         columns=2,
-        width=10.0,
-        height=5.4,
+        size=(10.0, 5.4),
     )
     values = [data[name] for name in data.names[1:]]
     low, high = 0.9 * np.min(values), 1.1 * np.max(values)
-    drafts = sorted(data.distinct("draft"))
-    looks = list(zip(drafts, cycle(drawing.CYCLE), cycle(drawing.MARKS[1:]), strict=False))
-    titles = {"before": "the bare roofline", "predicted": "prior of other sources"}
+    colours, marks = cycle(drawing.CYCLE), cycle(drawing.MARKS[1:])
+    looks = list(zip(sorted(data.distinct("draft")), colours, marks, strict=False))
     for panel, (name, title) in zip(panels, titles.items(), strict=True):
         panel.plot([low, high], [low, high], color=drawing.GREY, linewidth=1)
-        panel.axhline(1, color=drawing.PALE, linewidth=1)
-        panel.axvline(1, color=drawing.PALE, linewidth=1)
+        for line in (panel.axhline, panel.axvline):
+            line(1, color=drawing.PALE, linewidth=1)
         for draft, colour, mark in looks:
             rows = data.where(draft=draft)
             panel.plot(
                 rows["measured"], rows[name], mark, color=colour, markersize=3.2, alpha=0.6,
                 linestyle="none", label=draft,
             )  # fmt: skip
-        panel.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+        panel.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), aspect="equal")
         ticks = [tick for tick in (0.25, 0.5, 1, 2, 4) if low < tick < high]
         for put in (panel.set_xticks, panel.set_yticks):
             put(ticks, [f"{tick:g}" for tick in ticks])
         panel.minorticks_off()
-        panel.set_aspect("equal")
         drawing.name_axes(panel, x="measured speed-up", y="predicted speed-up", panel=title)
     drawing.key(panels[1], anchor=(1.03, 0.0))
     return figure

@@ -113,7 +113,7 @@ def draw(data: TrafficCurve) -> drawing.Figure:
         source=f"Ours: steady state, {demand.prompt_tokens:g} prompt and "
         f"{demand.output_tokens:g} output tokens" + (f"; {data.caption}" if data.caption else ""),
         rows=2,
-        height=6.2,
+        size=(7.2, 6.2),
         sharex=True,
     )
     _panel(top, data, "tpot_ms")

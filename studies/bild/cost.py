@@ -68,9 +68,8 @@ class BildCalls:
             (small_calls·ĉ + read + large_calls) / tokens
 
         where `read` counts the drafted tokens that the large model reads, rolled-back ones included
-        (Kim et al. 2023, section 7.5.1).
-
-        c_hat: operations per token of the small model over the large one's.
+        (Kim et al. 2023, section 7.5.1), and ĉ is the small model's operations per token over the
+        large one's.
         """
         large = _weighted_lengths(self.draft_lengths) + self.large_calls
         return np.asarray((self.small_calls * c_hat + large) / self.tokens)[()]

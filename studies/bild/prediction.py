@@ -50,13 +50,10 @@ def bild_trace(
     Where the small model writes the text's own token, its draft equals the draft from the next
     token, so only the drafts at the other tokens are run.
 
-    Args:
-      large: begins a new text.
-      drafter: the greedy small model.
-      prompt: ids.
-      continuation: the ids after the prompt, at least 1.
-      fallback, rollback: certainty measure, distance, longest draft and the ids that end a text;
-        the thresholds are not used.
+    drafter: the greedy small model.
+    continuation: the ids after the prompt, at least 1.
+    fallback, rollback: certainty measure, distance, longest draft and the ids that end a text; the
+      thresholds are not used.
     """
     greedy = [Sampling(0.0)]
     beginning = drafter.draft.beginning(prompt)
@@ -114,13 +111,9 @@ def count_calls(
     A draft continues after a token that will be rolled back, and no large call reads a draft that
     ends the text.
 
-    Args:
-      certainty: the small model's along the draft that begins at each position, shape
-        (tokens, most); NaN: not confident.
-      distance: d(p_S, p_L) at each position, shape (tokens,).
-      ends: tokens after which the draft at each position ends the text, at least 1.
-      fallback: α_FB; a lower certainty calls the large model.
-      rollback: α_RB; a larger distance rolls back.
+    certainty, distance, ends: the fields of a `BildTrace`.
+    fallback: α_FB; a lower certainty calls the large model.
+    rollback: α_RB; a larger distance rolls back.
     """
     tokens, most = certainty.shape
     sure = np.logical_and.accumulate(certainty >= fallback, axis=1).sum(axis=1)

@@ -51,13 +51,9 @@ def sweep(
 ) -> Sweep:
     """Returns quality and speed of every decoder, all interleaved on the same prompts.
 
-    Args:
-      subject: the pair, with a model as its drafter; its rule is not used.
-      timing: how runs are timed; all prompts run at least once.
-      references: a reference text per prompt; None: quality is measured without references.
-      text_of: returns the text of ids, which is compared with the reference.
-
-    Raises ValueError if prompts and references differ in number, or if the drafter is not a model.
+    subject: the pair, with a model as its drafter; its rule is not used.
+    references: a reference text per prompt; None: quality is measured without references.
+    text_of: returns the text of ids, which is compared with the reference.
     """
     if references is not None:
         _require_equal_number(prompts, references)

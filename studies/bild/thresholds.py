@@ -36,12 +36,10 @@ class Fallback:
 
     The decision depends only on the distribution q, not on the drawn token, so under the strict
     rule the output keeps the target's distribution. Greedy drafting uses the certainty at
-    temperature 1. A drafter without distributions counts as certain. Each decision waits for the
-    device.
+    temperature 1. A drafter without distributions counts as certain.
 
     threshold: alpha_FB, at least 0. A lower certainty leaves the position to the target: 0 always
       drafts; above 1 only the target writes.
-    most: most tokens that a block drafts, at least 1.
     measure: name of the certainty in [0, 1], from `MEASURES`.
     end_ids: ids after which a draft ends.
     """
@@ -109,7 +107,6 @@ class Rollback:
     excludes (outside its nucleus) has infinite cross-entropy.
 
     threshold: alpha_RB, at least 0; infinite: never rolls back.
-    distance: a name from `DISTANCES`.
     """
 
     lossless: ClassVar[bool] = False

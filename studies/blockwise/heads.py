@@ -77,7 +77,7 @@ SAMPLED_ROWS = 64
 
 
 class HeadsFile(msgspec.Struct):
-    """What heads.json says of heads; model: the name of the model that they were trained on."""
+    """The description in heads.json; model: name of the model that the heads were trained on."""
 
     format: Literal["specplan blockwise heads 1"]
     heads: int

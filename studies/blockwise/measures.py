@@ -25,10 +25,9 @@ def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
 
 
 def oracle(arcs: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Counts:
-    """Returns the accepted length of the best path (Kim et al. 2024, 6.3), shape (blocks,).
+    """Returns the accepted length of the best path among k arcs (Kim et al. 2024, 6.3), (blocks,).
 
     arcs: lattices' tokens, shape (blocks, steps, arcs), likeliest first.
-    ahead: the text's tokens, shape (blocks, steps).
     """
     inside = (arcs[:, :, :k] == ahead[:, :, None]).any(axis=2)
     reached: Counts = inside.cumprod(axis=1).sum(axis=1)
@@ -38,7 +37,7 @@ def oracle(arcs: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Counts:
 def target_calls(accepted_lengths: Counts) -> int:
     """Returns the number of target calls that decode a text; each emits accepted tokens plus one.
 
-    accepted_lengths: one length for the block that begins at each position, shape (tokens,).
+    accepted_lengths: one for the block that begins at each position, shape (tokens,).
     """
     at = calls = 0
     while at < len(accepted_lengths):
@@ -80,7 +79,6 @@ def best_weight(rows: Sequence[Weighted]) -> float:
 def repeats(drafts: Drafts, own: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Returns which drafted tokens equal the previous token, shape (blocks, steps).
 
-    drafts: shape (blocks, steps).
     own: the first head's token, which precedes each draft, shape (blocks,).
     """
     whole = np.column_stack([own, drafts])
@@ -103,10 +101,7 @@ def longest_runs(repeated: NDArray[np.bool_]) -> Counts:
 
 
 def increasing_heads(mean_entropy: NDArray[np.float64]) -> int:
-    """Returns h_max: the head up to which mean entropy increases (Kim et al. 2024, 6.2).
-
-    mean_entropy: by head, the model's own first, shape (h,).
-    """
+    """Returns h_max: the head up to which mean entropy, (h,), increases (Kim et al. 2024, 6.2)."""
     falls = np.flatnonzero(np.diff(mean_entropy) < 0)
     return int(falls[0]) + 1 if len(falls) else len(mean_entropy)
 

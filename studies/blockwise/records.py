@@ -16,8 +16,7 @@ class Interval(msgspec.Struct, frozen=True):
 class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Block efficiency of one drafting method.
 
-    k: arcs of each head (oracles only).
-    p: drafts verified in one call (parallel methods only).
+    k: arcs of each head (oracles only); p: drafts in one call (parallel methods only).
     change_percent, change_low, change_high: change of the block efficiency over the heads' drafts.
     consecutive_percent, max_run: repeated tokens (methods with one draft per block).
     """
@@ -52,9 +51,8 @@ class TunedWeight(msgspec.Struct, frozen=True):
 class Wins(msgspec.Struct, frozen=True):
     """Numbers of blocks in which rescoring leaves, gains or loses accepted tokens.
 
-    wins_repair_percent: share of the wins in which the draft stops repeating a token; None: no win.
-    wins_regress_percent: share of the wins in which the draft begins to repeat one.
-    losses_repair_percent, losses_regress_percent: shares of the losses; None: no loss.
+    repair: share of these blocks in which the draft stops repeating a token; regress: in which it
+      begins to repeat one; None if there are no such blocks.
     """
 
     ties: int

@@ -110,7 +110,6 @@ def path_drafts(
     """Returns the p best paths of each block's lattice: per weight, shape (blocks, p, steps).
 
     automaton: an n-gram model; None: only the heads' scores count.
-    weights: factors of the n-gram's log-probabilities, each at least 0.
     count: p, at most the number of paths in a lattice.
     """
     found: list[list[Drafts]] = [[] for _ in weights]
@@ -125,10 +124,8 @@ def path_drafts(
 def local_drafts(text: BlockText, model: Model, weight: float) -> Drafts:
     """Returns the drafts of `LocalRescoring` for all blocks at once, shape (blocks, steps).
 
-    The blocks branch off one text, so one pass per step reads all of them.
-
-    model: the rescorer; it must read trees, and have positions for text and block.
-    weight: alpha, at least 0.
+    The blocks branch off one text, so one pass per step reads all of them. The model must read
+    trees, and have positions for text and block.
     """
     blocks = np.arange(len(text.tokens))
     fed = text.text(len(blocks))

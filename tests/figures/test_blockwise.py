@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from figures.blockwise import costs, curves
-from figures.blockwise.measured import OURS, analysis, own
+from figures.blockwise.tables import OURS, analysis, own
 from figures.numbers import Numbers, published_grid
 from figures.registry import FIGURES
 
@@ -89,7 +89,7 @@ def test_times_are_of_the_papers_lattices(number: int, cells: int) -> None:
 
 def test_weights_are_read_once_a_call() -> None:
     rows = {row.way: row.megabytes for row in costs.own_traffic().where(context=None)}
-    sizes = analysis().sizes
+    sizes = analysis().setup["sizes"]
     assert rows["autoregressive"] == pytest.approx(4e-6 * sizes["target"])
     base = analysis().ways["base"].block_efficiency
     assert rows["base"] == pytest.approx(4e-6 * (sizes["target"] + sizes["heads"]) / base)

@@ -60,10 +60,7 @@ class Automaton:
     """
 
     def __init__(self, rows: Rows) -> None:
-        """Prepares a model's tables, with 8 bytes for each n-gram above the unigrams.
-
-        rows: the model, connected with a tokenizer's vocabulary.
-        """
+        """Prepares a model's tables, with 8 bytes for each n-gram above the unigrams."""
         self.model: BackoffModel = rows.model
         model = self.model
         self._rows = rows
@@ -92,10 +89,7 @@ class Automaton:
         self._breaks[sorted(rows.vocabulary.breaks)] = True
 
     def start(self, text: Sequence[int]) -> LatticeStates:
-        """Returns the states after a text and after its suffixes; the text's own in the last row.
-
-        text: token ids; only the last n - 1 are used.
-        """
+        """Returns the states after a text and its suffixes; the text's own in the last row."""
         words = self._rows.context(text)
         nodes, shorter = [], []
         last = 0
@@ -119,10 +113,7 @@ class Automaton:
         return [node]
 
     def read(self, states: LatticeStates, tokens: Index) -> Arcs:
-        """Returns the scores of a step's words after each state, and the next states.
-
-        tokens: ids, shape (words,).
-        """
+        """Returns the scores of a step's words (ids) after each state, and the next states."""
         words = len(tokens)
         number, breaks = self._number[tokens], self._breaks[tokens]
         log_probability = np.empty((states.rows, words))
