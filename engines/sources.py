@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from engines.kind import EngineKind, PrintedCounts, engine_kinds, listed
 from engines.observing.observation import Observation
+from engines.observing.printed import text_of
 from engines.servers.http import get_text
 from estimator.writing import MOST_BYTES, json_objects, text_blocks
 
@@ -97,8 +98,7 @@ def _version(base: str, kind: EngineKind, timeout_seconds: float) -> str | None:
         answer = json.loads(get_text(base + kind.version_page, timeout_seconds=timeout_seconds))
     except (ValueError, OSError):
         return None
-    version = answer.get("version") if isinstance(answer, dict) else None
-    return version if isinstance(version, str) else None
+    return text_of(answer, "version") if isinstance(answer, dict) else None
 
 
 def _file(blocks: Iterator[str], gamma: int | None) -> Observation:
@@ -137,19 +137,17 @@ def _file(blocks: Iterator[str], gamma: int | None) -> Observation:
 
 
 def _answer(value: dict[str, Any], gamma: int | None) -> Observation:
+    """Returns the counts in a JSON object, whose requests have the category that it names."""
     for _, answers in _printing("JSON"):
         if any(mark in value for mark in answers.marks):
-            return _labelled(answers.read(value, gamma), value)
+            counted = answers.read(value, gamma)
+            labels = (text_of(value, key) for key in CATEGORIES)
+            label = next((label for label in labels if label is not None), None)
+            named = tuple(each._replace(category=label) for each in counted.requests)
+            return replace(counted, requests=named)
     known = listed([f"{each.marks[0]} ({each.program})" for _, each in _printing("JSON")])
     got = ", ".join(map(str, [*value][:5])) or "nothing"
     raise ValueError(f"JSON of drafts must have {known}, got {got}")
-
-
-def _labelled(counted: Observation, value: dict[str, Any]) -> Observation:
-    """Returns counts whose requests have the category or task that their JSON object names."""
-    label = next((value[key] for key in CATEGORIES if isinstance(value.get(key), str)), None)
-    named = tuple(each._replace(category=label) for each in counted.requests)
-    return replace(counted, requests=named)
 
 
 def _printing(form: str) -> list[tuple[EngineKind, PrintedCounts]]:

@@ -26,27 +26,18 @@ def counted_drafting(
 
     tokens, prompts: numbers of tokens and prompts behind α; None if not known.
     """
-    alpha = observation.alpha_iid
-    if observation.hits:
-        rates = tuple(
-            Estimate(rate.value, rate.low, rate.high) for rate in observation.unconditional
-        )
-    else:
-        powers = range(1, observation.gamma + 1)
-        rates = tuple(Estimate(alpha.value**power) for power in powers)
+    alpha, spread = observation.alpha_iid, alpha_spread(observation.requests)
+    rates = [Estimate(rate.value, rate.low, rate.high) for rate in observation.unconditional]
+    if not observation.hits:
+        rates = [Estimate(alpha.value**at) for at in range(1, observation.gamma + 1)]
     return DraftAcceptance(
         Alpha(
-            alpha.value,
-            alpha.low,
-            alpha.high,
-            confidence=CONFIDENCE,
-            tokens=tokens,
-            prompts=prompts,
-            spread=alpha_spread(observation.requests),
+            alpha.value, alpha.low, alpha.high, confidence=CONFIDENCE, tokens=tokens,
+            prompts=prompts, spread=spread,
         ),
-        accepted_by_position=rates,
+        accepted_by_position=tuple(rates),
         cut_short=observation.cut_short,
-    )
+    )  # fmt: skip
 
 
 def observed_profile(

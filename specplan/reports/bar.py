@@ -7,8 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import click
 
@@ -28,24 +27,19 @@ class Bar(Progress):
 
         self._draws = sys.stderr.isatty()
         self._bar: Any = tqdm(total=0, desc=what, unit=unit, disable=not self._draws)
-        self._words, self._done = (what, unit), 0
+        self._what, self._unit, self._done = what, unit, 0
         self._began = self._told = time.monotonic()
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None and self._done < self._bar.total:
-            early = f"ended early at {self._done} of {self._bar.total} {self._words[1]}s: enough"
+            early = f"ended early at {self._done} of {self._bar.total} {self._unit}s: enough"
             if self._draws:
                 self._bar.set_postfix_str(early)
             elif self._told > self._began:
-                click.echo(f"{self._words[0]}: {early}", err=True)
+                click.echo(f"{self._what}: {early}", err=True)
         self._bar.close()
 
     def expect(self, steps: int) -> None:
@@ -58,54 +52,43 @@ class Bar(Progress):
         now = time.monotonic()
         if not self._draws and now - self._told >= LINE_SECONDS:
             self._told = now
-            what, unit = self._words
-            click.echo(
-                f"{what}: {self._done} of {self._bar.total} {unit}s, {now - self._began:.0f} s",
-                err=True,
-            )
+            done = f"{self._done} of {self._bar.total} {self._unit}s"
+            click.echo(f"{self._what}: {done}, {now - self._began:.0f} s", err=True)
 
     def note(self, text: str) -> None:
         self._bar.set_postfix_str(text)
 
     def print(self, text: str, *, err: bool = False) -> None:
-        """Prints a line to stdout or stderr without disturbing the bar."""
+        """Prints lines to stdout or stderr without disturbing the bar."""
         with self._bar.external_write_mode():
             click.echo(text, err=err)
 
 
 class Kept(Progress):
-    """Progress of prompts with saved traces."""
+    """Counts prompts with saved traces."""
 
     def __init__(self, path: Path | None) -> None:
         """Starts at zero. path: the profile, next to which traces are saved; None: not saved."""
-        self._prompts = 0
-        self._path = path
-        self._finished = 0
+        self._path, self._prompts, self._finished = path, 0, 0
 
     @contextmanager
-    def told(self) -> Iterator[Kept]:
+    def told(self) -> Iterator[Self]:
         """Prints on Ctrl-C how many traces are saved. Enter this context before a bar's."""
         try:
             yield self
         except KeyboardInterrupt:
+            said = "Nothing is kept: with -o FILE the traces of finished prompts would be."
+            if self._path is not None:
+                said = (
+                    f"Saved with {self._path}: the traces of {self._finished} of {self._prompts} "
+                    "prompts, no times. The same command goes on from there."
+                )
             if self._prompts > 0:
-                click.echo(folded(self.said), err=True)
+                click.echo(folded(said), err=True)
             raise
 
     def expect(self, steps: int) -> None:
-        """Adds to the number of prompts."""
         self._prompts += steps
 
     def step(self, count: int = 1) -> None:
-        """Adds to the number of prompts with saved traces."""
         self._finished += count
-
-    @property
-    def said(self) -> str:
-        """The message after an interruption of the command."""
-        if self._path is None:
-            return "Nothing is kept: with -o FILE the traces of finished prompts would be."
-        return (
-            f"Saved with {self._path}: the traces of {self._finished} of {self._prompts} prompts, "
-            "no times. The same command goes on from there."
-        )

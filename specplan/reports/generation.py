@@ -37,8 +37,7 @@ class TextStream:
 
     def __init__(self, decode: Decode, before: Sequence[int]) -> None:
         """Starts after the ids `before`; their text is not emitted."""
-        self._decode = decode
-        self._before = list(before)
+        self._decode, self._before = decode, list(before)
         self._waiting: list[int] = []
 
     def add(self, tokens: Sequence[int]) -> str:
@@ -61,10 +60,9 @@ def print_blocks(
 ) -> list[Block]:
     """Prints blocks while they are decoded, as text or one line each, and returns them."""
     colour = False if os.environ.get("NO_COLOR") else None
-    text = TextStream(plain(tokenizer), given)
-    ids = list(given)
-    blocks = []
-    click.echo(plain(tokenizer)(ids), nl=show)
+    decode = plain(tokenizer)
+    text, ids, blocks = TextStream(decode, given), list(given), []
+    click.echo(decode(ids), nl=show)
     for block in stream:
         blocks.append(block)
         if show:
@@ -92,14 +90,11 @@ def coloured(block: Block, decode: Decode, before: Sequence[int]) -> str:
     def shown(tokens: tuple[int, ...], context: Sequence[int]) -> str:
         return piece(decode, context, tokens).replace("\n", "\\n")
 
-    accepted = block.tokens[: block.accepted]
-    kept = [*before, *accepted]
-    own = block.tokens[block.accepted :]
-    rejected = block.drafted[block.accepted :]
+    accepted, own = block.tokens[: block.accepted], block.tokens[block.accepted :]
+    kept, rejected = [*before, *accepted], block.drafted[block.accepted :]
     line = click.style(shown(accepted, before), fg="green") if accepted else ""
-    if rejected:
-        line += "[" + click.style(shown(rejected, kept), fg="red") + "]"
-    return line + ("|" + click.style(shown(own, kept), fg="blue") if own else "")
+    line += f"[{click.style(shown(rejected, kept), fg='red')}]" if rejected else ""
+    return line + (f"|{click.style(shown(own, kept), fg='blue')}" if own else "")
 
 
 def generation_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
@@ -116,24 +111,17 @@ def generation_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
 
 def counts(generation: Generation, rule: Rule, more: str) -> str:
     """Returns the counts and times of a decoded text, and whether the rule is lossless."""
-    return (
-        f"\n{len(generation.tokens)} tokens in {generation.target_calls} target calls, "
-        f"{generation.decode_seconds:.2f} s{_speed(generation)}; {generation.accepted} of "
-        f"{generation.drafted} drafted tokens accepted; ended by {generation.ending}."
-        + more
-        + (
-            ""
-            if rule.lossless
-            else f" Lossy: the rule {rule.name} changes the output distribution."
-        )
-    )
-
-
-def _speed(generation: Generation) -> str:
     tokens, seconds = len(generation.tokens), generation.decode_seconds
-    if tokens == 0 or seconds == 0:
-        return ""
-    return f" ({1e3 * seconds / tokens:.1f} ms a token, {tokens / seconds:.1f} tokens/s)"
+    speed = lossy = ""
+    if tokens > 0 and seconds > 0:
+        speed = f" ({1e3 * seconds / tokens:.1f} ms a token, {tokens / seconds:.1f} tokens/s)"
+    if not rule.lossless:
+        lossy = f" Lossy: the rule {rule.name} changes the output distribution."
+    return (
+        f"\n{tokens} tokens in {generation.target_calls} target calls, {seconds:.2f} s{speed}; "
+        f"{generation.accepted} of {generation.drafted} drafted tokens accepted; ended by "
+        f"{generation.ending}.{more}{lossy}"
+    )
 
 
 def bild_counts(generation: Generation) -> str:

@@ -99,8 +99,7 @@ def describe(error: Exception) -> tuple[str, int]:
     if isinstance(error, ModuleNotFoundError) and (extra := _extra_of(error.name)) is not None:
         what = f"'.[{extra}]'" if extra else "."
         return f"needs {error.name}: run pip install -e {what} in specplan's folder", FAILURE
-    name = type(error).__name__
-    return (f"{name}: {error}" if str(error) else name), FAILURE
+    return f"{type(error).__name__}: {error}".removesuffix(": "), FAILURE
 
 
 def _extra_of(module: str | None) -> str | None:
@@ -119,10 +118,9 @@ def _extra_of(module: str | None) -> str | None:
         return None
     for requirement in requirements:
         name, _, condition = requirement.partition(";")
-        extra = re.search(r"extra == ['\"](.+)['\"]", condition)
         package = re.match(r"[\w.-]+", name)
-        if package is None or (extra is not None and extra[1] == "dev"):
-            continue
-        if package[0].replace("_", "-").lower() == wanted:
-            return "" if extra is None else extra[1]
+        extra = re.search(r"extra == ['\"](.+)['\"]", condition)
+        found = "" if extra is None else extra[1]
+        if package and found != "dev" and package[0].replace("_", "-").lower() == wanted:
+            return found
     return None

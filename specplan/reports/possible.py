@@ -71,9 +71,9 @@ def blocks_take_a_step(cost: Cost, most_gamma: int) -> bool:
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(value, Mapping):
         yield value
-    inside = value.values() if isinstance(value, Mapping) else value
-    if not isinstance(inside, str):
-        for each in inside if isinstance(inside, Iterable) else ():
+        value = value.values()
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        for each in value:
             yield from _objects(each)
 
 

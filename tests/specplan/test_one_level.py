@@ -24,8 +24,8 @@ from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
 from simulator.numerics.intervals import CONFIDENCE, percent, wilson
 from specplan.main import main
-from specplan.reports.page.drafts import ranked
 from specplan.reports.page.inputs import Named
+from specplan.reports.page.page import ranked
 from specplan.reports.profile import profile_text
 
 SMALL = "--num-prompts 2 --max-new-tokens 8 --repeats 1 --max-gamma 2"

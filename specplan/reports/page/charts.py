@@ -1,7 +1,9 @@
 """The page's charts as data: series of points, which its script draws and its tables list."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
 from estimator.profiles.best import added_by_position
@@ -79,10 +81,9 @@ def _speed_up(drafts: Sequence[Named]) -> Chart:
     series = []
     for colour, draft in enumerate(drafts):
         factors = draft.profile.improvement_factor
-        if not factors:
-            continue
         replay = [ChartPoint(g, each.replay, each.low, each.high) for g, each in factors.items()]
-        series += _beside_iid(draft, colour, replay, [each.iid for each in factors.values()])
+        iid = [each.iid for each in factors.values()]
+        series += _beside_iid(draft, colour, replay, iid) if factors else []
     return Chart(
         "speed-up",
         "Speed-up by γ",
@@ -154,20 +155,15 @@ def _costs(drafts: Sequence[Named]) -> Chart:
 
 
 def _predicted(validations: Sequence[Validated]) -> Chart:
-    rows = [row for results in validations for row in results.rows if row.predicted is not None]
-    names = [f"{short_name(row.draft)}, temperature {row.temperature:g}" for row in rows]
+    dots: dict[str, list[ChartPoint]] = defaultdict(list)
+    for results in validations:
+        for row in results.rows:
+            if row.predicted is not None:
+                point = ChartPoint(row.predicted, row.measured, row.measured_low, row.measured_high)
+                dots[f"{short_name(row.draft)}, temperature {row.temperature:g}"].append(point)
     series = [
-        Series(
-            name,
-            colour,
-            "dots",
-            tuple(
-                ChartPoint(row.predicted, row.measured, row.measured_low, row.measured_high)
-                for row, own in zip(rows, names, strict=True)
-                if own == name and row.predicted is not None
-            ),
-        )
-        for colour, name in enumerate(dict.fromkeys(names))
+        Series(name, colour, "dots", tuple(points))
+        for colour, (name, points) in enumerate(dots.items())
     ]
     return Chart(
         "predicted",
@@ -182,21 +178,16 @@ def _predicted(validations: Sequence[Validated]) -> Chart:
 
 
 def _traffic(files: Sequence[TrafficFile]) -> Chart:
-    ways = [(file, way) for file in files for way in (True, False)]
-    series = [
-        Series(
-            ("with speculation" if way else "without")
-            + (f", {file.name}" if len(files) > 1 else ""),
-            colour,
-            "line",
-            tuple(
-                ChartPoint(row.rate, row.tpot_ms, row.tpot_ms_low, row.tpot_ms_high)
-                for row in file.rows
-                if row.speculation == way and row.tpot_ms is not None
-            ),
+    series = []
+    for colour, (file, with_drafts) in enumerate(product(files, (True, False))):
+        points = tuple(
+            ChartPoint(row.rate, row.tpot_ms, row.tpot_ms_low, row.tpot_ms_high)
+            for row in file.rows
+            if row.speculation == with_drafts and row.tpot_ms is not None
         )
-        for colour, (file, way) in enumerate(ways)
-    ]
+        name = "with speculation" if with_drafts else "without"
+        name += f", {file.name}" if len(files) > 1 else ""
+        series += [Series(name, colour, "line", points)] if points else []
     return Chart(
         "traffic",
         "Time per token under traffic",
@@ -204,5 +195,5 @@ def _traffic(files: Sequence[TrafficFile]) -> Chart:
         f"{percent()} intervals.",
         "requests a second",
         "milliseconds a token",
-        tuple(each for each in series if each.points),
+        tuple(series),
     )

@@ -1,24 +1,35 @@
 """The page of `specplan report`: one HTML file that contains its style, script and numbers."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from estimator.profiles.best import best_of, with_intervals
 from estimator.profiles.parts import Alpha, Estimate
-from estimator.profiles.profile import Improvement
+from estimator.profiles.profile import Improvement, Profile
 from estimator.validation.file import Validated
 from estimator.writing import builtins
 from figures.drawing import short_name
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from simulator.choice.walltime import TIE
 from simulator.numerics.intervals import percent
+from specplan.reports.advice import odds_text
 from specplan.reports.page.charts import charts
-from specplan.reports.page.drafts import Flags, answer, ranked
 from specplan.reports.page.inputs import Inputs, Named, quickest
+from specplan.reports.profile import clock_lines, other_lines
 
+# Maps a profile to the flags of each server that has its draft.
+Flags = Callable[[Profile], dict[str, str]]
 HERE = Path(__file__).parent
-_PARTS = ("draft", "verify", "other")
+_DRAFT = (
+    "Next: start the server with the flags below, and compare the time per token with and "
+    "without them."
+)
+_LEAVE = (
+    "Next: leave the server without a draft. A smaller draft, a head, or fewer requests at "
+    "once may change that."
+)
 
 
 def page(inputs: Inputs, *, title: str, exported: Flags) -> str:
@@ -54,8 +65,70 @@ def page(inputs: Inputs, *, title: str, exported: Flags) -> str:
     )
 
 
+def ranked(profiles: Sequence[Named]) -> list[Named]:
+    """Returns the drafts by gain, the largest first; drafts without costs come last."""
+    made = ((each, with_intervals(each.profile)) for each in profiles)
+    drafts = [replace(each, profile=profile, best=best_of(profile)) for each, profile in made]
+    return sorted(drafts, key=lambda each: each.gain.replay if each.gain else 0.0, reverse=True)
+
+
+def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
+    """Returns the page's first words on ranked drafts, as in its JSON object.
+
+    headline: which draft, which γ, what gain. sure: sentences on how far to trust it. flags: by
+    server, what sets it there; empty where there is nothing to set.
+    """
+    first, best, alpha = drafts[0], drafts[0].best, drafts[0].profile.alpha
+    if best is None:
+        return {
+            "headline": f"{first.name}: α {alpha.value:.3f}; no costs were measured, so no γ.",
+            "sure": ["Give costs to 'specplan plan --profile' for a γ."],
+            "flags": {},
+        }
+    plan, advised, sure = best.plan, best.plan.advised_gamma, list[str]()
+    if best.gamma == 0:
+        headline = "Do not speculate: no draft here pays."
+    elif advised == 0:
+        headline = f"Do not speculate: a gain of {first.name} is not likely."
+    else:
+        gain = plan.curve.improvement_factor[advised - 1]
+        headline = (
+            f"Draft with {first.name}, γ = {advised}: {gain:.2f} times the speed without "
+            "speculation."
+        )
+    setups = [draft.profile.setup for draft in drafts]
+    several = len({(setup.target, setup.texts.prompts_hash) for setup in setups}) > 1
+    if several:
+        sure.append(
+            "These profiles are of different targets or prompts: their ranking compares ratios "
+            "that were not measured on the same work."
+        )
+    if best.gamma > 0 and plan.curve.in_doubt:
+        at = max(plan.advice.named, 1) - 1
+        counted = "" if alpha.prompts is None else f" over {alpha.prompts} prompts"
+        sure.append(
+            f"{percent()} interval {plan.curve.low[at]:.2f} to {plan.curve.high[at]:.2f}"
+            f"{counted}. {odds_text(plan)}"
+        )
+    elif best.gamma > 0:
+        sure.append("One prompt gives no interval: measure more.")
+    sure += [*other_lines(first.profile, plan), *clock_lines(first.profile)]
+    if len(drafts) > 1 and not several:
+        sure.append(
+            "Whether one draft is really better than another: 'specplan compare' pairs them by "
+            "prompt."
+        )
+    sure.append(_DRAFT if best.gamma > 0 and advised > 0 else _LEAVE)
+    return {"headline": headline, "sure": sure, "flags": exported(first.profile)}
+
+
 def page_json(inputs: Inputs, exported: Flags) -> dict[str, Any]:
     """Returns the page's summary and its ranking of drafts as a JSON object."""
+
+    def leveled(estimate: Alpha | Estimate | Improvement | None, level: float) -> Any:
+        """Returns a number with its interval and the interval's level; None for None."""
+        return None if estimate is None else {**asdict(estimate), "confidence": level}
+
     drafts = ranked(inputs.profiles)
     return {
         **answer(drafts, exported),
@@ -63,11 +136,11 @@ def page_json(inputs: Inputs, exported: Flags) -> dict[str, Any]:
             {
                 "name": draft.name,
                 "file": draft.file,
-                "alpha": _leveled(draft.profile.alpha, draft.profile.alpha.level),
-                "c": _leveled(draft.profile.c, draft.profile.alpha.level),
+                "alpha": leveled(draft.profile.alpha, draft.profile.alpha.level),
+                "c": leveled(draft.profile.c, draft.profile.alpha.level),
                 "gamma": None if draft.best is None else draft.best.gamma,
                 "advised_gamma": None if draft.best is None else draft.best.plan.advised_gamma,
-                "improvement_factor": _leveled(draft.gain, draft.level),
+                "improvement_factor": leveled(draft.gain, draft.level),
                 "quiet": draft.profile.clock.quiet,
             }
             for draft in drafts
@@ -77,11 +150,6 @@ def page_json(inputs: Inputs, exported: Flags) -> dict[str, Any]:
             for file, tuned in inputs.tunings
         ],
     }
-
-
-def _leveled(estimate: Alpha | Estimate | Improvement | None, level: float) -> Any:
-    """Returns a number with its interval and the interval's level; None for None."""
-    return None if estimate is None else {**asdict(estimate), "confidence": level}
 
 
 def _start(draft: Named) -> dict[str, object]:
@@ -113,10 +181,11 @@ def _shares(drafts: Sequence[Named], validations: Sequence[Validated]) -> list[d
         for row in results.rows
         if row.parts_seconds is not None
     ]
+    names = ("draft", "verify", "other")
     return [
         {
             "name": name,
-            **{part: 100 * seconds / sum(each) for part, seconds in zip(_PARTS, each, strict=True)},
+            **{part: 100 * seconds / sum(each) for part, seconds in zip(names, each, strict=True)},
         }
         for name, each in parts
         if sum(each) > 0

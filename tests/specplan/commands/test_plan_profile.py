@@ -19,8 +19,8 @@ from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
 from simulator.cost.pricing import Pricing
 from specplan.door.planning import exported as flags_of
-from specplan.reports.page.drafts import answer, ranked
 from specplan.reports.page.inputs import Named
+from specplan.reports.page.page import answer, ranked
 from specplan.reports.profile import profile_text
 
 COST_MS = "--target-ms 10 --draft-ms 1.2 --verify-ms 3=12 --overhead-ms 0.3"
