@@ -66,7 +66,6 @@ def _text(request: urllib.request.Request, seconds: float) -> str:
 
 @contextmanager
 def _opened(request: urllib.request.Request, seconds: float) -> Iterator[Any]:
-    """Yields a server's answer; a request that fails is refused in one line."""
     name = request.full_url
     try:
         with urllib.request.urlopen(request, timeout=seconds) as answer:

@@ -30,7 +30,6 @@ class InProcessPair(ABC):
     one_text: ClassVar[str]
 
     def __init__(self, target: str, draft: str) -> None:
-        """Stores the names or folders of both models."""
         self.target, self.draft = target, draft
         self._loaded = cache(self.load)
 

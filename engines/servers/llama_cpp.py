@@ -188,7 +188,6 @@ def _counts_of(timings: Mapping[str, Any]) -> Counts:
 
 
 def _run(parameters: Mapping[str, Any]) -> None:
-    """Runs a server until this process is killed."""
     import xllamacpp
 
     common = xllamacpp.CommonParams()

@@ -121,7 +121,6 @@ def _die_with_parent() -> None:
 
 
 def _wait(done: Callable[[], bool], seconds: float) -> bool:
-    """Returns whether something is done in time."""
     end = time.monotonic() + seconds
     while not (found := done()) and time.monotonic() < end:
         time.sleep(POLL_SECONDS)
@@ -129,7 +128,6 @@ def _wait(done: Callable[[], bool], seconds: float) -> bool:
 
 
 def _last(log: IO[bytes]) -> str:
-    """Returns the last lines of a log, joined."""
     size = os.fstat(log.fileno()).st_size  # the child shares the file's position: do not seek
     text = os.pread(log.fileno(), 16384, max(0, size - 16384)).decode(errors="replace")
     lines = filter(None, map(str.strip, text.splitlines()))

@@ -161,7 +161,6 @@ def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case
 
 
 def _along(trial: Trial, scores: Scores, gamma: int, case: Case) -> list[Along]:
-    """Returns the acceptance along every text of a γ."""
     found, way = [], trial.request.draft_sampling
     for repeat, one in enumerate(trial.runs[case]["rows", gamma]):
         texts = zip(texts_of(trial, one), one.completions, strict=True)

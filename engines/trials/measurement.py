@@ -117,7 +117,6 @@ def _profile(
     clock: ClockCheck,
     request: MeasureEngine,
 ) -> Profile:
-    """Returns the profile, with every requested γ up to the largest timed one."""
     drafting = draftings[request.draft_sampling]
     priced = cost.observed_gamma
     longest = request.longest if priced is None else min(request.longest, priced)

@@ -135,14 +135,11 @@ class PassTimes:
 
 
 def _resampled_interval(value: float, resampled: NDArray[np.float64], *, units: int) -> Interval:
-    """Returns the interval of a ratio from its resamples, symmetric in the logarithm.
+    """Returns the interval of a ratio from its resamples of some units, symmetric in the logarithm.
 
     Percentiles are too narrow over few units, so Student's t and n - 1 in place of n are used.
-
-    Args:
-      resampled: the ratio in each resample; NaN, 0 and infinite ratios are left out.
-      units: number of prompts or repeats that were resampled.
     """
+    # Not NaN, 0 or infinite.
     logs = np.log(resampled[(resampled > 0) & (resampled < np.inf)])
     error = float(logs.std()) * math.sqrt(units / (units - 1))
     return ratio(value, error * value, student(units - 1))
@@ -197,10 +194,7 @@ def _unit_axis(case: Case) -> int:
 
 
 def _work(kind: EngineKind, runs: Sequence[EngineRun]) -> NDArray[np.float64]:
-    """Returns seconds, steps and decoded tokens of each turn, shape (repeats, turns, 3).
-
-    A turn is one text, or all texts that ran together.
-    """
+    """Returns seconds, steps and decoded tokens of each turn, shape (repeats, turns, 3)."""
     past_end = kind.drafts_past_end
     return np.array(
         [
@@ -216,7 +210,7 @@ def _work(kind: EngineKind, runs: Sequence[EngineRun]) -> NDArray[np.float64]:
 def block_seconds(kind: EngineKind, runs: Sequence[EngineRun]) -> NDArray[np.float64]:
     """Returns the mean seconds of a target pass with its drafting, shape (repeats, turns).
 
-    NaN if a turn had no step.
+    A turn is one text, or all texts that ran together; NaN if it had no step.
     """
     seconds, steps, _ = np.moveaxis(_work(kind, runs), -1, 0)
     return np.where(steps > 0, seconds / np.maximum(steps, 1), np.nan)

@@ -96,13 +96,9 @@ class Trial:
         return tuple(sorted({0, *self.gammas, *self.request.priced_gammas}))
 
     def setting(self, gamma: int) -> Setting:
-        rates = self.request.synthetic if gamma > 0 else None
-        return Setting(
-            gamma,
-            self.request.draft_sampling,
-            max(self.concurrencies),
-            synthetic=None if rates is None else rates[:gamma],
-        )
+        rates, most = self.request.synthetic, max(self.concurrencies)
+        simulated = None if rates is None or gamma == 0 else rates[:gamma]
+        return Setting(gamma, self.request.draft_sampling, most, synthetic=simulated)
 
     def cells(self, gammas: Sequence[int]) -> list[Cell]:
         """Returns the cells that a turn runs at these γ."""
@@ -121,17 +117,19 @@ class Trial:
         A turn has one prompt, or all prompts if the case runs several at once.
         """
         longest = max(len(self.prompts), len(self.other_prompts))
-        found = []
-        for case in self.cases:
-            size = 1 if case[1] == 1 else longest
-            found += [(case, slice(start, start + size)) for start in range(0, longest, size)]
-        return sorted(found, key=lambda each: each[1].start)
+        sizes = {case: 1 if case[1] == 1 else longest for case in self.cases}
+        return [
+            (case, slice(start, start + size))
+            for start in range(longest)
+            for case, size in sizes.items()
+            if start % size == 0
+        ]
 
     @property
     def least_prompts(self) -> int:
         """Number of prompts of each use that run in any case, even beyond the time limit."""
-        longest = max(len(self.prompts), len(self.other_prompts))
-        return LEAST_PROMPTS if max(self.concurrencies) == 1 else longest
+        together = max(self.concurrencies) > 1
+        return max(len(self.prompts), len(self.other_prompts)) if together else LEAST_PROMPTS
 
     def of_prompts(self, count: int) -> Trial:
         """Returns the trial with only the first prompts of each use."""

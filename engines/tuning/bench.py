@@ -34,7 +34,6 @@ class Bench:
     """Measures draft lengths of an engine on common prompts; stops its servers at the end."""
 
     def __init__(self, engine: Engine, kind: EngineKind, prompts: Prompts, how: Tuning) -> None:
-        """Stores the settings that all runs share; starts nothing."""
         self.engine, self.kind, self.prompts, self.how = engine, kind, prompts, how
         self.progress: Progress = SILENT
         # Called once, with the seconds that the first server took to start, and a text.
@@ -95,7 +94,6 @@ class Bench:
         return "\n".join(f"# {each.concurrency} at once:\n{line}" for each, line in loads)
 
     def _start(self, knobs: Knobs, stack: ExitStack) -> None:
-        """Starts the server of a γ, and lets it generate a few texts."""
         how, (gamma, p_min), began = self.how, knobs, time.monotonic()
         rates, most = how.synthetic[:gamma] if how.synthetic and gamma else None, how.concurrencies
         own = Setting(gamma, how.draft_sampling, max(most), synthetic=rates, p_min=p_min)

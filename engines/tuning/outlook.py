@@ -89,8 +89,7 @@ class Outlook:
     def milliseconds(self, gamma: int) -> Value:
         """Returns the forecast time per token at a γ; 0: the baseline."""
         law, at = (self._plain, 0) if gamma == 0 else (self._times, gamma - 1)
-        middle, low, high = _value(law, at)
-        return 1e3 * middle, 1e3 * low, 1e3 * high
+        return _value(law, at, 1e3)
 
     def gain(self, gamma: int) -> Value:
         """Returns the forecast speed-up at a γ; 0: the baseline."""
@@ -117,8 +116,8 @@ def _rising(runs: Sequence[Run]) -> bool:
     return len(speeds) > 1 and last >= (1 + RISING) * max(speeds.values())
 
 
-def _value(law: Forecast, at: int) -> Value:
-    low, middle, high = (float(each[at]) for each in law.interval())
+def _value(law: Forecast, at: int, scale: float = 1.0) -> Value:
+    low, middle, high = (scale * float(each[at]) for each in law.interval())
     return middle, low, high
 
 

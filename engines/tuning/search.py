@@ -118,7 +118,6 @@ class Search:
         return measured or self._costs is not costs_of_runs
 
     def _with_expected(self, row: TunedRun, before: Outlook) -> TunedRun:
-        """Returns a run with its forecast, if there is one."""
         if not self._priced(row.concurrency) or row.gamma > before.longest:
             return row
         names = ("", "_low", "_high")
@@ -161,7 +160,6 @@ class Search:
             self._try_thresholds(concurrency)
 
     def _wanted(self, concurrency: int) -> int | None:
-        """Returns the γ to run next; None if the search at this concurrency is finished."""
         rows = [row for row in self.tuned.at(concurrency) if row.gamma > 0]
         late = time.monotonic() > self._end and any(row.measured for row in rows)
         if late or len(rows) >= self.how.max_runs:
@@ -169,7 +167,6 @@ class Search:
         return self.outlook(concurrency).next_gamma
 
     def _measure(self, concurrencies: tuple[int, ...], *gammas: int) -> None:
-        """Measures some γ, in turns if servers can run together."""
         knobs, before = [(gamma, 0.0) for gamma in gammas], None
         for row in self.bench.measure(knobs, concurrencies, self.next_turn, self._exact):
             if self.tuned.repeated(row) is not None:
@@ -230,7 +227,6 @@ class Search:
             self._shown(now, row)
 
     def _advise(self) -> None:
-        """Updates the advice and writes the file."""
         advised, following = list[Advised](), None
         for concurrency in self.how.concurrencies:
             now = self.outlook(concurrency)

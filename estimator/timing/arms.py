@@ -110,7 +110,6 @@ def run_arms(
 
 
 def _at_one_speed(arms: Sequence[str], ran: Sequence[tuple[str, int, InTurns]]) -> Runs:
-    """Returns the finished runs of the prompts that were reached, with equalised speeds."""
     reached = 1 + max(prompt for _, prompt, _ in ran)
     runs: Runs = {arm: [[] for _ in range(reached)] for arm in arms}
     texts = at_one_speed([(arm, text) for arm, _, text in ran])

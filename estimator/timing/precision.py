@@ -1,9 +1,4 @@
-"""The precision of measured speed-ups, and when to stop measuring.
-
-Differences between prompts are not errors of the clock. So the seconds of each text are compared
-with the average time of its kinds of blocks over all prompts, at its arm and draft lengths. The
-spread of that ratio between prompts gives the error of the sum over all prompts.
-"""
+"""The precision of measured speed-ups, and when to stop measuring."""
 
 import time
 from collections import defaultdict
@@ -20,6 +15,10 @@ from reference.records import Generation
 
 def precision_percent(texts: Timed) -> float | None:
     """Returns the error of speed-ups due to the clock: half their interval, in per cent.
+
+    Differences between prompts are not errors of the clock. So the seconds of each text are
+    compared with the average time of its kinds of blocks over all prompts, at its arm and draft
+    lengths. The spread of that ratio between prompts gives the error of the sum over all prompts.
 
     It is the largest over all arms but probes (if there are others); None for a single prompt.
     """
@@ -48,7 +47,7 @@ def _reach(texts: Sequence[Generation]) -> float | None:
 
 
 class Until:
-    """Decides when runs have been timed long enough: precise enough, or out of time."""
+    """Decides when runs have been timed long enough: to `percent`, or for `seconds`."""
 
     def __init__(
         self,
@@ -57,12 +56,7 @@ class Until:
         seconds: float = float("inf"),
         report: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """Starts the clock.
-
-        percent: requested precision of speed-ups.
-        seconds: time limit.
-        report: called with each precision that has been reached.
-        """
+        """Starts the clock; report: called with each precision that has been reached."""
         self._percent = percent
         self._end = time.monotonic() + seconds
         self._report = report

@@ -70,7 +70,6 @@ def shrinking(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
 
 
 def _step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
-    """Returns the interval over prompts of the ratio of block times at two draft lengths."""
 
     def value(some: Timed) -> float:
         cost = priced(some)
@@ -106,9 +105,8 @@ def measured_interval(texts: Timed, arm: str) -> Interval:
 
 def measured_left_out(texts: Timed, arm: str) -> tuple[float, ...]:
     """Returns an arm's measured speed-up without each prompt in turn; empty for one prompt."""
-    baseline, own = _seconds(texts, arm)
-    ratios = left_out(baseline) / left_out(own)
-    return tuple(ratios.tolist()) if len(own) >= LEAST_PROMPTS else ()
+    baseline, own = map(left_out, _seconds(texts, arm))
+    return tuple((baseline / own).tolist()) if len(own) >= LEAST_PROMPTS else ()
 
 
 def _seconds(texts: Timed, arm: str) -> tuple[Seconds, Seconds]:
@@ -150,8 +148,5 @@ def noise(texts: Timed) -> Noise:
     """Returns the difference between the two measurements of the baseline."""
     baseline, again = (decode_rate(texts[arm]) for arm in (BASELINE, AGAIN))
     differences = 2 * (baseline - again) / (baseline + again).sum()
-    return Noise(
-        logarithm=float(np.log(baseline.sum() / again.sum())),
-        error=float(np.sqrt((differences**2).sum())),
-        prompts=len(baseline),
-    )
+    logarithm = float(np.log(baseline.sum() / again.sum()))
+    return Noise(logarithm, float(np.sqrt((differences**2).sum())), len(baseline))

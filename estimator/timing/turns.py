@@ -109,7 +109,6 @@ def processor_clock(device: torch.device) -> Clock | None:
 
 
 def _timed_session(start: Callable[[], Session], clock: Clock | None) -> Session:
-    """Returns a session whose prompt time is measured by a clock."""
     began = 0.0 if clock is None else clock()
     text = start()
     return text if clock is None else replace(text, prefill_seconds=clock() - began)
@@ -125,7 +124,6 @@ def next_block(blocks: Iterator[Block], clock: Clock | None) -> Block:
 
 
 def _scaled(block: Block, factor: float) -> Block:
-    """Returns a block whose parts (drafting, verifying, other) are scaled by a factor."""
     return replace(
         block,
         draft_seconds=factor * block.draft_seconds,

@@ -162,7 +162,6 @@ def _predicted(
 def _predicted_stopped(
     row: SpeculativeRow, evidence: RowEvidence, arm: str, policy: Confidence
 ) -> SpeculativeRow:
-    """Returns the row of drafts that end by their confidence, with its predictions."""
     texts, timed, cost = evidence.texts, evidence.timed, evidence.cost
     rule = RULES["product" if isinstance(policy, Product) else "transformers"]
     drawn = row.draft_temperature != 0

@@ -126,7 +126,6 @@ def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Vali
 
 
 def _require_predictable(subject: Subject, policies: Sequence[Policy | None]) -> None:
-    """Refuses trees whose target calls replay cannot predict."""
     drafter = subject.drafter
     if not isinstance(drafter, TreeDrafter):
         return

@@ -1,14 +1,12 @@
 """A server that runs already is measured as it runs, or by request where it obeys requests."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
+from web_server import web_server
 
 from engines.engine import Setting
 from engines.servers.llama_cpp import LlamaCpp
@@ -51,40 +49,18 @@ class MadeServer:
         }  # fmt: skip
 
 
-@contextmanager
-def serving(made: MadeServer) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            pages = {"/health": "{}", "/props": json.dumps({"build_info": "b1"})}
-            self.reply(200 if self.path in pages else 501, pages.get(self.path, "{}"))
+def serving(made: MadeServer) -> AbstractContextManager[str]:
+    """Serves a made server, and gives its URL."""
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if self.path == "/tokenize":
-                self.reply(200, json.dumps({"tokens": list(body["content"].encode()[:64])}))
-                return
-            made.texts += 1
-            if made.texts > made.fails_after:
-                self.reply(500, json.dumps({"error": "out of memory"}))
-                return
-            self.reply(200, json.dumps(made.completion(body)))
+    def answer(path: str, body: dict[str, Any]) -> tuple[int, str]:
+        if path == "/tokenize":
+            return 200, json.dumps({"tokens": list(body["content"].encode()[:64])})
+        made.texts += 1
+        if made.texts > made.fails_after:
+            return 500, json.dumps({"error": "out of memory"})
+        return 200, json.dumps(made.completion(body))
 
-        def reply(self, status: int, text: str) -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Says nothing."""
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=http.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{http.server_port}"
-    finally:
-        http.shutdown()
-        http.server_close()
+    return web_server({"/health": "{}", "/props": json.dumps({"build_info": "b1"})}, answer)
 
 
 def request(url: str, tmp_path: Path, **settings: Any) -> TuneServer:

@@ -1,14 +1,17 @@
-"""Long-RoPE models: a text keeps to one side of the length at which their factors change."""
+"""Prompts that do not fit are found before the first run; a long-RoPE text keeps to one side."""
 
 import pytest
 import torch
+from pairs import tiny_llama, tiny_pair
 from transformers import Phi3Config, Phi3ForCausalLM
 
 from estimator.timing.arms import require_positions
 from estimator.timing.batched import decode_batch
-from reference.drafters.model_drafter import ModelDrafter
+from ngram.drafters.copying import PromptLookupDrafter
+from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter, draft_model
 from reference.laws import Sampling
 from reference.models.architectures import CausalModel
+from reference.models.derived import transformers_module
 from reference.models.families import rope_switch_length
 from reference.models.model import text_limit
 from reference.policies import Fixed
@@ -173,3 +176,39 @@ def test_factors_by_layer_type_turn_at_the_first_of_them() -> None:
     assert rope_switch_length(config) == 40
     config.rope_parameters = {"rope_type": "default", "rope_theta": 1e4}
     assert rope_switch_length(config) is None
+
+
+def subject(new_tokens: int, *, draft_positions: int = 128) -> Subject:
+    target, drafter = tiny_pair(GREEDY)
+    drafter.draft.max_length = draft_positions  # type: ignore[misc]
+    return Subject(target, drafter, GREEDY, Stopping(new_tokens))
+
+
+def test_what_fits_is_taken() -> None:
+    require_positions(subject(100), [[1] * 28, [1]])
+    # The last token is never fed, to be scored or otherwise.
+    require_positions(subject(11, draft_positions=20), [[1] * 10])
+
+
+def test_the_longest_prompt_decides() -> None:
+    with pytest.raises(ValueError, match=r"fit the 128 positions of target, got 29 \+ 100 tokens"):
+        require_positions(subject(100), [[1], [1] * 29, [1, 2]])
+
+
+def test_the_draft_must_have_room_to_score() -> None:
+    with pytest.raises(ValueError, match=r"20 positions of the draft draft, got 10 \+ 12 tokens"):
+        require_positions(subject(12, draft_positions=20), [[1] * 10])
+
+
+def test_only_models_are_drafted_with_by_models() -> None:
+    target = tiny_llama(seed=0)
+    lookup = PromptLookupDrafter(device=target.device)
+    model_drafter = ModelDrafter(target, GREEDY, 50)
+    assert draft_model(lookup) is None
+    for drafter in (model_drafter, HierarchicalDrafter(model_drafter, lookup, 2)):
+        draft = draft_model(drafter)
+        assert draft is not None
+        assert draft.vocabulary == 50
+        assert transformers_module(draft) is target.module
+    assert transformers_module(None) is None
+    assert isinstance(target, CausalModel)
