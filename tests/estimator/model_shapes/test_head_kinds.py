@@ -231,6 +231,34 @@ def test_a_format_is_refused_by_the_key_that_it_lacks(
         counted(config, target)
 
 
+@pytest.mark.parametrize(
+    ("signs", "kind"),
+    [
+        ({"architectures": ["LlamaForCausalLMEagle3"]}, "EAGLE-3"),
+        ({"model_type": "eagle3"}, "EAGLE-3"),
+        ({"eagle_config": {}}, "EAGLE-3"),
+        ({"model_type": "eagle", "truncated_vocab_size": 9}, "EAGLE"),
+        ({"architectures": ["PEagleDraftModel"], "draft_vocab_size": 9}, "P-EAGLE"),
+        ({"parallel_drafting": False}, None),
+        ({"architectures": ["DFlashDraftModel"]}, "DFlash"),
+        ({"dflash_config": {}}, "DFlash"),
+        ({"dflash_config": {"projector_type": "dspark"}}, "DSpark"),
+        ({"markov_rank": 4}, "DSpark"),
+        ({"dflash_config": {"projector_type": "domino"}}, "Domino"),
+        ({"model_type": "medusa"}, "Medusa"),
+        ({"medusa_num_heads": 4}, "Medusa"),
+        ({"architectures": ["MLPSpeculatorPreTrainedModel"]}, "MLP speculator"),
+        ({"model_type": "gemma4_unified_assistant"}, "Gemma assistant"),
+        ({"pard_token": 3}, "PARD"),
+    ],
+)
+def test_a_kind_is_recognised_by_a_name_a_type_or_a_key(
+    signs: dict[str, Any], kind: str | None
+) -> None:
+    found = kind_of({"model_type": "llama"} | signs, target=LLAMA_8B)
+    assert (None if found is None else found.name) == kind
+
+
 def test_a_small_model_is_no_head() -> None:
     for small in (ONE | {"hidden_size": 2048}, {"num_hidden_layers": 2}):
         assert kind_of(LLAMA_8B | small, target=LLAMA_8B) is None
