@@ -19,6 +19,23 @@ from estimator.profiles.parts import TextSettings
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
 
+LOADED = (
+    "srv load_model: loading model '/m/qwen2.5-14b-q4_k_m.gguf'\n"
+    "srv load_model: loading draft model '/m/qwen2.5-0.5b-q8_0.gguf'\n"
+    "draft acceptance rate = 0.61000 (  305 accepted /   500 generated), mean len = 5.88\n"
+)
+STARTED = (
+    "INFO 04-17 23:05:00 [core.py:61] Initializing a V1 LLM engine (v0.11.0) with config: "
+    "model='Qwen/Qwen2.5-14B', speculative_config=SpeculativeConfig(method='{method}', "
+    "model='{draft}', num_spec_tokens=3), tokenizer='Qwen/Qwen2.5-14B'\n"
+    "INFO 11-21 22:42:26 [metrics.py:120] SpecDecoding metrics: Mean acceptance length: 2.85, "
+    "Accepted: 1850 tokens, Drafted: 3000 tokens, Per-position acceptance rate: 0.820, 0.610, "
+    "0.420, Avg Draft acceptance rate: 61.7%\n"
+)
+EARLY = (
+    "       eval time =    5846.15 ms /   456 tokens (   12.82 ms per token)\n"
+    "draft acceptance rate = 0.61000 (  305 accepted /   500 generated)\n"
+)
 TRACE = "time,prompt_tokens,output_tokens\n"
 FILES = {
     # Results of benches, with and without drafts, times and counts.
@@ -28,7 +45,20 @@ FILES = {
     "llama.json": ANSWER,
     "untimed.json": BENCH.replace("_tpot_", "_ttft_"),
     "silent.json": BENCH.replace("200", "0").replace("600", "0").replace("0.6, 0.3, 0.1", "0, 0"),
-    # Counts of servers.
+    # Counts of servers, with the models' names and without.
+    "two": vllm_page(1000, (700, 500)),
+    "qwen.log": LOADED,
+    "qwen-7b.log": LOADED.replace("0.5b", "7b"),
+    "vllm-model.log": STARTED.format(method="draft_model", draft="Qwen/Qwen2.5-0.5B"),
+    "vllm-head.log": STARTED.format(method="eagle3", draft="A/Qwen2.5-0.5B-head"),
+    "early.log": EARLY,
+    "old.log": (
+        "build: 5318 (15e03282) with cc (GCC) 13.3.0\n"
+        "prompt eval time =     100.00 ms /    50 tokens\n"
+        "       eval time =    5833.00 ms /   455 tokens\n"
+        "draft acceptance rate = 0.61000 (  305 accepted /   500 generated)\n"
+    ),
+    "qwen.json": BENCH.replace('"M"', '"Qwen/Qwen2.5-14B"').replace("5.0", "8.0"),
     "page": vllm_page(9, (4,)),
     "log": LOG,
     "other": sglang_page(calls=9, generated=20, requests=1),
@@ -55,6 +85,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "config-negative.json": {"num_hidden_layers": -1},
     "config-nameless.json": {"model_type": None},
     "config-vision.json": {"model_type": "siglip_vision_model"},
+    "head-named.json": {"architectures": ["LlamaForCausalLMEagle3"], "num_hidden_layers": 1},
     "head.json": {"num_hidden_layers": 1, "draft_vocab_size": 32000},
     "other-words.json": {"vocab_size": 1000},
     "config-narrow.json": {"draft_vocab_size": 500, "hidden_size": 64},
@@ -105,7 +136,8 @@ def test_what_cannot_be_planned_or_told_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"), [each for name in ("plan", "traffic", "tree") for each in said(name)]
+    ("words", "expected"),
+    [each for name in ("plan", "traffic", "tree", "observe") for each in said(name)],
 )
 def test_answers_say(
     files: Path, words: list[str], expected: list[str], monkeypatch: pytest.MonkeyPatch
@@ -140,7 +172,7 @@ def models(folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [each for name in ("models", "bild", "engines") for each in refused(name)],
+    [each for name in ("models", "bild", "engines", "tune") for each in refused(name)],
 )
 def test_what_models_cannot_be_asked_is_refused_before_they_decode(
     models: Path, words: list[str], message: str, monkeypatch: pytest.MonkeyPatch

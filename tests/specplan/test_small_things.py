@@ -64,22 +64,6 @@ def test_json_nested_too_deep_is_refused_in_a_line(words: str, tmp_path: Path) -
     assert stderr.endswith("nested too deep\n")
 
 
-def test_an_unknown_drafter_is_refused_with_all_kinds_before_anything_loads() -> None:
-    for command in ("measure", "validate", "generate"):
-        status, _, stderr = invoke(command, "--draft", "nonsense")
-        assert status == 2
-        assert "must be one of eagle3, eagle3:FOLDER, exit:L" in stderr
-        assert "got 'nonsense', which is no folder here and no OWNER/NAME" in stderr
-
-
-@pytest.mark.parametrize("command", ["measure", "generate", "validate"])
-def test_a_wrong_temperature_is_refused_before_models_load(command: str) -> None:
-    words = [command, "--target", "none/such", "--draft", "none/such", "--temperature", "-1"]
-    status, _, stderr = invoke(*words, *(["--prompt", "a"] if command == "generate" else []))
-    assert status == 2
-    assert "temperature must be 0, or finite and at least" in stderr
-
-
 @pytest.mark.parametrize(
     ("words", "name"),
     [

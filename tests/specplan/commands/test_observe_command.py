@@ -224,23 +224,3 @@ def test_what_servers_count_is_refused_in_one_line(
 def test_a_page_that_a_server_lacks_is_refused() -> None:
     with server("") as url:
         assert_refused(observe(f"{url}/nowhere"), "must answer, got status 404")
-
-
-def test_drafts_that_ended_early_are_named_and_gamma_is_never_less_than_the_servers(
-    tmp_path: Path,
-) -> None:
-    log = tmp_path / "server.log"
-    log.write_text(
-        "       eval time =    5846.15 ms /   456 tokens (   12.82 ms per token)\n"
-        "draft acceptance rate = 0.61000 (  305 accepted /   500 generated)\n"
-    )
-    words = " ".join(observe(str(log), "--gamma", "8").stdout.split())
-    assert "gamma (K) 8. Drafts ended early: 3.3 tokens on average." in words
-    assert "A build before mid May 2026" in words
-    assert "--run gamma=8,tpot=12.85,accepted=305/500,tokens=455" in words
-    words = " ".join(observe(str(log)).stdout.split())
-    assert "gamma (K) at least 4 (state --gamma)" in words
-    assert "--run gamma=G,tpot=12.85" in words
-    data = json.loads(observe(str(log), "--json").stdout)
-    assert (data["gamma"], data["gamma_is_lower_bound"]) == (4, True)
-    assert data["drafted_per_block"] == pytest.approx(10 / 3)

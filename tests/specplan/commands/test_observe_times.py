@@ -80,11 +80,3 @@ def test_a_run_takes_the_length_of_the_log_at_its_gamma(tmp_path: Path) -> None:
     assert bare["cost"] == stated["cost"]
     refused = observe(str(page), "--run", "gamma=0,tpot=7", "--run", "gamma=4,tpot=4").stderr
     assert "length must be given with --run gamma=4" in refused
-
-
-def test_with_only_a_baseline_the_time_of_the_gamma_that_runs_comes_first(tmp_path: Path) -> None:
-    page = tmp_path / "page"
-    page.write_text(vllm_page(1000, (700, 500)))
-    text = " ".join(observe(str(page), "--run", "gamma=0,tpot=7").stdout.split())
-    assert "c 0.1 is assumed" in text
-    assert "Next: run K = 2, and add --run gamma=2,tpot=MS." in text

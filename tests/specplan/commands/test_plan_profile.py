@@ -77,13 +77,6 @@ def test_a_profiles_acceptances_meet_other_hardware(stated: str) -> None:
     assert other["acceptance"]["kind"] == "replay"
 
 
-def test_stated_costs_go_before_those_of_the_profile(stated: str) -> None:
-    result = run_json(f"{stated} --c 0.05")
-    assert (result["alpha"], result["c"], result["c_hat"]) == (0.62, 0.05, 0.04)
-    assert result["tokens_per_second"] is None
-    assert run_json(f"{stated} {MS}")["c"] == pytest.approx(1.6 / 19)
-
-
 def test_text_fits_a_terminal(stated: str) -> None:
     for arguments in (f"--acceptance-by-position 0.9,0.54,0.27 {MS}", stated):
         assert max(map(len, run(arguments).stdout.splitlines())) <= 80
@@ -120,15 +113,6 @@ def test_export_is_what_the_table_advises(stated: str, server: str, sampling: st
     assert str(result["gamma_near"]) in result["export"]
 
 
-def test_how_a_server_drafts_is_said_or_told_to_it(stated: str) -> None:
-    result = run(f"{stated} --export sglang")
-    assert "some/draft" in result.stdout
-    assert "argmax drafts, as sglang makes them" in result.stderr
-    for sampling, method in (("sampled", "probabilistic"), ("argmax", "greedy")):
-        flags = run(f"{stated} --draft-sampling {sampling} --export vllm").stdout
-        assert f'"draft_sample_method": "{method}"' in flags
-
-
 def test_a_profile_without_the_drafts_that_a_server_makes_is_said(tmp_path: Path) -> None:
     asked = written(tmp_path, draftings={"sampled": PROFILE.draftings["sampled"]})
     result = run(f"{asked} --export sglang")
@@ -159,23 +143,12 @@ def test_a_profile_exports_drafts_that_servers_can_load(
         assert exported in result.stdout
 
 
-def test_lenience_raises_alpha_and_says_that_it_is_not_lossless(stated: str) -> None:
-    # 2/3 is halfway between 1 and 2 in 1/l.
-    for lenience, alpha in ((0.5, 0.8), (1, 0.62), (2 / 3, 0.71)):
-        asked = f"{stated} --lenience {lenience}"
-        assert run_json(asked)["alpha"] == pytest.approx(alpha)
-        assert ("not lossless" in run(asked).stdout) is (lenience < 1)
-
-
 def test_block_verification_is_planned_by_its_own_replay_and_exported(stated: str) -> None:
     asked = f"{stated} --gamma 4"
     whole, single = run_json(f"{asked} --verification block"), run_json(asked)
     assert (whole["verification"], single["verification"]) == ("block", "token")
     assert whole["expected_tokens"] == pytest.approx(1 / sum(JOINTLY[4]))
     assert single["expected_tokens"] == pytest.approx(1 / sum(BLOCKS["sampled"][4]))
-    exported = run(f"{asked} --verification block --export vllm").stdout
-    assert '"rejection_sample_method": "block"' in exported
-    assert "rejection_sample_method" not in run(f"{asked} --export vllm").stdout
 
 
 def test_a_profile_of_block_verification_is_planned_as_it_was_measured(tmp_path: Path) -> None:
@@ -227,21 +200,3 @@ def test_prompts_that_differ_widen_the_interval_of_a_profile(tmp_path: Path) -> 
     assert chances[2] is None
     # At other costs nothing was measured.
     assert run_json(f"--profile {path} --c 0.01")["gain_probability"] is None
-
-
-@pytest.mark.parametrize(
-    "counted", ["--accepted-fraction 0.61 --at-gamma 3", "--block-efficiency 2.83 --at-gamma 3"]
-)
-def test_what_lies_beyond_the_counted_gamma_is_marked(counted: str) -> None:
-    assert [row["extrapolated"] for row in run_json(f"{counted} --c 0.02")["curve"]] == [
-        gamma > 3 for gamma in range(1, 33)
-    ]
-    text = run(f"{counted} --c 0.02").stdout
-    assert "+ beyond the observed gamma" in text
-    assert "No position beyond 3 was observed, so at most K = 5 is advised" in text
-    table = run(f"{counted} --c 0.02,0.03").stdout
-    assert table.count("  +\n") == 2
-    exported = run(f"{counted} --c 0.02 --export vllm")
-    assert "is beyond what was observed" in exported.stderr
-    observed = run(f"{counted} --c 0.02 --gamma 3 --export vllm")
-    assert "observed" not in observed.stderr

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from refusals import assert_refused
 
 from specplan.main import main
 
@@ -93,36 +92,3 @@ def test_a_deployment_gives_the_first_guess(tmp_path: Path) -> None:
     assert draft["expected_ms_per_token_low"] < draft["expected_ms_per_token_high"]
     assert found["advised"][0]["gain_probability"] < 0.9
     assert "This takes about" in found["notes"][0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--server", "http://127.0.0.1:9"], "no server answers at http://127.0.0"),
-        (["--server", "localhost:8080"], "no server answers at localhost:8080"),
-        (
-            ["--engine", "llama.cpp", "--concurrency", "4"],
-            "concurrency must be at most the number of prompts, 2 here, got",
-        ),
-        (["--concurrency", "2"], "concurrency must be 1 without --engine"),
-        (["--concurrency", "0"], "concurrency must be at least 1, got 0"),
-        (["--gpu", "h100"], "--target-config must be given with --gpu, got no folder's own"),
-        (["--tp", "2"], "--gpu must be given with --target-config"),
-        (["--engine", "mlx", "--dtype", "float32"], "--gpu must be given with"),
-        (["--p-min", "1.5"], "p-min must lie in (0, 1], got 1.5"),
-        (["--p-min", "high"], "--p-min"),
-        (["--engine", "mlx", "--p-min", "auto"], "p-min must be llama.cpp or transformers's or"),
-        (["--engine", "llama.cpp", "--servers", "in-turn", "--p-min", "auto"], "run together"),
-        (["--worth", "0"], "worth must be above 0 %, got 0"),
-        (["--engine", "mlx", "--threads", "2"], "threads must be llama.cpp's or transformers's"),
-        (["--engine", "transformers", "--synthetic", "0.5,0.2"], "synthetic must be llama.cpp's"),
-        (["--engine", "llama.cpp", "--synthetic", "0.5"], "a rate for each of 2 positions"),
-        (["--engine", "llama.cpp", "--draft", "lookup"], "draft must be a model with --engine"),
-        (
-            ["--server", "http://a", "--target", "embedded"],
-            "--target cannot be given with",
-        ),
-    ],
-)
-def test_what_cannot_be_tuned_is_refused_by_name(arguments: list[str], message: str) -> None:
-    assert_refused(tuned(*arguments), message)
