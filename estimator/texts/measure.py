@@ -3,12 +3,11 @@
 import hashlib
 import multiprocessing
 import os
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import nullcontext
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from importlib.metadata import version
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import msgspec
@@ -28,8 +27,8 @@ from estimator.traces.trace_file import Journal, require_place, traces_path, wri
 from reference.files import held
 from simulator.numerics.intervals import CONFIDENCE
 
-# Number of waiting parts per process, so that no process waits for the log.
-_AHEAD = 3
+# Number of parts in memory per process, so that processes seldom wait for one another.
+_TOGETHER = 8
 _counting: dict[MeasureTexts, Callable[[LogPart], Totals]] = {}  # in a counting process
 
 
@@ -46,11 +45,10 @@ def measure(request: MeasureTexts, progress: Progress = SILENT) -> tuple[Profile
     """
     if not request.texts.is_file():
         raise ValueError(f"texts must be an existing file, got {request.texts}")
-    output = request.output
-    lasting = output is not None and (output.is_file() or not output.exists())
-    with held(output) if output is not None and lasting else nullcontext():
-        journal = None
-        if output is not None and lasting:
+    output, journal = request.output, None
+    with ExitStack() as stack:
+        if output is not None and (output.is_file() or not output.exists()):
+            stack.enter_context(held(output))
             require_place(traces_path(output))
             journal = Journal(journal_path(output), _key(request))
         whole = Totals()
@@ -60,14 +58,13 @@ def measure(request: MeasureTexts, progress: Progress = SILENT) -> tuple[Profile
         if whole.texts == 0:
             reason = f": {whole.first_skipped}" if whole.skipped else ""
             raise ValueError(f"texts must hold a line, got none in {request.texts}{reason}")
-        gammas = request.max_gamma
+        gammas, least = request.max_gamma, least_matches(request.draft)
         blocks = np.zeros((*np.shape(whole.blocks)[:2], gammas, gammas + 1), dtype=np.int64)
         blocks[..., *np.tril_indices(gammas, 1, gammas + 1)] = whole.blocks
         profile = _profile(request, whole, blocks)
         if output is not None:
             write_profile(profile, output)
-        if journal is not None and output is not None:
-            least = least_matches(request.draft)
+        if output is not None and journal is not None:
             if least != (0,):
                 write_matches(traces_path(output), least, whole.block_tokens, blocks)
             journal.finish()
@@ -90,22 +87,15 @@ def _new(request: MeasureTexts, rest: Iterator[LogPart]) -> Iterator[Totals]:
     processes = (os.cpu_count() or 1) if request.processes is None else request.processes
     _begin(request)
     if processes == 1 or len(first) < 2:
-        for part in (*first, *rest):
-            yield _count(part)
+        yield from map(_count, chain(first, rest))
         return
     # A forked process has the tokenizer; elsewhere each process loads its own.
     ways = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if "fork" in ways else ways[0])
-    with ProcessPoolExecutor(
-        processes, mp_context=context, initializer=_begin, initargs=(request,)
-    ) as pool:
-        waiting: deque[Future[Totals]] = deque(pool.submit(_count, part) for part in first)
-        for part in rest:
-            waiting.append(pool.submit(_count, part))
-            if len(waiting) >= _AHEAD * processes:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+    rest = chain(first, rest)
+    with ProcessPoolExecutor(processes, context, _begin, (request,)) as pool:
+        while some := list(islice(rest, _TOGETHER * processes)):
+            yield from pool.map(_count, some)
 
 
 def _begin(request: MeasureTexts) -> None:
@@ -132,14 +122,7 @@ def _key(request: MeasureTexts) -> str:
 def _profile(request: MeasureTexts, whole: Totals, blocks: NDArray[np.int64]) -> Profile:
     tokens = sum(whole.tokens)
     low, high = ratio_interval(whole.hits, whole.tokens, scale=rate)
-    alpha = Alpha(
-        value=sum(whole.hits) / tokens,
-        low=low,
-        high=high,
-        confidence=CONFIDENCE,
-        tokens=tokens,
-        prompts=whole.texts,
-    )
+    alpha = Alpha(sum(whole.hits) / tokens, low, high, CONFIDENCE, tokens, whole.texts)
     per_token = blocks[:, 0].sum(axis=0) / tokens
     by_gamma = {at: tuple(row[: at + 1].tolist()) for at, row in enumerate(per_token, start=1)}
     return Profile(

@@ -132,11 +132,10 @@ class KeptTraces:
     """The saved traces of a measurement's finished prompts.
 
     known: traces by the prompt's index; at first those that an earlier run with this key saved.
-      Traces with another key belong to another measurement and are replaced.
     """
 
     def __init__(self, path: Path, key: str) -> None:
-        """Loads the traces that an earlier run saved; key: models, settings and prompts."""
+        """Loads an earlier run's traces. key: models, settings and prompts."""
         self._path, self._key = path, key
         saved = read_arrays(path) if path.exists() else {}
         self.known = unpack(saved) if saved and str(saved["key"]) == key else {}
