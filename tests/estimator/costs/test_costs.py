@@ -5,7 +5,6 @@ import pytest
 
 from estimator.costs.blocks import fit_costs, priced_ratio
 from reference.records import Block, Generation
-from simulator.cost.curves import CostModel
 
 
 def block(gamma: int, *, draft: float, verify: float, other: float) -> Block:
@@ -85,23 +84,37 @@ def test_prompts_weigh_by_their_blocks() -> None:
     assert cost.verify_seconds(1) == pytest.approx((3 * 0.010 + 0.020) / 4)
 
 
-def test_one_draft_length_alone_is_split_by_the_draft_passes() -> None:
-    cost = fit_costs(STEP, once([block(4, draft=0.006, verify=0.015, other=0.005)] * 3))
-    assert cost.draft_seconds == pytest.approx(0.0015)
-    assert cost.overhead_seconds == pytest.approx(0.005)
-    assert cost.verify_seconds(5) == pytest.approx(0.015)
-
-
-def test_what_rounding_leaves_below_nothing_is_nothing() -> None:
-    assert 0.0031 - 0.0031 / 3 * 3 < 0
-    cost = fit_costs(STEP, once([block(3, draft=0.0031, verify=0.015, other=0.0)]))
-    assert cost.overhead_seconds == 0
-
-
-def test_a_drafter_that_proposed_nothing_costs_its_search() -> None:
-    cost = fit_costs(STEP, once([block(0, draft=0.001, verify=0.011, other=0.002)] * 3))
-    assert cost.draft_seconds == 0
-    assert cost.block_seconds(0) == pytest.approx(0.011 + 0.003)
+@pytest.mark.parametrize(
+    ("blocks", "draft", "overhead"),
+    [
+        # One draft length: split by the draft's passes, or by what it adds to blocks without one.
+        ([(4, 0.006, 0.005)] * 3, 0.0015, 0.005),
+        ([(1, 0.0015, 0.0035)] * 2, 0.0015, 0.0035),
+        ([(0, 0.0, 0.002), (4, 0.006, 0.004)], (0.006 + 0.004 - 0.002) / 4, 0.002),
+        # Rounding leaves less than nothing: 0.0031 - 0.0031 / 3 * 3 < 0.
+        ([(3, 0.0031, 0.0)], 0.0031 / 3, 0.0),
+        # A drafter that proposed nothing costs its search.
+        ([(0, 0.001, 0.002)] * 3, 0.0, 0.002),
+        # Two draft lengths give the step, whatever blocks without a draft took.
+        ([(0, 0.0, 0.001), (1, 0.0015, 0.0035), (4, 0.006, 0.005)], 0.002, 0.001),
+        # A falling line has free steps; one that starts below zero is no overhead.
+        ([(1, 0.0, 0.005)] * 4 + [(3, 0.0, 0.002)] * 2, 0.0, 0.002),
+        ([(1, 0.0, 0.001)] * 3 + [(2, 0.0, 0.004)], 0.003, 0.0),
+        ([(1, 0.0, 0.0), (2, 0.0, 0.0)], 0.0, 0.0),
+    ],
+)  # fmt: skip
+def test_steps_and_overhead_are_the_line_within_its_bounds(
+    blocks: list[tuple[int, float, float]], draft: float, overhead: float
+) -> None:
+    """Blocks by drafted tokens, with seconds of drafting and others; all keep their own time."""
+    cost = fit_costs(
+        STEP, once([block(g, draft=d, verify=0.012, other=other) for g, d, other in blocks])
+    )
+    assert cost.draft_seconds == pytest.approx(draft, abs=1e-12)
+    assert cost.overhead_seconds == pytest.approx(overhead, abs=1e-12)
+    for gamma, drafting, other in blocks:
+        verify = 0.011 if gamma == 0 else 0.012
+        assert cost.block_seconds(gamma) == pytest.approx(verify + drafting + other)
 
 
 def test_a_first_step_that_takes_less_than_later_ones_is_priced_as_it_is() -> None:
@@ -116,70 +129,20 @@ def test_a_first_step_that_takes_less_than_later_ones_is_priced_as_it_is() -> No
         assert cost.block_seconds(g) == pytest.approx(seconds + 0.012 + 0.0003)
 
 
-def test_one_draft_length_beside_none_is_split_by_what_it_adds() -> None:
-    blocks = [
-        block(0, draft=0, verify=0.010, other=0.002),
-        block(4, draft=0.006, verify=0.015, other=0.004),
-    ]
-    cost = fit_costs(STEP, once(blocks))
-    assert cost.draft_seconds == pytest.approx((0.006 + 0.004 - 0.002) / 4)
-    assert cost.overhead_seconds == pytest.approx(0.002)
-    assert cost.block_seconds(4) == pytest.approx(0.025)
-
-
-def beside(seconds: dict[int, float], counts: dict[int, int]) -> CostModel:
-    """Returns the cost of blocks that take these seconds in addition to verification, by length."""
-    blocks = [
-        block(gamma, draft=0.0, verify=0.010, other=seconds[gamma])
-        for gamma, count in counts.items()
-        for _ in range(count)
-    ]
-    return fit_costs(STEP, once(blocks))
-
-
-def test_steps_and_overhead_inside_their_bounds_are_the_least_squares_line() -> None:
-    counts = {1: 4, 2: 1, 4: 3}
-    cost = beside({1: 0.004, 2: 0.007, 4: 0.008}, counts)
+def test_steps_and_overhead_are_the_least_squares_line_of_all_blocks() -> None:
+    seconds, counts = {1: 0.004, 2: 0.007, 4: 0.008}, {1: 4, 2: 1, 4: 3}
+    blocks = [block(g, draft=0.0, verify=0.010, other=t) for g, t in seconds.items()]
+    cost = fit_costs(STEP, once([each for each in blocks for _ in range(counts[each.gamma])]))
     weights = np.sqrt(list(counts.values()))
-    slope, intercept = np.polyfit([1, 2, 4], [0.004, 0.007, 0.008], 1, w=weights)
+    slope, intercept = np.polyfit(list(seconds), list(seconds.values()), 1, w=weights)
     assert cost.draft_seconds == pytest.approx(slope)
     assert cost.overhead_seconds == pytest.approx(intercept)
-
-
-def test_a_falling_line_has_free_steps_and_keeps_its_points() -> None:
-    cost = beside({1: 0.005, 3: 0.002}, {1: 4, 3: 2})
-    assert cost.draft_seconds == 0
-    assert cost.overhead_seconds == pytest.approx(0.002)
-    assert cost.drafting_seconds([1, 3]) == pytest.approx([0.003, 0])
-
-
-def test_a_line_that_starts_below_zero_is_no_overhead() -> None:
-    cost = beside({1: 0.001, 2: 0.004}, {1: 3, 2: 1})
-    assert cost.overhead_seconds == 0
-    assert cost.draft_seconds == pytest.approx(0.003)
-    assert cost.drafting_seconds([1, 2]) == pytest.approx([0.001, 0.004])
-
-
-def test_blocks_that_take_nothing_besides_cost_nothing() -> None:
-    cost = beside({1: 0.0, 2: 0.0}, {1: 1, 2: 1})
-    assert (cost.draft_seconds, cost.overhead_seconds) == (0, 0)
 
 
 def test_a_plain_step_is_the_baselines_whatever_blocks_without_a_draft_took() -> None:
     nothing_drafted = block(0, draft=0.0, verify=0.5, other=0.003)
     cost = fit_costs(STEP, once([nothing_drafted, *probed([1, 4]).blocks]))
     assert cost.verify_seconds(1) == pytest.approx(0.011)
-
-
-def test_a_step_is_what_two_draft_lengths_differ_by_though_none_was_drafted_beside() -> None:
-    dear_start = block(0, draft=0.0, verify=0.011, other=0.001)
-    cost = fit_costs(STEP, once([dear_start, *probed([1, 4]).blocks]))
-    assert cost.draft_seconds == pytest.approx(0.002)
-
-
-def test_one_token_drafted_alone_costs_what_its_pass_takes() -> None:
-    cost = fit_costs(STEP, once(list(probed([1, 1]).blocks)))
-    assert cost.draft_seconds == pytest.approx(0.0015)
 
 
 def test_c_is_told_where_something_was_drafted_and_nowhere_else() -> None:

@@ -1,9 +1,11 @@
 """Operations of a decoded token: the weights that it meets."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
+from eagle3_laboratory import WIDTH, random_tensors, safeailabs, written
+from test_decoder_architectures import saved_pair
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
@@ -13,35 +15,24 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from estimator.costs.operations import operations_per_token
+from estimator.costs.operations import c_hat, operations_per_token
+from reference.drafters.state_head import StateHeadDrafter
+from reference.laws import Sampling
+from reference.state_heads.eagle3_folder import load_eagle3
 
 MIXTRAL: dict[str, Any] = {
-    "vocab_size": 40,
-    "hidden_size": 16,
-    "intermediate_size": 24,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 2,
-}
+    "vocab_size": 40, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
+    "num_attention_heads": 2, "num_key_value_heads": 2,
+}  # fmt: skip
 T5: dict[str, Any] = {
-    "vocab_size": 40,
-    "d_model": 16,
-    "d_kv": 8,
-    "d_ff": 24,
-    "num_heads": 2,
-    "num_layers": 2,
+    "vocab_size": 40, "d_model": 16, "d_kv": 8, "d_ff": 24, "num_heads": 2, "num_layers": 2,
     "decoder_start_token_id": 0,
-}
+}  # fmt: skip
 BART: dict[str, Any] = {
-    "vocab_size": 40,
-    "d_model": 16,
-    "decoder_layers": 2,
-    "encoder_attention_heads": 2,
-    "decoder_attention_heads": 2,
-    "encoder_ffn_dim": 24,
-    "decoder_ffn_dim": 24,
+    "vocab_size": 40, "d_model": 16, "decoder_layers": 2, "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24,
     "max_position_embeddings": 32,
-}
+}  # fmt: skip
 
 
 def mixture(experts: int, chosen: int) -> int:
@@ -71,10 +62,30 @@ def test_a_decoded_token_does_not_meet_the_encoder(tied: bool) -> None:
 
 
 def test_the_encoders_depth_is_no_matter_to_bart() -> None:
-    def bart(layers: int) -> int:
-        torch.manual_seed(0)
-        return operations_per_token(
-            BartForConditionalGeneration(BartConfig(**BART, encoder_layers=layers))
-        )
+    one, five = (
+        operations_per_token(BartForConditionalGeneration(BartConfig(**BART, encoder_layers=n)))
+        for n in (1, 5)
+    )
+    assert one == five
 
-    assert bart(1) == bart(5)
+
+@pytest.mark.parametrize("drafted", [20, None])
+def test_a_head_is_counted_by_what_its_token_meets(drafted: int | None, tmp_path: Path) -> None:
+    target, _ = saved_pair("Llama", tmp_path, 0)
+    vocabulary = target.vocabulary
+    tensors = random_tensors(vocabulary=vocabulary, drafted=drafted or vocabulary)
+    if drafted is None:
+        del tensors["lm_head.weight"]  # the target's is used
+    folder = tmp_path / "head"
+    taps = {"eagle_aux_hidden_state_layer_ids": [0, 1, 2]}
+    written(folder, safeailabs(vocabulary, drafted or vocabulary, **taps), tensors)
+    head = load_eagle3(folder, target.module, name="target")
+    met = sum(
+        tensor.numel()
+        for name, tensor in tensors.items()
+        if name not in ("embed_tokens.weight", "d2t", "t2d")
+    )
+    if drafted is None:
+        met += vocabulary * WIDTH
+    drafter = StateHeadDrafter(target, head, Sampling(0.0), name="eagle3")
+    assert c_hat(target.module, drafter) == 2 * met / operations_per_token(target.module)

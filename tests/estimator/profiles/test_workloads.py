@@ -1,25 +1,109 @@
-"""Groups of prompts by category and context, and the numbers of each group."""
+"""Acceptance and speed-ups over all texts and over groups of prompts, with their intervals."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from estimator.profiles.profile import Workload
+from estimator.intervals import student
+from estimator.profiles.parts import Alpha, Estimate
+from estimator.profiles.profile import LeftOut, Workload
 from estimator.profiles.workloads import (
     accepted_by_position,
     by_category,
     by_context,
     measured_alpha,
+    priced,
     speed_ups,
     workloads,
 )
-from estimator.timing.rates import AGAIN, BASELINE, PROBE, Timed, of_prompts
-from estimator.traces.traces import Trace, block_efficiency
+from estimator.timing.rates import AGAIN, BASELINE, PROBE, Timed, of_prompts, without
+from estimator.traces.text_traces import replay_factor
+from estimator.traces.traces import Trace, alpha, block_efficiency
 from reference.records import Block, Generation
 
-GAMMAS = (1, 2)
-LENGTH = 12
+GAMMAS = (1, 2, 4)
+TOKENS = 40
+STEP = 0.010
+
+
+def text(*beta: float) -> Trace:
+    values = np.array(beta)
+    return Trace(values, values, None, len(values))
+
+
+def timed(seconds: dict[int, list[float]]) -> Timed:
+    """Returns runs with drafts that are never accepted; seconds of passes by length and prompt."""
+
+    def run(gamma: int, verify: float) -> Generation:
+        block = Block(gamma, (7,) * gamma, (3,), 0, 0.05 * gamma * STEP, verify, 0.0, None)
+        return Generation((3,) * TOKENS, (block,) * TOKENS, 0.0)
+
+    arms = {BASELINE: 0, AGAIN: 0, **{f"{PROBE}{gamma}": gamma for gamma in GAMMAS}}
+    return {arm: [run(gamma, each) for each in seconds[gamma]] for arm, gamma in arms.items()}
+
+
+def texts(shares: list[float]) -> list[Trace]:
+    generator = np.random.default_rng(0)
+    return [text(*generator.beta(8 * share, 8 * (1 - share), TOKENS)) for share in shares]
+
+
+TRACES = texts([0.6, 0.7, 0.65, 0.75])
+FLAT = {gamma: [STEP] * 4 for gamma in (0, *GAMMAS)}
+RISING = {gamma: [STEP * (1 + 0.02 * i * gamma) for i in range(4)] for gamma in (0, *GAMMAS)}
+FIRM = [text(*[rate] * TOKENS) for rate in (0.9, 0.05, 0.8, 0.1)]
+
+
+def require_interval(number: Estimate | Alpha) -> None:
+    assert number.low is not None
+    assert number.high is not None
+    assert number.low < number.value < number.high
+
+
+def test_alpha_is_over_tokens_not_over_texts() -> None:
+    measured = measured_alpha([text(0.5, 0.7), text(0.9, 0.9, 0.6)])
+    assert measured.value == pytest.approx((0.5 + 0.7 + 0.9 + 0.9 + 0.6) / 5)
+    assert (measured.tokens, measured.prompts) == (5, 2)
+    require_interval(measured)
+
+
+def test_factors_are_replays_at_the_prices_of_all_prompts() -> None:
+    runs = timed(FLAT)
+    gained = speed_ups(TRACES, runs, GAMMAS)
+    assert list(gained.factors) == [1, 2, 4]
+    for gamma, factor in gained.factors.items():
+        assert factor.value == pytest.approx(replay_factor(TRACES, gamma, priced(runs)), rel=1e-12)
+    assert gained.best == 4
+    assert gained.c.value == pytest.approx(0.05)
+
+
+def test_intervals_leave_out_a_prompt_with_its_text_and_its_timings() -> None:
+    runs = timed(RISING)
+    gained = speed_ups(TRACES, runs, GAMMAS)
+    others = [TRACES[:i] + TRACES[i + 1 :] for i in range(4)]
+    factors = [replay_factor(each, 4, priced(without(runs, i))) for i, each in enumerate(others)]
+    error = np.sqrt(3 / 4 * np.square(np.array(factors) - np.mean(factors)).sum())
+    found = gained.factors[4]
+    reach = student(3) * error / found.value
+    ends = np.log(np.array([found.low, found.high]) / found.value)
+    assert ends == pytest.approx([-reach, reach], rel=1e-9)
+    assert gained.left_out.improvement_factor[4] == pytest.approx(factors)
+    assert gained.left_out.alpha == pytest.approx([alpha(each) for each in others])
+
+
+def test_where_nothing_gains_0_is_the_best() -> None:
+    slow = FLAT | {gamma: [3.0 * STEP] * 4 for gamma in GAMMAS}
+    assert speed_ups(texts([0.3] * 4), timed(slow), GAMMAS).best == 0
+
+
+def test_one_prompt_has_no_intervals_and_nothing_left_out() -> None:
+    runs = timed({gamma: [STEP] for gamma in (0, *GAMMAS)})
+    gained = speed_ups(FIRM[:1], runs, GAMMAS)
+    assert gained.best > 0
+    assert gained.left_out == LeftOut((), (), dict.fromkeys(GAMMAS, ()))
+    [found] = workloads(FIRM, timed(RISING), {"one": [0]}, gammas=GAMMAS).values()
+    numbers = (*gained.factors.values(), gained.c, found.tokens_per_call[1], found.alpha)
+    assert all(number.low is number.high is None for number in numbers)
 
 
 def test_categories_keep_the_order_they_come_in() -> None:
@@ -35,90 +119,44 @@ def test_contexts_are_octaves_of_tokens() -> None:
     ]  # fmt: skip
 
 
-def trace(acceptance: float) -> Trace:
-    values = np.full(LENGTH, acceptance)
-    return Trace(values, values, None, LENGTH)
-
-
-def generation(gamma: int, milliseconds: float) -> Generation:
-    """Returns a text whose blocks draft gamma tokens, all of them rejected."""
-    block = Block(
-        gamma=gamma,
-        drafted=(7,) * gamma,
-        tokens=(3,),
-        accepted=0,
-        draft_seconds=gamma * milliseconds / 1e4,
-        verify_seconds=(1 + gamma / 10) * milliseconds / 1e3,
-        other_seconds=milliseconds / 1e5,
-        ending=None,
-    )
-    return Generation((3,) * LENGTH, (block,) * LENGTH, milliseconds / 1e3)
-
-
-def timed(milliseconds: list[float]) -> Timed:
-    """Returns the runs of prompts whose target steps take these times."""
-    arms = {BASELINE: 0, AGAIN: 0, **{f"{PROBE}{gamma}": gamma for gamma in GAMMAS}}
-    return {arm: [generation(gamma, ms) for ms in milliseconds] for arm, gamma in arms.items()}
-
-
-def workload(traces: list[Trace], texts: Timed, prompts: list[int]) -> Workload:
-    return workloads(traces, texts, {"some": prompts}, gammas=GAMMAS)["some"]
-
-
-TRACES = [trace(0.9), trace(0.05), trace(0.8), trace(0.1)]
-TEXTS = timed([1.0, 5.0, 1.1, 6.0])
+def workload(traces: list[Trace], runs: Timed, prompts: list[int]) -> Workload:
+    return workloads(traces, runs, {"some": prompts}, gammas=GAMMAS)["some"]
 
 
 def test_a_workload_is_what_its_own_prompts_give() -> None:
-    chosen = [0, 2]
-    found = workload(TRACES, TEXTS, chosen)
-    own = [TRACES[prompt] for prompt in chosen]
+    chosen, runs = [0, 2], timed(RISING)
+    found = workload(FIRM, runs, chosen)
+    own = [FIRM[prompt] for prompt in chosen]
     assert found.alpha == measured_alpha(own)
-    gained = speed_ups(own, of_prompts(TEXTS, chosen), GAMMAS)
-    assert found.optimal_gamma == gained.best == 2
+    gained = speed_ups(own, of_prompts(runs, chosen), GAMMAS)
+    assert found.optimal_gamma == gained.best == 4
     assert found.improvement_factor == gained.factors
     for gamma in GAMMAS:
         assert found.tokens_per_call[gamma].value == pytest.approx(block_efficiency(own, gamma))
-        for number in (found.tokens_per_call[gamma], found.improvement_factor[gamma]):
-            assert number.low is not None
-            assert number.high is not None
-            assert number.low < number.value < number.high
-
-
-def test_rates_by_position_are_of_blocks_of_the_longest_timed_gamma() -> None:
-    found = workload(TRACES, TEXTS, [0, 2])
-    rates = [share.value for share in found.accepted_by_position]
-    assert len(rates) == max(GAMMAS)
-    assert rates == sorted(rates, reverse=True)
-    assert 1 + sum(rates) == pytest.approx(found.tokens_per_call[max(GAMMAS)].value)
-    for share in found.accepted_by_position:
-        assert share.low is not None
-        assert share.high is not None
-        assert share.low < share.value < share.high
-
-
-def test_rates_near_the_ends_of_texts_never_rise() -> None:
-    """Blocks that a text's end cuts short count, too: shares over the longer ones could rise."""
-    short = [Trace(np.full(n, 0.9), np.full(n, 0.9), None, n) for n in (2, 3, 5, 9)]
-    rates = [share.value for share in accepted_by_position(short, 8)]
-    assert rates == sorted(rates, reverse=True)
-    assert 1 + sum(rates) == pytest.approx(block_efficiency(short, 8))
-    [first, *_] = accepted_by_position([TRACES[1]], 4)
-    assert (first.low, first.high) == (None, None)
-    # A text of two tokens drafts one: no block reaches a second position.
-    ends = Trace(np.ones(2), np.ones(2), None, 2)
-    assert [share.value for share in accepted_by_position([ends, ends], 4)] == [1.0]
+        require_interval(found.tokens_per_call[gamma])
+        require_interval(found.improvement_factor[gamma])
 
 
 def test_other_prompts_change_nothing() -> None:
-    found = workload(TRACES, TEXTS, [1, 3])
-    changed = [replace(TRACES[0], beta=TRACES[1].beta), *TRACES[1:]]
-    others = timed([9.0, 5.0, 9.0, 6.0])
-    assert workload(changed, others, [1, 3]) == found
+    found = workload(FIRM, timed(RISING), [1, 3])
+    changed = [replace(FIRM[0], beta=FIRM[1].beta), *FIRM[1:]]
+    others = {gamma: [9.0, row[1], 9.0, row[3]] for gamma, row in RISING.items()}
+    assert workload(changed, timed(others), [1, 3]) == found
     assert found.optimal_gamma == 0
 
 
-def test_a_single_prompt_has_no_interval() -> None:
-    found = workload(TRACES, TEXTS, [0])
-    for number in (found.tokens_per_call[1], found.improvement_factor[1], found.alpha):
-        assert (number.low, number.high) == (None, None)
+def test_rates_by_position_never_rise_and_give_the_tokens_per_call() -> None:
+    """Blocks that a text's end cuts short count, too: shares over the longer ones could rise."""
+    short = [text(*[0.9] * n) for n in (2, 3, 5, 9)]
+    for some, gamma in ((short, 8), ([FIRM[0], FIRM[2]], 4)):
+        shares = accepted_by_position(some, gamma)
+        rates = [share.value for share in shares]
+        assert rates == sorted(rates, reverse=True)
+        assert 1 + sum(rates) == pytest.approx(block_efficiency(some, gamma))
+    for share in shares:
+        require_interval(share)
+    assert len(shares) == gamma
+    [first, *_] = accepted_by_position([FIRM[1]], 4)
+    assert (first.low, first.high) == (None, None)
+    # A text of two tokens drafts one: no block reaches a second position.
+    assert [share.value for share in accepted_by_position([text(1, 1)] * 2, 4)] == [1.0]

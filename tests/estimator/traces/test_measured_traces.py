@@ -1,18 +1,27 @@
 """Traces of texts that the target writes, their resumption, and both ways of sampling drafts."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from pairs import PROMPTS, tiny_llama, tiny_subject
 
 import estimator.traces.measured_traces
-from estimator.traces.measured_traces import Tracing, measure_traces
+from estimator.traces.measured_traces import (
+    VALUES,
+    Tracing,
+    measure_traces,
+    require_agreement,
+    weights_hash,
+)
 from estimator.traces.scoring import draft_sampling
 from estimator.traces.traces import TracePair, alpha
 from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.random_drafter import RandomDrafter
 from reference.laws import Sampling
 from reference.records import Stopping
 from reference.speculative import Subject
@@ -157,3 +166,35 @@ def test_without_a_temperature_both_ways_are_one() -> None:
     for pair in measured(warm):
         assert set(pair.argmax.beta.tolist()) <= {0.0, 1.0}
         assert not set(pair.sampled.beta.tolist()) <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("prompts", lambda one: {"prompts": [*PROMPTS, [1]]}),
+        ("settings", lambda one: {"seed": 1}),
+        ("settings", lambda one: {"subject": replace(one, sampling=Sampling(0.5))}),
+        ("draft", lambda one: {"subject": replace(
+            one, drafter=RandomDrafter(one.target.vocabulary, one.target.device))}),
+    ],
+    ids=["prompts", "seed", "sampling", "draft"],
+)  # fmt: skip
+def test_what_processes_measure_differently_is_named(name: str, changed: "object") -> None:
+    one, same = (Tracing(tiny_subject(), PROMPTS, max_gamma=3, seed=0) for _ in range(2))
+    require_agreement([one.described, same.described])
+    other = replace(one, **changed(one.subject))  # type: ignore[operator]
+    told = [each.described for each in (one, one, other)]
+    with pytest.raises(ValueError, match=f"agree on the {name}, got .* in process 0 and .* in pro"):
+        require_agreement(told)
+
+
+def test_weights_that_were_trained_on_are_others() -> None:
+    module = tiny_subject().target.module
+    before = weights_hash(module)
+    weight = max(module.parameters(), key=lambda each: each.numel())
+    assert weight.numel() > 2 * VALUES
+    with torch.no_grad():
+        weight += 1e-3 * torch.randn_like(weight)
+    changed = weights_hash(module)
+    assert changed != before
+    assert weights_hash(module.to(torch.bfloat16)) not in (before, changed)
