@@ -95,7 +95,7 @@ def test_prompts_weigh_by_their_blocks() -> None:
         ([(3, 0.0031, 0.0)], 0.0031 / 3, 0.0),
         # A drafter that proposed nothing costs its search.
         ([(0, 0.001, 0.002)] * 3, 0.0, 0.002),
-        # Two draft lengths give the step, whatever blocks without a draft took.
+        # Two draft lengths give the step; blocks without a draft do not change it.
         ([(0, 0.0, 0.001), (1, 0.0015, 0.0035), (4, 0.006, 0.005)], 0.002, 0.001),
         # A falling line has free steps; one that starts below zero is no overhead.
         ([(1, 0.0, 0.005)] * 4 + [(3, 0.0, 0.002)] * 2, 0.0, 0.002),
