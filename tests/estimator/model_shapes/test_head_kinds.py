@@ -5,8 +5,16 @@ from functools import cache
 from typing import Any
 
 import pytest
-from published_heads import HEADS, Published, speculators
-from published_targets import GEMMA_E2B, GPT_OSS, LLAMA_8B, ONE, QWEN3_8B
+from published_heads import (
+    GEMMA_E2B,
+    GPT_OSS,
+    HEADS,
+    LLAMA_8B,
+    ONE,
+    QWEN3_8B,
+    Published,
+    speculators,
+)
 from transformers import CONFIG_MAPPING
 
 from estimator.model_shapes.drafts import draft_of, kind_of

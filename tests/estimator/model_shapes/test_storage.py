@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from published_targets import llama
+from published_heads import llama
 
 from estimator.model_shapes.shape import shape_of, storage
 
