@@ -58,7 +58,7 @@ FILES = {
         "       eval time =    5833.00 ms /   455 tokens\n"
         "draft acceptance rate = 0.61000 (  305 accepted /   500 generated)\n"
     ),
-    "qwen.json": BENCH.replace('"M"', '"Qwen/Qwen2.5-14B"').replace("5.0", "8.0"),
+    "qwen.json": BENCH.replace('"M"', '"Qwen/Qwen2.5-14B"').replace("5.0", "9.5"),
     "page": vllm_page(9, (4,)),
     "log": LOG,
     "other": sglang_page(calls=9, generated=20, requests=1),
