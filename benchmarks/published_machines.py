@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from estimator.kernel_tables import MeasuredKernels, missing
+from estimator.costs.kernel_tables import MeasuredKernels, missing
 from simulator.cost.fitted.kernels import KernelMachine
 from simulator.cost.fitted.machine import (
     PARAMETERS,

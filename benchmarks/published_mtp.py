@@ -20,7 +20,7 @@ from published_rows import USUAL_CONTEXT, Row, over_kernels, read_rows
 from published_scores import Guess, guess, plain_step, without_source
 from published_speculation import table_head, table_row
 
-from estimator.kernel_tables import SERVERS, SYSTEMS, missing
+from estimator.costs.kernel_tables import SERVERS, SYSTEMS, missing
 
 # Targets of the table by the names that the library's models have.
 MODELS = {

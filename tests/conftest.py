@@ -34,9 +34,9 @@ def no_kernel_tables(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     """
     if "kernel_tables" in request.fixturenames:
         return
-    import estimator.kernel_tables
+    import estimator.costs.kernel_tables
 
     def hidden(_: str) -> str:
         raise PackageNotFoundError
 
-    monkeypatch.setattr(estimator.kernel_tables, "version", hidden)
+    monkeypatch.setattr(estimator.costs.kernel_tables, "version", hidden)

@@ -29,7 +29,7 @@ ROOMS: dict[str, list[str]] = {
     "ngram": ["rows", "formats", "training", "drafters", "copies"],
     "estimator": [
         "progress", "writing", "intervals", "kinds", "settings", "prompts", "draft_names",
-        "rule_names", "loading", "training", "model_shapes", "kernel_tables", "deployed_cost",
+        "rule_names", "loading", "training", "model_shapes",
         "costs", "timing", "traces", "profiles", "texts", "validation", "generation", "comparison",
     ],
     "engines": [

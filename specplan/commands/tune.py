@@ -101,7 +101,7 @@ def _costs(
         if replace(deployed, dtype=None if engine == OWN else deployed.dtype) != Deployed():
             raise click.UsageError("--gpu must be given with --target-config, --dtype and so on")
         return None
-    from estimator.deployed_cost import costs_of
+    from estimator.costs.deployed_cost import costs_of
 
     deployed = replace(
         deployed,

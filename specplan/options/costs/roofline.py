@@ -18,7 +18,7 @@ from specplan.options.runs import Runs
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:
-    from estimator.deployed_cost import DeployedCost
+    from estimator.costs.deployed_cost import DeployedCost
     from simulator.cost.fitted.machine import LoadPoint
     from simulator.cost.fitted.posterior import Posterior
     from simulator.cost.fitted.runs import Run
@@ -204,7 +204,7 @@ def best_cost(
     options: Deployed, deployment: Deployment, loads: Sequence[LoadPoint], runs: Sequence[Run] = ()
 ) -> DeployedCost:
     """Returns the cost by the stated cost model, else by the best that covers the deployment."""
-    from estimator.deployed_cost import deployed_cost
+    from estimator.costs.deployed_cost import deployed_cost
 
     known = {}
     if options.efficiency is not None:

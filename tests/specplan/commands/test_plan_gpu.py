@@ -225,7 +225,7 @@ def test_kernels_that_do_not_cover_the_case_are_refused_in_one_line(
     gpu: str, release: str | None, more: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if release is not None:
-        monkeypatch.setattr("estimator.kernel_tables.version", lambda _: release)
+        monkeypatch.setattr("estimator.costs.kernel_tables.version", lambda _: release)
     asked = f"{gpu} {more}" if more.startswith("--") else gpu.replace("h100", more or "h100")
     refused = run(f"{asked} --cost-model kernels")
     assert refused.exit_code == 2

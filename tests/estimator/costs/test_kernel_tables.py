@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import estimator.kernel_tables as tables
-from estimator.kernel_tables import INSTALL, PACKAGE, MeasuredKernels, missing
+import estimator.costs.kernel_tables as tables
+from estimator.costs.kernel_tables import INSTALL, PACKAGE, MeasuredKernels, missing
 from specplan.main import main
 
 SIZES = {"rows": 8, "outputs": 6144, "inputs": 4096, "stored": 2.0}
@@ -99,7 +99,7 @@ class TestRealTables:
         self, kernel_tables: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        configs = Path(__file__).parents[2] / "docs" / "configs"
+        configs = Path(__file__).parents[3] / "docs" / "configs"
         command = [
             "plan", "--json", "--gpu", "h100", "--engine", "vllm", "--alpha", "0.7",
             "--target-config", str(configs / "llama-3.1-8b.json"),

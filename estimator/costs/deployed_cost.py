@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from estimator.kernel_tables import MeasuredKernels
+from estimator.costs.kernel_tables import MeasuredKernels
 from estimator.model_shapes.head_kind import prior_of
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.kernels import KernelMachine
