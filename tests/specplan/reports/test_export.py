@@ -5,75 +5,94 @@ import os
 import re
 import shlex
 import subprocess
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
-from engines.kind import Drafted, methods_of, names_of, never_zero
+from engines.kind import Drafted, methods_of, never_zero
 from reference.models.embedded import weights_folder
 from simulator.choice.grid import Range
 from simulator.cost.roofline.shapes import DraftKind
 from specplan.reports.flags import export, export_schedule, exported_to
 
+DRAFT = Drafted("D")
+RANGES = (Range(1, 16, 5), Range(17, 64, 2), Range(65, 256, 0))
 
-def copying(server: str, drafter: str, *, gamma: int) -> str:
-    return export(server, gamma=gamma, draft=Drafted("D"), drafter=drafter)
+
+def copying(server: str, drafter: str, *, gamma: int = 4) -> str:
+    return export(server, gamma=gamma, draft=DRAFT, drafter=drafter)
 
 
-def test_vllm_reads_its_own_json_back() -> None:
-    flag, value = shlex.split(export("vllm", gamma=4, draft=Drafted("Qwen/Qwen3-0.6B")))
+def words_of(text: str) -> dict[str, str]:
+    """Returns flags and their values."""
+    words = shlex.split(text, comments=True)
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
+def vllm_config(text: str) -> dict[str, Any]:
+    [(flag, value)] = words_of(text).items()
     assert flag == "--speculative-config"
-    assert json.loads(value) == {
-        "method": "draft_model",
-        "model": "Qwen/Qwen3-0.6B",
-        "num_speculative_tokens": 4,
-    }
+    found: dict[str, Any] = json.loads(value)
+    return found
 
 
-def test_vllm_judges_drafts_as_a_whole_where_planned_so() -> None:
-    _, value = shlex.split(export("vllm", gamma=4, draft=Drafted("D"), verification="block"))
-    assert json.loads(value)["rejection_sample_method"] == "block"
-    assert names_of(lambda kind: kind.exports and kind.exports.judges_blocks) == ("vllm",)
+OWN = {"method": "draft_model", "model": "D", "num_speculative_tokens": 4}
+LOOKUP = {"method": "ngram", "prompt_lookup_max": 3, "prompt_lookup_min": 1}
+SUFFIX = {"method": "suffix", "suffix_decoding_max_tree_depth": 24}
+BY_BATCH = "num_speculative_tokens_per_batch_size"
+
+
+@pytest.mark.parametrize(
+    ("text", "config"),
+    [
+        (export("vllm", gamma=4, draft=DRAFT), OWN),
+        (export("vllm", gamma=4, draft=DRAFT, verification="block"),
+         OWN | {"rejection_sample_method": "block"}),
+        (copying("vllm", "lookup:3"), LOOKUP | {"num_speculative_tokens": 4}),
+        (copying("vllm", "suffix"), SUFFIX
+         | {"num_speculative_tokens": 4, "suffix_decoding_max_cached_requests": 0}),
+        # With outputs of other requests vLLM keeps as many as it does anyway.
+        (copying("vllm", "suffix:log.jsonl"), SUFFIX | {"num_speculative_tokens": 4}),
+        (export_schedule("vllm", RANGES, draft=DRAFT),
+         OWN | {"num_speculative_tokens": 5, BY_BATCH: [[1, 16, 5], [17, 64, 2], [65, 256, 1]]}),
+    ],
+)  # fmt: skip
+def test_vllm_gets_one_json_object(text: str, config: dict[str, object]) -> None:
+    assert vllm_config(text) == config
 
 
 def test_transformers_gets_a_constant_schedule_that_never_stops_early() -> None:
-    draft = SimpleNamespace(generation_config=SimpleNamespace())
-    exec(export("transformers", gamma=4, draft=Drafted("unused")), {"draft": draft})
-    assert vars(draft.generation_config) == {
+    from transformers import GenerationConfig
+
+    draft = SimpleNamespace(generation_config=GenerationConfig())
+    before = vars(draft.generation_config) | {}
+    exec(export("transformers", gamma=4, draft=DRAFT), {"draft": draft})
+    after = vars(draft.generation_config)
+    assert set(after) == set(before)
+    assert {name: after[name] for name in after if after[name] != before[name]} == {
         "num_assistant_tokens": 4,
         "num_assistant_tokens_schedule": "constant",
         "assistant_confidence_threshold": 0,
     }
 
 
-def test_transformers_still_has_the_settings() -> None:
-    from transformers import GenerationConfig
-
-    draft = SimpleNamespace(generation_config=GenerationConfig())
-    known = set(vars(draft.generation_config))
-    exec(export("transformers", gamma=4, draft=Drafted("unused")), {"draft": draft})
-    assert set(vars(draft.generation_config)) == known
-
-
 def test_llama_cpp_is_told_to_draft_however_unsure() -> None:
-    assert shlex.split(export("llama.cpp", gamma=4, draft=Drafted("my draft.gguf"))) == [
-        "--spec-type", "draft-simple", "--model-draft", "my draft.gguf",
-        "--spec-draft-n-max", "4", "--spec-draft-p-min", "0",
-    ]  # fmt: skip
+    assert words_of(export("llama.cpp", gamma=4, draft=Drafted("my draft.gguf"))) == {
+        "--spec-type": "draft-simple", "--model-draft": "my draft.gguf",
+        "--spec-draft-n-max": "4", "--spec-draft-p-min": "0",
+    }  # fmt: skip
 
 
 def test_sglang_verifies_one_token_more_than_it_drafts() -> None:
-    words = shlex.split(export("sglang", gamma=4, draft=Drafted("D")))
-    assert dict(zip(words[::2], words[1::2], strict=True)) == {
-        "--speculative-algorithm": "STANDALONE",
-        "--speculative-draft-model-path": "D",
-        "--speculative-num-steps": "4",
-        "--speculative-eagle-topk": "1",
+    assert words_of(export("sglang", gamma=4, draft=DRAFT)) == {
+        "--speculative-algorithm": "STANDALONE", "--speculative-draft-model-path": "D",
+        "--speculative-num-steps": "4", "--speculative-eagle-topk": "1",
         "--speculative-num-draft-tokens": "5",
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -106,15 +125,23 @@ def test_a_draft_that_a_server_does_not_load_is_refused(server: str) -> None:
         export(server, gamma=4, draft=Drafted("D", "Domino"))
 
 
-@pytest.mark.parametrize("server", exported_to())
-def test_gamma_zero_exports_no_flag(server: str) -> None:
-    assert export(server, gamma=0, draft=Drafted("D")).startswith("# gamma is 0")
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(export(server, gamma=0, draft=DRAFT) for server in exported_to()),
+        *(copying("vllm", drafter, gamma=0) for drafter in ("lookup:3", "suffix")),
+        *(export_schedule(server, (Range(1, 8, 0),), draft=DRAFT)
+          for server in ("vllm", "tensorrt-llm", "sglang")),
+    ],
+)  # fmt: skip
+def test_gamma_zero_exports_no_flag(text: str) -> None:
+    assert text.startswith("# gamma is 0")
 
 
 def test_llama_cpp_is_told_to_draw_where_drawn_drafts_were_planned() -> None:
-    flags = export("llama.cpp", gamma=4, draft=Drafted("D"), sampling="sampled")
+    flags = export("llama.cpp", gamma=4, draft=DRAFT, sampling="sampled")
     assert flags.endswith(" --spec-draft-sampling probabilistic")
-    assert "sampling" not in export("llama.cpp", gamma=4, draft=Drafted("D"), sampling="argmax")
+    assert "sampling" not in export("llama.cpp", gamma=4, draft=DRAFT, sampling="argmax")
 
 
 def test_llama_cpps_flags_are_in_the_table_of_arguments_that_its_wheel_holds() -> None:
@@ -122,8 +149,8 @@ def test_llama_cpps_flags_are_in_the_table_of_arguments_that_its_wheel_holds() -
     folder = Path(find_spec("xllamacpp").submodule_search_locations[0])
     library = b"".join(path.read_bytes() for path in folder.glob("xllamacpp*.so"))
     texts = [
-        export("llama.cpp", gamma=4, draft=Drafted("D"), sampling="sampled"),
-        copying("llama.cpp", "lookup:3", gamma=4),
+        export("llama.cpp", gamma=4, draft=DRAFT, sampling="sampled"),
+        copying("llama.cpp", "lookup:3"),
     ]
     flags = [
         word for text in texts for word in shlex.split(text, comments=True) if word.startswith("--")
@@ -136,73 +163,52 @@ def test_llama_cpps_flags_are_in_the_table_of_arguments_that_its_wheel_holds() -
     assert [value for value in values if f"{value}\0".encode() not in library] == []
 
 
-def test_a_lookup_is_exported_as_one() -> None:
-    flag, value = shlex.split(copying("vllm", "lookup:3", gamma=4), comments=True)
-    assert flag == "--speculative-config"
-    assert json.loads(value) == {
-        "method": "ngram",
-        "num_speculative_tokens": 4,
-        "prompt_lookup_max": 3,
-        "prompt_lookup_min": 1,
-    }
-    text = copying("tensorrt-llm", "lookup:3", gamma=4)
+@pytest.mark.parametrize(
+    ("server", "lookup", "start"),
+    [
+        ("vllm", "lookup:vllm:2-3", "--speculative-config"),
+        ("vllm", "lookup:3", "# vllm copies from the earliest of the longest matches, up to the "
+         "text's end\n"),
+        ("transformers", "lookup:vllm:1-3", "target.generate"),
+        ("llama.cpp", "lookup:vllm", "# llama.cpp copies from the latest"),
+    ],
+)  # fmt: skip
+def test_a_comment_names_what_another_lookup_does(server: str, lookup: str, start: str) -> None:
+    assert copying(server, lookup).startswith(start)
+
+
+def test_a_lookup_keeps_its_lengths() -> None:
+    assert '"prompt_lookup_min": 2' in copying("vllm", "lookup:vllm:2-3")
+    text = copying("tensorrt-llm", "lookup:3")
     assert "  decoding_type: NGram\n  max_draft_len: 4\n  max_matching_ngram_size: 3" in text
-    exact = copying("vllm", "lookup:vllm:2-3", gamma=4)
-    assert exact.startswith("--speculative-config")
-    assert '"prompt_lookup_min": 2' in exact
-    rule = "the earliest of the longest matches, up to the text's end"
-    assert copying("vllm", "lookup:3", gamma=4).startswith(f"# vllm copies from {rule}\n")
-    assert copying("transformers", "lookup:vllm:1-3", gamma=4).startswith("target.generate")
-    assert copying("llama.cpp", "lookup:vllm", gamma=4).startswith(
-        "# llama.cpp copies from the latest"
-    )
-    with pytest.raises(ValueError, match="matches of 1 token and more, got 5"):
-        copying("transformers", "lookup:vllm", gamma=4)
-    assert copying("vllm", "lookup:3", gamma=0).startswith("# gamma is 0")
-    with pytest.raises(ValueError, match=r"must be one of llama.cpp, .*, got sglang"):
-        copying("sglang", "lookup:3", gamma=4)
 
 
 def test_transformers_still_has_the_settings_of_a_lookup() -> None:
     from transformers import GenerationConfig
 
-    text = copying("transformers", "lookup:3", gamma=4)
+    text = copying("transformers", "lookup:3")
     given = dict(re.findall(r"(\w+)=(\d)", text))
     assert given == {"prompt_lookup_num_tokens": "4", "max_matching_ngram_size": "3"}
     assert set(given) <= set(vars(GenerationConfig()))
 
 
-RANGES = (Range(1, 16, 5), Range(17, 64, 2), Range(65, 256, 0))
-
-
-def test_vllm_takes_ranges_and_their_largest_gamma() -> None:
+def test_comments_say_what_vllm_does_with_a_schedule() -> None:
     text = export_schedule("vllm", RANGES, draft=Drafted("a draft", "EAGLE-3"))
-    flag, config = shlex.split(text, comments=True)
-    assert flag == "--speculative-config"
-    assert json.loads(config) == {
-        "method": "eagle3",
-        "model": "a draft",
-        "num_speculative_tokens": 5,
-        "num_speculative_tokens_per_batch_size": [[1, 16, 5], [17, 64, 2], [65, 256, 1]],
-    }
+    assert "Above the last range vLLM keeps its number" in text.splitlines()[0]
     # A schedule with 0 can stall vLLM: the comment says why 1 is there.
     assert "The plan has 0 from batch 65 on" in text
     assert "49548" in text
     # With its second model runner, a schedule is not obeyed, or the server does not start.
     assert "VLLM_USE_V2_MODEL_RUNNER=0" in text
     assert "others may not work" not in text
-    assert "others may not work" in export_schedule("vllm", RANGES, draft=Drafted("D", "MTP"))
-
-
-def test_vllms_own_heads_need_no_draft() -> None:
-    text = export_schedule("vllm", RANGES, draft=Drafted("D", "MTP"))
-    _, config = shlex.split(text, comments=True)
-    assert json.loads(config)["method"] == "mtp"
-    assert "model" not in json.loads(config)
+    own_head = export_schedule("vllm", RANGES, draft=Drafted("D", "MTP"))
+    assert "others may not work" in own_head
+    assert vllm_config(own_head)["method"] == "mtp"
+    assert "model" not in vllm_config(own_head)
 
 
 def test_tensorrt_llm_drafts_one_token_in_place_of_none() -> None:
-    text = export_schedule("tensorrt-llm", RANGES, draft=Drafted("D"))
+    text = export_schedule("tensorrt-llm", RANGES, draft=DRAFT)
     assert "draft_len_schedule: {16: 5, 64: 2, 256: 1}" in text
     assert "pull request 16888" in text
     assert "max_draft_len: 5" in text
@@ -224,11 +230,6 @@ def test_sglang_takes_the_steps_by_the_first_batch_size_of_each_range() -> None:
     assert "--speculative-algorithm EAGLE3" in flags
 
 
-def test_what_a_schedule_does_beyond_its_ranges_is_told() -> None:
-    text = export_schedule("vllm", RANGES, draft=Drafted("D"))
-    assert "Above the last range vLLM keeps its number" in text.splitlines()[0]
-
-
 @pytest.mark.parametrize("kind", ["Medusa", "suffix", "n-gram"])
 def test_drafts_of_a_constant_number_take_no_schedule_of_vllm(kind: str) -> None:
     with pytest.raises(ValueError, match="a draft for vllm by batch size must be of"):
@@ -242,14 +243,20 @@ def test_neighbours_that_draft_one_token_are_one_range() -> None:
     )
 
 
-@pytest.mark.parametrize("server", ["vllm", "tensorrt-llm", "sglang"])
-def test_a_schedule_that_never_drafts_needs_no_flags(server: str) -> None:
-    assert export_schedule(server, (Range(1, 8, 0),), draft=Drafted("D")).startswith("# gamma is 0")
-
-
-def test_a_server_without_schedules_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"must be one of sglang, .*, got llama.cpp"):
-        export_schedule("llama.cpp", RANGES, draft=Drafted("D"))
+@pytest.mark.parametrize(
+    ("refused", "message"),
+    [
+        (lambda: copying("transformers", "lookup:vllm"), "matches of 1 token and more, got 5"),
+        (lambda: copying("sglang", "lookup:3"), r"must be one of llama.cpp, .*, got sglang"),
+        (lambda: copying("sglang", "suffix"), "of suffix decoding must be one of vllm, got"),
+        (lambda: export_schedule("llama.cpp", RANGES, draft=DRAFT), "of sglang, .*, got llama.cpp"),
+    ],
+)
+def test_a_way_to_draft_that_a_server_lacks_is_refused(
+    refused: Callable[[], str], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        refused()
 
 
 @pytest.mark.skipif("SPECPLAN_VLLM" not in os.environ, reason="needs SPECPLAN_VLLM")
@@ -286,20 +293,3 @@ def test_vllm_itself_takes_what_is_exported(tmp_path: Path) -> None:
     made = [line.split()[1:] for line in ran.stdout.splitlines() if line.startswith("made")]
     expected = [["draft_model", "3"]] * 2 + [["ngram", "3"], ["draft_model", "3"]]
     assert made == expected, ran.stderr[-2000:]
-
-
-def test_suffix_decoding_is_exported_where_it_is_served() -> None:
-    own = {
-        "method": "suffix",
-        "num_speculative_tokens": 8,
-        "suffix_decoding_max_tree_depth": 24,
-        "suffix_decoding_max_cached_requests": 0,
-    }
-    # With outputs of other requests vLLM keeps as many as it does anyway.
-    shared = {key: value for key, value in own.items() if not key.endswith("requests")}
-    for drafter, config in (("suffix", own), ("suffix:log.jsonl", shared)):
-        flags = copying("vllm", drafter, gamma=8)
-        assert json.loads(shlex.split(flags)[1]) == config
-    assert copying("vllm", "suffix", gamma=0).startswith("# gamma is 0")
-    with pytest.raises(ValueError, match="--export of suffix decoding must be one of vllm, got"):
-        copying("sglang", "suffix", gamma=8)

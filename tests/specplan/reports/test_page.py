@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,15 +19,24 @@ from specplan.main import main
 from specplan.reports.profile import profile_text
 
 
-def reported(tmp_path: Path, *profiles: Profile) -> str:
-    """Returns the page of these profiles."""
-    files = []
-    for number, profile in enumerate(profiles):
-        files.append(str(tmp_path / f"{number}.json"))
-        write_profile(profile, Path(files[-1]))
-    made = run(*files, "-o", str(tmp_path / "page.html"))
-    assert made.exit_code == 0, made.output
-    return (tmp_path / "page.html").read_text(encoding="utf-8")
+@pytest.fixture
+def reported(tmp_path: Path) -> Callable[..., str]:
+    """Returns a function that gives the page of profiles and of other files' objects."""
+
+    def page(*profiles: Profile, **others: object) -> str:
+        files = []
+        for number, profile in enumerate(profiles):
+            files.append(tmp_path / f"{number}.json")
+            write_profile(profile, files[-1])
+        for name, value in others.items():
+            files.append(tmp_path / f"{name}.json")
+            files[-1].write_text(json.dumps(value), encoding="utf-8")
+        made = run(*map(str, files), "-o", str(tmp_path / "page.html"), "--json")
+        assert made.exit_code == 0, made.output
+        (tmp_path / "told.json").write_text(made.stdout)
+        return (tmp_path / "page.html").read_text(encoding="utf-8")
+
+    return page
 
 
 def run(*arguments: str) -> Result:
@@ -37,9 +47,9 @@ def headline(page: str) -> str:
     return re.findall(r'<h2 id="answer">(.*)</h2>', page)[0]
 
 
-def test_the_answer_is_the_draft_of_the_largest_gain(tmp_path: Path) -> None:
+def test_the_answer_is_the_draft_of_the_largest_gain(reported) -> None:
     worse, best = made_profile("w", alpha=0.5, c=0.2), made_profile("b", alpha=0.8, c=0.1)
-    page = reported(tmp_path, worse, best)
+    page = reported(worse, best)
     found = best_of(best)
     assert found is not None
     gamma, curve = found.plan.advised_gamma, found.plan.curve
@@ -53,38 +63,32 @@ def test_the_answer_is_the_draft_of_the_largest_gain(tmp_path: Path) -> None:
     assert f"--spec-draft-n-max {gamma}" in page
 
 
-def test_a_draft_that_does_not_pay_is_not_advised(tmp_path: Path) -> None:
-    page = reported(tmp_path, made_profile("dear", alpha=0.3, c=0.9))
+def test_a_draft_that_does_not_pay_is_not_advised(reported) -> None:
+    page = reported(made_profile("dear", alpha=0.3, c=0.9))
     assert headline(page) == "Do not speculate: no draft here pays."
     assert "# gamma is 0: run the target without a draft" in page
 
 
-def test_without_a_likely_gain_the_page_advises_none(tmp_path: Path) -> None:
+def test_without_a_likely_gain_the_page_advises_none(reported) -> None:
     """The best of the timed γ gains by the table, and nothing by the acceptances and costs."""
     made = made_profile("d", alpha=0.8, c=0.1)
     assert made.times is not None
     times = replace(made.times, baseline_overhead_ms=0.0, overhead_ms=60.0)
     profile = replace(made, times=times, clock=ClockCheck(0.4, quiet=False))
-    page = reported(tmp_path, profile)
+    page = reported(profile)
     assert headline(page) == "Do not speculate: a gain of d is not likely."
     assert "# gamma is 0: run the target without a draft" in page
     assert "Do not speculate: the best" in profile_text(profile)
 
 
-def test_what_a_server_under_traffic_does_is_a_table_and_a_chart(tmp_path: Path) -> None:
-    profile, traffic = tmp_path / "p.json", tmp_path / "t.json"
-    write_profile(made_profile("d", alpha=0.8, c=0.1), profile)
+def test_what_a_server_under_traffic_does_is_a_table_and_a_chart(reported) -> None:
     asked = (
         "traffic --rate 0.5,2,9 --prompt-tokens 9 --output-tokens 50 --prompt-ms 20 --slots 4 "
         "--run gamma=0,tpot=10,batch=1 --run gamma=0,tpot=20,batch=4 "
         "--run gamma=2,tpot=6,length=2,batch=1 --run gamma=2,tpot=30,length=2,batch=4"
     )
-    answered = CliRunner().invoke(main, [*asked.split(), "-o", str(traffic)])
-    assert answered.exit_code == 0, answered.output
-    page_file = tmp_path / "page.html"
-    assert run(str(profile), str(traffic), "-o", str(page_file)).exit_code == 0
-    page = page_file.read_text(encoding="utf-8")
-    found = json.loads(traffic.read_text(encoding="utf-8"))
+    found = json.loads(CliRunner().invoke(main, [*asked.split(), "--json"]).stdout)
+    page = reported(made_profile("d", alpha=0.8, c=0.1), t=found)
     assert f"Capacity: {found['most_requests_per_second']:.3g} requests/s with" in page
     table = page[page.index("Under traffic") :]
     for row in found["rows"]:
@@ -96,11 +100,10 @@ def test_what_a_server_under_traffic_does_is_a_table_and_a_chart(tmp_path: Path)
 
 
 def test_of_several_servers_under_traffic_the_page_names_the_quickest_at_each_rate(
-    tmp_path: Path,
+    reported,
 ) -> None:
-    profile, files = tmp_path / "p.json", [tmp_path / name for name in ("idle.json", "busy.json")]
-    write_profile(made_profile("d", alpha=0.8, c=0.1), profile)
-    for file, times in zip(files, ((6, 40), (9, 12)), strict=True):
+    files = {}
+    for name, times in (("idle", (6, 40)), ("busy", (9, 12))):
         rows = [
             {"rate": rate, "speculation": way, "gamma": 2 * way, "tokens_per_second": 1.0,
              "stable": True, "tpot_ms": ms, "ttft_ms": 1.0, "request_ms": 100 * ms}
@@ -109,30 +112,19 @@ def test_of_several_servers_under_traffic_the_page_names_the_quickest_at_each_ra
         ]  # fmt: skip
         of_all = {"most_requests_per_second": 9, "most_requests_per_second_without": 9}
         lengths = {"prompt_tokens": 9, "output_tokens": 9, "break_even_rate": None}
-        file.write_text(json.dumps({"rows": rows, **of_all, **lengths}), encoding="utf-8")
-    page_file = tmp_path / "page.html"
-    assert run(str(profile), *map(str, files), "-o", str(page_file)).exit_code == 0
-    page = page_file.read_text(encoding="utf-8")
+        files[name] = {"rows": rows, **of_all, **lengths}
+    page = reported(made_profile("d", alpha=0.8, c=0.1), **files)
     best = re.findall(r"<td>(\w+\.json)</td><td>2</td><td>(\d+)</td>", page)
     assert best == [("idle.json", "600"), ("busy.json", "1200")]
 
 
 def test_a_tuning_is_shown_with_its_advice_and_each_run_expected_and_measured(
-    tmp_path: Path,
+    reported, tmp_path: Path
 ) -> None:
-    profile, tuned, page_file = (tmp_path / name for name in ("p.json", "t.json", "page.html"))
-    write_profile(made_profile("d", alpha=0.8, c=0.1), profile)
-    tuned.write_text(json.dumps(found := made_tuning()), encoding="utf-8")
-    told = run(str(tuned), str(profile), "-o", str(page_file), "--json")
-    assert told.exit_code == 0, told.output
-    assert json.loads(told.stdout)["tunings"] == [
-        {
-            "file": "t.json",
-            "confidence": 0.9,
-            "advised": [{**each, "p_min": 0.0} for each in found["advised"]],
-        }
-    ]
-    page = page_file.read_text(encoding="utf-8")
+    page = reported(made_profile("d", alpha=0.8, c=0.1), t=(found := made_tuning()))
+    advised = [{**each, "p_min": 0.0} for each in found["advised"]]
+    [told] = json.loads((tmp_path / "told.json").read_text())["tunings"]
+    assert told == {"file": "t.json", "confidence": 0.9, "advised": advised}
     table = page[page.index("Tuned on this machine") :]
     assert "t.json: engine own, temperature 0.0." in table
     rows = re.findall(r'<tr><th scope="row">(\d)</th>(<td>.*</td>)</tr>', table)[:5]
@@ -175,66 +167,52 @@ def test_a_tuning_that_is_none_is_refused(
     ],
 )
 def test_flags_are_those_of_servers_that_can_draft_so(
-    draft: str, flags: str | None, tmp_path: Path
+    draft: str, flags: str | None, reported
 ) -> None:
-    page = reported(tmp_path, made_profile(draft, alpha=0.5, c=0.01))
+    page = reported(made_profile(draft, alpha=0.5, c=0.01))
     assert f"Draft with {draft}" in headline(page)
     assert ("The flags that set it" in page) == (flags is not None)
     assert flags is None or flags in page
 
 
-def test_the_answer_is_told_to_programs_too(tmp_path: Path) -> None:
-    write_profile(made_profile("d", alpha=0.8, c=0.1), tmp_path / "p.json")
-    made = run(str(tmp_path / "p.json"), "-o", str(tmp_path / "page.html"), "--json")
-    told = json.loads(made.stdout)
-    assert told["headline"] == headline((tmp_path / "page.html").read_text(encoding="utf-8"))
+def test_the_answer_is_told_to_programs_too(reported, tmp_path: Path) -> None:
+    page = reported(made_profile("d", alpha=0.8, c=0.1))
+    told = json.loads((tmp_path / "told.json").read_text())
+    assert told["headline"] == headline(page)
     assert told["drafts"][0]["advised_gamma"] == told["drafts"][0]["gamma"] > 0
     assert "vllm" in told["flags"]
 
 
-def test_doubts_are_told(tmp_path: Path) -> None:
+def test_doubts_are_told(reported) -> None:
     profile = made_profile("d", alpha=0.8, c=0.1)
     noisy = replace(profile, clock=ClockCheck(0.4, 23.1, quiet=False))
     elsewhere = replace(
         made_profile("e", alpha=0.5, c=0.1), setup=replace(profile.setup, draft="e", target="other")
     )
-    page = reported(tmp_path, noisy, elsewhere)
+    page = reported(noisy, elsewhere)
     assert "the baseline&#39;s speed may differ from itself by 23 % (at most 10 % is" in page
     assert "different targets or prompts" in page
     assert page.index("different targets or prompts") < page.index("90 % interval")
 
 
-def test_counted_acceptances_without_costs_are_shown(tmp_path: Path) -> None:
-    profile = made_profile("served", alpha=0.8, c=0.1)
-    rates = (Estimate(0.7, 0.6, 0.8), Estimate(0.5))
-    counted = replace(
-        profile, draftings={"sampled": DraftAcceptance(profile.alpha, accepted_by_position=rates)},
-        times=None, improvement_factor={}, optimal_gamma=None, recommended_gamma=None,
-        clock=ClockCheck(),
-    )  # fmt: skip
-    page = reported(tmp_path, counted)
-    assert "no costs were measured" in headline(page)
-    assert "Acceptance by position" in page
-    assert "Cost of a block" not in page
-
-
-def test_counted_acceptances_at_stated_costs_are_answered(tmp_path: Path) -> None:
+@pytest.mark.parametrize("costs", [False, True])
+def test_counted_acceptances_are_shown_and_with_costs_answered(costs: bool, reported) -> None:
     profile = made_profile("served", alpha=0.8, c=0.1)
     rates = (Estimate(0.8, 0.7, 0.9), Estimate(0.64))
-    counted = replace(
+    page = reported(replace(
         profile, draftings={"sampled": DraftAcceptance(profile.alpha, accepted_by_position=rates)},
-        improvement_factor={}, optimal_gamma=None, recommended_gamma=None,
-        clock=ClockCheck(),
-    )  # fmt: skip
-    page = reported(tmp_path, counted)
-    assert "Cost of a block" in page
-    assert "no costs were measured" not in page
-    assert headline(page).startswith("Draft with served, γ = ")
+        times=profile.times if costs else None, improvement_factor={}, optimal_gamma=None,
+        recommended_gamma=None, clock=ClockCheck(),
+    ))  # fmt: skip
+    assert ("Cost of a block" in page) == costs
+    assert ("no costs were measured" in headline(page)) == (not costs)
+    assert headline(page).startswith("Draft with served, γ = ") == costs
+    assert "Acceptance by position" in page
 
 
-def test_gains_are_told_by_kind_of_prompt(tmp_path: Path) -> None:
+def test_gains_are_told_by_kind_of_prompt(reported) -> None:
     profile = made_profile("d", alpha=0.8, c=0.1)
-    assert "By kind of prompt" not in reported(tmp_path, profile)
+    assert "By kind of prompt" not in reported(profile)
     gamma = profile.optimal_gamma
     assert gamma is not None
     code, prose = (
@@ -247,7 +225,7 @@ def test_gains_are_told_by_kind_of_prompt(tmp_path: Path) -> None:
         for alpha, best in ((0.9, 8), (0.4, 0))
     )
     page = reported(
-        tmp_path, replace(profile, details=TextDetails(by_category={"code": code, "prose": prose}))
+        replace(profile, details=TextDetails(by_category={"code": code, "prose": prose}))
     )
     assert f"<caption>d, γ = {gamma}</caption>" in page
     assert (
@@ -257,15 +235,15 @@ def test_gains_are_told_by_kind_of_prompt(tmp_path: Path) -> None:
     assert "<td>0.90 [–]</td><td>none</td>" in page
 
 
-def test_names_are_text_and_no_markup(tmp_path: Path) -> None:
+def test_names_are_text_and_no_markup(reported) -> None:
     evil = "<img src=x onerror=alert(1)></script>"
-    page = reported(tmp_path, made_profile(evil, alpha=0.8, c=0.1))
+    page = reported(made_profile(evil, alpha=0.8, c=0.1))
     assert "<img" not in page
     assert page.count("</script>") == 2
 
 
-def test_nothing_is_loaded_from_elsewhere(tmp_path: Path) -> None:
-    page = reported(tmp_path, made_profile("d", alpha=0.8, c=0.1))
+def test_nothing_is_loaded_from_elsewhere(reported) -> None:
+    page = reported(made_profile("d", alpha=0.8, c=0.1))
     links = re.findall(r"""(?:src|href)=["']([^"']*)|url\(|@import|https?://[^"'<]*""", page)
     assert set(links) == {"data:,", ""}  # the icon, and SVG's namespace
     assert re.findall(r"https?://[^\"'<]*", page) == ["http://www.w3.org/2000/svg"]

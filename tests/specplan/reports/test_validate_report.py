@@ -34,9 +34,13 @@ def text(*rows: SpeculativeRow, wide: bool = False) -> str:
     return rows_table(validation(*rows), wide=wide)
 
 
-def summarised(*rows: SpeculativeRow) -> str:
-    validations = [validation(*rows)]
-    return summary_lines(summary(validations), validations)
+def lines_of(*rows: SpeculativeRow, **changes: Any) -> list[str]:
+    found = [dataclasses.replace(validation(*rows), **changes)]
+    return summary_lines(summary(found), found).splitlines()
+
+
+def told(*rows: SpeculativeRow, **changes: Any) -> str:
+    return " ".join(" ".join(lines_of(*rows, **changes)).split())
 
 
 def test_a_row_shows_prediction_and_measurement_within_80_columns() -> None:
@@ -61,9 +65,7 @@ def test_an_error_has_the_interval_that_it_has_on_these_prompts() -> None:
     assert "  -5.0±1.3 %  " in text(row).splitlines()[2]
     assert "  -5±15 %  " in text(replace(row, error_percent_high=23.8)).splitlines()[2]
     assert "measured [prompts]" in text(row)
-    assert "[prompts]: where 90 % of the speed-ups on other prompts would be." in " ".join(
-        summarised(row).split()
-    )
+    assert "[prompts]: where 90 % of the speed-ups on other prompts would be." in told(row)
 
 
 def test_wide_adds_where_the_time_went() -> None:
@@ -74,9 +76,8 @@ def test_wide_adds_where_the_time_went() -> None:
 
 
 def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> None:
-    lines = summarised(ROW)
-    assert max(map(len, lines.splitlines())) <= 80
-    joined = " ".join(lines.split())
+    assert max(map(len, lines_of(ROW))) <= 80
+    joined = told(ROW)
     assert joined.startswith(
         "Speed-ups over decoding one token at a time; 8 prompts, 125 tokens in all rows, the "
         "median of each block's 3 timings."
@@ -87,19 +88,14 @@ def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> N
         "Predicted against measured: 5.0 % off on average, 5.0 % at most; the baseline against "
         "itself: 1.2 %, 90 % of the time within 0.4 %."
     ) in joined
-    once = [Validation((ROW,), COST, Noise(0.0125, 0.002, 8), 1, 3)]
-    assert "timed once" in summary_lines(summary(once), once)
+    assert "timed once" in told(ROW, repeats=1)
+    threads = told(ROW, threads=Threads(1, 2, 0.71))
+    assert "Computed by 1 thread: 0.7 of 2 cores were free before the run." in threads
 
 
 def test_a_row_without_intervals_has_dashes_in_their_place() -> None:
-    alone = replace(
-        ROW,
-        predicted_ahead_low=None,
-        predicted_ahead_high=None,
-        measured_low=None,
-        measured_high=None,
-    )
-    cells = text(alone, wide=True).splitlines()[2].split()
+    ends = ("predicted_ahead_low", "predicted_ahead_high", "measured_low", "measured_high")
+    cells = text(replace(ROW, **dict.fromkeys(ends)), wide=True).splitlines()[2].split()
     assert cells[1:5] == ["2.00", "1.52", "1.60", "-5.0"]
     assert cells[8:10] == ["50", "1.50"]
 
@@ -115,9 +111,7 @@ def test_a_machine_that_was_not_quiet_is_named() -> None:
     # Student's t of 8 degrees reaches 1.860 standard errors.
     quiet, differs, scatters = Noise(0.099, 0.051, 8), Noise(0.101, 0.0, 8), Noise(0.0, 0.052, 8)
     for noise, named in ((quiet, False), (differs, True), (scatters, True)):
-        validations = [Validation((ROW,), COST, noise, 3, 3)]
-        shown = summary_lines(summary(validations), validations)
-        assert ("not quiet" in shown) == named
+        assert ("not quiet" in told(ROW, noise=noise)) == named
 
 
 def unpredicted(row: SpeculativeRow, **changes: Any) -> SpeculativeRow:
@@ -128,10 +122,7 @@ def unpredicted(row: SpeculativeRow, **changes: Any) -> SpeculativeRow:
 def test_a_row_without_predictions_has_dashes_in_their_place() -> None:
     row = unpredicted(ROW, policy="adaptive", gamma=None)
     assert text(row).splitlines()[2].split()[:4] == ["adaptive", "-", "-", "1.60"]
-    assert "Predicted against measured" not in summarised(row)
-
-
-def test_where_nothing_was_drafted_c_has_no_value() -> None:
+    assert "Predicted against measured" not in told(row)
     assert text(replace(ROW, c=None)).splitlines()[0].endswith("alpha 0.612, c -")
 
 
@@ -139,16 +130,16 @@ def test_where_nothing_was_drafted_c_has_no_value() -> None:
 def test_text_that_parts_at_a_near_tie_says_how_near(gap: float, cell: str) -> None:
     parted = replace(ROW, identical_to_target=False, tie_gap=gap)
     assert cell in text(parted)
-    assert f"are at most {gap:.3g} apart" in " ".join(summarised(ROW, parted).split())
-    assert "apart" not in summarised(ROW)
+    assert f"are at most {gap:.3g} apart" in told(ROW, parted)
+    assert "apart" not in told(ROW)
 
 
 def test_a_lossy_row_says_so_and_blames_no_tie() -> None:
     lossy = replace(ROW, rule="lenient 0.5", lossless=False, identical_to_target=False, tie_gap=2.0)
     assert "K=4, lossy" in text(lossy)
-    told = " ".join(summarised(lossy).split())
-    assert "Lossy: the rule lenient 0.5 changes the target's output distribution." in told
-    assert "apart" not in summarised(lossy)
+    said = told(lossy)
+    assert "Lossy: the rule lenient 0.5 changes the target's output distribution." in said
+    assert "apart" not in said
 
 
 def test_a_long_path_is_shown_by_its_end() -> None:
@@ -178,21 +169,14 @@ def test_the_summary_leaves_out_what_was_not_predicted() -> None:
     }
 
 
-def test_the_summary_says_by_how_many_threads_and_why() -> None:
-    found = [dataclasses.replace(validation(ROW), threads=Threads(1, 2, 0.71))]
-    lines = " ".join(summary_lines(summary(found), found).split())
-    assert "Computed by 1 thread: 0.7 of 2 cores were free before the run." in lines
-
-
 def test_a_row_that_says_something_impossible_is_marked_and_never_the_best() -> None:
     doubted = replace(ROW, measured=9.0, doubts=("a speed-up of 9.00 is more than 5 tokens",))
     plain, marked = text(ROW, doubted).splitlines()[2:]
     assert plain.endswith("  <-")
     assert marked.endswith("  !")
-    lines = " ".join(summarised(ROW, doubted).split())
-    assert "In doubt: small, temperature 0, K=4: a speed-up of 9.00 is more than" in lines
-    assert "Do not use times in doubt" in lines
-    assert "In doubt" not in summarised(ROW)
+    assert "In doubt: small, temperature 0, K=4: a speed-up of 9.00 is" in told(ROW, doubted)
+    assert "Do not use times in doubt" in told(ROW, doubted)
+    assert "In doubt" not in told(ROW)
 
 
 def test_the_summary_says_how_precise_the_clock_was_on_how_many_prompts() -> None:
@@ -214,9 +198,9 @@ def test_the_summary_says_how_precise_the_clock_was_on_how_many_prompts() -> Non
 )
 def test_the_last_sentence_says_what_was_seen(measured: float, sentence: str) -> None:
     slower = replace(ROW, gamma=8, measured=measured - 0.1)
-    lines = " ".join(summarised(slower, replace(ROW, measured=measured)).split())
-    assert lines.endswith("times was predicted.")
-    assert sentence in lines
+    said = told(slower, replace(ROW, measured=measured))
+    assert said.endswith("times was predicted.")
+    assert sentence in said
 
 
 def test_numbers_that_say_nothing_do_not_widen_the_table() -> None:
