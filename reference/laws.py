@@ -16,8 +16,7 @@ def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
     """Returns one token per row, drawn in proportion to the row's weights; shape (...), int64.
 
     It is the first token whose cumulative weight, in double precision, exceeds a uniform share of
-    the total, so a token of weight 0 is never drawn. `torch.multinomial` draws from the same
-    distribution, but its checks wait for the device.
+    the total, so a token of weight 0 is never drawn. `torch.multinomial` would wait for the device.
 
     weights: shape (..., vocabulary), not negative, with a positive entry in each row.
     """
@@ -55,10 +54,8 @@ class Dense:
 
     @property
     def witness(self) -> Tensor:
-        """One number per row, finite exactly where the row is a distribution; (positions,).
-
-        A softmax of logits with NaN or +inf, or of -inf only, is NaN throughout.
-        """
+        """One number per row, finite exactly where the row is a distribution; (positions,)."""
+        # A softmax of logits with NaN or +inf, or of -inf only, is NaN throughout.
         return self.probabilities[:, 0]
 
     def of(self, tokens: Tensor) -> Tensor:

@@ -90,20 +90,19 @@ class Lenient:
     """Accepts more tokens than the strict rule (Leviathan et al. 2023, appendix A.5); lossy.
 
     A token x drawn from q is accepted with probability min(1, p(x) / (l q(x))), so alpha rises to
-    the sum over x of min(p(x)/l, q(x)). A rejected token is replaced as under the strict rule,
-    because the paper changes only the comparison. With R the probability of a rejection, the
-    emitted token has the distribution
+    the sum over x of min(p(x)/l, q(x)). The paper changes only this comparison: a rejected token is
+    replaced as under the strict rule. With R the probability of a rejection, the emitted token has
+    the distribution
 
         P(x) = min(q(x), p(x)/l) + R max(0, p(x) - q(x)) / sum over y of max(0, p(y) - q(y))
 
-    and P(x) <= p(x)/l: where p(x) <= q(x) the second term is 0; elsewhere R is at most
-    1 - sum of min(p, q), which is the sum of max(0, p - q), so P(x) <= p(x). Replacing by
-    max(0, p - l q) would add to tokens that are too likely already; replacing by p would break the
-    bound. With max(0, p - q), P is as near to p in total variation as this acceptance allows.
+    and P(x) <= p(x)/l: where p(x) <= q(x) the second term is 0; elsewhere R is at most the sum of
+    max(0, p - q), so P(x) <= p(x). P is as near to p in total variation as this acceptance allows;
+    replacing by max(0, p - l q) would be farther, and replacing by p would break the bound.
 
-    At temperature 0 a token x is accepted if p(x) >= l max p, where p is the target's distribution
-    at temperature 1; a rejected token is replaced by the argmax. (The paper prints the inequality
-    the other way round, which would accept the least likely tokens.)
+    At temperature 0 a token x is accepted if p(x) >= l max p, with p at temperature 1; a rejected
+    token is replaced by the argmax. (The paper prints the inequality the other way round, which
+    would accept the least likely tokens.)
 
     lenience: l in (0, 1]; at 1 the rule is the strict one, except for exactly tied largest logits.
     """
@@ -155,8 +154,7 @@ class BlockVerification:
     the product of min(1, p/q), at least as many tokens are accepted as by the strict rule. If one
     token is certain under q, or under p, then s_i is that product and both rules accept alike.
 
-    A policy that ends the draft depending on drafted tokens changes nothing, because the induction
-    holds for each draft.
+    The induction holds for each draft, so a policy may end a draft depending on its tokens.
     """
 
     name: ClassVar[str] = "block"

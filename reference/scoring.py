@@ -68,10 +68,7 @@ class Scores:
 
     @property
     def acceptance(self) -> Tensor:
-        """Probability min(1, q(x)/p(x)) that the draft is accepted, given that the text has x.
-
-        It has the shape of `ratio`.
-        """
+        """Probability min(1, q(x)/p(x)) that x is accepted if drafted; shape of `ratio`."""
         return self.ratio.clamp(max=1.0)
 
 
@@ -105,8 +102,7 @@ def confidence(q: Laws, tokens: Tensor) -> Tensor | None:
     """Returns three measures of how sure a drafter is at each position, shape (n, 3), float64.
 
     They are the largest probability, its share among the CANDIDATES likeliest tokens, and the
-    probability of the given token. For a one-hot q they are taken at temperature 1; None if it has
-    no logits.
+    given token's; at temperature 1 if q is one-hot, and None if that has no logits.
     """
     law = q.at_temperature_one() if isinstance(q, OneHot) else q
     if law is None:
@@ -140,14 +136,10 @@ def lenient_overlaps(p: Laws, q: Laws, leniences: Sequence[float]) -> list[Tenso
     p(y) >= l max p, where p is the target's distribution at temperature 1 (a one-hot p needs
     logits).
     """
-    if isinstance(p, Dense) and isinstance(q, Dense):
-        return [
-            torch.minimum(p.probabilities / lenience, q.probabilities).sum(dim=-1)
-            for lenience in leniences
-        ]
-    if isinstance(p, Dense):
-        assert isinstance(q, OneHot)
+    if isinstance(p, Dense) and isinstance(q, OneHot):
         return [(p.of(q.tokens) / lenience).clamp(max=1.0) for lenience in leniences]
+    if isinstance(p, Dense):
+        return [overlap(Dense(p.probabilities / lenience), q) for lenience in leniences]
     if not leniences:
         return []
     hidden = p.at_temperature_one()

@@ -27,8 +27,8 @@ class CausalModel(CachedModel):
         encoder = hasattr(family, "is_decoder") and hasattr(family, "add_cross_attention")
         if encoder and not module.config.is_decoder:
             raise ValueError(
-                f"{name} ({module.config.model_type}) is an encoder, whose tokens see later ones, "
-                "and cannot decode; its configuration must have is_decoder true, got false"
+                f"{self._title} is an encoder, whose tokens see later ones, and cannot decode; its "
+                "configuration must have is_decoder true, got false"
             )
         # `generate` also passes positions. Without them RoBERTa and its relatives count from their
         # padding id, and skip padding tokens even inside the text. Falcon with alibi accepts
@@ -68,15 +68,6 @@ class CausalModel(CachedModel):
     def _logits(self, tokens: Tensor, parents: Sequence[int] | None) -> Tensor:
         return self._forward(tokens, logits_to_keep=0, parents=parents)
 
-    def _require_tree_mask(self) -> None:
-        """Refuses branching drafts where a mask does not decide what a token attends to."""
-        if self._windowed or not self._takes_positions:
-            lacks = "sliding windows" if self._windowed else "positions of its own counting"
-            raise ValueError(
-                "drafts that branch need a model that reads a tree by an attention mask, "
-                f"got {self.name} ({self.module.config.model_type}) with {lacks}"
-            )
-
     def _forward(
         self, tokens: Tensor, logits_to_keep: int, parents: Sequence[int] | None = None
     ) -> Tensor:
@@ -85,7 +76,11 @@ class CausalModel(CachedModel):
             end = self._length + len(tokens)
             positions = torch.arange(self._length, end, device=self.device)
             return self._run(tokens, logits_to_keep, positions)
-        self._require_tree_mask()
+        # Elsewhere a mask does not decide what a token attends to.
+        if self._windowed or not self._takes_positions:
+            self._refuse_trees(
+                "sliding windows" if self._windowed else "positions of its own counting"
+            )
         mask, depths = tree_mask(parents, self._length, self.module.dtype)
         return self._run(tokens, logits_to_keep, depths.to(self.device), mask.to(self.device))
 
@@ -156,10 +151,7 @@ class EncoderDecoderModel(CachedModel):
 
     def _logits(self, tokens: Tensor, parents: Sequence[int] | None) -> Tensor:
         if parents is not None:
-            raise ValueError(
-                "drafts that branch need a decoder-only model, got "
-                f"{self.name} ({self.module.config.model_type})"
-            )
+            raise ValueError(f"drafts that branch need a decoder-only model, got {self._title}")
         output = self.module(
             decoder_input_ids=tokens[None],
             encoder_outputs=self._encoded,

@@ -66,8 +66,7 @@ class CachedModel(ABC):
         self._require_rollback()
         if "past_key_values" not in inspect.signature(module.forward).parameters:
             raise ValueError(
-                f"{name} ({module.config.model_type}) keeps no cache of keys and values, which "
-                "decoding needs"
+                f"{self._title} keeps no cache of keys and values, which decoding needs"
             )
         self._forbidden = forbidden_ids(module, self.device)
         self._states = States(record_output(module))
@@ -173,10 +172,21 @@ class CachedModel(ABC):
         if self.module._is_stateful or not self.module._supports_default_dynamic_cache():
             self._refuse()
 
+    @property
+    def _title(self) -> str:
+        """The model's name and family, for messages."""
+        return f"{self.name} ({self.module.config.model_type})"
+
     def _refuse(self) -> NoReturn:
         raise ValueError(
-            f"the cache of {self.name} ({self.module.config.model_type}) cannot be rolled back, "
-            "which speculative decoding needs; choose a model with attention layers only"
+            f"the cache of {self._title} cannot be rolled back, which speculative decoding needs; "
+            "choose a model with attention layers only"
+        )
+
+    def _refuse_trees(self, lacks: str) -> NoReturn:
+        raise ValueError(
+            "drafts that branch need a model that reads a tree by an attention mask, "
+            f"got {self._title} with {lacks}"
         )
 
     def _require_prompt(self, prompt: Sequence[int]) -> None:

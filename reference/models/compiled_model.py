@@ -69,8 +69,8 @@ class CompiledModel(CausalModel):
         if others:
             kind = "sliding windows" if self._windowed else type(others[0]).__name__
             raise ValueError(
-                f"compile needs a model whose layers all see the whole text, got {self.name} "
-                f"({self.module.config.model_type}) with {kind}"
+                f"compile needs a model whose layers all see the whole text, got {self._title} "
+                f"with {kind}"
             )
         cache.layers = [
             FixedLayer(self._capacity, self._begin) if type(each) is StaticLayer else each

@@ -61,9 +61,8 @@ class RecurrentModel(CausalModel):
         apart = float((whole.float() - steps.float()).abs().nan_to_num(torch.inf).max())
         if apart > TRIAL_TOLERANCE * float(steps.max() - steps.min()):
             raise ValueError(
-                f"{self.name} ({self.module.config.model_type}) cannot be decoded speculatively: "
-                "its passes over several tokens begin without the states of its recurrent layers; "
-                "choose a model of another family"
+                f"{self._title} cannot be decoded speculatively: its passes over several tokens "
+                "begin without the states of its recurrent layers; choose a model of another family"
             )
         self._forget()
 
@@ -92,10 +91,7 @@ class RecurrentModel(CausalModel):
         self, tokens: Tensor, logits_to_keep: int, parents: Sequence[int] | None = None
     ) -> Tensor:
         if parents is not None:
-            raise ValueError(
-                "drafts that branch need a model that reads a tree by an attention mask, got "
-                f"{self.name} ({self.module.config.model_type}) with recurrent layers"
-            )
+            self._refuse_trees("recurrent layers")
         self._snapshot.before(tokens)
         return super()._forward(tokens, logits_to_keep)
 

@@ -41,8 +41,8 @@ def tree_mask(parents: Sequence[int], length: int, dtype: torch.dtype) -> tuple[
 def require_branching(model: Model) -> None:
     """Refuses a model that reads a tree differently from its single paths.
 
-    Each model is tested once, on its logits: sliding windows, relative positions and attention
-    without masks all show there. The test overwrites the model's cache.
+    Each model is tested once, on its logits, which shows sliding windows, relative positions and
+    attention without masks. The test overwrites the model's cache.
     """
     if model not in _STRAYS:
         _STRAYS[model] = _stray(model)

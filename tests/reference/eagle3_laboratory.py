@@ -60,17 +60,11 @@ def random_tensors(
 
 def sizes(vocabulary: int, *, width: int = WIDTH) -> dict[str, Any]:
     return {
-        "hidden_size": width,
-        "intermediate_size": FEEDFORWARD,
-        "num_attention_heads": HEADS,
-        "num_key_value_heads": CACHED,
-        "head_dim": HEAD_WIDTH,
-        "num_hidden_layers": 1,
-        "rms_norm_eps": 1e-5,
-        "rope_theta": 5000.0,
-        "vocab_size": vocabulary,
+        "hidden_size": width, "intermediate_size": FEEDFORWARD, "num_attention_heads": HEADS,
+        "num_key_value_heads": CACHED, "head_dim": HEAD_WIDTH, "num_hidden_layers": 1,
+        "rms_norm_eps": 1e-5, "rope_theta": 5000.0, "vocab_size": vocabulary,
         "max_position_embeddings": 128,
-    }
+    }  # fmt: skip
 
 
 def safeailabs(vocabulary: int, drafted: int, **others: Any) -> dict[str, Any]:

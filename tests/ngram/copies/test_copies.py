@@ -1,6 +1,7 @@
 """Copies along recorded texts, all at once, against drafters that go from place to place."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -59,52 +60,33 @@ def listed(copied: Copied) -> list[tuple[int, int]]:
     return list(zip(copied.drafted.tolist(), copied.accepted.tolist(), strict=True))
 
 
+def require_drafts(found: Copied, pairs: Pairs, index: Callable[[], Index]) -> None:
+    """Fails unless drafts are those of an index that goes through each text by itself."""
+    expected = [each for pair in pairs for each in by_place([pair], indexed(index()))]
+    assert listed(found) == expected
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_lookups_are_those_of_the_drafter(seed: int) -> None:
     pairs = random_pairs(seed)
     for longest in (1, 3):
         found = lookups(Texts.of(pairs), longest=longest, max_gamma=LONGEST)
-        expected = [
-            each for pair in pairs for each in by_place([pair], indexed(LatestMatches(longest)))
-        ]
-        assert listed(found) == expected
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_lookups_by_vllms_rule_are_those_of_the_drafter(seed: int) -> None:
-    pairs = random_pairs(seed)
-    for shortest, longest in ((1, 3), (2, 3), (3, 3)):
-        found = earliest_lookups(
-            Texts.of(pairs), shortest=shortest, longest=longest, max_gamma=LONGEST
-        )
-        expected = [
-            each
-            for pair in pairs
-            for each in by_place([pair], indexed(EarliestMatches(longest, shortest)))
-        ]
-        assert listed(found) == expected
+        require_drafts(found, pairs, partial(LatestMatches, longest))
+    for least, most in ((1, 3), (2, 3), (3, 3)):
+        found = earliest_lookups(Texts.of(pairs), shortest=least, longest=most, max_gamma=LONGEST)
+        require_drafts(found, pairs, partial(EarliestMatches, most, least))
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_suffixes_are_those_of_the_drafter(seed: int) -> None:
-    pairs = random_pairs(seed)
-    for depth in (2, 3, 5, 24):
-        found = suffixes(Texts.of(pairs), max_gamma=LONGEST, depth=depth)
-        expected = [each for pair in pairs for each in by_place([pair], indexed(Suffixes(depth)))]
-        assert listed(found) == expected
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_suffixes_of_earlier_outputs_are_those_of_the_drafter(seed: int) -> None:
     pairs, outputs = random_pairs(seed), [output for _, output in random_pairs(seed + 1)]
     earlier = Texts.of([((), output) for output in outputs])
     for depth in (2, 3, 5, 24):
+        found = suffixes(Texts.of(pairs), max_gamma=LONGEST, depth=depth)
+        require_drafts(found, pairs, partial(Suffixes, depth))
         found = suffixes(Texts.of(pairs), max_gamma=LONGEST, depth=depth, earlier=earlier)
         before = Suffixes.of_outputs(outputs, depth)
-        expected = [
-            each for pair in pairs for each in by_place([pair], indexed(Suffixes(depth, before)))
-        ]
-        assert listed(found) == expected
+        require_drafts(found, pairs, partial(Suffixes, depth, before))
 
 
 def test_ngrams_are_those_of_the_greedy_drafter() -> None:

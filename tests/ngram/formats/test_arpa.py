@@ -1,13 +1,11 @@
 """ARPA files: written models are read back, and a bad file is refused with line and reason."""
 
 import gzip
-import math
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from corpora import GOLDEN, entries, file_entries, random_texts, trained, written
 
@@ -50,7 +48,7 @@ def test_what_is_written_is_read(order: int, tmp_path: Path) -> None:
     expected = entries(grams)
     assert read_back.keys() == expected.keys()
     for words, values in expected.items():
-        assert read_back[words] == pytest.approx(values, rel=1e-7)
+        assert read_back[words] == pytest.approx(values, rel=5e-8)
     assert read_counts(path) == [len(of_order) for of_order in grams]
 
 
@@ -201,11 +199,6 @@ def test_the_line_is_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.Mon
         read(path)
 
 
-def test_log_of_zero_is_written_finite(tmp_path: Path) -> None:
-    path = written(tmp_path / "model.arpa", [[1, 2], [2, 1]], 2)
-    assert all(math.isfinite(p) and math.isfinite(b) for p, b in file_entries(path).values())
-
-
 LIMITED = """
 import resource, sys
 from pathlib import Path
@@ -234,12 +227,3 @@ def test_the_writer_formats_in_pieces(tmp_path: Path, monkeypatch: pytest.Monkey
     whole = written(tmp_path / "whole.arpa", random_texts(2), 2).read_text()
     monkeypatch.setattr(ngram.formats.arpa, "LINES_AT_ONCE", 3)
     assert written(tmp_path / "pieces.arpa", random_texts(2), 2).read_text() == whole
-
-
-def test_numbers_keep_eight_digits(tmp_path: Path) -> None:
-    grams = trained(random_texts(1), 1)
-    write_arpa(tmp_path / "model.arpa", grams)
-    read_back = next(iter(read_arpa(tmp_path / "model.arpa")))
-    np.testing.assert_allclose(
-        read_back.log10_probability, grams[0].log10_probability, rtol=5e-8, atol=0
-    )

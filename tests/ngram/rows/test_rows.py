@@ -45,14 +45,10 @@ def require_kenlms_scores(rows: Rows, model: kenlm.Model, contexts: list[list[in
     lacking = [word for word in range(TOKENS) if word != LAST and str(word) not in model]
     assert lacking
     after = kenlm.State()
+    names = ["</s>" if word == LAST else str(word) for word in range(TOKENS)]
     for context in contexts:
         state = kenlm_state(model, context)
-        expected = np.array(
-            [
-                model.BaseScore(state, "</s>" if word == LAST else str(word), after)
-                for word in range(TOKENS)
-            ]
-        )
+        expected = np.array([model.BaseScore(state, name, after) for name in names])
         expected[lacking] -= math.log10(len(lacking))
         row = rows.log_row(context)
         np.testing.assert_allclose(row / LN10, expected, rtol=0, atol=AGREEMENT)
@@ -136,12 +132,9 @@ def test_a_text_begins_where_one_ended(text: list[int], context: list[int]) -> N
     assert golden_rows().context(text) == context
 
 
-def test_a_beginning_of_text_begins_a_text() -> None:
+def test_a_beginning_of_text_begins_a_text_and_order_1_needs_no_context() -> None:
     rows = Rows(golden_rows().model, Vocabulary(TOKENS, end=LAST, begin=LAST - 1))
     assert rows.context([LAST - 1, 5]) == [BEGIN, 5]
-
-
-def test_order_1_needs_no_context() -> None:
     assert Rows(trained_model([[1]], 1), Vocabulary(4, end=3)).context([1, 2]) == []
 
 
@@ -179,14 +172,6 @@ def test_unlisted_shorter_contexts_weigh_1() -> None:
     assert rows.log_row([1, 2])[1] / LN10 == pytest.approx(-0.3 - 0.6 - 0.7)
     assert rows.log_row([3, 2])[1] / LN10 == pytest.approx(-0.6 - 0.7)
     assert rows.log_row([3, 1])[2] / LN10 == pytest.approx(-0.2)
-
-
-def test_random_corpora_too(tmp_path: Path) -> None:
-    texts = random_texts(9, texts=20)
-    path = written(tmp_path / "model.arpa", texts, 4)
-    rows = Rows(build(read_arpa(path), source=str(path)), VOCABULARY)
-    contexts = [text[start : start + 3] for text in texts for start in range(0, len(text), 4)]
-    require_kenlms_scores(rows, kenlm_model(path), contexts[:60])
 
 
 VOCABULARY_PERPLEXITY = Vocabulary(40, end=39)

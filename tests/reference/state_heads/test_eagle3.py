@@ -44,13 +44,8 @@ def rotated(x: Tensor, position: int) -> Tensor:
     half = x.shape[-1] // 2
     angles = position / 5000.0 ** (torch.arange(half) / half)
     first, second = x[..., :half], x[..., half:]
-    return torch.cat(
-        [
-            first * angles.cos() - second * angles.sin(),
-            second * angles.cos() + first * angles.sin(),
-        ],
-        dim=-1,
-    )
+    cos, sin = angles.cos(), angles.sin()
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
 
 
 def longhand(
@@ -178,44 +173,26 @@ def replaced(name: str, value: Tensor) -> Any:
     return lambda config, tensors: tensors.update({name: value})
 
 
+EVERY_ID = torch.ones(VOCABULARY, dtype=torch.bool)
 REFUSED = {
-    "width": (
-        changed(target_hidden_size=32),
-        "must be for states of 16, the width of target, got one for 32",
-    ),
-    "vocabulary": (
-        changed(vocab_size=60),
-        "must be for 50 ids, the vocabulary of target, got one for 60",
-    ),
+    "width": (changed(target_hidden_size=32), "states of 16, the width of target, got one for 32"),
+    "vocabulary": (changed(vocab_size=60), "50 ids, the vocabulary of target, got one for 60"),
     "kind": (changed(speculators_model_type="peagle"), "must describe an EAGLE-3 head, got peagle"),
     "size": (changed(hidden_size=None), "hidden_size in .* must be an integer, got None"),
-    "layers": (
-        changed(eagle_aux_hidden_state_layer_ids=[0, 1, 3]),
-        "must lie between 0 and 2, the layers of target, got 3",
-    ),
-    "missing": (
-        without("midlayer.mlp.up_proj.weight"),
-        r"must have all of its tensors, got none for midlayer\.mlp\.up_proj\.weight$",
-    ),
+    "layers": (changed(eagle_aux_hidden_state_layer_ids=[0, 1, 3]),
+               "must lie between 0 and 2, the layers of target, got 3"),
+    "missing": (without("midlayer.mlp.up_proj.weight"),
+                r"must have all of its tensors, got none for midlayer\.mlp\.up_proj\.weight$"),
     "no map": (without("d2t"), "got none for d2t$"),
-    "unknown": (
-        replaced("midlayer.self_attn.q_norm.weight", torch.ones(8)),
-        r"must have only the tensors of EAGLE-3, got midlayer\.self_attn\.q_norm\.weight",
-    ),
-    "shape": (
-        replaced("fc.weight", torch.ones(16, 32)),
-        r"fc\.weight in .* must have the shape \(16, 48\), got \(16, 32\)",
-    ),
-    "range": (
-        replaced("d2t", torch.arange(DRAFTED) + 12),
-        "d2t in .* must map into the 50 ids of the target, got 50 for the draft's id 19",
-    ),
+    "unknown": (replaced("midlayer.self_attn.q_norm.weight", torch.ones(8)),
+                r"must have only the tensors of EAGLE-3, got midlayer\.self_attn\.q_norm\.weight"),
+    "shape": (replaced("fc.weight", torch.ones(16, 32)),
+              r"fc\.weight in .* must have the shape \(16, 48\), got \(16, 32\)"),
+    "range": (replaced("d2t", torch.arange(DRAFTED) + 12),
+              "d2t in .* must map into the 50 ids of the target, got 50 for the draft's id 19"),
     "twice": (replaced("d2t", -torch.arange(DRAFTED)), "must map no two ids to one"),
-    "mask": (
-        replaced("t2d", torch.ones(VOCABULARY, dtype=torch.bool)),
-        "t2d in .* must mark the ids that d2t maps to",
-    ),
-}
+    "mask": (replaced("t2d", EVERY_ID), "t2d in .* must mark the ids that d2t maps to"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)
