@@ -12,6 +12,8 @@ from reference.models.model import Model
 from reference.policies import Policy
 from reference.records import Generation, Stopping
 from reference.rules import STRICT, Rule
+from reference.score_text import score_text
+from reference.scoring import ScoreOptions, Scores
 from reference.speculative import Subject, decode, speculative_session
 
 
@@ -80,3 +82,20 @@ def speculate_tables(
     return speculate(
         model, drafter, [0], sampling, policy, stopping, rule=rule, generator=generator
     )
+
+
+def scored(
+    target: Model,
+    drafter: Drafter,
+    prompt: Sequence[int],
+    tokens: Sequence[int],
+    gamma: int,
+    sampling: Sampling,
+    *,
+    own: Sampling | None = None,
+    leniences: Sequence[float] = (),
+) -> Scores:
+    """Returns the scores of a text for one setting of the draft: the target's, or its own."""
+    options = ScoreOptions([sampling if own is None else own], leniences, gamma)
+    [scores] = score_text(target, drafter, prompt, tokens, options, sampling=sampling)
+    return scores

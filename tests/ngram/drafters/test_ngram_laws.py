@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from corpora import random_texts, trained_model
-from decoding import alone, speculate
+from decoding import alone, scored, speculate
 from enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
 from plain_laws import random_table
 from tabular import TabularModel
@@ -23,8 +23,8 @@ from reference.drafter import Drafter
 from reference.laws import OneHot, Sampling
 from reference.policies import Fixed
 from reference.records import Stopping
-from reference.score_text import score_text, text_laws
-from reference.scoring import ScoreOptions, Scores
+from reference.score_text import text_laws
+from reference.scoring import Scores
 from simulator.acceptance.replay import Replay
 
 CPU = torch.device("cpu")
@@ -33,6 +33,8 @@ END = 2
 PROMPT = [0, 1]
 NEW_TOKENS = 3
 TARGET = random_table(5, VOCABULARY, remembered=3)
+MODEL = TabularModel(TARGET, VOCABULARY)
+GREEDY = Sampling(0.0)
 TEXTS = random_texts(1, words=2, texts=20)
 SETTINGS = {
     "plain": Sampling(),
@@ -96,28 +98,14 @@ def test_law_of_texts_is_the_targets(
 
 
 def scores(
-    drafter: Drafter, prompt: Sequence[int], continuation: Sequence[int], gamma: int
-) -> Scores:
-    return score_under(Sampling(0.0), drafter, prompt, continuation, gamma)
-
-
-def score_under(
-    sampling: Sampling,
     drafter: Drafter,
     prompt: Sequence[int],
     continuation: Sequence[int],
     gamma: int,
-    target: TabularModel | None = None,
+    sampling: Sampling = GREEDY,
+    target: TabularModel = MODEL,
 ) -> Scores:
-    [found] = score_text(
-        TabularModel(TARGET, VOCABULARY) if target is None else target,
-        drafter,
-        prompt,
-        continuation,
-        ScoreOptions([sampling], (), gamma),
-        sampling=sampling,
-    )
-    return found
+    return scored(target, drafter, prompt, continuation, gamma, sampling)
 
 
 def by_block(acceptance: torch.Tensor) -> np.ndarray:
@@ -133,11 +121,10 @@ def by_block(acceptance: torch.Tensor) -> np.ndarray:
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("gamma", [1, 2, 3, 5, 8])
 def test_replay_counts_the_decoders_calls_at_temperature_0(drafter: str, gamma: int) -> None:
-    greedy = Sampling(0.0)
     for prompt in ([0], [0, 1, 0, 1], [2, 1, 2], [1, 1, 0, 2, 1, 0, 2]):
-        made, target = DRAFTERS[drafter](greedy), TabularModel(TARGET, VOCABULARY)
-        decoded = speculate(target, made, prompt, greedy, Fixed(gamma), Stopping(40))
-        assert decoded.tokens == alone(target, prompt, greedy, Stopping(40)).tokens
+        made, target = DRAFTERS[drafter](GREEDY), TabularModel(TARGET, VOCABULARY)
+        decoded = speculate(target, made, prompt, GREEDY, Fixed(gamma), Stopping(40))
+        assert decoded.tokens == alone(target, prompt, GREEDY, Stopping(40)).tokens
         found = scores(made, prompt, decoded.tokens, 8)
         drafted, rates = None, found.acceptance.numpy()
         if found.drafted is not None:
@@ -154,7 +141,7 @@ def test_the_ngrams_scores_are_of_the_laws_it_drafts_from(setting: str) -> None:
     continuation = [1, 0, 2, 2, 1]
     text = target.start(PROMPT)
     [p] = text_laws(target, text, continuation, [sampling])
-    found = score_under(sampling, drafter, PROMPT, continuation, 4)
+    found = scores(drafter, PROMPT, continuation, 4, sampling)
     for place, token in enumerate(continuation):
         before = [*PROMPT, *continuation[:place]]
         draft = drafter.propose(before, 1, Fixed(1), torch.Generator().manual_seed(place))
@@ -171,7 +158,7 @@ def test_the_lookups_scores_are_by_block_start() -> None:
     target = TabularModel(random_table(5, 4), 4)
     text = target.start(prompt)
     [p] = text_laws(target, text, continuation, [Sampling()])
-    found = score_under(Sampling(), lookup(), prompt, continuation, 3, target)
+    found = scores(lookup(), prompt, continuation, 3, Sampling(), target)
     # Drafts from each start: after 0 comes 1 2 0; after 1, 2 0 1; after 2, 0 1 2; 3 is new; then
     # the match of 0 is the latest, in 2 0 1 2 3.
     assert found.drafted is not None
@@ -186,11 +173,10 @@ def test_the_lookups_scores_are_by_block_start() -> None:
 
 def test_both_score_as_the_one_that_drafts() -> None:
     prompt, continuation = [0, 1], [2, 0, 1, 1, 2]
-    greedy = Sampling(0.0)
-    both = LookupThenNgram(lookup(), ngram_drafter(2, greedy))
+    both = LookupThenNgram(lookup(), ngram_drafter(2, GREEDY))
     mixed = scores(both, prompt, continuation, 3)
     copied = scores(lookup(), prompt, continuation, 3)
-    modelled = scores(ngram_drafter(2, greedy), prompt, continuation, 3)
+    modelled = scores(ngram_drafter(2, GREEDY), prompt, continuation, 3)
     assert copied.drafted is not None
     assert mixed.drafted is not None
     matched = copied.drafted > 0

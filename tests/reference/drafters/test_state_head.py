@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from decoding import alone, speculate
+from decoding import alone, scored, speculate
 from eagle3_laboratory import random_tensors, safeailabs, tiny_target, written
 from enumeration import STRICT_ACCEPTANCE, own_law, require_equal, walk_choices
 from plain_laws import plain_law
@@ -19,8 +19,6 @@ from reference.laws import Sampling
 from reference.models.cached_model import CachedModel
 from reference.policies import Confidence, Fixed, Policy
 from reference.records import Stopping
-from reference.score_text import score_text
-from reference.scoring import ScoreOptions
 from reference.state_heads.eagle3_folder import load_eagle3
 
 GREEDY = Sampling(0.0)
@@ -52,9 +50,7 @@ def test_greedy_ids_are_the_targets_own_and_the_scores_tell_its_calls(
             found = speculate(target, drafter, prompt, GREEDY, Fixed(gamma), stopping)
             assert found.tokens == own
             # One-hot drafts are accepted while they equal the text: scores show each block's end.
-            [scores] = score_text(
-                target, drafter, prompt, own, ScoreOptions([GREEDY], [], gamma), sampling=GREEDY
-            )
+            scores = scored(target, drafter, prompt, own, gamma, GREEDY)
             assert scores.drafted is not None
             place = 0
             for block in found.blocks:
@@ -124,9 +120,7 @@ def test_greedy_ids_of_trees_are_the_targets_own_and_the_scores_tell_its_calls(
         own = alone(target, prompt, GREEDY, Stopping(24)).tokens
         found = speculate(target, drafter, prompt, GREEDY, Fixed(3), Stopping(24))
         assert found.tokens == own
-        [scores] = score_text(
-            target, drafter, prompt, own, ScoreOptions([GREEDY], [], 3), sampling=GREEDY
-        )
+        scores = scored(target, drafter, prompt, own, 3, GREEDY)
         place = 0
         for block in found.blocks:
             path = [int(scores.ratio[place + k, k]) for k in range(min(3, len(own) - place))]
@@ -164,13 +158,10 @@ def test_scores_are_those_of_each_block_drafted_alone(
     target, sampling, reach = tiny_target(7), Sampling(), 4
     drafter = head_drafter(target, sampling, tmp_path, drafted=5)
     prompt = [2, 5, 1]
-    own = alone(
-        target, prompt, sampling, Stopping(9), generator=torch.Generator().manual_seed(1)
-    ).tokens
+    generator = torch.Generator().manual_seed(1)
+    own = alone(target, prompt, sampling, Stopping(9), generator=generator).tokens
     monkeypatch.setattr(reference.score_text, "ROW_NUMBERS", 7 * stretch)
-    [scores] = score_text(
-        target, drafter, prompt, own, ScoreOptions([sampling], [0.5], reach), sampling=sampling
-    )
+    scores = scored(target, drafter, prompt, own, reach, sampling, leniences=[0.5])
     assert scores.drafted is not None
     assert scores.drafted.tolist() == [reach] * len(own)
     whole = [*prompt, *own]

@@ -17,12 +17,13 @@ from combinations import (
     model_drafter,
     table_text,
 )
-from decoding import alone, speculate
+from decoding import alone, scored, speculate
 from enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
 from plain_laws import plain_law, random_table
-from tabular import TabularModel
+from tabular import Table, TabularModel
 from test_decoder_architectures import random_prompt, saved_pair
 
+from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import Choose, TreeDrafter, likeliest, without_replacement
 from reference.laws import Dense, OneHot, Sampling
@@ -88,14 +89,18 @@ def test_children_are_the_likeliest_after_what_leads_to_them(shape: str) -> None
     drafter.start(PROMPT, PROMPT)
     for text in ([*PROMPT], [*PROMPT, 2], [*PROMPT, 2, 1, 0]):
         made = drafter.propose(text, 3, Fixed(3), torch.Generator())
-        assert made.parents is not None
-        tokens = made.tokens.tolist()
-        for parent in {-1, *made.parents}:
-            own = [place for place, above in enumerate(made.parents) if above == parent]
-            law = draft([*text, *path_of(parent, made.parents, tokens)])
-            order = sorted(range(VOCABULARY), key=lambda token: -law[token])
-            assert [tokens[place] for place in own] == order[: len(own)]
-        assert isinstance(made.q, OneHot)
+        require_likeliest(made, text, draft)
+
+
+def require_likeliest(made: Draft, text: list[int], law: Table) -> None:
+    """Fails unless the children of each token are the likeliest after the text and their path."""
+    assert made.parents is not None
+    assert isinstance(made.q, OneHot)
+    tokens = made.tokens.tolist()
+    for parent in {-1, *made.parents}:
+        own = [tokens[place] for place, above in enumerate(made.parents) if above == parent]
+        after = law([*text, *path_of(parent, made.parents, tokens)])
+        assert own == sorted(range(VOCABULARY), key=lambda token: -after[token])[: len(own)]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -106,13 +111,8 @@ def test_children_are_of_the_law_that_settings_make_of_text_and_path(seed: int) 
     drafter = TreeDrafter(model_drafter(draft, sampling), parents)
     drafter.start(PROMPT, PROMPT)
     made = drafter.propose(PROMPT, 3, Fixed(3), torch.Generator())
-    tokens = made.tokens.tolist()
-    for parent in (-1, 0, 1, 2, 4):
-        text = [*PROMPT, *path_of(parent, parents, tokens)]
-        law = plain_law(draft(text), sampling, text)
-        order = sorted(range(VOCABULARY), key=lambda token: -law[token])
-        own = [place for place, above in enumerate(parents) if above == parent]
-        assert [tokens[place] for place in own] == order[: len(own)]
+    assert made.parents == parents
+    require_likeliest(made, [*PROMPT], lambda text: plain_law(draft(text), sampling, text))
 
 
 def test_likeliest_are_those_possible_and_of_equal_ones_the_smallest_ids() -> None:
@@ -214,10 +214,9 @@ def test_scores_along_a_text_tell_every_call_of_a_tree(shape: str, temperature: 
         generator = torch.Generator().manual_seed(seed)
         for gamma in (1, 2, 4):
             text = table_text(drafter, sampling, Fixed(gamma), limit, generator=generator)
-            [scores] = score_text(
-                target, drafter, PROMPT, text.tokens, ScoreOptions([drafter.sampling], (), gamma),
-                sampling=sampling,
-            )  # fmt: skip
+            scores = scored(
+                target, drafter, PROMPT, text.tokens, gamma, sampling, own=drafter.sampling
+            )
             starts = list(accumulate((len(block.tokens) for block in text.blocks), initial=0))
             for block, start in zip(text.blocks, starts, strict=False):
                 own = [
@@ -233,21 +232,16 @@ def test_scores_along_a_text_tell_every_call_of_a_tree(shape: str, temperature: 
 def test_scores_do_not_depend_on_how_a_text_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     target = TabularModel(TARGET, VOCABULARY)
     drafter = TreeDrafter(model_drafter(DRAFT, Sampling(0.0)), (-1, -1, 0, 2))
-    tokens = alone(
-        target, PROMPT, Sampling(), Stopping(20), generator=torch.Generator().manual_seed(3)
-    ).tokens  # fmt: skip
+    generator = torch.Generator().manual_seed(3)
+    tokens = alone(target, PROMPT, Sampling(), Stopping(20), generator=generator).tokens
     found = []
     for numbers in (1 << 23, 3 * VOCABULARY):
         monkeypatch.setattr("reference.score_text.ROW_NUMBERS", numbers)
-        [scores] = score_text(
-            target, drafter, PROMPT, tokens, ScoreOptions([Sampling(0.0)], (), 3),
-            sampling=Sampling(),
-        )  # fmt: skip
-        found.append(scores)
-    assert found[0].ratio.sum() > 0
-    assert torch.equal(found[0].ratio, found[1].ratio)
-    assert torch.equal(found[0].beta, found[1].beta)
-    assert set(found[0].ratio.ravel().tolist()) == {0.0, 1.0}
+        found.append(scored(target, drafter, PROMPT, tokens, 3, Sampling(), own=Sampling(0.0)))
+    whole, cut = found
+    assert torch.equal(whole.ratio, cut.ratio)
+    assert torch.equal(whole.beta, cut.beta)
+    assert set(whole.ratio.ravel().tolist()) == {0.0, 1.0}
 
 
 def test_scores_of_settings_together_are_those_of_each_alone() -> None:
@@ -255,18 +249,13 @@ def test_scores_of_settings_together_are_those_of_each_alone() -> None:
     target = TabularModel(random_table(1, words), words)
     draft = TabularModel(random_table(1, words), words)
     drafter = TreeDrafter(ModelDrafter(draft, Sampling(0.0), words), (-1, 0, 1))
-    tokens = alone(
-        target, PROMPT, Sampling(), Stopping(20), generator=torch.Generator().manual_seed(3)
-    ).tokens  # fmt: skip
+    generator = torch.Generator().manual_seed(3)
+    tokens = alone(target, PROMPT, Sampling(), Stopping(20), generator=generator).tokens
 
     def ratios(*settings: Sampling) -> list[list[list[float]]]:
-        return [
-            scores.ratio.tolist()
-            for scores in score_text(
-                target, drafter, PROMPT, tokens, ScoreOptions(list(settings), (), 3),
-                sampling=Sampling(),
-            )
-        ]  # fmt: skip
+        options = ScoreOptions(settings, (), 3)
+        found = score_text(target, drafter, PROMPT, tokens, options, sampling=Sampling())
+        return [scores.ratio.tolist() for scores in found]
 
     plain, penalised = Sampling(0.0), Sampling(0.0, repetition_penalty=4.0)
     together = ratios(plain, penalised)

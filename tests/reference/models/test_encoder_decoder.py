@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from decoding import alone, speculate_models
+from decoding import alone, scored, speculate_models
 from tiny_models import llama
 from transformers import T5Config, T5ForConditionalGeneration
 
@@ -16,8 +16,6 @@ from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model, require_same_kind
 from reference.policies import Fixed
 from reference.records import Generation, Stopping
-from reference.score_text import score_text
-from reference.scoring import ScoreOptions
 
 VOCABULARY = 40
 NEW_TOKENS = 24
@@ -175,8 +173,7 @@ def test_scoring_a_text_in_one_pass_gives_the_laws_of_decoding(pairs: Pairs) -> 
     sampling = Sampling()
     continuation = list(greedily(target, draft, PROMPTS[1], 3).tokens)
     drafter = ModelDrafter(target, sampling, target.vocabulary)
-    options = ScoreOptions([sampling], (), 4)
-    [scores] = score_text(target, drafter, PROMPTS[1], continuation, options, sampling=sampling)
+    scores = scored(target, drafter, PROMPTS[1], continuation, 4, sampling)
     # Laws are float32: a row's mass is 1 up to the rounding of its sum.
     ones = torch.ones(NEW_TOKENS, dtype=torch.float64)
     torch.testing.assert_close(scores.beta, ones, rtol=0, atol=2e-6)

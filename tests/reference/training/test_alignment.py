@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from decoding import scored
 from eagle3_laboratory import tiny_target
 from tiny_models import llama
 from transformers import T5Config, T5ForConditionalGeneration
@@ -13,8 +14,7 @@ from reference.laws import Sampling
 from reference.models.architectures import CausalModel, EncoderDecoderModel
 from reference.models.cached_model import CachedModel
 from reference.models.derived import early_exit
-from reference.score_text import score_text, text_laws
-from reference.scoring import ScoreOptions
+from reference.score_text import text_laws
 from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.training.alignment import LOSSES, Lesson, align, logits_along, train_exits
 from reference.training.loop import Schedule, Training
@@ -36,17 +36,9 @@ def causal(seed: int, layers: int = 1) -> CausalModel:
 def encoder_decoder(seed: int) -> EncoderDecoderModel:
     torch.manual_seed(seed)
     config = T5Config(
-        vocab_size=VOCABULARY,
-        d_model=16,
-        d_kv=8,
-        d_ff=32,
-        num_layers=1,
-        num_heads=2,
-        initializer_factor=3.0,
-        dropout_rate=0.0,
-        decoder_start_token_id=0,
-        pad_token_id=0,
-    )
+        vocab_size=VOCABULARY, d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2,
+        initializer_factor=3.0, dropout_rate=0.0, decoder_start_token_id=0, pad_token_id=0,
+    )  # fmt: skip
     return EncoderDecoderModel(T5ForConditionalGeneration(config), f"t5 {seed}")
 
 
@@ -156,10 +148,8 @@ def test_a_heads_acceptance_in_training_is_that_of_its_drafts_and_grows(tmp_path
 
     # The first step of drafts that begin with the third token of a text, and later ones.
     drafter = StateHeadDrafter(target, head, Sampling(), name="head")
-    betas = []
-    for row in ids.tolist():
-        options = ScoreOptions([Sampling()], [], STEPS)
-        [scores] = score_text(target, drafter, row[:2], row[2:18], options, sampling=Sampling())
-        betas.append(scores.beta)
+    betas = [
+        scored(target, drafter, row[:2], row[2:18], STEPS, Sampling()).beta for row in ids.tolist()
+    ]
     # float16 keeps the states to three digits.
     assert float(torch.stack(betas).mean()) == pytest.approx(trained[0], abs=2e-3)
