@@ -197,10 +197,9 @@ def beam_search(
 ) -> BeamSearch:
     """Returns the best continuations of a prompt.
 
-    Args:
-      draft: a model with the target's vocabulary; None: beam search without a draft.
-      draft_width: number of the draft's beams (u), at least the width of the search.
-      gamma: number of steps that the draft searches ahead.
+    draft: a model with the target's vocabulary; None: beam search without a draft.
+    draft_width: number of the draft's beams (u), at least the width of the search.
+    gamma: number of steps that the draft searches ahead.
     """
     if gamma < 0:
         raise ValueError(f"gamma must be at least 0, got {gamma}")

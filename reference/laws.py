@@ -197,10 +197,9 @@ class Sampling:
     def laws(self, logits: Tensor, text: Sequence[int], drafted: Sequence[Tensor] = ()) -> Laws:
         """Returns the distributions of consecutive positions.
 
-        Args:
-          logits: shape (positions, vocabulary). The last row follows all of `text` and `drafted`,
-            which the repetition penalty reads; each earlier row follows one token less.
-          drafted: the ids after the text, in parts of shape (n,), int64.
+        logits: shape (positions, vocabulary). The last row follows all of `text` and `drafted`,
+          which the repetition penalty reads; each earlier row follows one token less.
+        drafted: the ids after the text, in parts of shape (n,), int64.
         """
         if self.repetition_penalty != 1:
             logits = self._penalised(precise(logits), text, drafted)

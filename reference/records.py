@@ -184,10 +184,9 @@ class Stopping:
     ) -> tuple[list[int], str | None]:
         """Returns the tokens to emit, and why the text ends there (None: it continues).
 
-        Args:
-          text: the ids before the tokens, the prompt's included.
-          tokens: the block's candidates, at least 1.
-          emitted: how many ids of text are new.
+        text: the ids before the tokens, the prompt's included.
+        tokens: the block's candidates, at least 1.
+        emitted: how many ids of text are new.
         """
         kept = list(tokens[: self.max_new_tokens - emitted])
         ending = "length" if emitted + len(kept) == self.max_new_tokens else None

@@ -36,10 +36,9 @@ class Rule(Protocol):
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         """Returns which tokens are accepted, shape (gamma,), bool; the first False ends the block.
 
-        Args:
-          p, q: the target's and the draft's distributions at the drafted positions.
-          tokens: drafted ids, shape (gamma,), int64.
-          uniform: draws from [0, 1), shape (gamma,); empty if p is one-hot.
+        p, q: the target's and the draft's distributions at the drafted positions.
+        tokens: drafted ids, shape (gamma,), int64.
+        uniform: draws from [0, 1), shape (gamma,); empty if p is one-hot.
         """
 
     def replacement(self, p: Dense, q: Laws, tokens: Tensor, place: Tensor) -> Dense:

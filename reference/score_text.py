@@ -72,9 +72,8 @@ def text_laws(
 
     The model makes one pass. What its cache holds beyond a prefix of the text is dropped.
 
-    Args:
-      text: the ids before the tokens.
-      tokens: ids, at least 1.
+    text: the ids before the tokens.
+    tokens: ids, at least 1.
     """
     model.rollback(min(model.length, len(text) - 1))
     unseen = torch.tensor(text[model.length :], dtype=torch.int64, device=model.device)

@@ -43,11 +43,10 @@ def speculative_blocks(
     Leviathan et al. 2023, Algorithm 1: draft some tokens, let the target judge all of them in one
     call, append the accepted ones and the target's own.
 
-    Args:
-      subject: the pair; `start` has read the prompt.
-      text: the ids to continue, as `start` returned them; not changed.
-      policy: decides how many tokens each block drafts.
-      generator: random numbers, on the target's device.
+    subject: the pair; `start` has read the prompt.
+    text: the ids to continue, as `start` returned them; not changed.
+    policy: decides how many tokens each block drafts.
+    generator: random numbers, on the target's device.
     """
     target, drafter, stopping = subject.target, subject.drafter, subject.stopping
     prefix = len(text)

@@ -87,8 +87,7 @@ def verify(
     all are accepted, it is drawn from the target's distribution after the draft. Both results have
     shape (1,), int64; computing them does not wait for the device.
 
-    Args:
-      p: the target's distributions at the gamma drafted positions and at the next one.
+    p: the target's distributions at the gamma drafted positions and at the next one.
     """
     gamma = len(draft.tokens)
     if gamma == 0:
@@ -120,8 +119,7 @@ def verify_tree(
     The target reads each shared prefix once (Spector and Re 2023; Kim et al. 2024, section 7.2,
     verify several drafts as a batch). Afterwards its cache holds the text and the accepted path.
 
-    Args:
-      unseen: the text's last ids, which the target has not read; at least 1.
+    unseen: the text's last ids, which the target has not read; at least 1.
     """
     assert draft.parents is not None
     before = len(unseen)
@@ -167,9 +165,8 @@ def judge_children(
     rejection p becomes norm(max(0, p - q)), and the next child is compared with that. If all are
     rejected, the token is drawn from the final p.
 
-    Args:
-      p: the target's distribution after the token.
-      children: indices of the token's children in the draft, in the order in which they were drawn.
+    p: the target's distribution after the token.
+    children: indices of the token's children in the draft, in the order in which they were drawn.
     """
     if isinstance(draft.q, OneHot):
         own = int(p.draw(generator))

@@ -83,11 +83,10 @@ def suffixes(
 ) -> Copied:
     """Returns the drafts of suffix decoding.
 
-    Args:
-      texts: the recorded texts.
-      max_gamma: the longest draft, at least 1.
-      depth: depth of the suffix tree, at least 2.
-      earlier: earlier outputs, without prompts, that drafts may copy, too.
+    texts: the recorded texts.
+    max_gamma: the longest draft, at least 1.
+    depth: depth of the suffix tree, at least 2.
+    earlier: earlier outputs, without prompts, that drafts may copy, too.
     """
     places = texts.written
     inside = places > np.repeat(texts.starts, texts.lengths)

@@ -77,15 +77,9 @@ class LookupThenNgram:
     def __init__(self, lookup: PromptLookupDrafter, ngram: NgramDrafter) -> None:
         self.lookup = lookup
         self.ngram = ngram
+        self.name = f"{lookup.name}+{ngram.name}"
+        self.sampling = ngram.sampling
         self._copied = torch.zeros(0, dtype=torch.bool)  # for scoring: where the lookup drafted
-
-    @property
-    def name(self) -> str:
-        return f"{self.lookup.name}+{self.ngram.name}"
-
-    @property
-    def sampling(self) -> Sampling:
-        return self.ngram.sampling
 
     @property
     def forward_seconds(self) -> float:

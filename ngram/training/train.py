@@ -110,12 +110,11 @@ def train(
     KenLM's `lmplz` and our own estimator agree for Kneser-Ney smoothing; Katz's back-off is by our
     own estimator only.
 
-    Args:
-      order: 1 to 6.
-      prune: by order, n-grams with this count or less are dropped; the last count also holds for
-        all higher orders.
-      tokenizer_name: the name by which the corpus's tokenizer was loaded.
-      lmplz: path of the program; None for our own estimator.
+    order: 1 to 6.
+    prune: by order, n-grams with this count or less are dropped; the last count also holds for
+      all higher orders.
+    tokenizer_name: the name by which the corpus's tokenizer was loaded.
+    lmplz: path of the program; None for our own estimator.
     """
     check_order(order)
     if smoothing == "katz" and lmplz is not None:

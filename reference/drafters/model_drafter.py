@@ -29,12 +29,11 @@ class ModelDrafter:
 
     def __init__(self, draft: Model, sampling: Sampling, vocabulary: int) -> None:
         self.draft = fitted(draft, vocabulary)
+        self.name = draft.name
         self.sampling = sampling
+        self.vocabulary = vocabulary
+        self.most_nodes = draft.max_length
         self._limit: int | None = None
-
-    @property
-    def name(self) -> str:
-        return self.draft.name
 
     @property
     def forward_seconds(self) -> float:
@@ -76,14 +75,6 @@ class ModelDrafter:
 
         return draft_tokens(law_after, limit, policy, generator)
 
-    @property
-    def vocabulary(self) -> int:
-        return self.draft.vocabulary
-
-    @property
-    def most_nodes(self) -> int | None:
-        return self.draft.max_length
-
     def require_trees(self) -> None:
         require_branching(self.draft)
 
@@ -124,15 +115,9 @@ class HierarchicalDrafter:
     def __init__(self, model: ModelDrafter, drafter: Drafter, gamma: int) -> None:
         self.model = model
         self.drafter = drafter
+        self.name = f"{model.name} via {drafter.name}"
+        self.sampling = model.sampling
         self._policy = Fixed(gamma)
-
-    @property
-    def name(self) -> str:
-        return f"{self.model.name} via {self.drafter.name}"
-
-    @property
-    def sampling(self) -> Sampling:
-        return self.model.sampling
 
     @property
     def forward_seconds(self) -> float:

@@ -36,6 +36,8 @@ class StateHeadDrafter:
         self.head = head
         self.sampling = sampling
         self.name = name
+        self.vocabulary = target.vocabulary
+        self.most_nodes = None
         self._stopwatch = Stopwatch(target.device)
         self._begin(0)
 
@@ -97,14 +99,6 @@ class StateHeadDrafter:
             return self.sampling.laws(logits, text, tokens)
 
         return draft_tokens(law_after, limit, policy, generator)
-
-    @property
-    def vocabulary(self) -> int:
-        return self.target.vocabulary
-
-    @property
-    def most_nodes(self) -> None:
-        return None
 
     def require_trees(self) -> None:
         """Refuses nothing: this drafter masks the head's attention itself."""

@@ -28,7 +28,7 @@ class Branching(Drafter, Protocol):
     Example: a drafter that expects the token's successor, or its double.
 
       >>> class Guess(Branching):
-      ...     vocabulary, most_nodes, sampling = 9, None, Sampling(temperature=0)
+      ...     name, vocabulary, most_nodes, sampling = "guess", 9, None, Sampling(0.0)
       ...     def begin_tree(self, text, depth):
       ...         return depth, self.deepen(text, torch.tensor(text), [], [len(text) - 1])
       ...     def deepen(self, text, tokens, parents, places):
@@ -67,10 +67,9 @@ class Branching(Drafter, Protocol):
     ) -> Tensor:
         """Returns logits after some tokens of the lowest level, shape (places, vocabulary).
 
-        Args:
-          tokens: the tree's tokens so far, shape (n,), int64.
-          parents: for each token, the index of the token that it follows; -1: the text.
-          places: indices of the tokens to continue, all on the level below the previous call's.
+        tokens: the tree's tokens so far, shape (n,), int64.
+        parents: for each token, the index of the token that it follows; -1: the text.
+        places: indices of the tokens to continue, all on the level below the previous call's.
         """
 
 
@@ -125,10 +124,9 @@ class TreeDrafter:
     ) -> None:
         """Makes the drafter; refuses parents after their children, and more nodes than positions.
 
-        Args:
-          model: must be able to read trees (its `require_trees`).
-          parents: for each node, the index of its parent; -1: the text. A node's children are its
-            first, second, ... choice in this order.
+        model: must be able to read trees (its `require_trees`).
+        parents: for each node, the index of its parent; -1: the text. A node's children are its
+          first, second, ... choice in this order.
         """
         for place, parent in enumerate(parents):
             if not -1 <= parent < place:
@@ -142,6 +140,8 @@ class TreeDrafter:
                 f"got {len(parents)}"
             )
         self.model = model
+        self.name = f"{model.name}, tree of {len(parents)}"
+        self.sampling = model.sampling
         self.parents = tuple(parents)
         self.choose = choose
         self._children: dict[int, list[int]] = {}
@@ -150,14 +150,6 @@ class TreeDrafter:
         paths = (lineage(place, self.parents) for place in range(len(self.parents)))
         self._depth = max(map(len, paths), default=0)
         self._ranks: dict[Sampling, list[list[int]]] = {}  # for scoring: ranks of the text so far
-
-    @property
-    def name(self) -> str:
-        return f"{self.model.name}, tree of {len(self.parents)}"
-
-    @property
-    def sampling(self) -> Sampling:
-        return self.model.sampling
 
     @property
     def forward_seconds(self) -> float:

@@ -73,15 +73,15 @@ class CausalModel(CachedModel):
     ) -> Tensor:
         """Returns the last `logits_to_keep` rows of a pass; 0: all rows."""
         if parents is None:
-            end = self._length + len(tokens)
-            positions = torch.arange(self._length, end, device=self.device)
+            end = self.length + len(tokens)
+            positions = torch.arange(self.length, end, device=self.device)
             return self._run(tokens, logits_to_keep, positions)
         # Elsewhere a mask does not decide what a token attends to.
         if self._windowed or not self._takes_positions:
             self._refuse_trees(
                 "sliding windows" if self._windowed else "positions of its own counting"
             )
-        mask, depths = tree_mask(parents, self._length, self.module.dtype)
+        mask, depths = tree_mask(parents, self.length, self.module.dtype)
         return self._run(tokens, logits_to_keep, depths.to(self.device), mask.to(self.device))
 
     def _run(

@@ -90,14 +90,14 @@ class CachedModel(ABC):
 
     def _forget(self) -> None:
         self._cache = self._empty_cache()
-        self._length = 0
+        self.length = 0
         for states in self._all_states():
             states.clear()
 
     def _grow(self, tokens: int) -> None:
-        self._length += tokens
+        self.length += tokens
         for states in self._all_states():
-            states.keep(self._length)
+            states.keep(self.length)
 
     def _all_states(self) -> list[States]:
         return [self._states, *self._tapped.values()]
@@ -106,10 +106,6 @@ class CachedModel(ABC):
         """Waits for the device, so that earlier work is not counted as the next block's time."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
-
-    @property
-    def length(self) -> int:
-        return self._length
 
     @property
     def forward_seconds(self) -> float:
@@ -156,16 +152,16 @@ class CachedModel(ABC):
 
     def rollback(self, length: int) -> None:
         self._require_length(length)
-        if length < self._length:
+        if length < self.length:
             # Negative: the number of tokens to remove. 0 would remove all, hence the guard.
-            self._cache.crop(length - self._length)
-            self._length = length
+            self._cache.crop(length - self.length)
+            self.length = length
             for states in self._all_states():
                 states.cut(length)
 
     def _require_length(self, length: int) -> None:
-        if not 0 <= length <= self._length:
-            raise ValueError(f"length must lie in [0, {self._length}], got {length}")
+        if not 0 <= length <= self.length:
+            raise ValueError(f"length must lie in [0, {self.length}], got {length}")
 
     def _require_rollback(self) -> None:
         """Refuses a model with state that a cache of keys and values does not hold."""

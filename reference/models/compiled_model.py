@@ -45,10 +45,9 @@ class CompiledModel(CausalModel):
     ) -> None:
         """Compiles a model's passes and runs each of them once.
 
-        Args:
-          model: its module is taken over; do not use this model afterwards.
-          longest: tokens of the longest text, prompt included.
-          widths: numbers of tokens of the passes to compile, at least 1 each.
+        model: its module is taken over; do not use this model afterwards.
+        longest: tokens of the longest text, prompt included.
+        widths: numbers of tokens of the passes to compile, at least 1 each.
         """
         self._widths = sorted(set(widths))
         self._capacity = longest + max(self._widths)
@@ -115,15 +114,15 @@ class CompiledModel(CausalModel):
                 f"drafts that branch need a model that is not compiled, got {self.name}"
             )
         count = len(tokens)
-        if self._length + count > self._capacity:
+        if self.length + count > self._capacity:
             raise ValueError(
                 f"a text must fit the {self._capacity} positions that {self.name} was compiled "
-                f"for, got {self._length + count}"
+                f"for, got {self.length + count}"
             )
         width = next((each for each in self._widths if each >= count), None)
         limit = self._capacity if self.max_length is None else min(self._capacity, self.max_length)
-        self._begin.fill_(self._length)
-        if logits_to_keep or width is None or self._length + width > limit:
+        self._begin.fill_(self.length)
+        if logits_to_keep or width is None or self.length + width > limit:
             return self._pass(tokens, logits_to_keep)
         if self.device.type == "cuda":
             torch.compiler.cudagraph_mark_step_begin()
@@ -138,7 +137,7 @@ class CompiledModel(CausalModel):
 
     def rollback(self, length: int) -> None:
         self._require_length(length)
-        self._length = length
+        self.length = length
 
 
 def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, Any]:

@@ -61,9 +61,8 @@ def early_exit(target: CachedModel, layers: int) -> CachedModel:
     It shares weights, embeddings, final norm and head with the target, and has its own cache. For
     an encoder-decoder target the decoder is shortened.
 
-    Args:
-      target: a model on one device, with one stack of layers (Llama, GPT-2, OPT, T5, BART, ...).
-      layers: number of layers to keep, at least 1 and fewer than the target has.
+    target: a model on one device, with one stack of layers (Llama, GPT-2, OPT, T5, BART, ...).
+    layers: number of layers to keep, at least 1 and fewer than the target has.
     """
     if is_spread(target.module):
         # The hooks of a spread model are bound to the module that they were made for.

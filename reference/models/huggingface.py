@@ -82,11 +82,10 @@ def load_model(
 ) -> CachedModel:
     """Returns the model of a Hugging Face name or folder. Weights must be safetensors.
 
-    Args:
-      device_map: spreads the model over several devices; `device` is then ignored.
-      dtype: "float32", "bfloat16", "float16", or "auto": float32 on a CPU, the checkpoint's own
-        elsewhere.
-      trust_remote_code: whether code from the repository may run.
+    device_map: spreads the model over several devices; `device` is then ignored.
+    dtype: "float32", "bfloat16", "float16", or "auto": float32 on a CPU, the checkpoint's own
+      elsewhere.
+    trust_remote_code: whether code from the repository may run.
     """
     on_cpu = device.type == "cpu"
     if device_map is not None and not isinstance(device_map, str):

@@ -77,11 +77,10 @@ class Model(Protocol):
     def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
         """Appends tokens to the cache; returns the logits after each, shape (n, vocabulary).
 
-        Args:
-          tokens: shape (n,), int64, n >= 1.
-          parents: for each token, the index of the token that it follows; -1: the cache's last
-            token. None: each follows the previous one. After a pass that branches, `keep` must be
-            called next.
+        tokens: shape (n,), int64, n >= 1.
+        parents: for each token, the index of the token that it follows; -1: the cache's last
+          token. None: each follows the previous one. After a pass that branches, `keep` must be
+          called next.
         """
 
     def state(self, position: int) -> Tensor | None:
@@ -133,9 +132,8 @@ def peaks(logits: Tensor) -> Tensor:
 def require_finite(witness: Sequence[float], name: str, first_position: int) -> None:
     """Raises FloatingPointError if a model's logits gave no distribution.
 
-    Args:
-      witness: one number per position, such as `peaks`: not finite if the position's logits fail.
-      first_position: index in the text of the token that the first row predicts.
+    witness: one number per position, such as `peaks`: not finite if the position's logits fail.
+    first_position: index in the text of the token that the first row predicts.
     """
     for position, number in enumerate(witness, start=first_position):
         if not math.isfinite(number):

@@ -98,13 +98,13 @@ class RecurrentModel(CausalModel):
     @torch.inference_mode()
     def start(self, prompt: Sequence[int]) -> list[int]:
         text = super().start(prompt)
-        self._snapshot.move(self._length)
+        self._snapshot.move(self.length)
         return text
 
     @torch.inference_mode()
     def rollback(self, length: int) -> None:
         self._require_length(length)
-        if length < self._length:
+        if length < self.length:
             with self._stopwatch:
                 self._go_back(length)
             for states in self._all_states():
@@ -115,21 +115,21 @@ class RecurrentModel(CausalModel):
         text, kept = self._snapshot.text(length), self._snapshot.length
         if length < kept:
             # Earlier than the copied states: start from an empty cache.
-            self._cache, self._length = self._empty_cache(), 0
+            self._cache, self.length = self._empty_cache(), 0
             self._snapshot.before(text)
         else:
             self._snapshot.bring_back()
             for layer in self._cache.layers:
                 if not is_recurrent(layer) or isinstance(layer, RecurrentAndRoomyLayer):
-                    layer.crop(kept - self._length)
-            self._length = kept
-        between = text[self._length :]
+                    layer.crop(kept - self.length)
+            self.length = kept
+        between = text[self.length :]
         if len(between):
             super()._forward(between, logits_to_keep=1)
             self.read_again += len(between)
             for states in self._all_states():
                 states.skip()
-        self._length = length
+        self.length = length
 
 
 class RecurrentAndRoomyLayer(LinearAttentionLayer, RoomyLayer):  # type: ignore[misc]

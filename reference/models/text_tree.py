@@ -21,9 +21,8 @@ def tree_mask(parents: Sequence[int], length: int, dtype: torch.dtype) -> tuple[
     A token attends to the text before the tree, to its ancestors and to itself. The mask is added
     to attention scores, shape (1, 1, tokens, length + tokens); positions have shape (tokens,).
 
-    Args:
-      parents: for each token, the index of the token that it follows; -1: the text's last token.
-      length: number of tokens before the tree.
+    parents: for each token, the index of the token that it follows; -1: the text's last token.
+    length: number of tokens before the tree.
     """
     tokens = len(parents)
     sees = torch.zeros(tokens, length + tokens, dtype=torch.bool)
@@ -117,9 +116,8 @@ class TextTree:
     def log_probs(self, shared: Tokens, continuations: Collection[Tokens]) -> dict[Tokens, Tensor]:
         """Returns log-probabilities of the next token after each continuation, float32.
 
-        Args:
-          shared: common prefix of these and all later continuations.
-          continuations: sequences of ids after the text, at least one.
+        shared: common prefix of these and all later continuations.
+        continuations: sequences of ids after the text, at least one.
         """
         text = [*self._text, *shared]
         self.model.rollback(min(self.model.length, len(text) - 1))

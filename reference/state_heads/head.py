@@ -72,13 +72,12 @@ class StateHead(nn.Module, ABC):
     ) -> Tensor:
         """Returns the head's states at the next positions, shape (batch, n, width).
 
-        Args:
-          embedded: embeddings of the tokens after the positions, shape (batch, n, width).
-          states: states at the positions, shape (batch, n, width).
-          positions: shape (1, n).
-          mask: added to attention scores, shape (1, 1, n, cached + n); None: a single position
-            attends to all cached ones.
-          cache: keys and values of earlier positions; these positions are appended.
+        embedded: embeddings of the tokens after the positions, shape (batch, n, width).
+        states: states at the positions, shape (batch, n, width).
+        positions: shape (1, n).
+        mask: added to attention scores, shape (1, 1, n, cached + n); None: a single position
+          attends to all cached ones.
+        cache: keys and values of earlier positions; these positions are appended.
         """
 
     @abstractmethod
@@ -114,11 +113,10 @@ def unrolled(
     The first step is a causal pass over the target's states. In each later step a draft also
     attends to its own earlier steps ("training-time test", Li et al. 2025, section 3.2, Figure 6).
 
-    Args:
-      states: the target's states at N consecutive positions, shape (batch, N, width).
-      tokens: the ids from the second position on, shape (batch, N + steps - 1).
-      cache: keys and values of the positions before the first; each step appends N.
-      first: the first position.
+    states: the target's states at N consecutive positions, shape (batch, N, width).
+    tokens: the ids from the second position on, shape (batch, N + steps - 1).
+    cache: keys and values of the positions before the first; each step appends N.
+    first: the first position.
     """
     count = states.shape[1]
     own = head.entry(states)

@@ -91,14 +91,13 @@ def align(
 ) -> Trained:
     """Trains the small model in place, by AdamW, on texts that the large one wrote.
 
-    Args:
-      large: not changed.
-      small: decoder-only or encoder-decoder like the large model; its rows may have another
-        width.
-      lessons: at least one.
-      training: its seed is also the seed of the batches.
-      batch: lessons per step, at least 1.
-      loss: a name of `LOSSES`.
+    large: not changed.
+    small: decoder-only or encoder-decoder like the large model; its rows may have another
+      width.
+    lessons: at least one.
+    training: its seed is also the seed of the batches.
+    batch: lessons per step, at least 1.
+    loss: a name of `LOSSES`.
     """
     large.module.requires_grad_(False)
 
@@ -129,9 +128,8 @@ def train_exits(
     tokens. No keys and values have to be filled in, because the large model reads every token that
     the exit wrote.
 
-    Args:
-      large: the model to train, all of it.
-      small: its early exit, which shares its weights (`reference.models.derived.early_exit`).
+    large: the model to train, all of it.
+    small: its early exit, which shares its weights (`reference.models.derived.early_exit`).
     """
 
     def learned(chosen: Sequence[Lesson]) -> Tensor:

@@ -107,9 +107,8 @@ def train_unrolled(
 ) -> Trained:
     """Trains a head in place.
 
-    Args:
-      training: its seed is also the seed of the batches.
-      positions: approximate number of positions per step at which drafts begin.
+    training: its seed is also the seed of the batches.
+    positions: approximate number of positions per step at which drafts begin.
     """
 
     def batch(step: int) -> Tensor:

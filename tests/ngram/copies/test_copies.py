@@ -61,7 +61,7 @@ def listed(copied: Copied) -> list[tuple[int, int]]:
 
 
 def require_drafts(found: Copied, pairs: Pairs, index: Callable[[], Index]) -> None:
-    """Fails unless drafts are those of an index that goes through each text by itself."""
+    """Fails unless an index that goes through each text from place to place drafts as much."""
     expected = [each for pair in pairs for each in by_place([pair], indexed(index()))]
     assert listed(found) == expected
 
