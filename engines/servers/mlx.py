@@ -68,40 +68,31 @@ class MlxServer(InProcessServer):
         The pass over the prompt's last token also verifies the first draft.
         """
         import mlx.core as mx
+        from mlx_lm.generate import generate_step, speculative_generate_step
+        from mlx_lm.sample_utils import make_sampler
 
         mx.random.seed(seed)
+        sampler = make_sampler(temp=temperature)
+        settings: dict[str, Any] = {"max_tokens": max_new_tokens, "sampler": sampler}
+        ids, gamma = mx.array(list(prompt)), self._setting.gamma
+        made: Any
+        if self._draft is None:
+            made = generate_step(ids, self._model, **settings)
+        else:
+            models, settings["num_draft_tokens"] = (self._model, self._draft), gamma
+            made = speculative_generate_step(ids, *models, **settings)
         tokens: list[int] = []
         lengths, times, length = [], [], 0
-        for token, drafted in self._tokens(mx.array(list(prompt)), max_new_tokens, temperature):
-            tokens.append(token)
+        for token, _, *drafted in made:
+            tokens.append(int(token))
             length += 1
-            if not drafted or len(tokens) == max_new_tokens:
+            if not any(drafted) or len(tokens) == max_new_tokens:
                 lengths.append(length)
                 times.append(self._clock())
                 length = 0
         # If MLX drafted a text's last token, it counts as the target's.
-        self._counts += Counts.of_blocks(lengths, self._setting.gamma, max_new_tokens)
+        self._counts += Counts.of_blocks(lengths, gamma, max_new_tokens)
         return Completion(tuple(tokens), lengths[0], times[-1] - times[0])
-
-    def _tokens(self, prompt: Any, room: int, temperature: float) -> Iterator[tuple[int, bool]]:
-        """Yields ids, and whether each was drafted."""
-        from mlx_lm.generate import generate_step, speculative_generate_step
-        from mlx_lm.sample_utils import make_sampler
-
-        sampler = make_sampler(temp=temperature)
-        if self._draft is None:
-            for token, _ in generate_step(prompt, self._model, max_tokens=room, sampler=sampler):
-                yield int(token), False
-            return
-        for token, _, drafted in speculative_generate_step(
-            prompt,
-            self._model,
-            self._draft,
-            num_draft_tokens=self._setting.gamma,
-            max_tokens=room,
-            sampler=sampler,
-        ):
-            yield int(token), bool(drafted)
 
 
 def _clock() -> Callable[[], float]:

@@ -1,16 +1,17 @@
 """Measures a profile on an engine: acceptance along the target's texts, and step times."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from engines.counting import NOTHING
-from engines.engine import Engine, Setting
+from engines.engine import Setting
 from engines.observing.observation import Observation
 from engines.observing.profiles import counted_drafting
 from engines.text_scores import acceptance
 from engines.trials.pair import Pair, prepared, texts_of
 from engines.trials.request import MeasureEngine
+from engines.trials.runs import Case
 from engines.trials.timing import block_seconds, timed_steps
 from engines.trials.trial import Trial
 from engines.trials.turns import run_trial
@@ -49,16 +50,23 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
             steps = timed.steps(request.priced_gammas)
             cost, line_error = steps.cost, steps.line_error
         else:
-            progress.expect(len(trial.other_prompts))
-            draft_seconds = _draft_alone(engine, trial, progress.step)
-            cost = CostModel({1: timed.levels["priced", 0]}, draft_seconds=draft_seconds)
+            # The draft is served without a target.
+            prompts, step = trial.other_prompts, progress.step
+            progress.expect(len(prompts))
+            with engine.serve(Setting(0, model="draft")) as server:
+                own = trial.written(server, 0, case, prompts, first=0, progress=step)
+            seconds = float(np.nanmedian(block_seconds(trial.kind, [own])))
+            cost = CostModel({1: timed.levels["priced", 0]}, draft_seconds=seconds)
         traced: tuple[TracePair, ...] = ()
         if request.counted:
-            draftings = {request.draft_sampling: _counted(trial)}
+            draftings = {request.draft_sampling: _counted(trial, case)}
         else:
             texts = texts_of(trial, trial.runs[case]["rows", 0][0])
             traced = _traces(score(texts, case[0]), temperature=case[0])
-            draftings = {way: _drafting(traced, way, request.max_gamma) for way in DRAFT_SAMPLINGS}
+            draftings = {
+                way: _drafting([each.under(way) for each in traced], request.max_gamma)
+                for way in DRAFT_SAMPLINGS
+            }
     doubts = tuple(dict.fromkeys(timed.shrinking("priced").values()))
     quiet = False if doubts else None
     clock = ClockCheck(quiet=quiet, doubts=doubts, repeats=trial.repeats)
@@ -84,30 +92,18 @@ def _traces(scores: Sequence[Pair], *, temperature: float) -> tuple[TracePair, .
     return tuple(TracePair(*(one(pair, way) for way in DRAFT_SAMPLINGS)) for pair in scores)
 
 
-def _drafting(traced: Sequence[TracePair], way: DraftSampling, max_gamma: int) -> DraftAcceptance:
-    own = [each.under(way) for each in traced]
+def _drafting(own: Sequence[Trace], max_gamma: int) -> DraftAcceptance:
     return DraftAcceptance(measured_alpha(own), blocks=replayed_blocks(own, max_gamma))
 
 
-def _counted(trial: Trial) -> DraftAcceptance:
+def _counted(trial: Trial, case: Case) -> DraftAcceptance:
     """Returns the acceptance that the engine counted at the largest timed γ."""
     gamma = trial.request.priced_gammas[-1]
-    [case] = trial.cases
     runs = trial.runs[case]["priced", gamma]
-    counts = sum((one.total for one in runs), NOTHING)
-    return counted_drafting(
-        Observation(**vars(counts), kind=trial.kind.name, origin="metrics", stated_gamma=gamma),
-        tokens=sum(one.decoded for one in runs),
-        prompts=len(trial.other_prompts),
-    )
-
-
-def _draft_alone(engine: Engine, trial: Trial, progress: Callable[[], object]) -> float:
-    """Returns the seconds per token of the draft, served without a target, on timed prompts."""
-    [case] = trial.cases
-    with engine.serve(Setting(0, model="draft")) as server:
-        own = trial.written(server, 0, case, trial.other_prompts, first=0, progress=progress)
-    return float(np.nanmedian(block_seconds(trial.kind, [own])))
+    counts = vars(sum((one.total for one in runs), NOTHING))
+    found = Observation(**counts, kind=trial.kind.name, origin="metrics", stated_gamma=gamma)
+    tokens = sum(one.decoded for one in runs)
+    return counted_drafting(found, tokens=tokens, prompts=len(trial.other_prompts))
 
 
 def _profile(

@@ -218,9 +218,8 @@ def block_seconds(kind: EngineKind, runs: Sequence[EngineRun]) -> NDArray[np.flo
 
 def _levels(trial: Trial, table: Table, sweeps: int) -> Table:
     """Returns the levels of cells, shape (...), from their seconds by turn, shape (..., turns)."""
-    gammas = trial.served_gammas
     found: Table = {}
-    for group in [gammas] if trial.request.together else [(gamma,) for gamma in gammas]:
+    for group in trial.sharing:
         rows = [cell for cell in trial.cells(group) if cell in table]
         levels, _ = polish(np.stack([table[cell] for cell in rows], axis=-2), sweeps=sweeps)
         found |= dict(zip(rows, np.moveaxis(levels, -1, 0), strict=True))

@@ -95,6 +95,12 @@ class Trial:
         """The γ of all servers, ascending from 0 (no speculation)."""
         return tuple(sorted({0, *self.gammas, *self.request.priced_gammas}))
 
+    @property
+    def sharing(self) -> list[tuple[int, ...]]:
+        """The γ whose servers run together."""
+        gammas = self.served_gammas
+        return [gammas] if self.request.together else [(gamma,) for gamma in gammas]
+
     def setting(self, gamma: int) -> Setting:
         rates, most = self.request.synthetic, max(self.concurrencies)
         simulated = None if rates is None or gamma == 0 else rates[:gamma]

@@ -24,8 +24,7 @@ def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> Trial:
     If servers run one after the other, the first server's share of the time decides how many
     prompts and repeats all of them run.
     """
-    request, gammas, planned = trial.request, trial.served_gammas, trial.planned_texts
-    groups = [gammas] if request.together else [(gamma,) for gamma in gammas]
+    request, planned, groups = trial.request, trial.planned_texts, trial.sharing
     seconds = request.timing.seconds(request.target) / len(groups)
     order, counted = np.random.default_rng(request.seed), CountedProgress(progress)
     progress.expect(planned)
