@@ -1,1 +1,1 @@
-"""Costs of blocks, in seconds and in operations, and of deployments that are not yet measured."""
+"""Costs of blocks, in seconds and in operations, and of deployments without measurements."""

@@ -51,10 +51,6 @@ class Hierarchy(DrafterKind):
         gamma = stage.group(1)
         return cls(outer, inner, GAMMA if gamma is None else positive(gamma, "via:N", text))
 
-    @property
-    def parts(self) -> tuple[DrafterKind, ...]:
-        return self.outer, self.inner
-
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.model_drafter import HierarchicalDrafter
 

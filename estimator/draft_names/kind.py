@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -109,12 +109,13 @@ class DrafterKind(ABC):
 
     def __str__(self) -> str:
         """Returns its name: the prefix, and the values that are not the default."""
-        stated = (
-            str(getattr(self, each.name))
-            for each in fields(self)  # type: ignore[arg-type]
-            if getattr(self, each.name) != each.default
-        )
-        return ":".join((self.prefix, *stated))
+        given = (each for field, each in self._values.items() if each != field.default)
+        return ":".join((self.prefix, *map(str, given)))
+
+    @property
+    def _values(self) -> dict[Field[Any], Any]:
+        found = fields(self)  # type: ignore[arg-type]
+        return {each: getattr(self, each.name) for each in found}
 
     @abstractmethod
     def load(self, context: LoadContext) -> DrafterOf:
@@ -150,8 +151,8 @@ class DrafterKind(ABC):
 
     @property
     def parts(self) -> tuple[DrafterKind, ...]:
-        """The drafters that it consists of."""
-        return ()
+        """The drafters that it consists of: all drafters among its fields."""
+        return tuple(each for each in self._values.values() if isinstance(each, DrafterKind))
 
     @property
     def sources(self) -> tuple[str, ...]:

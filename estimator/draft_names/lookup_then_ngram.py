@@ -27,10 +27,6 @@ class LookupOrNgram(DrafterKind):
             return None
         return cls(lookup, ngram)
 
-    @property
-    def parts(self) -> tuple[DrafterKind, ...]:
-        return self.lookup, self.ngram
-
     def load(self, context: LoadContext) -> DrafterOf:
         from ngram.drafters.ngram_drafter import LookupThenNgram
 

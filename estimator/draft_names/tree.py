@@ -64,10 +64,6 @@ class Tree(DrafterKind):
     def branches(self) -> bool:
         return True
 
-    @property
-    def parts(self) -> tuple[DrafterKind, ...]:
-        return (self.drafting,)
-
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.trees import TreeDrafter, without_replacement
         from reference.laws import Sampling

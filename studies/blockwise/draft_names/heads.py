@@ -91,10 +91,6 @@ class HeadsName(DrafterKind):
         return self.drafts > 1
 
     @property
-    def parts(self) -> tuple[DrafterKind, ...]:
-        return () if self.rescorer is None else (self.rescorer,)
-
-    @property
     def own_files(self) -> tuple[Path, ...]:
         from reference.models.embedded import weights_folder
 
