@@ -30,12 +30,7 @@ def wanted_prompts(settings: PromptSource, given: str | None = None) -> list[Pro
     if settings.dataset is not None:
         if settings.prompts is not None:
             raise ValueError("prompts and dataset cannot both be given")
-        return read_dataset(
-            settings.dataset,
-            configuration=settings.dataset_config,
-            split=settings.dataset_split,
-            count=settings.count,
-        )
+        return read_dataset(settings.dataset, settings)
     for name in ("dataset_config", "dataset_split"):
         value = getattr(settings, name)
         if value is not None:
@@ -111,17 +106,10 @@ def prompts_hash(prompts: Sequence[Sequence[int]]) -> str:
     return hashlib.sha256(json.dumps([list(ids) for ids in prompts]).encode()).hexdigest()[:16]
 
 
-def read_dataset(
-    name: str, *, configuration: str | None, split: str | None, count: int
-) -> list[Prompt]:
-    """Returns the first prompts of a data set; rows are read by `prompt_of`.
+def read_dataset(name: str, settings: PromptSource) -> list[Prompt]:
+    """Returns the first prompts of a data set on the Hugging Face hub, or of a folder of files.
 
-    Args:
-      name: name on the Hugging Face hub, or a folder of files that `datasets` can load (JSON lines,
-        Parquet, CSV, ...).
-      configuration: name of a configuration of the data set; None: its only or default one.
-      split: name of a split; None: the only one.
-      count: greatest number of prompts, at least 1.
+    The configuration is by default the only one, and so is the split. Rows are read by `prompt_of`.
     """
     from datasets import config, load_dataset
     from datasets.exceptions import DatasetsError
@@ -131,16 +119,16 @@ def read_dataset(
         if not Path(name).exists() and not kept.exists():
             require_hub()
         with quiet(), _bars():
-            rows: Any = load_dataset(name, configuration, split=split)
+            rows: Any = load_dataset(name, settings.dataset_config, split=settings.dataset_split)
     except (DatasetsError, OSError, ValueError) as error:
         raise ValueError(f"dataset {name!r} could not be loaded: {error}") from error
-    if split is None:
+    if settings.dataset_split is None:
         if len(rows) > 1:
             raise ValueError(f"dataset-split must be one of {', '.join(rows)} of {name}, got none")
         [rows] = rows.values()
     if len(rows) == 0:
         raise ValueError(f"dataset must have at least one row, got none in {name}")
-    chosen = range(min(count, len(rows)))
+    chosen = range(min(settings.count, len(rows)))
     return [prompt_of(rows[number], f"{name} row {number + 1}") for number in chosen]
 
 

@@ -11,6 +11,7 @@ from huggingface_hub import constants
 
 from estimator.prompts.files import Prompt
 from estimator.prompts.prompts import read_dataset
+from estimator.settings import PromptSettings
 
 # Spec-Bench's question.jsonl: MT-bench's questions with their references, and single turns.
 SPEC_BENCH = [
@@ -48,7 +49,8 @@ def written(folder: Path, name: str, records: list[dict[str, Any]]) -> str:
 def prompts(
     name: str, *, split: str | None = None, configuration: str | None = None, count: int = 99
 ) -> list[Prompt]:
-    return read_dataset(name, configuration=configuration, split=split, count=count)
+    wanted = PromptSettings(dataset_config=configuration, dataset_split=split, num_prompts=count)
+    return read_dataset(name, wanted)
 
 
 @pytest.mark.parametrize(
