@@ -24,15 +24,9 @@ RESULTS = parse_validation(
     {
         "rows": [
             {
-                "draft": draft,
-                "temperature": temperature,
-                "gamma": gamma,
-                "alpha": 0.6,
-                "tokens": 100,
-                "predicted": 1 + gamma / 10,
-                "measured": 1 + gamma / 11,
-                "measured_low": 1.0,
-                "measured_high": 1.9,
+                "draft": draft, "temperature": temperature, "gamma": gamma, "alpha": 0.6,
+                "tokens": 100, "predicted": 1 + gamma / 10, "measured": 1 + gamma / 11,
+                "measured_low": 1.0, "measured_high": 1.9,
             }
             for draft in ("embedded", "lookup+ngram:models/of-a-rather-long-name.arpa")
             for temperature in (0, 0.5, 1)
@@ -40,9 +34,7 @@ RESULTS = parse_validation(
         ]
     },
     name="a.json",
-)
-
-
+)  # fmt: skip
 SHOWN = [pytest.param(entry, None, id=entry.name) for entry in FIGURES.values()] + [
     pytest.param(entry, RESULTS, id=f"{entry.name}-measured")
     for entry in FIGURES.values()

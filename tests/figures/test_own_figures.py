@@ -109,18 +109,6 @@ def test_the_slow_down_under_load_stays_below_the_wasted_operations(
         assert 1.05 < slowdown < wasted
 
 
-def test_the_largest_batch_is_the_last_that_fits(load: batch_size.BatchSize) -> None:
-    deployment = load.load.deployment
-    assert (
-        needed_bytes(deployment, context=DEFAULT_CONTEXT, batch=load.largest)
-        <= deployment.hardware.memory_bytes
-    )
-    assert (
-        needed_bytes(deployment, context=DEFAULT_CONTEXT, batch=load.largest + 1)
-        > deployment.hardware.memory_bytes
-    )
-
-
 def test_the_figure_gives_the_answer_of_the_plan(load: batch_size.BatchSize) -> None:
     configs = Path(__file__).parents[2] / "docs" / "configs"
     asked = [

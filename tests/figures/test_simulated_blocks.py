@@ -94,17 +94,3 @@ def test_with_sticky_betas_what_counts_give_is_below_alpha() -> None:
         inferred.append(float(alpha_from_accepted_fraction(fraction, 2)))
     assert inferred[0] == pytest.approx(0.62, abs=0.005)
     assert inferred[2] < inferred[1] < 0.61
-
-
-def test_the_same_seed_gives_the_same_counts() -> None:
-    first, second = (simulated(LAWS[2][1], 4, seed=[40], blocks=40_000) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-
-
-@pytest.mark.parametrize(
-    ("gamma", "blocks", "message"),
-    [(3, 0, "blocks must be at least 1, got 0"), (-1, 9, "gamma must be at least 0, got -1")],
-)
-def test_bad_arguments_are_refused(gamma: int, blocks: int, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        simulated(LAWS[0][1], gamma, seed=[0], blocks=blocks)

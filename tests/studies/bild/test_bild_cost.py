@@ -75,7 +75,7 @@ def test_counts_are_those_of_algorithm_1(seed: int, max_draft: int) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 2, 10])
-def test_a_draft_that_reaches_the_end_is_not_read(length: int) -> None:
+def test_a_draft_that_reaches_the_end_is_not_read_by_the_large_model(length: int) -> None:
     calls = counted(np.ones(length), np.zeros(length), fallback=0.5, rollback=1.0, max_draft=10)
     assert calls.tokens == length
     assert calls.large_calls == 0
@@ -83,6 +83,7 @@ def test_a_draft_that_reaches_the_end_is_not_read(length: int) -> None:
     assert calls.unread_lengths[length] == 1
     cost = CostModel(target_seconds={1: 2.0}, draft_seconds=0.5, overhead_seconds=0.25)
     assert calls.latency(cost) == 0.25
+    assert calls.operations(0.25) == 0.25
 
 
 @pytest.mark.parametrize(("fallback", "rollback", "max_draft"), [(0.2, 0.1, 10), (0.05, 0.3, 4)])
@@ -130,10 +131,7 @@ def test_a_small_model_that_always_falls_back_is_vanilla_inference_and_its_own_c
     assert calls.operations(0.1) == pytest.approx(1.1)
 
 
-def test_a_draft_that_ends_the_text_unread_takes_no_operations_of_the_large_model() -> None:
-    calls = counted(np.ones(5), np.zeros(5), fallback=0.5, rollback=1.0, max_draft=10)
-    assert (calls.large_calls, calls.drafted_tokens, calls.tokens) == (0, 5, 5)
-    assert calls.operations(0.25) == 0.25
+def test_operations_count_the_drafted_tokens_that_are_read() -> None:
     read = counted(np.ones(5), np.zeros(5), fallback=0.5, rollback=1.0, max_draft=3)
     assert (read.large_calls, read.drafted_tokens, read.tokens) == (1, 4, 5)
     assert read.operations(0.25) == (4 * 0.25 + 4) / 5

@@ -3,7 +3,8 @@
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 import torch
@@ -21,6 +22,8 @@ from studies.bild.thresholds import DISTANCES, Fallback, Rollback
 
 VOCABULARY = 4
 PROMPT = [0]
+LARGE, SMALL = random_table(1, VOCABULARY), random_table(2, VOCABULARY)
+SAMPLINGS = {"greedy": Sampling(0.0), "all": Sampling(), "nucleus 0.8": Sampling(top_p=0.8)}
 
 
 def longhand(kind: str, p: Sequence[float], q: Sequence[float], token: int) -> float:
@@ -43,16 +46,16 @@ class Naive:
     large model's own or was judged before.
     """
 
-    large: Table
-    small: Table
-    sampling: Sampling
-    fallback: float
-    rollback: float
-    distance: str
-    most: int
-    end_ids: frozenset[int]
-    new_tokens: int
-    generator: torch.Generator
+    large: Table = LARGE
+    small: Table = SMALL
+    sampling: Sampling = SAMPLINGS["greedy"]
+    fallback: float = 0.5
+    rollback: float = 1.0
+    distance: str = "cross-entropy"
+    most: int = 10
+    end_ids: frozenset[int] = frozenset()
+    new_tokens: int = 30
+    generator: torch.Generator = field(default_factory=torch.Generator)
     small_calls: int = 0
     large_calls: int = 0
     rollbacks: int = 0
@@ -87,21 +90,12 @@ class Naive:
             if unread and not self.sampling.greedy:
                 # The decoder draws for rules by chance; this rule does not look at it.
                 torch.rand(unread, generator=self.generator)
-            far = [
-                place
-                for place in range(begin, len(y))
-                if longhand(
-                    self.distance,
-                    p_large[place - begin],
-                    self.law(self.small, PROMPT + y[:place]),
-                    y[place],
-                )
-                > self.rollback
-            ]
-            if far:
-                m = far[0]
-                y = [*y[:m], self.sample(p_large[m - begin])]
-                self.rollbacks += 1
+            for m in range(begin, len(y)):
+                q = self.law(self.small, PROMPT + y[:m])
+                if longhand(self.distance, p_large[m - begin], q, y[m]) > self.rollback:
+                    y = [*y[:m], self.sample(p_large[m - begin])]
+                    self.rollbacks += 1
+                    break
             else:
                 y = [*y, self.sample(p_large[-1])]
             unread = 0
@@ -123,13 +117,6 @@ def bild(
     )
     policy = Fallback(naive.fallback, naive.most, measure, naive.end_ids)
     return bild_session(subject, PROMPT, policy, generator).finished()
-
-
-SAMPLINGS = {
-    "greedy": Sampling(0.0),
-    "sampling": Sampling(),
-    "nucleus 0.8": Sampling(top_p=0.8),
-}
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
@@ -163,67 +150,21 @@ def test_bild_is_the_naive_algorithm_token_by_token(setting: str, distance: str)
     assert min(kinds.values()) > 10, kinds
 
 
-def example(**changed: object) -> Naive:
-    settings: dict[str, object] = {
-        "large": random_table(1, VOCABULARY),
-        "small": random_table(2, VOCABULARY),
-        "sampling": Sampling(0.0),
-        "fallback": 0.5,
-        "rollback": 1.0,
-        "distance": "cross-entropy",
-        "most": 10,
-        "end_ids": frozenset(),
-        "new_tokens": 30,
-        "generator": torch.Generator(),
-    }
-    return Naive(**(settings | changed))  # type: ignore[arg-type]
-
-
 def own_text(table: Table, naive: Naive) -> tuple[int, ...]:
-    return alone(
-        TabularModel(table, VOCABULARY),
-        PROMPT,
-        naive.sampling,
-        Stopping(naive.new_tokens, naive.end_ids),
-    ).tokens
-
-
-@pytest.mark.parametrize("end_ids", [frozenset(), frozenset({3})], ids=str)
-def test_without_fallback_and_rollback_the_small_model_writes_alone(
-    end_ids: frozenset[int],
-) -> None:
-    for seed in range(20):
-        naive = example(
-            small=random_table(seed, VOCABULARY),
-            fallback=0.0,
-            rollback=math.inf,
-            most=1000,
-            end_ids=end_ids,
-        )
-        generation = bild(naive)
-        assert generation.tokens == own_text(naive.small, naive)
-        assert generation.target_calls == 0
-        assert generation.draft_calls == len(generation.tokens)
-
-
-def test_above_one_the_fallback_leaves_all_to_the_large_model() -> None:
-    naive = example(fallback=1.0 + 1e-9, small=random_table(2, VOCABULARY, zeros=VOCABULARY - 1))
-    generation = bild(naive)
-    assert generation.tokens == own_text(naive.large, naive)
-    assert generation.target_calls == generation.draft_calls == 30
-    assert generation.drafted == 0
+    stopping = Stopping(naive.new_tokens, naive.end_ids)
+    return alone(TabularModel(table, VOCABULARY), PROMPT, naive.sampling, stopping).tokens
 
 
 def test_a_rollback_of_zero_is_zero() -> None:
     # -ln p(x) exceeds 0 if p(x) < 1, so every drafted token is rolled back.
-    generation = bild(example(rollback=0.0, fallback=0.0, most=3, new_tokens=12))
+    generation = bild(Naive(rollback=0.0, fallback=0.0, most=3, new_tokens=12))
     assert generation.accepted == 3  # the text's last three, unread
     assert generation.rollbacks == generation.target_calls == 9
     assert generation.discarded == 27
 
 
 def test_disagreement_with_no_tolerance_gives_the_large_models_greedy_text() -> None:
-    naive = example(fallback=0.0, rollback=0.0, distance="disagreement", most=4, new_tokens=29)
+    naive = Naive(fallback=0.0, rollback=0.0, distance="disagreement", most=4, new_tokens=29)
     generation = bild(naive)
     read = sum(len(block.tokens) for block in generation.blocks if block.target_calls)
     assert generation.tokens[:read] == own_text(naive.large, naive)[:read]
@@ -237,7 +178,7 @@ def test_entropy_is_another_measure_of_the_same_policy() -> None:
     assert Fallback(0.5, measure="entropy").certainty(uneven) == pytest.approx(
         math.exp(-1.5 * math.log(2)), abs=1e-15
     )
-    naive = example(fallback=0.45, new_tokens=40)
+    naive = Naive(fallback=0.45, new_tokens=40)
     by_probability, by_entropy = bild(naive), bild(naive, measure="entropy")
     assert by_entropy.target_calls > by_probability.target_calls
 
@@ -256,11 +197,11 @@ def test_certainty_is_of_the_law_behind_a_greedy_choice(law: Laws, certainty: fl
 
 
 def test_logits_that_no_law_can_be_made_of_stop_a_text_that_would_end_unread() -> None:
-    naive = example(small=lambda text: [math.nan] * VOCABULARY, fallback=0.0)
+    naive = Naive(small=lambda text: [math.nan] * VOCABULARY, fallback=0.0)
     with pytest.raises(FloatingPointError, match="small returned NaN or infinite logits"):
         bild(naive)
     with pytest.raises(FloatingPointError, match="small returned NaN or infinite logits"):
-        bild(example(small=lambda text: [math.nan] * VOCABULARY, fallback=0.5))
+        bild(Naive(small=lambda text: [math.nan] * VOCABULARY, fallback=0.5))
 
 
 def test_a_looked_up_token_is_as_far_as_the_law_that_puts_all_on_it() -> None:
@@ -286,25 +227,23 @@ def test_equal_laws_are_at_no_distance(distance: str) -> None:
     assert bool(rule.accepts(Dense(rows), Dense(rows), tokens, tokens).all())
 
 
-@pytest.mark.parametrize("value", [-0.1, math.nan, math.inf])
-def test_a_fallback_that_is_no_threshold_is_refused(value: float) -> None:
-    with pytest.raises(ValueError, match=f"fallback must be finite and at least 0, got {value}"):
-        Fallback(value)
-
-
-@pytest.mark.parametrize("value", [-0.1, math.nan])
-def test_a_rollback_that_is_no_threshold_is_refused(value: float) -> None:
-    with pytest.raises(ValueError, match=f"rollback must be at least 0, got {value}"):
-        Rollback(value)
-
-
-def test_unknown_measures_and_distances_are_refused() -> None:
-    with pytest.raises(ValueError, match="most must be at least 1, got 0"):
-        Fallback(0.5, most=0)
-    with pytest.raises(ValueError, match="must be one of probability, entropy, got 'doubt'"):
-        Fallback(0.5, measure="doubt")
-    with pytest.raises(ValueError, match=r"distance must be one of cross-entropy, kl, .* got 'l2'"):
-        Rollback(1.0, "l2")
+@pytest.mark.parametrize(
+    ("kind", "settings", "message"),
+    [
+        *((Fallback, {"threshold": value}, f"fallback must be finite and at least 0, got {value}")
+          for value in (-0.1, math.nan, math.inf)),
+        *((Rollback, {"threshold": value}, f"rollback must be at least 0, got {value}")
+          for value in (-0.1, math.nan)),
+        (Fallback, {"threshold": 0.5, "most": 0}, "most must be at least 1, got 0"),
+        (Fallback, {"threshold": 0.5, "measure": "doubt"}, "one of probability, entropy, got 'dou"),
+        (Rollback, {"threshold": 1.0, "distance": "l2"}, "one of cross-entropy, kl, .* got 'l2'"),
+    ],
+)  # fmt: skip
+def test_impossible_thresholds_and_measures_are_refused(
+    kind: type[Fallback | Rollback], settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        kind(**settings)
 
 
 def test_an_unread_draft_ends_a_text_by_a_string_that_began_before_it() -> None:

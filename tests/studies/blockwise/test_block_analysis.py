@@ -28,6 +28,10 @@ from studies.blockwise.measures import (
     best_weight,
     calls_of,
     correlation,
+    increasing_heads,
+    longest_runs,
+    oracle,
+    repeats,
     target_calls,
     tuned,
 )
@@ -104,42 +108,28 @@ def test_every_way_to_draft_is_replayed_as_it_is_decoded(
             ),
             lambda text: local_drafts(text, small(), WEIGHT),
         ),
-        **{
-            f"{by}, p = {count}": (
-                LatticeDrafter(
-                    drafter, GlobalRescoring(rows, weight=WEIGHT, count=count), k=K, name=by
-                ),
-                lambda text, rows=rows, count=count: path_drafts(text, rows, [WEIGHT], count=count)[
-                    0
-                ],
-            )
-            for by, rows in (("base", None), ("2-gram", automaton))
-            for count in (1, 5)
-        },
     }
+    for by, rows in (("base", None), ("2-gram", automaton)):
+        for count in (1, 5):
+            rescoring = GlobalRescoring(rows, weight=WEIGHT, count=count)
+            ways[f"{by}, p = {count}"] = (
+                LatticeDrafter(drafter, rescoring, k=K, name=by),
+                lambda text, rows=rows, p=count: path_drafts(text, rows, [WEIGHT], count=p)[0],
+            )
     calls = {}
     for name, (chosen, drafts_of) in ways.items():
         calls[name] = 0
         for prompt, text in zip(PROMPTS, texts, strict=True):
-            generation = speculate(
-                target, chosen, prompt, GREEDY, Fixed(HEADS - 1), Stopping(TOKENS)
-            )
+            policy, stopping = Fixed(HEADS - 1), Stopping(TOKENS)
+            generation = speculate(target, chosen, prompt, GREEDY, policy, stopping)
             assert list(generation.tokens[1:]) == text.tokens.tolist()
-            lengths = accepted(drafts_of(text), text.ahead())
             # The decoder's first block has only the text's first token.
             assert len(generation.blocks[0].tokens) == 1
-            counted = target_calls(lengths)
+            counted = target_calls(accepted(drafts_of(text), text.ahead()))
             assert counted == len(generation.blocks) - 1
             calls[name] += counted
     assert len(set(calls.values())) > 3
     assert calls["2-gram, p = 5"] <= calls["2-gram, p = 1"]
-
-
-def test_a_weight_of_zero_leaves_the_heads_and_a_large_one_does_not(
-    texts: list[BlockText],
-) -> None:
-    assert np.array_equal(local_drafts(texts[0], small(), 0.0), heads_drafts(texts[0]))
-    assert not np.array_equal(local_drafts(texts[0], small(), 5.0), heads_drafts(texts[0]))
 
 
 def test_an_analysis_says_what_the_replay_of_each_way_says(
@@ -199,3 +189,50 @@ def test_correlation_is_pearsons_and_null_where_nothing_varies() -> None:
 
 def test_a_text_of_one_token_has_no_block(target: CausalModel, drafter: HeadsDrafter) -> None:
     assert block_text(target, drafter, [1], stopping=Stopping(1), k=K) is None
+
+
+def test_a_draft_stands_up_to_its_first_wrong_token() -> None:
+    drafts = np.array([[1, 2, 3], [1, 9, 3], [9, 2, 3], [1, 2, 9]])
+    ahead = np.array([[1, 2, 3]] * 4)
+    assert accepted(drafts, ahead).tolist() == [3, 1, 0, 2]
+
+
+def test_of_several_drafts_the_one_that_stands_longest_counts() -> None:
+    drafts = np.array([[[9, 2, 3], [1, 2, 9], [1, 9, 3]]])
+    assert accepted(drafts, np.array([[1, 2, 3]])).tolist() == [2]
+
+
+def test_what_lies_beyond_the_text_is_never_accepted() -> None:
+    assert accepted(np.array([[1, 2, 0]]), np.array([[1, 2, -1]])).tolist() == [2]
+
+
+def test_the_oracle_goes_on_while_the_texts_token_is_in_the_lattice() -> None:
+    tokens = np.array([[[5, 1], [2, 6], [7, 8]]])
+    ahead = np.array([[1, 2, 3]])
+    assert oracle(tokens, ahead, 2).tolist() == [2]
+    assert oracle(tokens, ahead, 1).tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "calls"), [([], 0), ([0], 1), ([0, 0, 0], 3), ([2, 0, 0], 1), ([1, 0, 5, 0], 2)]
+)
+def test_a_call_emits_what_stands_and_one_token_more(lengths: list[int], calls: int) -> None:
+    assert target_calls(np.array(lengths, np.int64)) == calls
+
+
+def test_repetition_counts_from_the_first_heads_own_token() -> None:
+    drafts = np.array([[4, 4, 5], [1, 2, 2], [7, 8, 9]])
+    repeated = repeats(drafts, np.array([4, 3, 3]))
+    assert repeated.tolist() == [
+        [True, True, False], [False, False, True], [False, False, False]
+    ]  # fmt: skip
+    assert longest_runs(repeated).tolist() == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("entropy", "heads"),
+    [([1, 2, 3, 4], 4), ([1, 2, 1.5, 4], 2), ([2, 1, 3, 4], 1), ([1, 2, 2, 3], 4), ([5], 1)],
+)
+def test_h_max_is_where_mean_entropy_stops_rising(entropy: list[float], heads: int) -> None:
+    """As defined in section 6.2, whose inequality is not strict."""
+    assert increasing_heads(np.array(entropy, float)) == heads

@@ -1,5 +1,8 @@
-"""Training heads: they learn what can be learnt, resume exactly, leave a frozen model as it is."""
+"""Heads learn, resume exactly, leave a frozen model as it is, and are read as they were written."""
 
+import json
+import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ from torch import nn
 from transformers import LlamaForCausalLM
 
 from reference.training.loop import Schedule, Training
-from studies.blockwise.heads import Heads
+from studies.blockwise.heads import Heads, load_heads, model_fingerprint, save_heads
 from studies.blockwise.training import (
     head_accuracy,
     heads_loss,
@@ -57,22 +60,10 @@ def trained_heads(model: Any, folder: Path, steps: int, planned: int) -> Heads:
             logits: torch.Tensor = model.get_output_embeddings()(read)
             return logits
 
-    try:
-        train_on_states(
-            heads,
-            Stopping(),
-            Training(
-                "heads",
-                Schedule(planned, 1e-2, warmup=5),
-                folder / "checkpoint.safetensors",
-                seed=3,
-            ),
-            windows=windows,
-            states=states,
-            positions=64,
-        )
-    except KilledError:
-        return heads
+    schedule = Schedule(planned, 1e-2, warmup=5)
+    training = Training("heads", schedule, folder / "checkpoint.safetensors", seed=3)
+    with suppress(KilledError):
+        train_on_states(heads, Stopping(), training, windows=windows, states=states, positions=64)
     return heads
 
 
@@ -138,13 +129,9 @@ def test_states_are_kept_and_those_of_another_text_are_refused(tmp_path: Path) -
 def test_model_and_heads_learn_together(tmp_path: Path) -> None:
     model, heads = tiny_model(), fresh_heads()
     windows = windows_of(CYCLE, 24, heads=HEADS)
-    done = train_jointly(
-        heads,
-        model,
-        Training("both", Schedule(120, 1e-2, warmup=5), tmp_path / "checkpoint.safetensors"),
-        windows=windows,
-        texts=8,
-    )
+    schedule = Schedule(120, 1e-2, warmup=5)
+    training = Training("both", schedule, tmp_path / "checkpoint.safetensors")
+    done = train_jointly(heads, model, training, windows=windows, texts=8)
     assert done.steps == 120
     with torch.no_grad():
         states, logits = states_and_logits(model, windows)
@@ -155,11 +142,88 @@ def test_model_and_heads_learn_together(tmp_path: Path) -> None:
 
 
 def test_a_text_shorter_than_the_heads_look_ahead_is_refused() -> None:
-    with pytest.raises(
-        ValueError,
-        match="a training text must have more tokens than there are heads, 4, got 4",
-    ):
+    with pytest.raises(ValueError, match=r"text must have more tokens than .* heads, 4, got 4"):
         windows_of(torch.arange(4), 32, heads=4)
-    with pytest.raises(ValueError, match="a window must be longer than there are heads, 4, got 4"):
+    with pytest.raises(ValueError, match=r"a window must be longer than .* heads, 4, got 4"):
         windows_of(torch.arange(40), 4, heads=4)
     assert windows_of(torch.arange(5), 32, heads=4).shape == (1, 5)
+
+
+def tiny(seed: int, width: int = 16) -> LlamaForCausalLM:
+    return llama(seed, hidden_size=width, num_hidden_layers=1, eos_token_id=0)
+
+
+def saved(folder: Path, module: LlamaForCausalLM) -> Heads:
+    heads = Heads(heads=4, width=16, hidden=8)
+    with torch.no_grad():
+        heads.down.normal_()
+    save_heads(folder, heads, module, {"model": "tiny"})
+    return heads
+
+
+def test_heads_are_read_as_they_were_written(tmp_path: Path) -> None:
+    module = tiny(0)
+    heads = saved(tmp_path / "heads", module)
+    read = load_heads(tmp_path / "heads", module, name="tiny")
+    for name, value in heads.state_dict().items():
+        assert torch.equal(read.state_dict()[name], value.half().float())
+    assert (tmp_path / "heads" / "heads.safetensors").stat().st_size < 3 * 2 * 16 * 8 * 2 + 1000
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_heads_fit_their_model_in_another_precision(dtype: torch.dtype, tmp_path: Path) -> None:
+    saved(tmp_path, tiny(0))
+    heads = load_heads(tmp_path, tiny(0).to(dtype), name="tiny")
+    assert heads.up.dtype == dtype
+
+
+def test_a_model_trained_further_has_another_fingerprint() -> None:
+    module = tiny(0)
+    before = model_fingerprint(module)
+    with torch.no_grad():
+        module.lm_head.weight.add_(1e-3 * torch.randn_like(module.lm_head.weight))
+    assert model_fingerprint(module) != before
+
+
+@pytest.mark.parametrize(
+    ("seed", "width", "message"),
+    [
+        (1, 16, "trained on the states of big, got heads of a model with other weights (tiny)"),
+        (0, 32, "must be as wide as the states of big, 32, got 16"),
+    ],
+)
+def test_heads_of_another_model_are_refused(
+    seed: int, width: int, message: str, tmp_path: Path
+) -> None:
+    saved(tmp_path, tiny(0))
+    with pytest.raises(ValueError, match=re.escape(message)):
+        load_heads(tmp_path, tiny(seed, width), name="big")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("heads.json", None, "must be a folder that specplan heads train wrote"),
+        ("heads.json", "{", "must be JSON"),
+        ("heads.json", "[]", "must describe blockwise heads"),
+        ("heads.json", '{"format": "specplan blockwise heads 1"}', "must describe blockwise heads"),
+        ("heads.safetensors", "nothing", "must hold the weights of heads"),
+    ],
+)
+def test_damaged_heads_are_refused(
+    file: str, content: str | None, message: str, tmp_path: Path
+) -> None:
+    saved(tmp_path, tiny(0))
+    (tmp_path / file).unlink()
+    if content is not None:
+        (tmp_path / file).write_text(content)
+    with pytest.raises(ValueError, match=message):
+        load_heads(tmp_path, tiny(0), name="tiny")
+
+
+def test_weights_of_another_number_of_heads_are_refused(tmp_path: Path) -> None:
+    saved(tmp_path, tiny(0))
+    description = json.loads((tmp_path / "heads.json").read_text())
+    (tmp_path / "heads.json").write_text(json.dumps(description | {"heads": 7}))
+    with pytest.raises(ValueError, match="must hold the weights of heads"):
+        load_heads(tmp_path, tiny(0), name="tiny")
