@@ -13,7 +13,7 @@ from tabular import TabularModel
 
 import reference.score_text
 from reference.laws import Sampling
-from reference.policies import Confidence, Fixed, Policy
+from reference.policies import Confidence, Fixed
 from reference.records import Stopping
 from reference.rules import Strict
 from reference.score_text import score_text
@@ -56,19 +56,11 @@ def test_heads_that_are_none_are_refused(heads: int, hidden: int, message: str) 
 def test_greedy_output_is_the_targets_and_calls_are_saved() -> None:
     target = TabularModel(TARGET, VOCABULARY)
     stopping = Stopping(60)
-    generator = torch.Generator()
-    own = alone(target, (0, 1), GREEDY, stopping, generator=generator)
+    own = alone(target, (0, 1), GREEDY, stopping)
     calls = []
     for heads in (2, 3, 6):
-        generation = speculate(
-            target,
-            heads_drafter(target, GREEDY, heads=heads),
-            (0, 1),
-            GREEDY,
-            Fixed(8),
-            stopping,
-            generator=generator,
-        )
+        drafter = heads_drafter(target, GREEDY, heads=heads)
+        generation = speculate(target, drafter, (0, 1), GREEDY, Fixed(8), stopping)
         assert generation.tokens == own.tokens
         # h heads emit at most h tokens a call, the target's own among them.
         assert max(len(block.tokens) for block in generation.blocks) <= heads
@@ -121,19 +113,11 @@ def test_scores_are_the_laws_shared_mass_and_ratios_block_by_block(
     target = TabularModel(TARGET, VOCABULARY)
     heads, embedding = random_heads(8, heads=3, width=3), random_embedding(9, 3, 3)
     drafter = HeadsDrafter(target, heads, embedding, sampling, name="heads")
-    prompt = [0]
-    own = alone(
-        target, prompt, sampling, Stopping(5), generator=torch.Generator().manual_seed(3)
-    ).tokens
+    prompt, generator = [0], torch.Generator().manual_seed(3)
+    own = alone(target, prompt, sampling, Stopping(5), generator=generator).tokens
     monkeypatch.setattr(reference.score_text, "ROW_NUMBERS", 3 * stretch)
-    [scores] = score_text(
-        target,
-        drafter,
-        prompt,
-        own,
-        ScoreOptions([sampling], [1.0], 4),
-        sampling=sampling,
-    )
+    options = ScoreOptions([sampling], [1.0], 4)
+    [scores] = score_text(target, drafter, prompt, own, options, sampling=sampling)
     torch.testing.assert_close(scores.lenient_beta[:, 0], scores.beta)
     assert scores.drafted is not None
     assert scores.drafted.tolist() == [0, 2, 2, 2, 2]
@@ -142,57 +126,47 @@ def test_scores_are_the_laws_shared_mass_and_ratios_block_by_block(
         state = torch.tensor(TARGET(whole[:start]), dtype=torch.float64)
         q = sampling.laws(embedding(heads(state[None]))[:, 0], whole).dense(3).double()
         for offset in range(2):
-            if start + offset < 5:
-                after = torch.tensor(TARGET(whole[: 1 + start + offset]), dtype=torch.float64)
+            place = start + offset
+            if place < 5:
+                after = torch.tensor(TARGET(whole[: 1 + place]), dtype=torch.float64)
                 row = sampling.laws(after.log()[None], whole).dense(3)[0].double()
-                token = own[start + offset]
-                ratio = min(1.0, float(q[offset, token] / row[token]))
-                assert scores.acceptance[start + offset, offset] == pytest.approx(ratio, abs=1e-12)
+                ratio = min(1.0, float(q[offset, own[place]] / row[own[place]]))
+                assert scores.acceptance[place, offset] == pytest.approx(ratio, abs=1e-12)
                 if offset == 0:
                     shared = float(torch.minimum(q[0], row).sum())
                     assert scores.beta[start] == pytest.approx(shared, abs=1e-12)
     assert scores.acceptance[:, 2:].sum() == 0
 
 
-def law_with_heads(
-    monkeypatch: pytest.MonkeyPatch,
-    prompt: tuple[int, ...],
-    sampling: Sampling,
-    policy: Policy,
-    *,
+# Every policy, every setting with some policy, and drafts by another setting than the target's.
+CASES = [
+    *((policy, "plain", SETTINGS["plain"]) for policy in POLICIES),
+    *(
+        (policy, setting, SETTINGS[setting])
+        for policy, setting in zip(itertools.cycle(["fixed 2", "confidence"]), SETTINGS)
+        if setting != "plain"
+    ),
+    ("fixed 2", "plain", Sampling(0.0)),
+    ("fixed 2", "plain", Sampling(1.7, top_k=2)),
+]
+
+
+@pytest.mark.parametrize("prompt", [(0, 1), (2,)])  # after one token there is no state
+@pytest.mark.parametrize(("policy", "setting", "drafting"), CASES)
+def test_law_of_texts_drafted_by_heads_is_the_targets(
+    policy: str,
+    setting: str,
     drafting: Sampling,
-) -> dict[tuple[int, ...], float]:
-    """Returns the law of texts of three tokens."""
+    prompt: tuple[int, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sampling = SETTINGS[setting]
 
     def run() -> tuple[int, ...]:
         target = TabularModel(TARGET, VOCABULARY)
         drafter = heads_drafter(target, drafting)
-        return speculate(target, drafter, prompt, sampling, policy, Stopping(3)).tokens
+        return speculate(target, drafter, prompt, sampling, POLICIES[policy], Stopping(3)).tokens
 
-    return walk_choices(monkeypatch, {Strict: lambda p, q: min(1.0, p / q)}).law(run)
-
-
-# Every policy, and every setting with some policy.
-CASES = sorted(
-    {(policy, "plain") for policy in POLICIES}
-    | set(zip(itertools.cycle(["fixed 2", "confidence"]), SETTINGS, strict=False))
-)
-
-
-@pytest.mark.parametrize(("policy", "setting"), CASES)
-def test_law_of_texts_drafted_by_heads_is_the_targets(
-    policy: str, setting: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sampling = SETTINGS[setting]
-    law = law_with_heads(monkeypatch, (0, 1), sampling, POLICIES[policy], drafting=sampling)
-    expected = own_law(lambda text: plain_law(TARGET(text), sampling, text), (0, 1), new_tokens=3)
+    law = walk_choices(monkeypatch, {Strict: lambda p, q: min(1.0, p / q)}).law(run)
+    expected = own_law(lambda text: plain_law(TARGET(text), sampling, text), prompt, new_tokens=3)
     require_equal(law, expected, tolerance=1e-12)
-
-
-@pytest.mark.parametrize("drafting", [Sampling(0.0), Sampling(1.7, top_k=2)], ids=str)
-def test_heads_may_draft_by_another_setting_than_the_targets(
-    drafting: Sampling, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # After one token there is no state to draft the first block from.
-    law = law_with_heads(monkeypatch, (2,), Sampling(), Fixed(2), drafting=drafting)
-    require_equal(law, own_law(TARGET, (2,), new_tokens=3), tolerance=1e-12)
