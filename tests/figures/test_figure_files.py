@@ -90,34 +90,28 @@ def require_whole_and_apart(texts: list[tuple[Text, Bbox]], figure: Figure) -> N
     for i, (text, box) in enumerate(texts):
         for other, other_box in texts[i + 1 :]:
             common = Bbox.intersection(box, other_box)
+            both = text.get_text(), other.get_text()
             # Ends of two axes may share a corner; more than two dots each way is a collision.
-            assert common is None or min(common.width, common.height) < 2, (
-                text.get_text(),
-                other.get_text(),
-            )
+            assert common is None or min(common.width, common.height) < 2, both
 
 
 def visible_texts(figure: Figure) -> list[tuple[Text, Bbox]]:
     """Returns every text of a figure that was drawn, and its place in dots."""
     FigureCanvasAgg(figure)  # texts are as wide as in a PNG file
     figure.draw_without_rendering()
-    texts = [
-        text
+    placed = [
+        (text, text.get_window_extent())
         for text in figure.findobj(Text)
         if isinstance(text, Text) and text.get_visible() and text.get_text().strip()
     ]
-    placed = [(text, text.get_window_extent()) for text in texts]
     # matplotlib keeps labels of ticks outside of the limits, and of axes switched off, undrawn.
     undrawn = {
         id(label)
         for panel in figure.axes
-        for axis, (low, high) in (
-            (panel.xaxis, sorted(panel.get_xlim())),
-            (panel.yaxis, sorted(panel.get_ylim())),
-        )
+        for axis, ends in ((panel.xaxis, panel.get_xlim()), (panel.yaxis, panel.get_ylim()))
         for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]
         for label in (tick.label1, tick.label2)
-        if not (panel.axison and low <= tick.get_loc() <= high)
+        if not (panel.axison and min(ends) <= tick.get_loc() <= max(ends))
     }
     return [(text, box) for text, box in placed if id(text) not in undrawn and box.width > 0]
 
