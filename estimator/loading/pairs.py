@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from estimator.draft_names.kind import (
@@ -101,7 +102,7 @@ def load(
       models: a target; with drafters if they are ModelSettings.
       sampling: settings of the target; None: nothing is cut off.
       prompt: a prompt in place of the source `text`.
-      compiling: off, on or try (`with_passes`).
+      compiling: off, on or try.
       gammas: draft lengths for which passes are compiled.
     """
     target_name = EMBEDDED if models.target is None else models.target
@@ -129,14 +130,10 @@ def load(
     )
     target.name = target_name
     longest = max(map(len, prompts)) + text.max_new_tokens
-
-    def passes(draft: CachedModel) -> CachedModel:
-        return with_passes(draft, compiling, longest=longest, widths=DRAFT_WIDTHS)
-
+    passes = partial(_with_passes, compiling=compiling, longest=longest)
     context = LoadContext(target, tokenizer, both, passes)
     drafters = {name: drafter.load(context) for name, drafter in names.items()}
-    widths = sorted({1, *(gamma + 1 for gamma in gammas)})
-    target = with_passes(target, compiling, longest=longest, widths=widths)
+    target = passes(target, widths=sorted({1, *(gamma + 1 for gamma in gammas)}))
     _warn_of_unapplied_settings(target, SamplingSettings() if sampling is None else sampling)
     origins = [str(device), str(target.module.dtype), *model_files(target_name, names.values())]
     # Compiled passes round differently, and other devices may.
@@ -191,8 +188,8 @@ def _warn_of_unapplied_settings(target: CachedModel, sampling: SamplingSettings)
 DRAFT_WIDTHS = (1, 2)
 
 
-def with_passes(
-    model: CachedModel, compiling: str, *, longest: int, widths: Sequence[int]
+def _with_passes(
+    model: CachedModel, *, compiling: str, longest: int, widths: Sequence[int] = DRAFT_WIDTHS
 ) -> CachedModel:
     """Returns a model with compiled passes if `compiling` is "on", or "try" and they succeed."""
     if compiling == "off":
