@@ -134,7 +134,7 @@ def _quantised(fields: Mapping[str, Any], plain: str) -> tuple[NumberFormat, str
     if method in ("awq", "gptq"):
         bits = fields.get("bits", fields.get("w_bit", 4))
         asymmetric = bool(fields.get("zero_point", fields.get("sym") is False))
-        return _integer(bits, _group(fields), asymmetric), plain
+        return _integer(bits, fields, asymmetric=asymmetric), plain
     if method == "bitsandbytes":
         if fields.get("load_in_8bit") is True:
             return FORMATS["int8"], plain
@@ -164,21 +164,18 @@ def _compressed_tensors(fields: Mapping[str, Any], plain: str) -> tuple[NumberFo
     if floating and bits in (4, 8):
         four = "mxfp4" if weights.get("group_size") == 32 else "nvfp4"
         return FORMATS["fp8" if bits == 8 else four], narrow
-    return _integer(bits, _group(weights), weights.get("symmetric") is False), narrow
+    return _integer(bits, weights, asymmetric=weights.get("symmetric") is False), narrow
 
 
-def _integer(bits: Any, group: int, asymmetric: bool) -> NumberFormat:
+def _integer(bits: Any, fields: Mapping[str, Any], *, asymmetric: bool) -> NumberFormat:
+    stated = fields.get("group_size", fields.get("q_group_size"))
+    # -1 or no value: one scale per row, whose size is negligible.
+    group = stated if isinstance(stated, int) and stated > 0 else 4096
     if bits == 4:
         return int4(group=group, zero_points=asymmetric)
     if bits == 8:
         return NumberFormat("int8", 8, group, 2.0 + asymmetric, "int8")
     raise ValueError(f"quantised weights must have 4 or 8 bits, got {bits}")
-
-
-def _group(fields: Mapping[str, Any]) -> int:
-    # -1 or no value: one scale per row, whose size is negligible.
-    group = fields.get("group_size", fields.get("q_group_size"))
-    return group if isinstance(group, int) and group > 0 else 4096
 
 
 def _pattern(module: str) -> str:
