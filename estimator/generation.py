@@ -72,9 +72,7 @@ class Started:
 
 def stopping_at(loaded: LoadedPair, stop_strings: tuple[str, ...]) -> Stopping:
     """Returns the stopping rule of a pair's text, with the given stop strings."""
-    if not stop_strings:
-        return loaded.stopping
-    strings = StopStrings(stop_strings, loaded.tokenizer.decode)
+    strings = StopStrings(stop_strings, loaded.tokenizer.decode) if stop_strings else None
     return replace(loaded.stopping, stop_strings=strings)
 
 
@@ -106,15 +104,12 @@ class GenerateAlone(OneText):
 
 def generate_alone(request: GenerateAlone) -> Started:
     """Returns a session in which the target decodes without a draft."""
-    sampling = request.sampling.at(request.temperature)
-    loaded = request.loaded()
+    sampling, loaded = request.sampling.at(request.temperature), request.loaded()
     [ids] = loaded.prompts
+    stopping = stopping_at(loaded, request.stop_strings)
+    generator = seeded(loaded.target.device, request.seed)
     text = plain_session(
-        loaded.target,
-        ids,
-        sampling=sampling,
-        stopping=stopping_at(loaded, request.stop_strings),
-        generator=seeded(loaded.target.device, request.seed),
+        loaded.target, ids, sampling=sampling, stopping=stopping, generator=generator
     )
     return request.started(loaded, text, STRICT)
 
@@ -147,8 +142,7 @@ def generate(request: Generate) -> Started:
     """Returns a session of a pair."""
     gamma = GAMMA if request.gamma is None else request.gamma
     most = MAX_GAMMA if request.max_gamma is None else request.max_gamma
-    names = [request.policy_name]
-    [policy] = parse_policies(names, gammas=[gamma], max_gamma=most).values()
+    [policy] = parse_policies([request.policy_name], gammas=[gamma], max_gamma=most).values()
     rule = acceptance_rule(request.verification, request.lenience)
     sampling = request.sampling.at(request.temperature)
     drafted_by = draft_sampling(sampling, request.draft_temperature)

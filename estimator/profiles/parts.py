@@ -73,14 +73,13 @@ class Alpha:
 class DraftAcceptance:
     """Acceptance for one way to sample drafts.
 
-    blocks: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens per token of the
-      texts, from replay (`simulator.acceptance.replay`). Empty without traces.
-    blocks_jointly: expected numbers of blocks under block verification, in the form of `blocks`.
+    blocks, blocks_jointly: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens
+      per token of the texts (`simulator.acceptance.replay`), and this number under block
+      verification. Empty without traces.
     accepted_by_position: share of all blocks that accept each position, for the longest timed
       draft, or a server's counts in place of `blocks`.
     cut_short: share of positions that these blocks left undrafted, for example near the ends of
       texts. Above 1 % the rates and α are lower bounds.
-    alpha_by_lenience: α(l) by lenience l.
     acceptance_by_rank: how often the text's token is the draft's first, second, … choice, for
       trees; empty if the draft makes only one choice.
     """
@@ -99,12 +98,9 @@ class DraftAcceptance:
         return self.under("token")
 
     def under(self, verification: Verification, kind: str | None = None) -> Acceptance:
-        """Returns the acceptance under token-by-token or block verification.
+        """Returns the acceptance under a verification; refuses one whose counts are missing.
 
-        kind: kind of draft, which selects the prior (`rate_prior`) if the profile has only
-          counts by position.
-
-        Raises ValueError if the profile lacks what the verification needs.
+        kind: kind of draft, which selects the prior (`rate_prior`) of counts by position.
         """
         blocks = self.blocks if verification == "token" else self.blocks_jointly
         if blocks:
@@ -167,12 +163,6 @@ class Setup:
 
     def here(self, libraries: Iterable[str]) -> Setup:
         """Returns the setup with today's date, this machine, and these libraries' versions."""
-        return replace(
-            self,
-            software=Software(
-                platform.python_version(),
-                platform.platform(),
-                {name: version(name) for name in libraries},
-            ),
-            date=date.today().isoformat(),
-        )
+        versions = {name: version(name) for name in libraries}
+        software = Software(platform.python_version(), platform.platform(), versions)
+        return replace(self, software=software, date=date.today().isoformat())

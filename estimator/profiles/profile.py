@@ -89,10 +89,8 @@ class LoadCosts:
 
 @dataclass(frozen=True, slots=True)
 class TimesMs:
-    """Times of single sequences in milliseconds, as `CostModel` has them in seconds.
+    """Times of single sequences, t_p by n, t_q, t_d by γ, t_o and t_b, in the order of the fields.
 
-    target_ms: t_p(n) by n.
-    draft_ms, drafting_ms, overhead_ms, baseline_overhead_ms: t_q, t_d by γ, t_o, t_b.
     c: draft step over target step; None where nothing was drafted.
     """
 
@@ -137,8 +135,8 @@ class TextDetails:
 class ClockCheck:
     """How far the times of a profile can be trusted.
 
-    noise_percent: difference of two measurements of the baseline.
-    noise_within_percent: upper end of the interval of such differences.
+    noise_percent, noise_within_percent: difference of two measurements of the baseline, and the
+      upper end of the interval of such differences.
     quiet: whether no other program used the machine; None if not known.
     doubts: sentences about impossible times. If there are any, no time can be trusted.
     repeats: smallest number of repeats of a run.
@@ -161,9 +159,9 @@ class Profile:
     times: times at batch 1; None if only acceptance was observed.
     c_hat: draft over target arithmetic operations per token; None if unknown.
     details: None if specplan's own decoder did not decode the prompts.
-    optimal_gamma: the best γ by replay, 0: do not speculate; None without costs.
-    recommended_gamma: the advised γ (`best.plan_of`).
-    left_out: results without each prompt, for comparisons; None if they were not saved.
+    optimal_gamma, recommended_gamma: the best γ by replay, and the advised one (`best.plan_of`); 0:
+      do not speculate; None without costs.
+    left_out: None if they were not saved.
     load: costs by batch; the time outside passes was only measured at batch 1.
     """
 
@@ -206,11 +204,10 @@ class Profile:
     @property
     def workloads(self) -> dict[str, Mapping[str, Workload]]:
         """Groups of prompts to compare: by category, and by context if there are several."""
-        if self.details is None:
-            return {}
-        found = {"category": self.details.by_category} if self.details.by_category else {}
-        if len(self.details.by_context) > 1:
-            found["prompt tokens"] = self.details.by_context
+        details = TextDetails() if self.details is None else self.details
+        found = {"category": details.by_category} if details.by_category else {}
+        if len(details.by_context) > 1:
+            found["prompt tokens"] = details.by_context
         return found
 
     @property

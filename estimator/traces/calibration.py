@@ -4,64 +4,49 @@ The map from confidence to that share is fitted by isotonic regression (Zadrozny
 Each half of the texts is calibrated by the other half.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.traces.traces import Trace
+from estimator.traces.traces import RecordedConfidence, Trace
 
 # Bins of stated confidence in `reliability`.
 BINS = 10
+Reals = NDArray[np.floating]
 
 
-class Calibration(NamedTuple):
-    """The share of right tokens by confidence, linear between points.
+def calibration(traces: Sequence[Trace], column: int) -> Callable[[Reals], Reals]:
+    """Returns the map from one column of recorded confidences to the share of right tokens.
 
-    said, right: confidences and shares of right tokens, in [0, 1] and ascending, shape (n,).
-
-    Example:
-      >>> Calibration(np.array([0.2, 0.8]), np.array([0.1, 0.7])).of(np.array([0.8, 0.5]))
-      array([0.7, 0.4])
+    The map rises and is linear between points. traces: at least one.
     """
+    from scipy.optimize import isotonic_regression
 
-    said: NDArray[np.float64]
-    right: NDArray[np.float64]
-
-    @classmethod
-    def fitted(cls, traces: Sequence[Trace], column: int) -> Self:
-        """Returns the calibration of one column of recorded confidences; traces: at least one."""
-        from scipy.optimize import isotonic_regression
-
-        said, right, weight = _tokens(traces, column)
-        order = np.argsort(said, kind="stable")
-        found = isotonic_regression(right[order], weights=weight[order])
-        first = found.blocks[:-1]
-        weights = np.add.reduceat(weight[order], first)
-        means = np.add.reduceat((weight * said)[order], first) / weights
-        return cls(means, np.clip(found.x[first], 0.0, 1.0))
-
-    def of(self, confidence: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Returns the share of right tokens at each confidence, in the shape of confidence."""
-        return np.asarray(np.interp(confidence, self.said, self.right))
+    said, right, weight = _tokens(traces, column)
+    order = np.argsort(said, kind="stable")
+    found = isotonic_regression(right[order], weights=weight[order])
+    first = found.blocks[:-1]
+    weights = np.add.reduceat(weight[order], first)
+    means = np.add.reduceat((weight * said)[order], first) / weights
+    shares = np.clip(found.x[first], 0.0, 1.0)
+    return lambda confidence: np.asarray(np.interp(confidence, means, shares))
 
 
 def calibrated(traces: Sequence[Trace], column: int) -> list[Trace]:
     """Returns texts, even ones calibrated by odd ones and vice versa; a single text unchanged."""
-    halves = [Calibration.fitted(traces[at::2], column) for at in (0, 1) if traces[at::2]]
+    halves = [calibration(traces[at::2], column) for at in (0, 1) if traces[at::2]]
     if len(halves) < 2:
         return list(traces)
     found = []
     for place, trace in enumerate(traces):
         assert trace.confidence is not None
-        along, _, own = sure = trace.confidence
-        changed = [values.astype(np.float64) for values in (along, own)]
-        for values in changed:
-            values[..., column] = halves[1 - place % 2].of(values[..., column])
-        mended = sure._replace(along=changed[0], own=changed[1])
-        found.append(replace(trace, confidence=mended))
+        along, starts, own = trace.confidence
+        along, own = along.astype(np.float64), own.astype(np.float64)
+        for values in (along, own):
+            values[..., column] = halves[1 - place % 2](values[..., column])
+        found.append(replace(trace, confidence=RecordedConfidence(along, starts, own)))
     return found
 
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from estimator.profiles.p_min import replayed
-from estimator.traces.calibration import Calibration, calibrated, reliability
+from estimator.traces.calibration import calibrated, calibration, reliability
 from estimator.traces.traces import RecordedConfidence, Trace
 from simulator.acceptance.stopping.rule import RULES
 
@@ -34,11 +34,11 @@ def texts(count: int, right: Callable[[NDArray[np.float64]], NDArray[np.float64]
 
 def test_a_calibration_finds_how_often_drafts_are_right() -> None:
     """4,000 tokens: a bin of some 130 deviates by 0.043, five times which is no chance."""
-    found = Calibration.fitted(texts(10, overconfident), 0)
     said = np.linspace(0.05, 0.95, 10)
-    np.testing.assert_allclose(found.of(said), overconfident(said), atol=0.1)
-    assert np.all(np.diff(found.right) > 0)
-    assert 0 <= found.right.min() <= found.right.max() <= 1
+    found = calibration(texts(10, overconfident), 0)(said)
+    np.testing.assert_allclose(found, overconfident(said), atol=0.1)
+    assert np.all(np.diff(found) > 0)
+    assert 0 <= found.min() <= found.max() <= 1
 
 
 def test_calibrated_confidence_is_closer_to_the_truth_on_texts_that_did_not_fit_it() -> None:
