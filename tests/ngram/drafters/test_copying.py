@@ -58,9 +58,9 @@ def test_the_longest_and_latest_match_is_copied(text: list[int], copied: list[in
 
 
 def test_nothing_asked_for_is_nothing_copied() -> None:
-    matches = LatestMatches(2)
-    matches.update([1, 1])
-    assert matches.continuation(0) == []
+    for matches in (LatestMatches(2), EarliestMatches(2, 1)):
+        matches.update([1, 1])
+        assert matches.continuation(0) == []
 
 
 @pytest.mark.parametrize(

@@ -133,14 +133,10 @@ def test_a_narrower_draft_reads_a_prompt_as_it_reads_what_follows() -> None:
 
 
 def test_a_wider_draft_cannot_draft_what_the_target_does_not_know() -> None:
-    model = fitted(TabularModel(lambda text: [0.4, 0.2, 0.2, 0.2], 4), 3)
-    logits = model.extend(torch.tensor([0]))
+    draft = TabularModel(lambda text: [0.4, 0.2, 0.2, 0.2], 4)
+    logits = fitted(draft, 3).extend(torch.tensor([0]))
     assert logits.softmax(dim=-1)[0].tolist() == pytest.approx([0.5, 0.25, 0.25])
-
-
-def test_a_draft_of_the_targets_width_is_left_as_it_is() -> None:
-    model = TabularModel(lambda text: [0.5, 0.5], 2)
-    assert fitted(model, 2) is model
+    assert fitted(draft, 4) is draft
 
 
 @pytest.mark.parametrize("target_dtype", [torch.bfloat16, torch.float16, torch.float64])
@@ -197,17 +193,13 @@ def test_beyond_the_drafts_positions_the_target_goes_on_alone() -> None:
         reached += len(block.tokens)
 
 
-def test_a_prompt_beyond_the_drafts_positions_is_refused() -> None:
+def test_a_prompt_or_a_text_to_score_beyond_the_drafts_positions_is_refused() -> None:
     drafter = ModelDrafter(short_draft(), Sampling(), 40)
-    with pytest.raises(ValueError, match="must fit the 16 positions of short, got 17 tokens"):
+    p, message = Dense(torch.full((14, 40), 1 / 40)), "must fit the 16 positions of short, got 17"
+    with pytest.raises(ValueError, match=message):
         drafter.start([1] * 17, [1] * 17)
-
-
-def test_a_text_to_score_beyond_the_drafts_positions_is_refused() -> None:
-    drafter = ModelDrafter(short_draft(), Sampling(), 40)
-    p = Dense(torch.full((14, 40), 1 / 40))
     drafter.start([1] * 4, [1] * 4)
-    with pytest.raises(ValueError, match="must fit the 16 positions of short, got 17 tokens"):
+    with pytest.raises(ValueError, match=message):
         drafter.score(Stretch([1] * 4, [2] * 14, p), ScoreOptions([Sampling()], (), 4))
 
 

@@ -5,6 +5,7 @@ import logging
 import re
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -108,27 +109,18 @@ def test_loading_weights_prints_nothing(capsys: pytest.CaptureFixture[str]) -> N
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize(
-    ("files", "reason"),
-    [
-        ([], f"the folder has no config.json and no tokenizer.json; {ADVICE}"),
-        (["config.json"], f"the folder has no tokenizer.json; {ADVICE}"),
-    ],
-)
-def test_a_folder_without_a_tokenizer_says_what_it_lacks(
-    files: list[str], reason: str, tmp_path: Path
-) -> None:
-    for name in files:
-        (tmp_path / name).write_text('{"model_type": "llama"}')
-    message = f"tokenizer {str(tmp_path)!r} could not be loaded: {reason}"
-    with pytest.raises(ValueError, match=re.escape(message) + "$"):
-        load_tokenizer(str(tmp_path))
+def test_a_folder_says_what_it_lacks(tmp_path: Path) -> None:
+    def refused(what: str, lacks: str) -> Any:
+        message = f"{what} {str(tmp_path)!r} could not be loaded: the folder has {lacks}; {ADVICE}"
+        return pytest.raises(ValueError, match=re.escape(message) + "$")
 
-
-def test_a_folder_without_a_configuration_says_so(tmp_path: Path) -> None:
-    message = f"model {str(tmp_path)!r} could not be loaded: the folder has no config.json; "
-    with pytest.raises(ValueError, match=re.escape(message + ADVICE) + "$"):
+    with refused("model", "no config.json"):
         load_model(str(tmp_path), device=CPU)
+    with refused("tokenizer", "no config.json and no tokenizer.json"):
+        load_tokenizer(str(tmp_path))
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    with refused("tokenizer", "no tokenizer.json"):
+        load_tokenizer(str(tmp_path))
 
 
 def test_a_file_and_a_path_to_nothing_are_said_to_be_that(tmp_path: Path) -> None:

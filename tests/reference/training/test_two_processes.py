@@ -36,14 +36,10 @@ def learned(folder: Path, *, killed_at: int | None = None) -> tuple[nn.Module, T
             raise KilledError
         return (module(given[rows]) - wanted[rows]).square().mean()
 
+    path, schedule = folder / "task.safetensors", Schedule(STEPS, 0.05, warmup=2)
     trained = train(
         module,
-        Training(
-            "task",
-            Schedule(STEPS, 0.05, warmup=2),
-            folder / "task.safetensors",
-            checkpoint_steps=2,
-        ),
+        Training("task", schedule, path, checkpoint_steps=2),
         batch=lambda step: (torch.arange(8) * 5 + step) % 16,
         loss=loss,
         optimizers=[torch.optim.AdamW(module.parameters())],
@@ -54,18 +50,11 @@ def learned(folder: Path, *, killed_at: int | None = None) -> tuple[nn.Module, T
 def test_two_processes_train_as_one_does_though_they_were_killed(tmp_path: Path) -> None:
     (tmp_path / "alone").mkdir()
     alone, _ = learned(tmp_path / "alone")
+    paths = os.pathsep.join(map(str, (ROOT, ROOT / "tests" / "reference")))
     launched = subprocess.run(
-        [sys.executable, __file__, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests" / "reference"))),
-            "OMP_NUM_THREADS": "1",
-        },
-    )
+        [sys.executable, __file__, str(tmp_path)], capture_output=True, text=True, timeout=120,
+        check=False, env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
     assert launched.returncode == 0, launched.stderr
     first, second = (load_file(tmp_path / f"{rank}.safetensors") for rank in range(2))
     for name, weight in alone.state_dict().items():
