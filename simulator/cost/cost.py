@@ -8,15 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from simulator.numerics.arguments import integers, non_negative
+from simulator.numerics.arguments import Floats, integers, non_negative
 
 
 class Cost(ABC):
     """Times of drafting and verifying a block, and of a baseline token (without speculation).
 
-    The unit of time is a second, or a target step if `in_seconds` is false.
+    The unit of time is a second, or a target step if `in_seconds` is false. gamma: drafted tokens
+    per block, at least 0, shape (...).
 
     Example: a target step takes 10 ms for any number of tokens, a draft step 1 ms.
 
@@ -70,18 +71,18 @@ class Cost(ABC):
         return False
 
     @abstractmethod
-    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        """Returns the time of drafting γ tokens; gamma at least 0, shape (...)."""
+    def drafting_seconds(self, gamma: ArrayLike) -> Floats:
+        """Returns the time of drafting γ tokens."""
 
     @abstractmethod
-    def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def checking_seconds(self, gamma: ArrayLike) -> Floats:
         """Returns the time of a block of γ tokens without drafting: verification and overhead."""
 
-    def block_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def block_seconds(self, gamma: ArrayLike) -> Floats:
         """Returns the time of one block.
 
-        gamma: drafted tokens, at least 0, shape (...). A block that drafts no token still has the
-          overhead; decoding without speculation costs baseline_seconds instead.
+        A block that drafts no token still has the overhead; decoding without speculation costs
+        baseline_seconds instead.
         """
         return np.asarray(self.drafting_seconds(gamma) + self.checking_seconds(gamma))[()]
 
@@ -110,19 +111,16 @@ class Ratio(Cost):
     def c(self) -> float:
         return self.ratio
 
-    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def drafting_seconds(self, gamma: ArrayLike) -> Floats:
         return np.asarray(integers("gamma", gamma) * self.ratio)[()]
 
-    def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def checking_seconds(self, gamma: ArrayLike) -> Floats:
         return np.ones(integers("gamma", gamma).shape)[()]
 
 
 @dataclass(frozen=True, slots=True)
 class WrappedCost(Cost):
-    """Wraps another cost and delegates to it. Subclasses override what they change.
-
-    inner: the wrapped cost.
-    """
+    """Wraps another cost and delegates to it. Subclasses override what they change."""
 
     inner: Cost
 
@@ -150,10 +148,10 @@ class WrappedCost(Cost):
     def c(self) -> float:
         return self.inner.c
 
-    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def drafting_seconds(self, gamma: ArrayLike) -> Floats:
         return self.inner.drafting_seconds(gamma)
 
-    def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def checking_seconds(self, gamma: ArrayLike) -> Floats:
         return self.inner.checking_seconds(gamma)
 
 
@@ -165,20 +163,17 @@ class Redrafted(WrappedCost):
     """
 
     drafting: Callable[[int], float]
-
-    @property
-    def by_steps(self) -> bool:
-        return False
+    by_steps = False
 
     @property
     def verification_free(self) -> bool:
         return self.inner.verification_free
 
-    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def drafting_seconds(self, gamma: ArrayLike) -> Floats:
         return by_gamma(gamma, lambda length: self.drafting(length) if length > 0 else 0.0)
 
 
-def by_gamma(gamma: ArrayLike, seconds: Callable[[int], float]) -> NDArray[np.float64]:
+def by_gamma(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:
     """Returns `seconds` of each γ, shape (...), computed once for equal γ."""
     lengths = integers("gamma", gamma)
     found, places = np.unique(lengths, return_inverse=True)

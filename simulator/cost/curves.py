@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simulator.cost.cost import Cost
-from simulator.numerics.arguments import integer, integers, non_negative
+from simulator.numerics.arguments import Floats, integer, integers, non_negative
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,8 @@ class CostModel(Cost):
         object.__setattr__(self, "target_seconds", points)
         for name in ("draft_seconds", "overhead_seconds", "baseline_overhead_seconds"):
             object.__setattr__(self, name, float(non_negative(name, getattr(self, name))))
-        drafts = {
-            integer("gamma in draft_curve", gamma): float(
-                non_negative(f"draft_curve[{gamma}]", seconds)
-            )
-            for gamma, seconds in self.draft_curve.items()
-        }
-        object.__setattr__(self, "draft_curve", dict(sorted(drafts.items())))
+        drafts = _points("gamma in draft_curve", "draft_curve", self.draft_curve, at_least=0)
+        object.__setattr__(self, "draft_curve", drafts)
 
     @property
     def c(self) -> float:
@@ -78,36 +73,40 @@ class CostModel(Cost):
         overheads = (self.overhead_seconds, self.baseline_overhead_seconds)
         return self.verification_free and overheads == (0, 0)
 
-    def verify_seconds(self, n: ArrayLike) -> NDArray[np.float64]:
+    def verify_seconds(self, n: ArrayLike) -> Floats:
         """Returns t_p(n), the time of a target pass over n new tokens; n at least 1."""
         return pass_seconds(self.target_seconds, n)
 
-    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def drafting_seconds(self, gamma: ArrayLike) -> Floats:
         length = integers("gamma", gamma)
         curve = {0: 0.0, **self.draft_curve}
         beyond = np.maximum(length - max(curve), 0) * self.draft_seconds
         return np.asarray(np.interp(length, list(curve), list(curve.values())) + beyond)[()]
 
-    def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def checking_seconds(self, gamma: ArrayLike) -> Floats:
         verify = self.verify_seconds(integers("gamma", gamma) + 1)
         return np.asarray(verify + self.overhead_seconds)[()]
 
 
 def pass_points(name: str, points: Mapping[int, float]) -> dict[int, float]:
-    """Returns the times of passes over n new tokens by n, ascending.
+    """Returns the times of passes over n new tokens by n, ascending; n = 1 is required."""
+    found = _points(f"n in {name}", name, points, at_least=1)
+    if 1 not in found:
+        raise ValueError(f"{name} must have the point 1, got {list(found)}")
+    return found
 
-    Raises ValueError if point 1 is missing, an n is out of range, or a time is not a number >= 0.
-    """
+
+def _points(
+    places: str, name: str, points: Mapping[int, float], *, at_least: int
+) -> dict[int, float]:
     found = {
-        integer(f"n in {name}", n, at_least=1): float(non_negative(f"{name}[{n}]", seconds))
+        integer(places, n, at_least=at_least): float(non_negative(f"{name}[{n}]", seconds))
         for n, seconds in points.items()
     }
-    if 1 not in found:
-        raise ValueError(f"{name} must have the point 1, got {sorted(found)}")
     return dict(sorted(found.items()))
 
 
-def pass_seconds(points: Mapping[int, float], n: ArrayLike) -> NDArray[np.float64]:
+def pass_seconds(points: Mapping[int, float], n: ArrayLike) -> Floats:
     """Returns the time of a pass over n new tokens, linear between the points of `pass_points`.
 
     After the last point the last segment continues, or the curve stays flat if that segment falls.
