@@ -87,11 +87,7 @@ Placed = Sequence[tuple[Accepted, float]]
 
 
 def most_probable(
-    mean: Floats,
-    law: Floats,
-    data: Placed,
-    measured: Floats,
-    noise: Floats,
+    mean: Floats, law: Floats, data: Placed, measured: Floats, noise: Floats
 ) -> Floats:
     """Returns the most probable logits and their change with context, by damped Gauss-Newton."""
     root = np.linalg.cholesky(law + LEAST * np.eye(len(law)))

@@ -17,10 +17,10 @@ from simulator.cost.cost import Cost
 from simulator.cost.fitted.forecast import Forecast
 from simulator.cost.fitted.machine import Drafting
 from simulator.cost.pricing import Pricing
-from simulator.numerics.arguments import integer, integers
+from simulator.numerics.arguments import Floats, integer, integers
 
 
-def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> NDArray[np.float64]:
+def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> Floats:
     """Returns the expected speed-up over the baseline (no speculation); 1 at γ = 0.
 
     gamma: drafted tokens per block, at least 0, shape (...).
@@ -46,7 +46,7 @@ def best_gamma(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> int:
     return first_best(gammas, speed_up(acceptance, cost, gammas))
 
 
-def first_best(gammas: NDArray[np.int64], factors: NDArray[np.float64]) -> int:
+def first_best(gammas: NDArray[np.int64], factors: Floats) -> int:
     """Returns the smallest γ with the largest speed-up above 1; 0 if no γ gains.
 
     All γ are compared, since curves may have any shape. Differences within rounding are ties.
@@ -84,7 +84,7 @@ def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float
     """
     gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
 
-    def all_else(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+    def all_else(lengths: NDArray[np.int64]) -> Floats:
         return np.asarray(cost.block_seconds(lengths) - lengths * cost.c * cost.step_seconds)
 
     spare = cost.baseline_seconds - acceptance.per_token(all_else, gamma)
@@ -96,7 +96,7 @@ def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float
 
 
 # From γ, shape (n,), to a covariance of the logarithms of speed-ups, shape (n, n).
-Doubt = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+Doubt = Callable[[NDArray[np.int64]], Floats]
 # Deviations below are rounding.
 _NOTHING = 1e-12
 
@@ -115,15 +115,15 @@ class Curve:
     """
 
     gamma: NDArray[np.int64]
-    expected_tokens: NDArray[np.float64]
-    improvement_factor: NDArray[np.float64]
-    operations_factor: NDArray[np.float64]
+    expected_tokens: Floats
+    improvement_factor: Floats
+    operations_factor: Floats
     extrapolated: NDArray[np.bool_]
     beyond_graphs: NDArray[np.bool_]
     gains: Forecast
 
     @property
-    def speed_up(self) -> NDArray[np.float64]:
+    def speed_up(self) -> Floats:
         """Speed-up over no speculation: improvement_factor under a shorter name."""
         return self.improvement_factor
 
@@ -133,12 +133,12 @@ class Curve:
         return bool((self.gains.deviation > _NOTHING).any())
 
     @property
-    def low(self) -> NDArray[np.float64]:
+    def low(self) -> Floats:
         """Lower end of each speed-up's interval."""
         return self.gains.interval()[0]
 
     @property
-    def high(self) -> NDArray[np.float64]:
+    def high(self) -> Floats:
         """Upper end of each speed-up's interval."""
         return self.gains.interval()[2]
 
@@ -160,7 +160,7 @@ def curve_of(
       doubt: covariance of measured speed-ups; None derives it from acceptance and cost.
     """
 
-    def operations(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+    def operations(lengths: NDArray[np.int64]) -> Floats:
         return np.asarray(lengths * c_hat + lengths + 1, dtype=np.float64)
 
     cost = price.doubtful
@@ -188,7 +188,7 @@ def curve_of(
 
 def _lengths(
     acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Returns the logarithms of tokens per block, and the covariance that remains given the runs.
 
     A run measures the time of a token directly: an error of the run's tokens per block cancels

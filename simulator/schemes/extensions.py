@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.acceptance.replay import Replay
 from simulator.cost.cost import Cost, Redrafted
 from simulator.cost.curves import pass_points, pass_seconds
-from simulator.numerics.arguments import integer, integers, probability
+from simulator.numerics.arguments import Floats, integer, integers, probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ class BeamCost(Cost):
     def c(self) -> float:
         return float(pass_seconds(self.draft_seconds, self.draft_width)) / self.step_seconds
 
-    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def drafting_seconds(self, gamma: ArrayLike) -> Floats:
         steps = integers("gamma", gamma)
         first, later = pass_seconds(self.draft_seconds, [self.width, self.draft_width])
         return np.where(steps == 0, 0.0, first + (steps - 1) * later)[()]
 
-    def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def checking_seconds(self, gamma: ArrayLike) -> Floats:
         return pass_seconds(self.target_seconds, self.budget(gamma))
 
 

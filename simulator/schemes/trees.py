@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simulator.acceptance.acceptance import Acceptance, Kind, Price
-from simulator.numerics.arguments import integer, integers, probability
+from simulator.numerics.arguments import Floats, integer, integers, probability
 
 # Trees by the number of their nodes.
 Shapes = Mapping[int, tuple[int, ...]]
@@ -123,7 +123,7 @@ class TreeAcceptance(Acceptance):
     def observed_gamma(self) -> int | None:
         return None
 
-    def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
+    def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
         nodes = np.minimum(integers("gamma", gamma), max(self._tokens))
         missing = set(nodes.ravel().tolist()) - set(self._tokens)
         if missing:
@@ -132,7 +132,7 @@ class TreeAcceptance(Acceptance):
         return np.asarray(price(nodes) / tokens.reshape(nodes.shape))[()]
 
 
-def checked_rates(acceptance: ArrayLike) -> NDArray[np.float64]:
+def checked_rates(acceptance: ArrayLike) -> Floats:
     """Returns acceptance rates by rank as an array; raises ValueError if they are out of range."""
     rates = np.atleast_1d(probability("acceptance", acceptance))
     if rates.ndim != 1 or not len(rates) or rates.sum() > 1 + _ROUNDING:
@@ -153,9 +153,9 @@ class BestTrees:
     forests: W_1, W_2, … and W after the last rank, shape (depths + 1, ranks + 1, nodes + 1).
     """
 
-    acceptance: NDArray[np.float64]
-    tokens: NDArray[np.float64]
-    forests: NDArray[np.float64]
+    acceptance: Floats
+    tokens: Floats
+    forests: Floats
 
     def parents(self, nodes: int, depth: int) -> tuple[int, ...]:
         """Returns the parents of the best tree with a size and depth, level by level."""
@@ -216,14 +216,14 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
     return BestTrees(rates, tokens, forests)
 
 
-def _own(rate: float, subtree: NDArray[np.float64]) -> NDArray[np.float64]:
+def _own(rate: float, subtree: Floats) -> Floats:
     """Returns the expected tokens of a child's subtree with 1, 2, … nodes; -inf if impossible."""
     there = np.isfinite(subtree)
     # A choice with acceptance 0 still needs an existing subtree: avoids 0 times -inf.
     return np.where(there, rate * np.where(there, subtree, 0.0), -np.inf)
 
 
-def _gains(own: NDArray[np.float64], rest: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+def _gains(own: Floats, rest: Floats, size: int) -> Floats:
     """Returns the expected tokens of `size` nodes, 1, …, size of them in one child's subtree.
 
     own, rest: expected tokens of the child's subtree and of its later siblings' subtrees, by size.

@@ -26,6 +26,7 @@ from simulator.cost.fitted.machine import (
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import Run, pooled
+from simulator.numerics.arguments import Floats
 
 # A load's own error is at least this: effects of loads then are none.
 _NO_ERROR = 1e-6
@@ -49,10 +50,10 @@ class Evidence:
     plain: Work
     paired: NDArray[np.bool_]
     drafted: NDArray[np.bool_]
-    measured: NDArray[np.float64]
-    noise: NDArray[np.float64]
+    measured: Floats
+    noise: Floats
     loads: tuple[LoadPoint, ...]
-    at_load: NDArray[np.float64]
+    at_load: Floats
 
     @classmethod
     def of(cls, machine: Machine, runs: Sequence[Run]) -> Evidence:
@@ -85,17 +86,17 @@ class Evidence:
             np.array(at_load, dtype=np.float64).reshape(len(runs), len(loads)),
         )
 
-    def errors(self, level_error: float, ratio_error: float) -> NDArray[np.float64]:
+    def errors(self, level_error: float, ratio_error: float) -> Floats:
         """Returns the standard deviation of each measured logarithm, shape (n,)."""
         unpaired = np.hypot(level_error, ratio_error * self.drafted)
         return np.asarray(np.hypot(np.where(self.paired, ratio_error, unpaired), self.noise))
 
-    def misfit(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def misfit(self, logs: Floats) -> Floats:
         """Returns the modelled minus the measured logarithms, shape (n,)."""
         own, plain = np.log(seconds_of(self.own, logs)), np.log(seconds_of(self.plain, logs))
         return np.asarray(np.where(self.paired, plain - own, own) - self.measured)
 
-    def slopes(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def slopes(self, logs: Floats) -> Floats:
         """Returns the derivatives of the misfits by θ, shape (n, COUNT)."""
         own = log_slopes(self.own, logs)
         return np.asarray(np.where(self.paired[:, None], log_slopes(self.plain, logs) - own, own))
@@ -131,11 +132,11 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
     start = np.concatenate([prior.logs, np.zeros(loads)])
     errors = evidence.errors(prior.level_error, prior.ratio_error)
 
-    def residuals(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def residuals(values: Floats) -> Floats:
         off = evidence.misfit(values[:COUNT]) + evidence.at_load @ values[COUNT:]
         return np.concatenate([root @ (values - start), off / errors])
 
-    def jacobian(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def jacobian(values: Floats) -> Floats:
         slopes = np.hstack([evidence.slopes(values[:COUNT]), evidence.at_load])
         return np.vstack([root, slopes / errors[:, None]])
 

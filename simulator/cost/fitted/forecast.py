@@ -9,6 +9,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import ENDS, deviations
 
 # Deviations below are none: a probability is then 0 or 1.
@@ -28,35 +29,35 @@ class Forecast:
       Quantiles and probabilities respect the bounds; mean and covariance ignore them.
     """
 
-    mean: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    mean: Floats
+    covariance: Floats
     error: float = 0.0
-    lowest: NDArray[np.float64] | float = -np.inf
-    highest: NDArray[np.float64] | float = np.inf
+    lowest: Floats | float = -np.inf
+    highest: Floats | float = np.inf
 
     @classmethod
-    def exact(cls, logs: NDArray[np.float64]) -> Forecast:
+    def exact(cls, logs: Floats) -> Forecast:
         """Returns the distribution of logarithms without any uncertainty."""
         return cls(logs, np.zeros((len(logs), len(logs))))
 
     @property
-    def deviation(self) -> NDArray[np.float64]:
+    def deviation(self) -> Floats:
         """Standard deviation of each logarithm, the model's error included, shape (n,)."""
         return np.asarray(np.sqrt(np.diag(self.covariance) + self.error**2))
 
-    def quantile(self, share: float) -> NDArray[np.float64]:
+    def quantile(self, share: float) -> Floats:
         """Returns a quantile of each quantity (not its logarithm), shape (n,); share in (0, 1)."""
         below, above = self._bounds()
         shares = np.clip(below + share * (above - below), _TAIL, 1 - _TAIL)
         found = np.array([NormalDist().inv_cdf(each) for each in shares.tolist()])
         return np.asarray(np.exp(self.mean + found * self._scale))
 
-    def interval(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def interval(self) -> tuple[Floats, Floats, Floats]:
         """Returns lower end, median and upper end of each quantity's interval, shape (n,) each."""
         low, high = ENDS
         return self.quantile(low), self.quantile(0.5), self.quantile(high)
 
-    def exceeds(self, level: float) -> NDArray[np.float64]:
+    def exceeds(self, level: float) -> Floats:
         """Returns each quantity's probability of being above a level (not a logarithm), shape (n,).
 
         level: above 0; 1 gives the probability that a speed-up is a gain.
@@ -65,7 +66,7 @@ class Forecast:
         at = self._share(np.log(level))
         return np.asarray(np.clip((above - at) / np.maximum(above - below, _TAIL), 0.0, 1.0))
 
-    def blurred(self, covariance: NDArray[np.float64]) -> Forecast:
+    def blurred(self, covariance: Floats) -> Forecast:
         """Returns the distribution with a further independent error; covariance of shape (n, n).
 
         The bounds recede by half the interval of that error.
@@ -82,15 +83,15 @@ class Forecast:
         return Forecast(self.mean[which], covariance, self.error, *bounds)
 
     @property
-    def _scale(self) -> NDArray[np.float64]:
+    def _scale(self) -> Floats:
         return np.asarray(np.maximum(self.deviation, _NO_DOUBT))
 
-    def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _bounds(self) -> tuple[Floats, Floats]:
         """Returns the probability below each bound, for the distribution without bounds."""
         below = np.minimum(self._share(self.lowest), 1 - 2 * _TAIL)
         return below, np.maximum(self._share(self.highest), below + _TAIL)
 
-    def _share(self, logs: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    def _share(self, logs: Floats | float) -> Floats:
         """Returns the probability below each logarithm, for the distribution without bounds."""
         away = (logs - self.mean) / self._scale
         return np.array([0.5 * erfc(-each / sqrt(2)) for each in away.tolist()])

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simulator.numerics.arguments import integer, non_negative
+from simulator.numerics.arguments import Floats, integer, non_negative
 
 # Factors multiply seconds that the roofline knows; the others are seconds themselves.
 PARAMETERS = (
@@ -31,7 +30,7 @@ PARAMETERS = (
 )
 COUNT = len(PARAMETERS)
 # Amounts of PARAMETERS, at least 0, and seconds that none scales: shape (COUNT + 1,).
-Work = NDArray[np.float64]
+Work = Floats
 
 
 def work(*, fixed: float = 0.0, **amounts: float) -> Work:
@@ -42,7 +41,7 @@ def work(*, fixed: float = 0.0, **amounts: float) -> Work:
     return np.array([*(amounts.get(name, 0.0) for name in PARAMETERS), fixed])
 
 
-def seconds_of(works: Work, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+def seconds_of(works: Work, logs: Floats) -> Floats:
     """Returns the times of works; logs: natural logarithms θ of the parameters, (..., COUNT).
 
     works: shape (COUNT + 1,) or (n, COUNT + 1). Returns shape (...) or (..., n).
@@ -50,7 +49,7 @@ def seconds_of(works: Work, logs: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.exp(logs) @ works[..., :-1].T + works[..., -1])[()]
 
 
-def log_slopes(works: Work, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_slopes(works: Work, logs: Floats) -> Floats:
     """Returns the derivatives of log(seconds_of(works)) by θ, shape (n, COUNT)."""
     parts = works[:, :-1] * np.exp(logs)
     return np.asarray(parts / (parts.sum(axis=1) + works[:, -1])[:, None])

@@ -9,7 +9,7 @@ from math import ceil
 from random import Random
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simulator.cost.cost import Cost, by_gamma
 from simulator.cost.fitted.forecast import Forecast
@@ -25,6 +25,7 @@ from simulator.cost.fitted.machine import (
 )
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import Run, pooled
+from simulator.numerics.arguments import Floats
 
 # Half the draws where predictions are not linear in the parameters' logarithms.
 _PAIRS = 128
@@ -43,18 +44,18 @@ class Posterior:
 
     machine: Machine
     prior: Prior
-    found: NDArray[np.float64]
-    doubt: NDArray[np.float64]
+    found: Floats
+    doubt: Floats
     runs: tuple[Run, ...]
     loads: tuple[LoadPoint, ...] = ()
 
     @property
-    def logs(self) -> NDArray[np.float64]:
+    def logs(self) -> Floats:
         """Most probable logarithms of the parameters, shape (COUNT,)."""
         return self.found[:COUNT]
 
     @property
-    def covariance(self) -> NDArray[np.float64]:
+    def covariance(self) -> Floats:
         """Covariance of the parameters' logarithms, shape (COUNT, COUNT)."""
         return self.doubt[:COUNT, :COUNT]
 
@@ -139,13 +140,13 @@ class Posterior:
         return np.array([self.machine.token_work(load, each, length) for each, length in pairs])
 
 
-def _gains(plain: Work, own: Work, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+def _gains(plain: Work, own: Work, logs: Floats) -> Floats:
     """Returns the logarithms of speed-ups; logs: parameters, or draws of them."""
     return np.asarray(np.log(seconds_of(plain, logs)) - np.log(seconds_of(own, logs)))
 
 
 @cache
-def _lots() -> NDArray[np.float64]:
+def _lots() -> Floats:
     """Returns standard normal draws in opposite pairs, shape (2 · _PAIRS, COUNT)."""
     # numpy's generator takes a tenth of a plan to import.
     gauss = Random(0).gauss
@@ -178,7 +179,7 @@ class ParametricCost(Cost):
         first, second = self.drafting_seconds([1, 2])
         return float(second - first) / self.step_seconds
 
-    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def drafting_seconds(self, gamma: ArrayLike) -> Floats:
         def drafting(length: int) -> float:
             if length == 0:
                 return 0.0
@@ -186,7 +187,7 @@ class ParametricCost(Cost):
 
         return by_gamma(gamma, drafting)
 
-    def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def checking_seconds(self, gamma: ArrayLike) -> Floats:
         def checking(length: int) -> float:
             block = Drafting(length) if length > 0 else Drafting(1, verified=1)
             return self._seconds(self.posterior.machine.checking_work(self._free, block))

@@ -16,9 +16,9 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simulator.cost.fitted.machine import COUNT, PARAMETERS
+from simulator.numerics.arguments import Floats
 
 # Times of passes that the parameters correct.
 Base = Literal["roofline", "kernels"]
@@ -58,8 +58,8 @@ class Prior:
     calibrated: whether predicted probabilities of a gain match observed frequencies.
     """
 
-    logs: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    logs: Floats
+    covariance: Floats
     level_error: float
     ratio_error: float
     load_error: float = 0.0

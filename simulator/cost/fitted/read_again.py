@@ -4,17 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simulator.cost.cost import WrappedCost, by_gamma
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.machine import Drafting, LoadPoint, Machine, Work
 from simulator.cost.fitted.posterior import ParametricCost
 from simulator.cost.pricing import Pricing
+from simulator.numerics.arguments import Floats
 
 # From γ to the chance that a block ends with a rejection behind 0, …, γ - 1 accepted tokens,
 # shape (γ,).
-Rejected = Callable[[int], NDArray[np.float64]]
+Rejected = Callable[[int], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class ReadAgain(WrappedCost):
 
     rejected: Rejected
 
-    def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+    def checking_seconds(self, gamma: ArrayLike) -> Floats:
         def again(length: int) -> float:
             # All blocks contain the time outside their pass, so that differences cancel it.
             passes = self.inner.checking_seconds(np.arange(length)) + (
