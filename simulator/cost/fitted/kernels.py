@@ -8,12 +8,12 @@ attention; the parameter "recache" is the share of that bound. Caches other than
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from simulator.cost.fitted.machine import Drafting, LoadPoint, Work, work
+from simulator.cost.fitted.machine import LoadPoint, Work, work
 from simulator.cost.fitted.roofline_machine import DeployedMachine, roof_seconds
-from simulator.cost.roofline.deployment import Deployment, over_pcie
-from simulator.cost.roofline.shapes import CacheLayers, ModelShape, Weights
+from simulator.cost.roofline.deployment import over_pcie
+from simulator.cost.roofline.shapes import ModelShape, Weights
 
 # Rows of a chunk in which servers read prompts.
 CHUNK = 2048
@@ -68,26 +68,22 @@ class KernelTables(ABC):
         """Returns the time of an all-reduce of 16-bit rows."""
 
 
+@dataclass(frozen=True)
 class KernelMachine(DeployedMachine):
-    """A deployment with passes priced from measured kernels.
-
-    deployment: target, draft and GPU; of its conditions only the number of GPUs is used.
-    tables: kernels of the deployment's GPU and server.
+    """A deployment with passes priced from measured kernels, of its GPU and server.
 
     Raises ValueError if several GPUs share the target over PCIe, where kernels were less accurate
     than the roofline (`docs/roofline.md`).
     """
 
-    def __init__(self, deployment: Deployment, tables: KernelTables) -> None:
-        if over_pcie(deployment):
-            raise ValueError("kernels do not cover several GPUs over PCIe")
-        self.deployment = deployment
-        self.tables = tables
+    tables: KernelTables
 
-    def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
+    def __post_init__(self) -> None:
+        if over_pcie(self.deployment):
+            raise ValueError("kernels do not cover several GPUs over PCIe")
+
+    def draft_seconds(self, load: LoadPoint, gamma: int, passes: int, width: int) -> float:
         draft, tp = self.deployment.draft, self.deployment.draft_conditions.tp
-        passes = 1 if draft.parallel else drafting.gamma
-        width = drafting.gamma if draft.parallel else drafting.width
         rows = load.batch * width
         once = self._products(draft.once, draft.step, rows=load.batch, tp=tp)
         turn = self._products(draft.in_turn, draft.step, rows=load.batch, tp=tp)
@@ -96,12 +92,10 @@ class KernelMachine(DeployedMachine):
             + self._experts(draft.step, rows=rows, tp=tp)
             + self._cached(draft.step, load, load.batch, tp=tp)
         )
-        return work(
-            roof=passes * one + once + drafting.gamma * turn,
-            layer=passes * draft.step.layers,
-            draft=passes if draft.step.layers > 0 else 0,
-            fixed=passes * self._agreement(draft.step, rows=rows, tp=tp),
-        )
+        return passes * one + once + gamma * turn
+
+    def agreement(self, shape: ModelShape, tokens: int, tp: int) -> float:
+        return 2 * shape.layers * self.tables.all_reduce(rows=tokens, hidden=shape.hidden, gpus=tp)
 
     def prompt_work(self, load: LoadPoint) -> Work:
         if load.prompt_ratio == 0:
@@ -110,7 +104,7 @@ class KernelMachine(DeployedMachine):
         seconds = (
             self._products(shape.multiplied, shape, rows=CHUNK, tp=tp)
             + self._experts(shape, rows=CHUNK, tp=tp)
-            + self._agreement(shape, rows=CHUNK, tp=tp)
+            + (self.agreement(shape, CHUNK, tp) if tp > 1 else 0.0)
         )
         return work(prompt=load.batch * load.prompt_ratio * seconds / CHUNK)
 
@@ -129,51 +123,39 @@ class KernelMachine(DeployedMachine):
             sequence=rows,
             cache=once,
             recache=max(again, 0.0),
-            fixed=self._agreement(shape, rows=rows, tp=tp),
+            fixed=self.agreement(shape, rows, tp) if tp > 1 else 0.0,
         )
-
-    def _agreement(self, shape: ModelShape, *, rows: int, tp: int) -> float:
-        """Returns the seconds of a pass's all-reduces, two per layer; 0 on one GPU."""
-        if tp == 1:
-            return 0.0
-        return 2 * shape.layers * self.tables.all_reduce(rows=rows, hidden=shape.hidden, gpus=tp)
 
     def _products(
         self, weights: tuple[Weights, ...], shape: ModelShape, *, rows: int, tp: int
     ) -> float:
         """Returns the seconds of all products without the routed experts."""
         seconds = 0.0
-        for each in weights:
-            if each.experts:
-                continue
+        for each in (each for each in weights if not each.experts):
             stored = each.stored_bytes / each.values if each.values else 0.0
             for outputs, inputs, count in _matrices(each, shape, tp):
-                seconds += count * self.tables.product(
-                    rows=rows, outputs=outputs, inputs=inputs, stored=stored
-                )
+                sizes = {"rows": rows, "outputs": outputs, "inputs": inputs}
+                seconds += count * self.tables.product(**sizes, stored=stored)
         return seconds
 
     def _experts(self, shape: ModelShape, *, rows: int, tp: int) -> float:
         seconds = 0.0
-        for each in shape.weights:
-            if each.experts:
-                layers, inner = _expert_layers(each, shape)
-                seconds += layers * self.tables.experts(
-                    rows=rows,
-                    hidden=shape.hidden,
-                    inner=inner,
-                    count=each.experts,
-                    active=each.active,
-                    gpus=tp,
-                    stored=each.stored_bytes / each.values,
-                )
+        for each in shape.only("experts"):
+            layers, inner = _expert_layers(each, shape)
+            sizes = {"hidden": shape.hidden, "inner": inner}
+            sizes |= {"count": each.experts, "active": each.active, "gpus": tp}
+            stored = each.stored_bytes / each.values
+            seconds += layers * self.tables.experts(rows=rows, stored=stored, **sizes)
         return seconds
 
     def _cached(self, shape: ModelShape, load: LoadPoint, batch: int, *, tp: int) -> float:
         seconds = 0.0
         for cache in shape.caches:
             if cache.kind in _PLAIN_CACHES and cache.operations > 0 and cache.bytes_per_token > 0:
-                heads, key_heads, head_size = _heads(cache, shape)
+                # Keys and values of 16 bits; four operations for each value of the queries.
+                key_heads = max(cache.shards, 1)
+                head_size = max(round(cache.bytes_per_token / 4 / key_heads), 1)
+                heads = max(round(cache.operations / 4 / head_size), key_heads)
                 tokens = max(load.context, 1)
                 seconds += cache.layers * self.tables.attention(
                     batch=batch,
@@ -223,14 +205,6 @@ def _attention_width(shape: ModelShape) -> float:
     if len(plain) != len(shape.caches) or not plain:
         return 0.0
     return plain[0].operations / 4
-
-
-def _heads(cache: CacheLayers, shape: ModelShape) -> tuple[int, int, int]:
-    """Returns the number of query heads, of key heads, and the size of a head (16-bit caches)."""
-    width = cache.operations / 4
-    key_heads = max(cache.shards, 1)
-    head_size = max(round(cache.bytes_per_token / 4 / key_heads), 1)
-    return max(round(width / head_size), key_heads), key_heads, head_size
 
 
 def _expert_layers(weights: Weights, shape: ModelShape) -> tuple[int, int]:

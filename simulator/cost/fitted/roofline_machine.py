@@ -14,23 +14,9 @@ from simulator.cost.roofline.shapes import ModelShape
 _REACHED = 0.9
 
 
+@dataclass(frozen=True)
 class DeployedMachine(Machine):
-    """A deployment whose steps are passes of its target and its draft."""
-
-    @abstractmethod
-    def target_work(self, load: LoadPoint, new_tokens: int) -> Work:
-        """Returns the work of the target's pass over `new_tokens` tokens of every sequence."""
-
-    def plain_work(self, load: LoadPoint) -> Work:
-        return self.target_work(load, 1) + work(plain=1)
-
-    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        return self.target_work(load, drafting.new_tokens) + work(block=1)
-
-
-@dataclass(frozen=True, slots=True)
-class RooflineMachine(DeployedMachine):
-    """A deployment priced by its GPU's roofline.
+    """A deployment whose steps are passes of its target and its draft.
 
     deployment: target, draft and GPU. Of its conditions only the number of GPUs is used; efficiency
       and time per layer are parameters. A draft without layers is a lookup.
@@ -38,19 +24,50 @@ class RooflineMachine(DeployedMachine):
 
     deployment: Deployment
 
+    @abstractmethod
+    def target_work(self, load: LoadPoint, new_tokens: int) -> Work:
+        """Returns the work of the target's pass over `new_tokens` tokens of every sequence."""
+
+    @abstractmethod
+    def draft_seconds(self, load: LoadPoint, gamma: int, passes: int, width: int) -> float:
+        """Returns the time of passes of the draft over `width` tokens that draft γ tokens."""
+
+    @abstractmethod
+    def agreement(self, shape: ModelShape, tokens: int, tp: int) -> float:
+        """Returns the time of the all-reduces of a pass over `tokens` tokens on several GPUs."""
+
+    def plain_work(self, load: LoadPoint) -> Work:
+        return self.target_work(load, 1) + work(plain=1)
+
+    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
+        return self.target_work(load, drafting.new_tokens) + work(block=1)
+
     def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        draft, hardware = self.deployment.draft, self.deployment.hardware
-        shape, tp = draft.step, self.deployment.draft_conditions.tp
-        passes = 1 if draft.parallel else drafting.gamma
-        width = drafting.gamma if draft.parallel else drafting.width
-        roof = roof_seconds(shape, hardware, load, new_tokens=width, tp=tp)
-        turns = drafting.gamma * roof_seconds(draft.turn, hardware, load, new_tokens=1, tp=tp)
+        draft, tp = self.deployment.draft, self.deployment.draft_conditions.tp
+        gamma, layers = drafting.gamma, draft.step.layers
+        passes, width = (1, gamma) if draft.parallel else (gamma, drafting.width)
+        agreeing = self.agreement(draft.step, load.batch * width, tp) if tp > 1 else 0.0
         return work(
-            roof=passes * roof + turns,
-            layer=passes * shape.layers,
-            draft=passes if shape.layers > 0 else 0,
-            fixed=passes * _agreement(shape, hardware, tokens=load.batch * width, tp=tp),
+            roof=self.draft_seconds(load, gamma, passes, width),
+            layer=passes * layers,
+            draft=passes if layers > 0 else 0,
+            fixed=passes * agreeing,
         )
+
+
+class RooflineMachine(DeployedMachine):
+    """A deployment priced by its GPU's roofline."""
+
+    def draft_seconds(self, load: LoadPoint, gamma: int, passes: int, width: int) -> float:
+        draft, tp = self.deployment.draft, self.deployment.draft_conditions.tp
+        one, turn = (
+            roof_seconds(shape, self.deployment.hardware, load, new_tokens=n, tp=tp)
+            for shape, n in ((draft.step, width), (draft.turn, 1))
+        )
+        return passes * one + gamma * turn
+
+    def agreement(self, shape: ModelShape, tokens: int, tp: int) -> float:
+        return _agreement(shape, self.deployment.hardware, tokens=tokens, tp=tp)
 
     def prompt_work(self, load: LoadPoint) -> Work:
         return work(prompt=load.batch * load.prompt_ratio * self._token_arithmetic)
