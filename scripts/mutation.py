@@ -38,13 +38,13 @@ class Subject:
 SUBJECTS = {
     "conversions": Subject(
         ("simulator/acceptance/tokens.py",),
-        ("tests/simulator/acceptance/test_conversions*.py",),
+        ("tests/simulator/acceptance/test_tokens*.py",),
     ),
     "replay": Subject(
         ("simulator/acceptance/replay.py", "simulator/acceptance/divergence.py"),
         (
             "tests/simulator/acceptance/test_replay*.py",
-            "tests/simulator/acceptance/test_block_acceptance.py",
+            "tests/simulator/acceptance/test_divergence.py",
         ),
     ),
     "curves": Subject(

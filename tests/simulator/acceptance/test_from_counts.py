@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from simulator.acceptance.acceptance import iid_error
+from simulator.acceptance.acceptance import Iid, iid_error
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.by_position import LONGEST, FromCounts
-from simulator.acceptance.from_counts import from_counts
+from simulator.acceptance.from_counts import from_counts, rising
 from simulator.acceptance.rate_prior import (
     length_slopes,
     most_gamma,
@@ -228,3 +228,83 @@ def test_counts_that_cannot_be_are_refused(make: object, message: str) -> None:
     assert callable(make)
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "steps"),
+    [
+        ({2: 1.87, 3: 2.33}, "a position adds 0.46 tokens there, and 0.44 before"),
+        ({2: 1.87, 3: 2.30}, "adds 0.43 tokens there, and 0.44 before"),
+        ({3: 2.6, 5: 2.4}, "adds -0.10 tokens there, and 0.53 before"),
+        ({2: 1.5, 4: 3.5}, "adds 1.00 tokens there, and 0.25 before"),
+    ],
+)
+def test_lengths_that_cannot_be_of_the_same_requests_are_named(
+    lengths: dict[int, float], steps: str
+) -> None:
+    (sentence,) = rising(lengths)
+    assert steps in sentence
+    assert sentence.startswith(f"{lengths[max(lengths)]:g} tokens per call at gamma {max(lengths)}")
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [{3: 2.33}, {2: 1.87, 3: 2.1}, {3: 2.6, 5: 3.0}, {3: 3.7, 5: 5.2}, {2: 3.0, 4: 5.0},
+     {2: 1.0, 3: 1.0}, {2: 1.15, 5: 1.2}, {1: 1.76, 2: 2.25, 3: 2.6}],
+)  # fmt: skip
+def test_lengths_that_fit_are_not_named(lengths: dict[int, float]) -> None:
+    assert rising(lengths) == ()
+
+
+@pytest.mark.parametrize("kind", [None, "EAGLE", "MTP", "model"])
+def test_beyond_contradicting_lengths_the_law_holds(kind: str | None) -> None:
+    """Taken as exact, these two lengths accept every third position: 12 to 15 tokens at 32.
+
+    The law moved to a single length has at most 3.
+    """
+    counts = [Accepted(2, 1.87), Accepted(3, 2.33)]
+    found = from_counts(counts, kind=kind)
+    assert found.tokens_per_call(np.array([2, 3])) == pytest.approx([1.87, 2.33])
+    assert len(found.contradictions) == 1
+    singles = [from_counts([each], kind=kind) for each in counts]
+    limits = [float(each.tokens_per_call(32)) for each in singles]
+    assert min(limits) - 0.1 < float(found.tokens_per_call(32)) < max(limits) + 0.1
+
+
+GAMMAS = np.arange(1, 8)
+
+
+def tokens(context: int) -> np.ndarray:
+    """Returns lengths whose rates' logits fall by 0.4 where the context is e times as long."""
+    logits = 1.2 - 0.4 * np.log(context / 4096) - 0.2 * np.log(GAMMAS)
+    return 1 + np.cumsum(np.cumprod(1 / (1 + np.exp(-logits))))
+
+
+def counted(*contexts: int) -> list[Accepted]:
+    return [
+        Accepted(gamma, float(tokens(context)[gamma - 1]), drafts=1e4, context=context)
+        for context in contexts
+        for gamma in (1, 3, 7)
+    ]
+
+
+def test_one_context_tells_of_all_alike() -> None:
+    found = from_counts(counted(4096))
+    assert found.tokens_per_call([1, 3, 7]) == pytest.approx(tokens(4096)[[0, 2, 6]])
+    assert found.at_context(65536) is found
+
+
+@pytest.mark.parametrize("context", [1024, 8192, 65536])
+def test_two_contexts_tell_of_a_third(context: int) -> None:
+    found = from_counts(counted(1024, 16384)).at_context(context)
+    assert found.tokens_per_call(GAMMAS) == pytest.approx(tokens(context), rel=0.03)
+
+
+def test_doubt_grows_away_from_the_contexts_that_were_run() -> None:
+    found = from_counts(counted(1024, 16384))
+    near, far = (found.at_context(context).log_lengths([7])[1] for context in (4096, 1 << 20))
+    assert far > 2 * near
+
+
+def test_what_is_known_of_no_context_is_the_same_at_all() -> None:
+    assert Iid(0.7).at_context(9) == Iid(0.7)

@@ -1,13 +1,27 @@
-"""Plans over many batch sizes: a coarse set, made finer where the advised γ changes."""
+"""Plans of a grid, and the schedules of γ that follow from them."""
 
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
+import planned as single
+import pytest
 from served_machines import SERVED
 
 from simulator.acceptance.acceptance import Iid
-from simulator.choice.grid import DENSE, PlanRequest, coarse, plans, schedules
+from simulator.choice.curve import draftable, speed_up
+from simulator.choice.grid import (
+    DENSE,
+    PlanRequest,
+    Range,
+    coarse,
+    last_paying_batch,
+    plans,
+    schedule,
+    schedules,
+)
 from simulator.choice.plan import Plan
+from simulator.cost.cost import Ratio
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
@@ -71,3 +85,72 @@ def test_no_schedule_crosses_the_captured_graphs() -> None:
     for ranges in schedules(planned(tuple(range(1, 600, 7)), 0.9)).values():
         for each in ranges:
             assert not WALL.crossed(each.last_batch, each.gamma) or each.gamma == 0
+
+
+def test_batch_sizes_that_draft_alike_are_one_range() -> None:
+    assert schedule({1: 4, 2: 4, 3: 2, 4: 0}) == (Range(1, 2, 4), Range(3, 3, 2), Range(4, 4, 0))
+
+
+def test_sizes_between_take_the_gamma_of_the_larger() -> None:
+    assert schedule({4: 4, 8: 2, 32: 1}) == (Range(1, 4, 4), Range(5, 8, 2), Range(9, 32, 1))
+
+
+def test_a_gamma_goes_on_while_it_is_near_the_best() -> None:
+    near = {1: {4, 5}, 2: {3, 4}, 3: {3, 4}, 4: {2, 3}}
+    assert schedule({1: 4, 2: 3, 3: 3, 4: 2}, near) == (Range(1, 3, 4), Range(4, 4, 2))
+    assert schedule({1: 4, 2: 3, 3: 3, 4: 2}) == (Range(1, 1, 4), Range(2, 3, 3), Range(4, 4, 2))
+
+
+def test_the_order_given_does_not_matter() -> None:
+    assert schedule({8: 1, 2: 3}) == schedule({2: 3, 8: 1})
+
+
+def test_every_size_up_to_the_largest_is_in_one_range() -> None:
+    ranges = schedule({1: 0, 3: 5, 7: 5, 20: 1})
+    sizes = [b for each in ranges for b in range(each.first_batch, each.last_batch + 1)]
+    assert sizes == list(range(1, 21))
+
+
+def test_speculation_stops_paying_after_the_last_range_that_drafts() -> None:
+    assert last_paying_batch(schedule({4: 4, 8: 2, 32: 0})) == 8
+    assert last_paying_batch(schedule({4: 0})) is None
+
+
+def test_no_batch_sizes_are_refused() -> None:
+    with pytest.raises(ValueError, match="gammas must have at least one batch size, got none"):
+        schedule({})
+
+
+def test_gamma_is_at_most_the_layers_or_a_multiple_of_them() -> None:
+    gammas = np.arange(1, 10)
+    assert gammas[draftable(gammas, 3)].tolist() == [1, 2, 3, 6, 9]
+    assert draftable(gammas, 1).all()
+
+
+@pytest.mark.parametrize("multiple", [1, 2, 3, 5])
+def test_the_best_gamma_is_the_best_of_those_that_can_be(multiple: int) -> None:
+    acceptance, cost = Iid(0.8), Ratio(0.1)
+    possible = [g for g in range(1, 17) if g <= multiple or g % multiple == 0]
+    best = max(possible, key=lambda g: float(speed_up(acceptance, cost, g)))
+    found = single.planned(acceptance, cost, max_gamma=16, multiple=multiple)
+    assert found.optimal_gamma == best
+    assert found.gamma_near in possible
+    assert not found.cap_binds
+
+
+def test_the_cap_binds_where_the_next_multiple_is_better() -> None:
+    assert single.planned(Iid(0.95), Ratio(0.01), max_gamma=8, multiple=3).optimal_gamma == 6
+    assert single.planned(Iid(0.95), Ratio(0.01), max_gamma=8, multiple=3).cap_binds
+
+
+def test_another_gamma_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"at most 3 or a multiple of it, the layers .*, got 4"):
+        single.planned(Iid(0.8), Ratio(0.1), gamma=4, multiple=3)
+
+
+@pytest.mark.parametrize(("asked", "gamma"), [(None, 5), (2, 2)])
+def test_a_plan_is_of_the_gamma_that_its_draft_states(asked: int | None, gamma: int) -> None:
+    price = Pricing(Ratio(0.3), stated_gamma=5)
+    (row,) = plans(PlanRequest((Iid(0.5),), (price,), gamma=asked))
+    assert row.gamma == gamma
+    assert row.optimal_gamma == 1

@@ -1,7 +1,8 @@
-"""Draws of servers against the posterior that they are drawn from."""
+"""Draws of a server in doubt, and requests of several kinds."""
 
 import numpy as np
 import pytest
+from scipy.special import betaincinv
 from servers import server
 
 from simulator.acceptance.acceptance import Iid
@@ -10,6 +11,7 @@ from simulator.cost.fitted.machine import Drafting, FittedMachine, LoadPoint
 from simulator.cost.fitted.prior import vague_prior
 from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing
+from simulator.traffic.blocks import KINDS, Blocks
 from simulator.traffic.doubt import DRAWS, doubt_of
 
 POINT = LoadPoint(0, 1)
@@ -56,3 +58,16 @@ def test_a_draw_serves_with_and_without_speculation() -> None:
 
 def test_what_is_certain_is_not_drawn() -> None:
     assert doubt_of([], Iid(0.7), server()) is None
+
+
+@pytest.mark.parametrize(
+    ("alpha", "spread"), [(0.7, 0.1), (0.7, 1e-4), (0.5, 0.45), (0.95, 0.19), (0.03, 0.1)]
+)
+def test_kinds_of_request_are_the_medians_of_equal_parts_of_a_beta_law(
+    alpha: float, spread: float
+) -> None:
+    total = alpha * (1 - alpha) / spread**2 - 1
+    shares = (np.arange(KINDS) + 0.5) / KINDS
+    wanted = betaincinv(alpha * total, (1 - alpha) * total, shares)
+    found = Blocks.of(Iid(alpha), 2, spread=spread).accepted[:, 1]
+    assert found == pytest.approx(wanted, rel=1e-4, abs=1e-9)

@@ -1,18 +1,18 @@
-"""The closed form against queues that are solved, and against the simulation.
+"""Steady states in closed form, against simulation and in their exact cases."""
 
-Means of 12 simulations lie within 5 standard errors of the truth but for 4 in 10,000 times
-(Student's t of 11 degrees of freedom).
-"""
-
+from collections import deque
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from servers import STEP, pair, repeated, server
 
-from simulator.traffic.demand import Demand, SimulationResult
+from simulator.acceptance.acceptance import Iid
+from simulator.traffic.blocks import Blocks
+from simulator.traffic.demand import Demand, Requests, SimulationResult
+from simulator.traffic.events import serve
 from simulator.traffic.policy import GammaTable
-from simulator.traffic.server import Prompts
+from simulator.traffic.server import Prompts, Server
 from simulator.traffic.steady import max_rate, steady
 
 ERRORS = 5.0
@@ -125,3 +125,127 @@ def test_a_schedule_changes_only_where_keeping_it_loses_more_than_one_per_cent()
     changes = np.flatnonzero(np.diff(table)) + 1
     assert len(changes) > 0
     assert all(speeds[place, table[place - 1]] < 0.99 * best[place] for place in changes)
+
+
+READING = {1: 0.005, 256: 0.0065, 2048: 0.03, 20_000: 0.32}
+
+
+def chunked(chunk: int, *, cache: float | None = None, slots: int = 256) -> Server:
+    """Returns a server with steps of 5 ms, 20 µs more for each token, and an 8B model's prompts."""
+    gammas, batches = np.arange(5), np.arange(1, slots + 1)[:, None]
+    seconds = 0.005 + 2e-5 * batches * (gammas + 1) + 5e-4 * gammas
+    return Server(seconds, Blocks.of(Iid(0.7), 4), Prompts(READING, chunk), cache)
+
+
+def saturated(kept: Server, demand: Demand, gamma: int, count: int) -> float:
+    """Returns the requests a second that end while the line never empties."""
+    lengths = (np.full(count, round(n)) for n in (demand.prompt_tokens, demand.output_tokens))
+    requests = Requests(np.zeros(count), *lengths)
+    ends = np.sort(serve(kept, requests, GammaTable.fixed(kept, gamma), seed=0).last)
+    return float((0.9 - 0.25) * count / (ends[9 * count // 10] - ends[count // 4]))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "output", "chunk", "gamma"),
+    [(8000, 200, 2048, 0), (2000, 60, 512, 3), (2000, 60, 256, 0), (20_000, 300, 2048, 3),
+     (4000, 30, 512, 0), (1000, 500, 2048, 3)],
+)  # fmt: skip
+def test_chunked_prompts_take_what_the_simulation_finds_to_within_five_per_cent(
+    prompt: int, output: int, chunk: int, gamma: int
+) -> None:
+    """Means of 4,000 requests have standard errors of at most 1 %, at 85 % of capacity of 2 %."""
+    kept, demand = chunked(chunk), Demand(prompt, output)
+    most = float(max_rate(kept, demand, gamma))
+    assert most == pytest.approx(saturated(kept, demand, gamma, 4000), rel=0.05)
+    for share, error in ((0.3, 0.05), (0.6, 0.05), (0.85, 0.1)):
+        requests = demand.arrivals(share * most, 4000, seed=1)
+        found = serve(kept, requests, GammaTable.fixed(kept, gamma), seed=1)
+        closed = steady(kept, demand, gamma, share * most)
+        assert closed.token_seconds[0] == pytest.approx(found.token_seconds.mean(), rel=error)
+
+
+@pytest.mark.parametrize(("prompt", "output"), [(200, 200), (1000, 2000), (4000, 200)])
+def test_a_cache_bounds_the_capacity_as_the_simulation_finds(prompt: int, output: int) -> None:
+    """Prompts that preemptions read again count: without them the first is 40 % too high."""
+    kept, demand = chunked(512, cache=40.0 * (prompt + output)), Demand(prompt, output)
+    found = saturated(kept, demand, 3, 1200)
+    assert max_rate(kept, demand, 3) == pytest.approx(found, rel=0.06)
+
+
+def test_random_servers_have_finite_times_that_rise_with_the_rate() -> None:
+    generator = np.random.default_rng(0)
+    for _ in range(200):
+        prompt, output = np.exp(generator.uniform(0, [10, 8])).round()
+        chunk = int(np.exp(generator.uniform(3, 10)))
+        slots = int(np.exp(generator.uniform(0, 6)))
+        cache = generator.choice([np.inf, 1.0, 3.0, 50.0]) * (prompt + output)
+        held = None if np.isinf(cache) else float(cache)
+        demand, kept = Demand(prompt, output), chunked(chunk, cache=held, slots=slots)
+        gamma = int(generator.integers(5))
+        most = float(max_rate(kept, demand, gamma))
+        assert 0 < most <= kept.prompts.max_rate(prompt, kept.seconds.min()) * (1 + 1e-9)
+        found = steady(kept, demand, gamma, most * np.linspace(0.01, 0.99, 50))
+        assert (found.first_seconds > 0).all()
+        assert (np.diff(found.first_seconds) >= -1e-9).all()
+        assert np.isfinite(found.first_seconds).all()
+        if output == 1:
+            assert np.isnan(found.token_seconds).all()
+            assert (found.batch == 0).all()
+            continue
+        least = kept.seconds[0, gamma] / kept.blocks.tokens[0, gamma]
+        assert (found.token_seconds > 0.5 * least).all()
+        assert (np.diff(found.token_seconds) >= -1e-9).all()
+        assert (found.batch > 0).all()
+
+
+def by_steps(kept: Server, requests: Requests) -> tuple[list[float], list[float]]:
+    """Returns when first and last tokens come, one step of the target after the other."""
+    count, chunk, clock = len(requests.seconds), kept.prompts.chunk, 0.0
+    waiting, reading, left = deque(range(count)), deque[list[int]](), dict[int, int]()
+    first, last = [0.0] * count, [0.0] * count
+    while waiting or reading or left:
+        if not reading and not left:
+            clock = max(clock, requests.seconds[waiting[0]])
+        while waiting and requests.seconds[waiting[0]] <= clock:
+            if len(left) + len(reading) >= kept.slots:
+                break
+            reading.append([waiting[0], int(requests.prompt_tokens[waiting.popleft()])])
+        free, done = chunk or 0, list[int]()
+        while free > 0 and reading:
+            part = min(free, reading[0][1])
+            free, reading[0][1] = free - part, reading[0][1] - part
+            if reading[0][1] == 0:
+                done.append(reading.popleft()[0])
+        tokens = (chunk or 0) - free
+        added = float(kept.prompts.added(tokens)) if tokens else 0.0
+        clock += kept.seconds[len(left) - 1, 0] + added if left else kept.prompts.apart(tokens)
+        left = {request: steps - 1 for request, steps in left.items()}
+        for request in [each for each, steps in left.items() if steps == 0]:
+            last[request] = clock
+            del left[request]
+        for request in done:
+            first[request] = clock
+            left[request] = int(requests.output_tokens[request]) - 1
+    return first, last
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_event_simulator_is_the_one_that_goes_step_by_step(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    count, slots = 200, int(generator.integers(1, 20))
+    kept = replace(chunked(int(generator.integers(10, 400)), slots=slots))
+    seconds = np.cumsum(generator.exponential(0.05, count))
+    prompts, outputs = (generator.integers(low, 300, count) for low in (1, 2))
+    requests = Requests(seconds, prompts, outputs)
+    found = serve(kept, requests, GammaTable.fixed(kept, 0), seed=0)
+    first, last = by_steps(kept, requests)
+    assert found.first == pytest.approx(first, rel=1e-9)
+    assert found.last == pytest.approx(last, rel=1e-9)
+
+
+def test_a_single_output_token_has_no_time_between_tokens() -> None:
+    for chunk in (None, 512):
+        found = steady(server(prompt=0.02, chunk=chunk), Demand(100, 1), 2, [1.0, 5.0])
+        assert np.isnan(found.token_seconds).all()
+        assert found.batch.tolist() == [0, 0]
+        assert found.request_seconds(Demand(100, 1)) == pytest.approx(found.first_seconds)

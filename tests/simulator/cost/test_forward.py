@@ -1,4 +1,4 @@
-"""Times of forward passes from the shapes of models and the roofs of hardware."""
+"""Passes by the roofline against sums by hand: weights, experts, caches, several GPUs."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from simulator.cost.roofline.forward import (
     Conditions,
+    all_reduce_seconds,
+    cache_share,
     distinct_experts,
     forward_flops,
     forward_seconds,
     memory_bytes,
+    require_division,
 )
 from simulator.cost.roofline.hardware import find_hardware
 from simulator.cost.roofline.shapes import CacheLayers, ModelShape
@@ -191,3 +194,112 @@ def test_layers_that_share_a_cache_read_and_do_not_keep_it() -> None:
     assert float(memory_bytes(shape, context=100, batch=1)) == (
         shape.weight_bytes + 100 * 128 * 1024
     )
+
+
+@pytest.mark.parametrize(
+    ("experts", "active", "tokens"), [(8, 2, 1), (8, 2, 5), (128, 8, 5), (128, 8, 64), (256, 8, 9)]
+)
+def test_expected_experts_are_those_of_routing_at_random(
+    experts: int, active: int, tokens: int
+) -> None:
+    rng = np.random.default_rng(0)
+    passes = 4000
+    scores = rng.random((passes, tokens, experts))
+    chosen = np.argpartition(scores, active - 1, axis=-1)[..., :active]
+    hit = np.zeros((passes, experts), dtype=bool)
+    np.put_along_axis(hit, chosen.reshape(passes, -1), True, axis=-1)
+    counts = hit.sum(axis=-1)
+    error = counts.std() / np.sqrt(passes)
+    # 4.4 standard errors: a false alarm in 1e5 runs for each case, of which one (m = 1) is exact.
+    expected = float(distinct_experts(tokens, experts=experts, active=active))
+    assert abs(counts.mean() - expected) <= 4.4 * error + 1e-9
+
+
+def test_one_token_reads_the_experts_it_is_sent_to() -> None:
+    assert float(distinct_experts(1, experts=128, active=8)) == pytest.approx(8, rel=1e-12)
+
+
+def test_many_tokens_read_all_of_them() -> None:
+    assert float(distinct_experts(10_000, experts=128, active=8)) == pytest.approx(128, rel=1e-12)
+
+
+def test_no_token_reads_none() -> None:
+    assert float(distinct_experts(0, experts=8, active=2, reuse=0.5)) == 0
+
+
+def test_full_reuse_reads_what_one_token_does() -> None:
+    read = distinct_experts([1, 5, 100], experts=64, active=6, reuse=1.0)
+    assert read == pytest.approx(6, rel=1e-12)
+
+
+def test_reuse_lies_between() -> None:
+    some = float(distinct_experts(5, experts=128, active=8, reuse=0.4))
+    assert 8 < some < float(distinct_experts(5, experts=128, active=8))
+
+
+def test_all_experts_active_are_all_read() -> None:
+    assert float(distinct_experts(3, experts=2, active=2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tokens": -1}, "tokens must be at least 0, got -1"),
+        ({"experts": 0}, "experts must be at least 1, got 0"),
+        ({"active": 0}, "active must be at least 1, got 0"),
+        ({"active": 9}, "active must be at most the 8 experts, got 9"),
+        ({"reuse": 1.5}, r"reuse must lie in \[0, 1\], got 1.5"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(change: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"tokens": 3, "experts": 8, "active": 2} | change
+    with pytest.raises(ValueError, match=message):
+        distinct_experts(arguments.pop("tokens"), **arguments)
+
+
+TENSOR_H100 = find_hardware("h100")
+
+
+def test_two_gpus_halve_the_pass_but_for_two_all_reduces_a_layer() -> None:
+    alone = float(forward_seconds(LLAMA_8B, TENSOR_H100, new_tokens=1, context=512, batch=8))
+    shared = float(
+        forward_seconds(
+            LLAMA_8B, TENSOR_H100, new_tokens=1, context=512, batch=8, conditions=Conditions(tp=2)
+        )
+    )
+    agreeing = float(all_reduce_seconds(TENSOR_H100, values=8 * 4096, gpus=2))
+    assert shared == pytest.approx(alone / 2 + 64 * agreeing, rel=1e-12)
+
+
+def test_an_all_reduce_is_latency_and_twice_the_vector_over_the_link() -> None:
+    # Eight GPUs: 7/8 of the vector goes out, and 7/8 of the sum comes back.
+    seconds = float(all_reduce_seconds(TENSOR_H100, values=1e9, gpus=8))
+    assert seconds == pytest.approx(6e-6 + 2 * 7 / 8 * 2e9 / 450e9, rel=1e-12)
+
+
+def test_one_gpu_has_nobody_to_agree_with() -> None:
+    assert float(all_reduce_seconds(find_hardware("m1"), values=1e6, gpus=1)) == 0
+
+
+def test_weights_and_heads_are_dealt_out() -> None:
+    alone, shared = (memory_bytes(LLAMA_8B, context=1000, batch=4, tp=tp) for tp in (1, 4))
+    assert float(shared) == float(alone) / 4
+
+
+def test_more_gpus_than_key_value_heads_hold_copies() -> None:
+    cache = LLAMA_8B.caches[0]
+    assert [cache_share(cache, tp) for tp in (1, 2, 8, 16)] == [1, 1 / 2, 1 / 8, 1 / 8]
+
+
+def test_a_latent_cache_is_held_by_every_gpu() -> None:
+    assert cache_share(replace(LLAMA_8B.caches[0], kind="latent", shards=1), 8) == 1
+
+
+def test_gpus_that_do_not_divide_the_heads_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"tp must divide the 32 heads of LlamaFor.*, got 3"):
+        require_division(LLAMA_8B, 3)
+
+
+def test_gpus_without_a_link_are_refused() -> None:
+    with pytest.raises(ValueError, match="tp must be 1 on m4-max, which has no known link, got 2"):
+        all_reduce_seconds(find_hardware("m4-max"), values=1, gpus=2)
