@@ -45,12 +45,8 @@ class BeamCost(Cost):
         return np.asarray(self.width + self.draft_width * integers("gamma", gamma))[()]
 
     @property
-    def step_seconds(self) -> float:
-        return float(pass_seconds(self.target_seconds, self.width))
-
-    @property
     def baseline_seconds(self) -> float:
-        return self.step_seconds
+        return float(pass_seconds(self.target_seconds, self.width))
 
     @property
     def c(self) -> float:
@@ -73,16 +69,10 @@ def hierarchical_cost(cost: Cost, *, inner: Cost, alpha: float, gamma: int) -> R
     W is the expected time of a text of n tokens, by replay, and t a step of the draft model, both
     in the inner cost's unit. Inner blocks are lossless, so the outer acceptance does not change.
 
-    Args:
-      cost: times of the target and the draft model.
-      inner: times of the draft model as a target, and of the cheap drafter; may be hierarchical.
-      alpha: rate in [0, 1] at which the draft model accepts the cheap drafter's tokens.
-      gamma: tokens that the cheap drafter drafts per inner block, at least 0.
+    inner: times of the draft model as a target, and of the cheap drafter; may be hierarchical.
+    alpha: rate in [0, 1] at which the draft model accepts the cheap drafter's tokens.
+    gamma: tokens that the cheap drafter drafts per inner block, at least 0.
     """
     rate, length = float(probability("alpha", alpha)), integer("gamma", gamma)
     step = cost.c * cost.step_seconds / inner.step_seconds
-
-    def drafting(tokens: int) -> float:
-        return step * Replay(np.full(tokens, rate)).seconds(length, inner)
-
-    return Redrafted(cost, drafting)
+    return Redrafted(cost, lambda n: step * Replay(np.full(n, rate)).seconds(length, inner))

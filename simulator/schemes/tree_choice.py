@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simulator.acceptance.acceptance import Iid
+from simulator.acceptance.acceptance import Acceptance, Iid
 from simulator.choice.advice import advise
 from simulator.choice.curve import best_gamma, speed_up
 from simulator.cost.cost import Cost, Redrafted
@@ -51,20 +51,20 @@ class Passes:
 
     def of_trees(self, shapes: Shapes) -> Redrafted:
         """Returns the cost of blocks that draft these trees, by number of nodes."""
-
-        def drafting(nodes: int) -> float:
-            return float(pass_seconds(self.draft_seconds, draft_passes(shapes[nodes])).sum())
-
-        return Redrafted(self.chain, drafting)
+        return Redrafted(
+            self.chain,
+            lambda nodes: float(
+                pass_seconds(self.draft_seconds, draft_passes(shapes[nodes])).sum()
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class TreePlan:
-    """A tree and its speed-up.
+    """A tree and its speed-up over the baseline (no speculation).
 
     parents: parent of each node of the tree; empty: do not speculate.
     tokens: F, expected tokens per call.
-    speedup: speed-up over the baseline (no speculation).
     """
 
     parents: tuple[int, ...]
@@ -115,32 +115,26 @@ def choose_tree(
     random cases such a tree was faster, by at most 4 %.
 
     acceptance: acceptance rates by rank.
-    max_nodes, max_depth: largest size and depth, at least 1.
     captured: most nodes of a step that the server captures; larger trees are priced and never
       chosen. None: no limit.
     """
+
+    def planned(shape: tuple[int, ...], tree: Acceptance, cost: Cost) -> TreePlan:
+        gamma = len(shape)
+        tokens, factor = tree.tokens_per_call(gamma), speed_up(tree, cost, gamma)
+        return TreePlan(shape, float(tokens), float(factor))
+
     deepest = integer("max_depth", max_depth, at_least=1)
     trees = fastest_trees(acceptance, passes, max_nodes=max_nodes, max_depth=deepest)
-    cost = passes.of_trees(trees.shapes)
-    by_nodes = {
-        nodes: TreePlan(
-            shape, float(trees.tokens_per_call(nodes)), float(speed_up(trees, cost, nodes))
-        )
-        for nodes, shape in trees.shapes.items()
-    }
-    single = Iid(trees.alpha)
+    cost, single = passes.of_trees(trees.shapes), Iid(trees.alpha)
+    by_nodes = {nodes: planned(shape, trees, cost) for nodes, shape in trees.shapes.items()}
     limit = max_nodes if captured is None else captured
     best = best_gamma(trees, cost, max_gamma=min(len(trees.shapes), limit)) if limit > 0 else 0
     gammas = np.arange(1, min(max_nodes, deepest, limit) + 1)
-    gains = np.log(speed_up(single, passes.chain, gammas))
-    gamma = advise(gammas, Forecast(gains, np.zeros((len(gammas), len(gammas))), 0.0)).gamma
+    gamma = advise(gammas, Forecast.exact(np.log(speed_up(single, passes.chain, gammas)))).gamma
     return TreeChoice(
         best=by_nodes[best] if best else TreePlan((), 1.0, 1.0),
-        chain=TreePlan(
-            chain(gamma),
-            float(single.tokens_per_call(gamma)),
-            float(speed_up(single, passes.chain, gamma)),
-        ),
+        chain=planned(chain(gamma), single, passes.chain),
         by_nodes=by_nodes,
     )
 
@@ -153,15 +147,15 @@ def fastest_trees(
     rates = tuple(found.acceptance.tolist())
     chosen = {}
     for nodes in range(1, max_nodes + 1):
-        shapes = _candidates(found, nodes)
-        if shapes:
-            factors = [
-                float(speed_up(TreeAcceptance(rates, one), passes.of_trees(one), nodes))
-                for one in ({nodes: shape} for shape in shapes)
-            ]
+        factors = {
+            shape: float(speed_up(TreeAcceptance(rates, one), passes.of_trees(one), nodes))
+            for shape in _candidates(found, nodes)
+            for one in [{nodes: shape}]
+        }
+        if factors:
             # The shallowest of the fastest, which may differ by rounding.
-            fast = np.array(factors) >= max(factors) * (1 - _MORE_TOKENS)
-            chosen[nodes] = shapes[int(fast.argmax())]
+            least = max(factors.values()) * (1 - _MORE_TOKENS)
+            chosen[nodes] = next(shape for shape, factor in factors.items() if factor >= least)
     return TreeAcceptance(rates, chosen)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simulator.acceptance.acceptance import Acceptance, Kind, Price
+from simulator.acceptance.acceptance import Acceptance, Price
 from simulator.numerics.arguments import Floats, integer, integers, probability
 
 # Trees by the number of their nodes.
@@ -26,11 +26,9 @@ _ROUNDING = 1e-9
 
 
 def depths_and_ranks(parents: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Returns each node's depth and rank; raises ValueError if a parent is no earlier node or -1.
+    """Returns each node's depth, the drafted tokens on its path, and its rank among the choices.
 
-    Returns:
-      depths: number of drafted tokens on a node's path, itself included.
-      ranks: position among its parent's choices; 0 is the most likely.
+    Rank 0 is the most likely. Raises ValueError if a parent is no earlier node or -1.
     """
     depths: list[int] = []
     ranks: list[int] = []
@@ -56,13 +54,11 @@ def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
     acceptance: a_1, a_2, …, each at least 0, with a sum of at most 1; later ranks have 0.
     """
     rates = checked_rates(acceptance)
-    total = 1.0
     accepted: list[float] = []
     for rank, parent in zip(depths_and_ranks(parents)[1], parents, strict=True):
         before = 1.0 if parent < 0 else accepted[parent]
         accepted.append(before * (rates[rank] if rank < len(rates) else 0.0))
-        total += accepted[-1]
-    return float(total)
+    return float(sum(accepted, start=1.0))
 
 
 def draft_passes(parents: Sequence[int]) -> list[int]:
@@ -99,6 +95,8 @@ class TreeAcceptance(Acceptance):
 
     rates: tuple[float, ...]
     shapes: Shapes
+    kind = "tree"
+    observed_gamma = None
     _tokens: Mapping[int, float] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -111,17 +109,9 @@ class TreeAcceptance(Acceptance):
         object.__setattr__(self, "_tokens", tokens)
 
     @property
-    def kind(self) -> Kind:
-        return "tree"
-
-    @property
     def alpha(self) -> float:
         """Acceptance rate of the draft's first choice."""
         return self.rates[0]
-
-    @property
-    def observed_gamma(self) -> int | None:
-        return None
 
     def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
         nodes = np.minimum(integers("gamma", gamma), max(self._tokens))

@@ -232,22 +232,3 @@ def test_the_smallest_gamma_near_the_best_may_be_none() -> None:
     result = planned(Iid(0.5), Ratio(0.499), near=0.01)
     assert result.optimal_gamma == 1
     assert result.gamma_near == 0
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Iid(1.2), r"alpha must lie in \[0, 1\], got 1.2"),
-        (lambda: ByPosition(()), "acceptance_by_position must have at least one rate"),
-        (lambda: ByPosition((0.5, 1.2)), r"acceptance_by_position must lie in \[0, 1\], got 1.2"),
-        (lambda: Recorded(0.5, {}), "blocks must have every gamma from 1 on, got"),
-        (lambda: Recorded(0.5, {2: (0.1, 0.2, 0.3)}), "blocks must have every gamma from 1 on"),
-        (lambda: Recorded(0.5, {1: (0.1,)}), r"blocks\[1\] must have 2 numbers whose sum"),
-        (lambda: Recorded(0.5, {1: (0.9, 0.2)}), r"blocks\[1\] must have 2 numbers whose sum"),
-        (lambda: Ratio(-0.1), "c must be finite and at least 0, got -0.1"),
-    ],
-)
-def test_bad_input_is_named(make: object, message: str) -> None:
-    assert callable(make)
-    with pytest.raises(ValueError, match=message):
-        make()

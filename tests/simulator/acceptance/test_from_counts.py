@@ -215,22 +215,6 @@ def test_a_kind_without_data_has_the_law_of_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Accepted(3, 4.2), r"length must lie in \[1, 4\], gamma \+ 1, at gamma 3, got 4.2"),
-        (lambda: Accepted(0, 1.0), "gamma must be at least 1, got 0"),
-        (lambda: Accepted(3, 2.0, (0.5, 0.5)), "rates must be 3, one for each position, got 2"),
-        (lambda: Accepted.of_rates((0.5, 0.6)), "must not rise from one position to the next"),
-        (lambda: Accepted.of_rates((1.5,)), r"position_acceptance must lie in \[0, 1\], got 1.5"),
-    ],
-)
-def test_counts_that_cannot_be_are_refused(make: object, message: str) -> None:
-    assert callable(make)
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
-@pytest.mark.parametrize(
     ("lengths", "steps"),
     [
         ({2: 1.87, 3: 2.33}, "a position adds 0.46 tokens there, and 0.44 before"),

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -227,27 +226,3 @@ def test_entries_that_no_block_reads_may_be_anything() -> None:
     # From 0: to 1 or 2; from 1: to 2 with 3/4, to 3 with 0 and to 4 with 1/4; from 2 to 3.
     starts = Replay(acceptance, drafted=drafted).starts(3)
     assert starts.tolist() == [1, 0.5, 0.5 + 0.5 * 0.75, 0.875]
-
-
-@pytest.mark.parametrize(
-    ("acceptance", "gamma", "options", "message"),
-    [
-        ([0.5, 1.2], 1, {}, r"acceptance must lie in \[0, 1\], got 1.2"),
-        ([0.5, np.nan], 1, {}, r"acceptance must lie in \[0, 1\], got nan"),
-        ([[0.5, 0.2], [1.2, 0.2], [0.5, 0.2]], 2, {}, r"acceptance must lie in \[0, 1\], got 1.2"),
-        ([], 1, {}, r"acceptance must have shape .* and not be empty, got \(0,\)"),
-        (0.5, 1, {}, r"acceptance must have shape .*, got \(\)"),
-        (np.zeros((9, 2)), 3, {}, "acceptance must have as many offsets as .*, 3, got 2"),
-        ([0.5, 0.5], -1, {}, "gamma must be at least 0, got -1"),
-        ([0.5, 0.5], 1, {"limit": 1}, "limit must be at least the text's 2 positions, got 1"),
-        ([0.5, 0.5], 1, {"limit": 0}, "limit must be at least 1, got 0"),
-        ([0.5, 0.5], 1, {"limit": 3.5}, "limit must be an integer, got 3.5"),
-        ([0.5, 0.5], 1, {"drafted": [1]}, r"drafted must have shape \(2,\), got \(1,\)"),
-        ([0.5, 0.5], 1, {"drafted": [1, -1]}, "drafted must be at least 0, got -1"),
-    ],
-)
-def test_bad_arguments_are_refused(
-    acceptance: Any, gamma: int, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        Replay(acceptance, **options).calls(gamma)

@@ -208,10 +208,5 @@ def test_no_candidate_means_no_draft() -> None:
     assert advise(np.zeros(0, dtype=np.int64), none).gamma == 0
 
 
-def test_shapes_that_differ_are_refused() -> None:
-    with pytest.raises(ValueError, match="mean and covariance must be of 3 gammas"):
-        advise(GAMMAS, Forecast(np.zeros(2), np.zeros((3, 3)), 0.0))
-
-
 def test_what_a_smaller_gamma_may_lose_is_one_percent() -> None:
     assert NEAR == 0.01

@@ -123,8 +123,3 @@ def test_no_step_beyond_the_graphs_is_advised_while_the_baseline_is_within(batch
         if not within or wall is REQUESTS:
             # Both lie beyond, or the limit does not depend on γ: the order is as without it.
             assert found.advised_gamma == plan(Iid(0.9), price).advised_gamma
-
-
-def test_max_gamma_below_one_is_refused() -> None:
-    with pytest.raises(ValueError, match="max_gamma must be at least 1, got 0"):
-        doubtful(infer(SERVED, PRIOR, []), Iid(0.5), max_gamma=0)

@@ -144,8 +144,3 @@ def test_a_full_machine_loses_what_theorem_10_says_is_wasted() -> None:
     factor = float(speed_up(Iid(0.7), compute_bound(1000), 4))
     assert factor == pytest.approx(1 / float(operations_factor(0.7, 4, 0.0)))
     assert 1 / factor == pytest.approx(1.80, abs=0.005)
-
-
-def test_a_cap_below_1_is_refused() -> None:
-    with pytest.raises(ValueError, match="max_gamma must be at least 1, got 0"):
-        break_even_alpha(MEASURED, max_gamma=0)

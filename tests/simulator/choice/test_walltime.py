@@ -63,27 +63,6 @@ def test_at_or_below_break_even_no_gamma_helps(alpha: float, c: float) -> None:
     assert lower_bound(alpha, c) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((1.2, 3, 0.1), r"alpha must lie in \[0, 1\], got 1.2"),
-        ((0.5, 3, -0.1), "c must be finite and at least 0, got -0.1"),
-        ((0.5, 1.5, 0.1), "gamma must be an integer, got 1.5"),
-        (([0.5, 0.6], 3, [0.1, 0.2, 0.3]), "alpha and gamma and c must have shapes"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments: tuple[float, int, float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        improvement_factor(*arguments)
-
-
-def test_bad_arguments_of_the_bound_are_refused() -> None:
-    with pytest.raises(ValueError, match="c must be finite and at least 0, got nan"):
-        lower_bound(0.5, float("nan"))
-    with pytest.raises(ValueError, match="alpha and c must have shapes"):
-        lower_bound([0.5, 0.6], [0.1, 0.2, 0.3])
-
-
 def test_operations_are_counted_one_by_one() -> None:
     # γ = 3 drafts at ĉ and 4 target positions for 1 + α + α² + α³ tokens.
     tokens = 1 + 0.6 + 0.36 + 0.216
@@ -93,13 +72,6 @@ def test_operations_are_counted_one_by_one() -> None:
 def test_a_perfect_free_draft_wastes_nothing() -> None:
     assert operations_factor(1.0, [0, 1, 30], 0.0) == pytest.approx(1)
     assert operations_factor([0.0, 0.5, 1.0], 0, 7.0) == pytest.approx(1)
-
-
-def test_bad_arguments_of_the_operations_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"c_hat must be finite and at least 0, got -1.0"):
-        operations_factor(0.5, 3, -1)
-    with pytest.raises(ValueError, match=r"alpha must lie in \[0, 1\], got nan"):
-        operations_factor(float("nan"), 3, 0.1)
 
 
 # The gain stays below it and comes as near as one likes: for α → 1 with c = (1 - α)/(e - 2), where
@@ -166,11 +138,6 @@ def test_one_of_two_lengths_next_to_the_oracles_mean_already_keeps_the_bound() -
     found = oracle_improvement_factor(alpha, c) / fixed
     assert (found < SUPREMUM).all()
     assert found.max() > 0.999 * SUPREMUM
-
-
-def test_bad_arguments_of_the_oracle_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"alpha must lie in \[0, 1\], got -0.1"):
-        oracle_improvement_factor(-0.1, 0.1)
 
 
 # Gains up to 4 roundings count as ties, and are themselves computed with a few.
@@ -313,19 +280,3 @@ def test_the_result_is_of_integers_and_broadcasts() -> None:
     best = optimal_gamma(np.full((3, 1), 0.8), [0.01, 0.1], max_gamma=32)
     assert best.dtype == np.int64
     assert best.shape == (3, 2)
-
-
-@pytest.mark.parametrize(
-    ("alpha", "c", "max_gamma", "message"),
-    [
-        (1.2, 0.1, 9, r"alpha must lie in \[0, 1\], got 1.2"),
-        (0.5, -0.1, 9, "c must be finite and at least 0, got -0.1"),
-        (0.5, 0.1, 0, "max_gamma must be at least 1, got 0"),
-        ([0.5, 0.6], [0.1, 0.2, 0.3], 9, "alpha and c must have shapes that broadcast"),
-    ],
-)
-def test_bad_arguments_of_the_optimum_are_refused(
-    alpha: float, c: float, max_gamma: int, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        optimal_gamma(alpha, c, max_gamma=max_gamma)

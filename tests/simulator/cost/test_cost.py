@@ -6,7 +6,6 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
 
 # A 91M-parameter Llama-shaped model on two threads.
@@ -61,43 +60,3 @@ def test_a_search_that_found_nothing_may_take_time() -> None:
 def test_without_points_drafting_is_a_line_of_steady_steps() -> None:
     gamma = np.arange(9)
     np.testing.assert_array_equal(MEASURED.drafting_seconds(gamma), gamma * 0.003)
-
-
-@pytest.mark.parametrize(
-    ("points", "draft", "message"),
-    [
-        ({2: 0.1}, 0.1, r"target_seconds must have the point 1, got \[2\]"),
-        ({}, 0.1, r"target_seconds must have the point 1, got \[\]"),
-        ({1: 0.0}, 0.1, r"target_seconds\[1\] must be above 0, got 0"),
-        ({1: 0.1, 4: -2.0}, 0.1, r"target_seconds\[4\] must be finite and at least 0, got -2.0"),
-        ({1: 0.1, 0: 0.1}, 0.1, "n in target_seconds must be at least 1, got 0"),
-        ({1: 0.1}, -0.1, "draft_seconds must be finite and at least 0, got -0.1"),
-        ({1: 0.1}, float("nan"), "draft_seconds must be finite and at least 0, got nan"),
-    ],
-)
-def test_bad_costs_are_refused(points: dict[int, float], draft: float, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        CostModel(points, draft)
-
-
-@pytest.mark.parametrize(
-    ("curve", "message"),
-    [
-        ({-1: 0.1}, "gamma in draft_curve must be at least 0, got -1"),
-        ({2: -0.1}, r"draft_curve\[2\] must be finite and at least 0, got -0.1"),
-    ],
-)
-def test_bad_draft_curves_are_refused(curve: dict[int, float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        CostModel({1: 1.0}, 0.1, draft_curve=curve)
-
-
-def test_bad_arguments_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"c must be finite and at least 0, got -1.0"):
-        Ratio(-1)
-    with pytest.raises(ValueError, match="n must be at least 1, got 0"):
-        MEASURED.verify_seconds(0)
-    with pytest.raises(ValueError, match="gamma must be at least 0, got -1"):
-        MEASURED.checking_seconds(-1)
-    with pytest.raises(ValueError, match="gamma must be at least 0, got -1"):
-        MEASURED.drafting_seconds(-1)

@@ -249,31 +249,6 @@ def test_one_run_leaves_a_range_that_holds_what_was_measured() -> None:
     assert law.deviation[0] > 2 * law.deviation[1]
 
 
-@pytest.mark.parametrize(
-    ("gamma", "milliseconds", "length", "message"),
-    [
-        (3, 0.0, 2.0, "tpot must be above 0 ms, got 0"),
-        (3, float("nan"), 2.0, "tpot must be above 0 ms, got nan"),
-        (0, 7100.0, 1.0, r"tpot must lie in \[0.02, 2000\] milliseconds a token \(is its unit"),
-        (0, 0.0071, 1.0, r"is its unit right\?\), got 0.0071"),
-        (3, 4.0, 4.1, r"length must lie in \[1, 4\], gamma \+ 1, at gamma 3, got 4.1"),
-        (3, 4.0, 0.9, r"length must lie in \[1, 4\], gamma \+ 1, at gamma 3, got 0.9"),
-        (0, 4.0, 1.5, r"length must lie in \[1, 1\], gamma \+ 1, at gamma 0, got 1.5"),
-    ],
-)
-def test_runs_that_cannot_be_are_refused(
-    gamma: int, milliseconds: float, length: float, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        run(gamma, milliseconds, length)
-
-
-@pytest.mark.parametrize(("error", "shown"), [(1.0, "100"), (-0.01, "-1"), (float("nan"), "nan")])
-def test_an_error_that_cannot_be_is_refused(error: float, shown: str) -> None:
-    with pytest.raises(ValueError, match=rf"error must lie in \[0, 100\) %, got {shown}"):
-        replace(run(0, 7.1), error=error)
-
-
 def test_runs_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(ValueError, match=r"of gamma 3 must be at least about the time of gamma 1, "
                                          r"8 ms, got 5 ms"):  # fmt: skip

@@ -97,15 +97,6 @@ def test_several_gpus_without_a_quick_link_are_told_from_others(
     assert over_pcie(deployment) is pcie
 
 
-@pytest.mark.parametrize(
-    ("traits", "message"),
-    [(Traits("vllm", "eagle"), "draft must be one of EAGLE, .*, got eagle")],
-)
-def test_unknown_names_are_refused(traits: Traits, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        published_prior(traits)
-
-
 def test_a_vague_prior_has_the_scale_of_the_quickest_step() -> None:
     one, ten = vague_prior([0.01]), vague_prior([0.1, 0.2])
     scaled = [PARAMETERS.index(name) for name in ("roof", "block", "draft")]

@@ -7,13 +7,11 @@ import pytest
 from served_machines import DRAFT, MIXTURE, SERVED, cost_at, shape
 
 from simulator.cost.fitted.machine import (
-    COUNT,
     PARAMETERS,
     Drafting,
     FittedMachine,
     LoadPoint,
     seconds_of,
-    work,
 )
 from simulator.cost.fitted.roofline_machine import RooflineMachine
 from simulator.cost.roofline.deployment import roofline_cost
@@ -108,26 +106,3 @@ def test_an_unseen_machine_has_a_step_a_block_and_a_token() -> None:
     factors = logs(roof=5.0, block=1.0, draft=0.5)
     assert seconds_of(machine.plain_work(LoadPoint(0)), factors) == pytest.approx(5)
     assert seconds_of(machine.block_work(LoadPoint(0), Drafting(4)), factors) == pytest.approx(8)
-
-
-def test_an_unknown_parameter_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"parameter must be one of roof, .*, got speed"):
-        work(speed=1.0)
-    assert work().shape == (COUNT + 1,)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda: LoadPoint(0, batch=0), "batch must be at least 1, got 0"),
-        (
-            lambda: LoadPoint(0, prompt_ratio=-1.0),
-            "prompt_ratio must be finite and at least 0, got -1",
-        ),
-        (lambda: Drafting(0), "gamma must be at least 1, got 0"),
-    ],
-)
-def test_loads_and_blocks_out_of_range_are_refused(change: object, message: str) -> None:
-    assert callable(change)
-    with pytest.raises(ValueError, match=message):
-        change()

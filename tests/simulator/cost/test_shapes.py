@@ -1,4 +1,4 @@
-"""Shapes of models, and the sizes that names tell."""
+"""Shapes of models, and the sizes that their names state."""
 
 import json
 from dataclasses import replace

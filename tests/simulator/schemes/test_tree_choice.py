@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -114,17 +113,3 @@ def test_where_nothing_pays_the_choice_is_not_to_speculate(
 
 def test_of_trees_that_are_equally_fast_the_shallowest_stands() -> None:
     assert choose_tree([0.0, 0.0], FREE, max_nodes=4, max_depth=3).by_nodes[4].depth == 2
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: choose_tree([0.5], FREE, max_depth=0), "max_depth must be at least 1, got 0"),
-        (lambda: Passes(Ratio(0.1), {1: 1.0, 0: 1.0}), "n in draft_seconds must be at least 1"),
-        (lambda: Passes(Ratio(0.1), {1: 1.0, 2: -1.0}), r"draft_seconds\[2\] must be finite"),
-        (lambda: Passes(Ratio(0.1), {2: 1.0}), "draft_seconds must have the point 1"),
-    ],
-)
-def test_bad_arguments_are_refused(call: Any, message: str) -> None:
-    with pytest.raises(ValueError, match="^" + message):
-        call()

@@ -166,33 +166,3 @@ def test_a_plan_of_trees_has_the_nodes_for_gamma() -> None:
     assert found.accepted_fraction == pytest.approx((tokens[-1] - 1) / 4)
     assert found.iid_error is None
     assert trees.tokens_per_call([0, 4, 9]) == pytest.approx([1, tokens[-1], tokens[-1]])
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: tree_tokens((1,), [0.5]), "parents must be earlier nodes or -1, got 1 for node 0"),
-        (lambda: tree_tokens((-2,), [0.5]), "parents must be at least -1, got -2"),
-        (lambda: tree_tokens((-1,), [0.9, 0.2]), "acceptance must be rates by rank whose sum is "
-         "at most 1, got 2 of sum 1.1"),
-        (lambda: tree_tokens((-1,), [[0.5], [0.1]]), "acceptance must be rates by rank"),
-        (lambda: tree_tokens((-1,), []), "acceptance must be rates by rank"),
-        (lambda: tree_tokens((-1,), [1.5]), r"acceptance must lie in \[0, 1\], got 1.5"),
-        (lambda: best_trees([0.5], max_nodes=0, max_depth=1), "max_nodes must be at least 1"),
-        (lambda: best_trees([0.5], max_nodes=1, max_depth=0), "max_depth must be at least 1"),
-        (lambda: best_trees([0.5], max_nodes=3, max_depth=2).parents(3, 2), "a tree of 3 nodes "
-         "and depth 2 must be one of those computed"),
-        (lambda: best_trees([0.5, 0.1], max_nodes=3, max_depth=2).parents(4, 2), "a tree of 4 "
-         "nodes and depth 2 must be one of those computed, up to 3 nodes and depth 2"),
-        (lambda: best_trees([0.5, 0.1], max_nodes=3, max_depth=2).parents(2, 3), "depth 3 must be"),
-        (lambda: best_trees([0.5, 0.1], max_nodes=3, max_depth=2).parents(-1, 2), "^nodes must"),
-        (lambda: best_trees([0.5, 0.1], max_nodes=3, max_depth=2).parents(1, -1), "^depth must"),
-        (lambda: chain(-1), "^gamma must be at least 0, got -1"),
-        (lambda: TreeAcceptance((0.5,), {1: (-1, -1)}), r"shapes\[1\] must have 1 nodes, got 2"),
-        (lambda: TreeAcceptance((0.5,), {2: chain(2)}).tokens_per_call(1), "a tree of 1 nodes"),
-        (lambda: tree_tokens((0,), [0.5]), "parents must be earlier nodes or -1, got 0 for node 0"),
-    ],
-)  # fmt: skip
-def test_bad_trees_are_refused(call: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        call()  # type: ignore[operator]
