@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from metrics_pages import vllm_answer as answer
 
 from engines.observing.alphas import RequestCounts, alpha_spread
 from engines.observing.vllm import read_answer
-from engines.sources import observe
 
 
 def test_the_published_example_is_read() -> None:
@@ -36,26 +34,23 @@ def test_short_blocks_accepted_in_full_are_no_rejections_where_steps_are_listed(
     assert summary.alpha_iid.value < detailed.alpha_iid.value
 
 
-def test_answers_are_summed_and_kept_by_request(tmp_path: Path) -> None:
-    path = tmp_path / "answers.jsonl"
-    answers = [
-        answer([3, 3, 2], [3] * 3, 3, detailed=False),
-        answer([0, 1, 0, 0], [3] * 4, 3, detailed=False),
-    ]
-    path.write_text("\n".join(map(json.dumps, answers)))
-    found = observe([str(path)], gamma=None)
+def lines(*answers: object) -> str:
+    return "\n".join(map(json.dumps, answers))
+
+
+def test_answers_are_summed_and_kept_by_request(saved) -> None:
+    accepted = ([3, 3, 2], [0, 1, 0, 0])
+    found = saved(lines(*(answer(each, [3] * len(each), 3, detailed=False) for each in accepted)))
     assert found.drafts == 7
     assert [each.accepted / each.trials for each in found.requests] == pytest.approx([8 / 9, 1 / 5])
 
 
-def test_llama_cpp_timings_are_kept_by_request(tmp_path: Path) -> None:
-    path = tmp_path / "timings.json"
+def test_llama_cpp_timings_are_kept_by_request(saved) -> None:
     timings = [
         {"predicted_n": 20, "predicted_ms": 100.0, "draft_n": 20, "draft_n_accepted": accepted}
         for accepted in (14, 9)
     ]
-    path.write_text(json.dumps([{"timings": each} for each in timings]))
-    found = observe([str(path)], gamma=4)
+    found = saved(json.dumps([{"timings": each} for each in timings]), gamma=4)
     assert [each.accepted for each in found.requests] == [14, 9]
     assert found.requests[0].drafts == 5
     assert alpha_spread(found.requests) is not None
@@ -87,31 +82,17 @@ def test_null_arrays_are_those_of_a_summary() -> None:
     assert read_answer(null, None) == read_answer(summary, None)
 
 
-def test_requests_have_the_category_or_task_of_their_answer(tmp_path: Path) -> None:
-    path = tmp_path / "answers.jsonl"
-    written = answer([3, 1], [3, 3], 3, detailed=False)
-    answers = [{"category": "code", **written}, {"task": "chat", **written}, written]
-    path.write_text("\n".join(map(json.dumps, answers)))
-    found = observe([str(path)], gamma=None)
-    assert [each.category for each in found.requests] == ["code", "chat", None]
-
-
-def test_an_answer_without_drafts_hides_no_other_request(tmp_path: Path) -> None:
-    """An answer of one token, which needs no draft, between two others."""
-    path = tmp_path / "answers.jsonl"
-    written = answer([3, 1], [3, 3], 3, detailed=False)
-    short = answer([], [], 3, detailed=False)
-    path.write_text("\n".join(map(json.dumps, [written, short, written])))
-    assert len(observe([str(path)], gamma=None).requests) == 2
+def test_requests_have_the_category_or_task_of_their_answer(saved) -> None:
+    """An answer of one token, which needs no draft, hides no other request."""
+    written, short = answer([3, 1], [3, 3], 3, detailed=False), answer([], [], 3, detailed=False)
+    labelled = [{"category": "code", **written}, short, {"task": "chat", **written}, written]
+    assert [each.category for each in saved(lines(*labelled)).requests] == ["code", "chat", None]
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"acceptance_histogram": [1, 1]},
-            "acceptance_histogram must have 2 steps with 3 accepted",
-        ),
+        ({"acceptance_histogram": [1, 1]}, "acceptance_histogram must have 2 steps with 3"),
         ({"acceptance_histogram": "x"}, "acceptance_histogram must be a list of whole numbers"),
         ({"num_spec_steps": -1}, "num_spec_steps must be a whole number of at least 0, got -1"),
         ({"per_step_accepted": [9, 9]}, "per_step_accepted and per_step_drafted must add up"),

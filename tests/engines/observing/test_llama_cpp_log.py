@@ -1,13 +1,9 @@
 """Reads the lines about drafts in llama.cpp's log, as two of its builds print them."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from engines.observing.llama_cpp import read_log
-from engines.observing.observation import Observation
-from engines.sources import observe
 
 # The lines of pull request 24536, and of a log before it.
 EAGLE3 = """\
@@ -26,14 +22,8 @@ dur(b,g,a) = 0.003, 70964.224, 0.918 ms
 """
 
 
-def observed(tmp_path: Path, text: str, gamma: int | None = None) -> Observation:
-    file = tmp_path / "server.log"
-    file.write_text(text)
-    return observe([str(file)], gamma=gamma)
-
-
-def test_rates_by_position_and_times_are_read(tmp_path: Path) -> None:
-    seen = observed(tmp_path, EAGLE3)
+def test_rates_by_position_and_times_are_read(saved) -> None:
+    seen = saved(EAGLE3)
     assert (seen.kind, seen.origin) == ("llama.cpp", "log")
     assert (seen.drafts, seen.drafted, seen.accepted) == (87, 259, 167)
     assert seen.by_position == (70, 55, 42)
@@ -45,23 +35,23 @@ def test_rates_by_position_and_times_are_read(tmp_path: Path) -> None:
     assert seen.gamma == 3
 
 
-def test_a_log_without_rates_tells_counts(tmp_path: Path) -> None:
-    seen = observed(tmp_path, MTP, gamma=6)
+def test_a_log_without_rates_tells_counts(saved) -> None:
+    seen = saved(MTP, gamma=6)
     assert (seen.drafts, seen.drafted, seen.accepted, seen.hits) == (882, 5292, 2222, ())
     assert seen.block_efficiency == pytest.approx(1 + 2222 / 882)
     assert seen.timed is None
 
 
-def test_the_last_line_of_each_way_counts(tmp_path: Path) -> None:
+def test_the_last_line_of_each_way_counts(saved) -> None:
     later = MTP.replace("882", "900").replace("5292", "5400")
-    seen = observed(tmp_path, MTP + later, gamma=6)
+    seen = saved(MTP + later, gamma=6)
     assert (seen.drafts, seen.drafted) == (900, 5400)
 
 
-def test_a_log_whose_drafts_were_never_judged_is_refused(tmp_path: Path) -> None:
+def test_a_log_whose_drafts_were_never_judged_is_refused(saved) -> None:
     idle = MTP.replace("1    882    882", "1    0    0")
     with pytest.raises(ValueError, match=r"a log of llama.cpp must have lines 'draft acceptance"):
-        observed(tmp_path, idle)
+        saved(idle)
 
 
 # As builds print it that log no statistics (pull request 24536 and servers before it). Passes
@@ -82,8 +72,8 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_line_of_an_answer_is_read_in_every_form(tmp_path: Path, form: str) -> None:
-    seen = observed(tmp_path, ANSWER + FORMS[form], gamma=8)
+def test_the_line_of_an_answer_is_read_in_every_form(saved, form: str) -> None:
+    seen = saved(ANSWER + FORMS[form], gamma=8)
     assert (seen.drafted, seen.accepted, seen.drafts) == (500, 305, 150)
     assert seen.block_efficiency == pytest.approx(3.03, abs=0.01)
     assert seen.drafted_per_block == pytest.approx(3.33, abs=0.01)
@@ -94,8 +84,8 @@ def test_the_line_of_an_answer_is_read_in_every_form(tmp_path: Path, form: str) 
     assert seen.timed.tokens == 455
 
 
-def test_answers_are_summed_and_statistics_go_before_them(tmp_path: Path) -> None:
-    twice = observed(tmp_path, (ANSWER + FORMS["rate"]) * 2, gamma=8)
+def test_answers_are_summed_and_statistics_go_before_them(saved) -> None:
+    twice = saved((ANSWER + FORMS["rate"]) * 2, gamma=8)
     assert (twice.drafts, twice.drafted, twice.accepted) == (300, 1000, 610)
     # A server with checkpoints counts only drafts that were accepted whole in this line.
     line = "draft acceptance rate = 1.00000 (  115 accepted /   115 generated)\n"
@@ -103,13 +93,12 @@ def test_answers_are_summed_and_statistics_go_before_them(tmp_path: Path) -> Non
         "statistics draft: #calls(b,g,a) = 1 82 33, #gen drafts = 81, #acc drafts = 33, "
         "#gen tokens = 214, #acc tokens = 115, dur(b,g,a) = 0.001, 999.634, 0.005 ms\n"
     )
-    seen = observed(tmp_path, ANSWER + line + statistics, gamma=8)
+    seen = saved(ANSWER + line + statistics, gamma=8)
     assert (seen.drafted, seen.accepted) == (214, 115)
 
 
-def test_statistics_of_the_first_form_count_their_drafts(tmp_path: Path) -> None:
-    seen = observed(
-        tmp_path,
+def test_statistics_of_the_first_form_count_their_drafts(saved) -> None:
+    seen = saved(
         "statistics ngram_simple: #calls = 99, #gen drafts = 40, #acc drafts = 21, "
         "#gen tokens = 160, #acc tokens = 50, dur = 1.250 ms\n",
         gamma=4,
@@ -117,8 +106,8 @@ def test_statistics_of_the_first_form_count_their_drafts(tmp_path: Path) -> None
     assert (seen.drafts, seen.drafted, seen.accepted) == (40, 160, 50)
 
 
-def test_where_calls_are_not_counted_their_number_is_in_doubt(tmp_path: Path) -> None:
-    seen = observed(tmp_path, FORMS["rate"], gamma=8)
+def test_where_calls_are_not_counted_their_number_is_in_doubt(saved) -> None:
+    seen = saved(FORMS["rate"], gamma=8)
     # Between 500 / 8 and 500 blocks: 177 in the middle of their logarithms.
     assert seen.drafts == 177
     assert seen.calls_error == pytest.approx(2.0794 / 12**0.5, abs=1e-3)
@@ -128,7 +117,7 @@ def test_where_calls_are_not_counted_their_number_is_in_doubt(tmp_path: Path) ->
     assert low < 1.2 * 1.61
     assert high > 0.8 * 5.88
     with pytest.raises(ValueError, match="gamma must be given where a log does not count calls"):
-        observed(tmp_path, FORMS["rate"])
+        saved(FORMS["rate"])
 
 
 def test_a_log_is_read_in_blocks_that_part_a_time_from_its_counts() -> None:

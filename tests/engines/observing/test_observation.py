@@ -178,63 +178,43 @@ def test_readings_of_one_server_are_subtracted_and_of_two_added() -> None:
 
 
 def test_a_source_without_positions_leaves_totals_alone() -> None:
+    def untold(drafts: int, **others: object) -> Observation:
+        return observation(drafts, (), kind="llama.cpp", stated_gamma=None, **others)
+
     told = observation(100, (60, 40), kind="llama.cpp", stated_gamma=None)
-    untold = observation(
-        100, (), kind="llama.cpp", stated_gamma=None, drafted=200, accepted=100, origin="timings"
-    )
-    for both in (told + untold, untold + told):
+    total = untold(100, drafted=200, accepted=100, origin="timings")
+    for both in (told + total, total + told):
         assert both.unconditional == ()
         # α + α² = 1, of 200 accepted in 200 drafts.
         assert both.alpha_iid.value == pytest.approx((5**0.5 - 1) / 2)
-    nothing = observation(50, (), kind="llama.cpp", stated_gamma=None, drafted=100)
+    nothing = untold(50, drafted=100)
     assert (told + nothing).hits == (nothing + told).hits == (60, 40)
-    later = observation(
-        400, (), kind="llama.cpp", stated_gamma=None, drafted=800, accepted=400, origin="timings"
-    )
-    assert later.since(told).hits == ()
-    assert later.since(told).accepted == 300
+    later = untold(400, drafted=800, accepted=400, origin="timings").since(told)
+    assert (later.hits, later.accepted) == ((), 300)
 
 
 @pytest.mark.parametrize(
     ("refusal", "message"),
     [
-        (
-            lambda: observation(40, (20, 10)).since(observation(100, (60, 30))),
-            "counters must not fall or restart between two readings, got 100 drafts, then 40: "
-            "the server was restarted",
-        ),
-        (
-            lambda: observation(100, (20, 10), began=2.0).since(
-                observation(40, (20, 10), began=1.0)
-            ),
-            "counters must not fall or restart",
-        ),
-        (
-            lambda: observation(100, (60, 30)) + observation(100, (60,)),
-            "sources must be of one gamma, got 2 and 1",
-        ),
-        (
-            lambda: observation(100, (60, 30)) + observation(100, (60, 30), kind="sglang"),
-            "sources must be of one engine, got vllm and sglang",
-        ),
-        (
-            lambda: observation(100, (60, 70)),
-            "accepted tokens by position must not rise from one to the next, got 60, 70 of 100",
-        ),
-        (
-            lambda: observation(100, (60, 30, 10), stated_gamma=2, drafted=200),
-            "gamma must be at least the 3 tokens that blocks drafted, got 2",
-        ),
-        (
-            lambda: observation(100, (), stated_gamma=2, drafted=290, accepted=100),
-            "gamma must be at least the 3 tokens that blocks drafted, got 2",
-        ),
-        (
-            lambda: observation(100, (), drafted=3, accepted=4),
-            "accepted tokens must be among those drafted, got 4 of 3",
-        ),
+        (lambda: observation(40, (20, 10)).since(observation(100, (60, 30))),
+         "counters must not fall or restart between two readings, got 100 drafts, then 40: "
+         "the server was restarted"),
+        (lambda: observation(100, (20,), began=2.0).since(observation(40, (20,), began=1.0)),
+         "counters must not fall or restart"),
+        (lambda: observation(100, (60, 30)) + observation(100, (60,)),
+         "sources must be of one gamma, got 2 and 1"),
+        (lambda: observation(100, (60, 30)) + observation(100, (60, 30), kind="sglang"),
+         "sources must be of one engine, got vllm and sglang"),
+        (lambda: observation(100, (60, 70)),
+         "accepted tokens by position must not rise from one to the next, got 60, 70 of 100"),
+        (lambda: observation(100, (60, 30, 10), stated_gamma=2, drafted=200),
+         "gamma must be at least the 3 tokens that blocks drafted, got 2"),
+        (lambda: observation(100, (), stated_gamma=2, drafted=290, accepted=100),
+         "gamma must be at least the 3 tokens that blocks drafted, got 2"),
+        (lambda: observation(100, (), drafted=3, accepted=4),
+         "accepted tokens must be among those drafted, got 4 of 3"),
     ],
-)
+)  # fmt: skip
 def test_refuses(refusal: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         refusal()

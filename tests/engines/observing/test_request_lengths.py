@@ -10,7 +10,7 @@ from metrics_pages import vllm_answer
 from numpy.typing import NDArray
 
 from engines.observing.alphas import RequestCounts
-from engines.observing.by_request import request_lengths
+from engines.observing.by_request import RequestLengths, request_lengths
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.by_position import ByPosition
 from simulator.choice.plan import Plan, plan
@@ -23,6 +23,13 @@ C, GAMMA = 0.1, 8
 GAMMAS = np.arange(1, GAMMA + 1)
 # Largest error of an estimated gain.
 OFF = 0.006
+
+
+def lengths(requests: list[RequestCounts], alpha: float) -> RequestLengths:
+    """Returns the lengths of requests, planned with this α for all of them together."""
+    found = request_lengths(requests, planned(alpha), gamma=GAMMA)
+    assert found is not None
+    return found
 
 
 def planned(alpha: float) -> Plan:
@@ -46,8 +53,7 @@ def token_seconds(alpha: NDArray[np.float64] | float) -> NDArray[np.float64]:
 def test_long_requests_have_the_length_that_is_best_for_their_own_alpha() -> None:
     alphas = [0.3, 0.5, 0.7, 0.9]
     requests = [counts(alpha, 1e6) for alpha in alphas]
-    found = request_lengths(requests, planned(0.6), gamma=GAMMA)
-    assert found is not None
+    found = lengths(requests, 0.6)
     each = token_seconds(np.array(alphas))
     tokens = np.array([request.drafts + request.accepted for request in requests])
     assert found.best == tuple(each.argmin(axis=1).tolist())
@@ -68,8 +74,7 @@ def test_rates_that_fall_keep_their_shape_for_each_request() -> None:
 
 def test_requests_that_do_not_differ_gain_nothing() -> None:
     requests = [counts(0.6, 100, name) for name in ("a", "b") * 10]
-    found = request_lengths(requests, planned(0.6), gamma=GAMMA)
-    assert found is not None
+    found = lengths(requests, 0.6)
     assert set(found.best) == {found.one_gamma}
     assert found.gain.value == pytest.approx(1, abs=1e-6)
     assert found.category_gain is not None
@@ -80,8 +85,7 @@ def test_few_counts_of_a_request_weigh_less_than_those_of_the_others() -> None:
     """Ten tokens, all accepted, of a request among many with α 0.4."""
     others = [counts(0.4, 1e4) for _ in range(30)]
     short = RequestCounts(1, 8, 8, 8.0)
-    found = request_lengths([*others, short], planned(0.4), gamma=GAMMA)
-    assert found is not None
+    found = lengths([*others, short], 0.4)
     assert found.best[-1] == found.best[0]
 
 
@@ -104,8 +108,7 @@ def test_the_gain_is_that_of_the_alphas_and_not_of_their_few_counts() -> None:
         seconds = token_seconds(each)
         return float((tokens @ seconds).min() / (tokens @ seconds.min(axis=1)))
 
-    found = request_lengths(requests, planned(0.6), gamma=GAMMA)
-    assert found is not None
+    found = lengths(requests, 0.6)
     true = gain(alphas)
     assert found.gain.value == pytest.approx(true, abs=OFF)
     counted = np.array([request.accepted / request.trials for request in requests])
@@ -124,18 +127,17 @@ def test_observe_shows_lengths_by_category(tmp_path: Path) -> None:
         for name, accepted in (("code", [4] * 29 + [2]), ("chat", [0, 0, 1] * 10)) * 6
     ]
     path.write_text("\n".join(map(json.dumps, answers)))
-    shown = CliRunner().invoke(main, ["observe", str(path), "--c", "0.2"])
-    assert shown.exit_code == 0, shown.output
-    assert "The best K by request" in shown.output
-    assert "    code         6      0.992" in shown.output
-    assert "    chat         6      0.250" in shown.output
-    assert "A K for each category gains" in shown.output
-    data = json.loads(
-        CliRunner().invoke(main, ["observe", str(path), "--c", "0.2", "--json"]).output
+    shown, told = (
+        CliRunner().invoke(main, ["observe", str(path), "--c", "0.2", *form]).output
+        for form in ([], ["--json"])
     )
-    by_name = {each["category"]: each for each in data["by_request"]["categories"]}
-    assert by_name["code"]["best_gamma"] > by_name["chat"]["best_gamma"]
+    for said in (
+        "The best K by request", "    code         6      0.992", "    chat         6      0.250",
+        "A K for each category gains",
+    ):  # fmt: skip
+        assert said in shown
+    data = json.loads(told)
+    best = {each["category"]: each["best_gamma"] for each in data["by_request"]["categories"]}
+    assert best["code"] > best["chat"]
     assert data["by_request"]["category_gain"]["value"] > 1.1
-    assert {each["best_gamma"] for each in data["requests"]} == {
-        each["best_gamma"] for each in by_name.values()
-    }
+    assert {each["best_gamma"] for each in data["requests"]} == set(best.values())

@@ -1,6 +1,6 @@
 """Metrics pages, logs and JSON of servers are all read into the same counts."""
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 from metrics_pages import (
@@ -16,80 +16,7 @@ from metrics_pages import (
     vllm_times,
 )
 
-from engines.observing.observation import Observation
 from engines.observing.printed import Timed
-from engines.sources import observe
-
-
-@pytest.fixture
-def saved(tmp_path: Path):
-    """Returns what writes a text into a file and observes it."""
-
-    def write(*texts: str, gamma: int | None = None) -> Observation:
-        paths = []
-        for number, text in enumerate(texts):
-            paths.append(tmp_path / f"{number}.txt")
-            paths[-1].write_text(text, encoding="utf-8")
-        return observe([str(path) for path in paths], gamma=gamma)
-
-    return write
-
-
-def test_vllms_page_sums_its_engines(saved) -> None:
-    pages = vllm_page(100, (60, 30, 10)) + vllm_page(50, (20, 10, 0), engine=1)
-    found = saved(pages)
-    assert (found.kind, found.gamma, found.model) == ("vllm", 3, "M")
-    assert (found.drafts, found.drafted, found.hits) == (150, 450, (80, 40, 10))
-
-
-@pytest.mark.parametrize("name", ["inter_token_latency", "time_per_output_token"])
-def test_vllms_page_times_the_tokens_after_each_requests_first(saved, name: str) -> None:
-    times = vllm_times(seconds=2.0, emitted=205, requests=5)
-    times = times.replace("inter_token_latency", name)
-    page = vllm_page(100, (60, 30, 10)) + times
-    assert saved(page).timed == Timed(2.0, 200)
-    assert saved(page, page).timed == Timed(4.0, 400)
-    assert saved(page, vllm_page(100, (60, 30, 10))).timed is None
-    assert saved(times, gamma=0).timed == Timed(2.0, 200)
-
-
-def test_sglangs_page_times_tokens_by_its_own_histogram(saved) -> None:
-    page = sglang_page(calls=100, generated=290, requests=10)
-    times = sglang_times(seconds=1.4, tokens=280)
-    assert saved(page + times).timed == Timed(1.4, 280)
-    assert saved(page).timed is None
-    assert saved(times, gamma=0).timed == Timed(1.4, 280)
-
-
-def test_llama_cpps_page_times_all_tokens(saved) -> None:
-    times = llama_cpp_times(seconds=2.0, tokens=400)
-    assert saved(llama_cpp_page(100, 390, (60, 30)) + times).timed == Timed(2.0, 400)
-    assert saved(times, gamma=0).timed == Timed(2.0, 400)
-
-
-def test_llama_cpps_page_may_lack_late_positions(saved) -> None:
-    found = saved(llama_cpp_page(100, 390, (60, 30)))
-    assert (found.kind, found.gamma, found.hits) == ("llama.cpp", 4, (60, 30, 0, 0))
-    assert found.cut_short == pytest.approx(0.025)
-    assert saved(llama_cpp_page(100, 390, (60, 30)), gamma=5).hits == (60, 30, 0, 0, 0)
-
-
-def test_sglangs_page_gives_totals(saved) -> None:
-    # 10 requests, whose first tokens are the prompts'; 100 passes that emitted 190 tokens.
-    found = saved(sglang_page(calls=100, generated=200, requests=10))
-    assert (found.kind, found.gamma, found.drafts, found.drafted) == ("sglang", 3, 100, 300)
-    assert found.accepted == 90
-    assert found.block_efficiency == 1.9
-    assert found.unconditional == ()
-    unsaid = sglang_page(calls=100, generated=200, requests=10, steps=None)
-    assert saved(unsaid, gamma=4).gamma == 4
-
-
-def test_lines_of_vllms_log_are_summed(saved) -> None:
-    found = saved(LOG)
-    assert (found.kind, found.origin, found.version) == ("vllm", "log", "0.32.0")
-    assert (found.drafts, found.drafted, found.accepted) == (150, 450, 125)
-    assert found.hits == (80, 35, 10)
 
 
 def log_line(drafts: int, drafted: int, by_position: tuple[int, ...]) -> str:
@@ -104,86 +31,86 @@ def log_line(drafts: int, drafted: int, by_position: tuple[int, ...]) -> str:
     )
 
 
-def test_a_logs_blocks_that_draft_fewer_than_gamma_are_counted(saved) -> None:
-    # 100 drafts by lookup, of 3 tokens on average: not 60 of 5 each.
-    found = saved(log_line(100, 300, (60, 40, 25, 15, 10)))
-    assert (found.gamma, found.drafts, found.drafted, found.accepted) == (5, 100, 300, 150)
-    assert found.hits == (60, 40, 25, 15, 10)
-    assert found.block_efficiency == 2.5
-
-
-def test_a_logs_drafts_are_exact_where_every_block_may_have_drafted_gamma(saved) -> None:
-    # Two of three rates are rounded up: accepted over their sum would be 2993.
-    found = saved(log_line(2998, 3 * 2998, (1000, 301, 118)))
-    assert (found.drafts, found.drafted) == (2998, 3 * 2998)
+VLLM, SGLANG = vllm_page(100, (60, 30, 10)), sglang_page(calls=100, generated=200, requests=10)
+LLAMA_CPP = llama_cpp_page(100, 390, (60, 30))
+UNSAID = sglang_page(calls=100, generated=200, requests=10, steps=None)
+VLLM_TIMES = vllm_times(seconds=2.0, emitted=205, requests=5)
+OLD_TIMES = VLLM_TIMES.replace("inter_token_latency", "time_per_output_token")
+SGLANG_TIMES = sglang_times(seconds=1.4, tokens=280)
+LLAMA_CPP_TIMES = llama_cpp_times(seconds=2.0, tokens=400)
+SLOWER = BENCH.replace('"mean_tpot_ms": 5.0', '"mean_tpot_ms": 9.0').replace("408", "1208")
+LINE = ANSWER.replace("\n", "")
 
 
 @pytest.mark.parametrize(
-    ("counts", "drafts"),
+    ("texts", "gamma", "read"),
     [
-        ((50, 150, (0, 0, 0)), 50),
+        # vLLM's page sums its engines.
+        ([VLLM + vllm_page(50, (20, 10, 0), engine=1)], None,
+         {"kind": "vllm", "gamma": 3, "model": "M", "drafts": 150, "drafted": 450,
+          "hits": (80, 40, 10)}),
+        ([vllm_page(100, (60, 30)), vllm_page(50, (20, 10))], None,
+         {"drafts": 150, "hits": (80, 40)}),
+        # It times the tokens after each request's first, under either name.
+        *(([*texts], gamma, {"timed": timed}) for times in (VLLM_TIMES, OLD_TIMES)
+          for texts, gamma, timed in (
+              ((VLLM + times,), None, Timed(2.0, 200)),
+              ((VLLM + times,) * 2, None, Timed(4.0, 400)),
+              ((VLLM + times, VLLM), None, None),
+              ((times,), 0, Timed(2.0, 200)))),
+        # SGLang's page times tokens by its own histogram, llama.cpp's all tokens.
+        ([SGLANG + SGLANG_TIMES], None, {"timed": Timed(1.4, 280)}),
+        ([SGLANG_TIMES], 0, {"timed": Timed(1.4, 280)}),
+        ([LLAMA_CPP + LLAMA_CPP_TIMES], None, {"timed": Timed(2.0, 400)}),
+        ([LLAMA_CPP_TIMES], 0, {"timed": Timed(2.0, 400)}),
+        # llama.cpp's page may lack late positions.
+        ([LLAMA_CPP], None, {"kind": "llama.cpp", "gamma": 4, "hits": (60, 30, 0, 0),
+                             "cut_short": pytest.approx(0.025)}),
+        ([LLAMA_CPP], 5, {"hits": (60, 30, 0, 0, 0)}),
+        # 10 requests, whose first tokens are the prompts'; 100 passes that emitted 190 tokens.
+        ([SGLANG], None, {"kind": "sglang", "gamma": 3, "drafts": 100, "drafted": 300,
+                          "accepted": 90, "block_efficiency": 1.9, "unconditional": (),
+                          "timed": None}),
+        ([UNSAID], 4, {"gamma": 4}),
+        ([LOG], None, {"kind": "vllm", "origin": "log", "version": "0.32.0", "drafts": 150,
+                       "drafted": 450, "accepted": 125, "hits": (80, 35, 10)}),
+        # 100 drafts by lookup, of 3 tokens on average: not 60 of 5 each.
+        ([log_line(100, 300, (60, 40, 25, 15, 10))], None,
+         {"gamma": 5, "drafts": 100, "drafted": 300, "accepted": 150,
+          "hits": (60, 40, 25, 15, 10), "block_efficiency": 2.5}),
+        # Two of three rates are rounded up: accepted over their sum would be 2993.
+        ([log_line(2998, 3 * 2998, (1000, 301, 118))], None,
+         {"drafts": 2998, "drafted": 3 * 2998}),
+        ([log_line(50, 150, (0, 0, 0))], None, {"drafts": 50}),
         # A rate of 0.003, of blocks that drafted one token each.
-        ((390, 390, (1, 0, 0)), 333),
+        ([log_line(390, 390, (1, 0, 0))], None, {"drafts": 333}),
         # A rate of 0.000 is less than half a thousandth, thrice.
-        ((2001, 2003, (1, 1, 1)), 2000),
+        ([log_line(2001, 2003, (1, 1, 1))], None, {"drafts": 2000}),
+        # Rates of two digits.
+        ([log_line(200, 600, (164, 122, 84)).replace("0.820, 0.610, 0.420", "0.82, 0.61, 0.42")],
+         None, {"drafts": 200, "gamma": 3, "hits": (164, 122, 84)}),
+        ([BENCH], None, {"origin": "bench", "model": "M", "gamma": 3, "drafts": 200,
+                         "accepted": 200, "hits": (120, 60, 20), "timed": Timed(2.0, 400, 4)}),
+        # A bench that has no mean is timed by its median; times are weighted by tokens.
+        ([BENCH.replace('"mean_tpot_ms": 5.0', '"mean_tpot_ms": null')], None,
+         {"timed": Timed(pytest.approx(400 * 4.8e-3), 400, 4)}),
+        ([BENCH.replace("_tpot_", "_ttft_")], None, {"timed": None}),
+        ([BENCH, SLOWER], None, {"timed": Timed(pytest.approx(2.0 + 1200 * 9e-3), 1600, 4)}),
+        # 400 tokens after the prompts', 2.5 a block.
+        ([SGLANG_BENCH], 3, {"kind": "sglang", "origin": "bench", "gamma": 3, "drafts": 160,
+                             "drafted": 480, "accepted": 240, "timed": Timed(1.6, 400, 4)}),
+        ([SGLANG_BENCH.replace("}", ', "server_info": {"speculative_num_steps": 4}}')], None,
+         {"gamma": 4}),
+        # 64 tokens after the prompt's, 34 of them drafted: 30 passes; timed from the first token.
+        ([f"{LINE}\n{LINE}\n"], None, {"origin": "timings", "drafts": 60, "drafted": 180,
+                                      "accepted": 68, "gamma": 3, "timed": Timed(0.64, 128, 1)}),
     ],
-)
-def test_a_logs_drafts_of_hardly_any_accepted_are_as_its_rates_allow(
-    saved, counts: tuple[int, int, tuple[int, ...]], drafts: int
+)  # fmt: skip
+def test_counts_and_times_are_read(
+    saved, texts: list[str], gamma: int | None, read: dict[str, Any]
 ) -> None:
-    assert saved(log_line(*counts)).drafts == drafts
-
-
-def test_a_log_with_rates_of_two_digits_is_read(saved) -> None:
-    line = log_line(200, 600, (164, 122, 84))
-    found = saved(line.replace("0.820, 0.610, 0.420", "0.82, 0.61, 0.42"))
-    assert (found.drafts, found.gamma, found.hits) == (200, 3, (164, 122, 84))
-
-
-def test_a_result_of_vllm_bench_serve_is_read(saved) -> None:
-    found = saved(BENCH)
-    assert (found.origin, found.model, found.gamma) == ("bench", "M", 3)
-    assert (found.drafts, found.accepted, found.hits) == (200, 200, (120, 60, 20))
-    assert found.timed == Timed(2.0, 400, batch=4)
-
-
-def test_a_result_of_sglangs_bench_is_read(saved) -> None:
-    found = saved(SGLANG_BENCH, gamma=3)
-    # 400 tokens after the prompts', 2.5 a block.
-    assert (found.kind, found.origin, found.gamma) == ("sglang", "bench", 3)
-    assert (found.drafts, found.drafted, found.accepted) == (160, 480, 240)
-    assert found.timed == Timed(1.6, 400, batch=4)
-    told = SGLANG_BENCH.replace("}", ', "server_info": {"speculative_num_steps": 4}}')
-    assert saved(told).gamma == 4
-
-
-def test_a_bench_that_has_no_mean_is_timed_by_its_median(saved) -> None:
-    found = saved(BENCH.replace('"mean_tpot_ms": 5.0', '"mean_tpot_ms": null'))
-    assert found.timed is not None
-    assert found.timed.seconds_per_token == pytest.approx(4.8e-3)
-    assert saved(BENCH.replace("_tpot_", "_ttft_")).timed is None
-
-
-def test_times_of_several_sources_are_weighted_by_their_tokens(saved) -> None:
-    slower = BENCH.replace('"mean_tpot_ms": 5.0', '"mean_tpot_ms": 9.0').replace("408", "1208")
-    both = saved(BENCH, slower).timed
-    assert both is not None
-    assert both.seconds_per_token == pytest.approx((400 * 5e-3 + 1200 * 9e-3) / 1600)
-
-
-def test_llama_cpps_timings_are_summed_over_lines(saved) -> None:
-    answer = ANSWER.replace("\n", "")
-    found = saved(f"{answer}\n{answer}\n")
-    # 64 tokens after the prompt's, 34 of them drafted: 30 passes.
-    assert (found.origin, found.drafts, found.drafted, found.accepted) == ("timings", 60, 180, 68)
-    assert found.gamma == 3
-    # The time of an answer begins at its first token.
-    assert found.timed == Timed(0.64, 128, batch=1)
-
-
-def test_several_files_are_summed(saved) -> None:
-    both = saved(vllm_page(100, (60, 30)), vllm_page(50, (20, 10)))
-    assert (both.drafts, both.hits) == (150, (80, 40))
+    found = saved(*texts, gamma=gamma)
+    assert {name: getattr(found, name) for name in read} == read
 
 
 @pytest.mark.parametrize(
@@ -214,8 +141,7 @@ def test_several_files_are_summed(saved) -> None:
         ),
         ("<html>not found</html>", "must be a metrics page of llama.cpp, SGLang or vLLM"),
         ("SpecDecoding metrics: Mean", "a line of vLLM's log must have accepted and drafted"),
-        (
-            # A digit is left of the last rate.
+        (  # A digit is left of the last rate.
             LOG[: LOG.rindex("0.000, Avg") + 1],
             r"rates by position to its end, got line 4 ending in '.*0\.100, 0': where it was cut "
             "short or wrapped, leave it out or save the log again",
