@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import sys
 import traceback
@@ -53,36 +52,38 @@ class Program(click.Group):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name in SUMMARIES if importlib.util.find_spec(_module(name)) is not None]
+        return list(SUMMARIES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
+        if cmd_name not in SUMMARIES:
             return None
         specplan.require_own_packages()
-        module = importlib.import_module(_module(cmd_name))
-        command = getattr(module, f"{cmd_name}_command")
-        assert isinstance(command, click.Command)
+        module = importlib.import_module(f"specplan.commands.{cmd_name}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if not name.startswith("-") and name not in self.list_commands(ctx):
-            near = get_close_matches(name, self.list_commands(ctx))
+        if not name.startswith("-") and name not in SUMMARIES:
+            near = get_close_matches(name, SUMMARIES)
             hint = f" Did you mean {near[0]!r}?" if near else " See 'specplan --help'."
             raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, SUMMARIES[name]) for name in self.list_commands(ctx)])
+            formatter.write_dl(list(SUMMARIES.items()))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
-        items = [CompletionItem(name, help=SUMMARIES[name]) for name in names]
+        items = [
+            CompletionItem(name, help=summary)
+            for name, summary in SUMMARIES.items()
+            if name.startswith(incomplete)
+        ]
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def main(
@@ -105,10 +106,6 @@ class Program(click.Group):
         except Exception as error:
             _exit_with_one_line(error)
         sys.exit(status if isinstance(status, int) else 0)
-
-
-def _module(name: str) -> str:
-    return f"specplan.commands.{name}"
 
 
 def _exit_with_one_line(error: Exception) -> NoReturn:

@@ -13,9 +13,10 @@ import click
 from estimator.settings import MOST_GAMMA
 from specplan.options.answers import Written, output_option
 from specplan.options.declared import COUNT, option, takes
-from specplan.options.engine_options import ON_ENGINE, EngineRunOptions
 from specplan.options.model_options import (
     MODELS,
+    ON_ENGINE,
+    EngineRunOptions,
     ModelOptions,
     TimingOptions,
     compile_option,

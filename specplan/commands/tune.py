@@ -12,8 +12,13 @@ from specplan.options.answers import Printed, answer, json_option, output_option
 from specplan.options.costs.roofline import deployment_of
 from specplan.options.declared import COUNT, option, rare, takes
 from specplan.options.deployment import Deployed
-from specplan.options.engine_options import ON_ENGINE, EngineRunOptions
-from specplan.options.model_options import MODELS, ModelOptions, seed_option
+from specplan.options.model_options import (
+    MODELS,
+    ON_ENGINE,
+    EngineRunOptions,
+    ModelOptions,
+    seed_option,
+)
 from specplan.options.ranges import duration, numbers
 from specplan.options.requests import Command, reads
 from specplan.reports.bar import Bar

@@ -10,16 +10,18 @@ import click
 
 from specplan.options.answers import Written, answer, json_option, output_option
 from specplan.options.declared import option, rare, takes
-from specplan.options.engine_options import ON_ENGINE, EngineRunOptions, taking
 from specplan.options.model_options import (
     MODELS,
+    ON_ENGINE,
     BildMeasures,
+    EngineRunOptions,
     ModelOptions,
     TimingOptions,
     compile_option,
     lenience_option,
     max_gamma_option,
     seed_option,
+    taking,
     verification_option,
 )
 from specplan.options.ranges import integers, numbers

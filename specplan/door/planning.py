@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engines.observing.observation import Observation
 from simulator.numerics.intervals import percent
-from specplan.door.pairing import both, usage_as_value_error
+from specplan.door.inputs import both, usage_as_value_error
 from specplan.door.plan_request import planned, requested
 from specplan.door.stated import require_ranges
 from specplan.options.costs.times import OfRuns

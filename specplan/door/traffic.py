@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from simulator.traffic.answer import Traffic, TrafficRequest, answer
-from specplan.door.pairing import both, usage_as_value_error
+from specplan.door.inputs import both, usage_as_value_error
 from specplan.door.plan_request import NO_LIMITS, profiled, ranked
 from specplan.door.prices import law_of, walled
 from specplan.door.traffic_pair import pair_of, priced_loads, spread_of

@@ -1,18 +1,20 @@
-"""The options of models, prompts and texts that commands share. Imports nothing heavy."""
+"""The options of models, prompts, texts and engines that commands share. Imports nothing heavy."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
+from engines.kind import EngineKind, engine_kinds, names_of
 from estimator.draft_names.kind import drafter_forms
 from estimator.rule_names.kind import VERIFICATION, rule_kinds
 from estimator.settings import EMBEDDED_PROMPT_TOKENS, MAX_GAMMA, MOST_GAMMA, PRECISION_PERCENT
 from specplan.options.declared import COUNT, option, rare
 from specplan.options.help import listing, near
-from specplan.options.ranges import duration
+from specplan.options.ranges import duration, integers
 from studies.bild import CERTAINTY, DISTANCE
 
-MODELS = "Models and prompts"
+MODELS, ON_ENGINE = "Models and prompts", "On an engine"
 existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 corpus_option = option(
     "--corpus",
@@ -133,6 +135,54 @@ class TimingOptions:
         help="Begin no more runs after this, all drafts and temperatures together; two prompts, of "
         "a profile and with BiLD all, run once in any case.  [default: 120 of the embedded target, "
         "else none]",
+    )
+
+
+def _of(has: Callable[[EngineKind], object]) -> str:
+    """Returns the titles of the engines for which `has` is true, as text."""
+    return " or ".join(engine_kinds()[name].title for name in names_of(has))
+
+
+def taking(setting: str) -> str:
+    """Returns the titles of the engines that take a setting, as text."""
+    return _of(lambda kind: setting in kind.takes)
+
+
+class EngineRunOptions:
+    """Options of the engine, its drafts and its load.
+
+    engine: Run on this engine instead of specplan's own decoder; needs pip install -e '.[engines]'.
+    draft_sampling: How the engine chooses draft tokens.  [default: the engine's own]
+    concurrencies: Numbers of simultaneous requests, a list.
+    target_url: URL of a running server with the target only.
+    draft_url: URL of a running server with the draft only.
+    """
+
+    engine = option(type=click.Choice(names_of(lambda kind: kind.start)))
+    engine_command = rare(
+        metavar="COMMAND",
+        help=f"Command that starts {taking('engine_command')}, with its own flags.  "
+        "[default: vllm serve]",
+    )
+    draft_sampling = rare(type=click.Choice(["argmax", "sampled"]))
+    concurrencies = rare("--concurrency", callback=integers, default="1")
+    laws = rare(
+        type=click.Choice(["engine", "local"]),
+        help="Where texts are scored by both models.  [default: engine with "
+        f"{_of(lambda kind: kind.scores_texts)}, else local]",
+    )
+    target_url = rare("--target-url", "--baseline-server", metavar="URL")
+    draft_url = rare(metavar="URL")
+    servers = rare(
+        type=click.Choice(["together", "in-turn"]),
+        help="Run the servers of all gammas at once, their runs interleaved, or in turn. At once "
+        "takes the memory of all.  "
+        f"[default: in-turn with {_of(lambda kind: kind.in_turn)}, else together]",
+    )
+    threads = option(
+        type=COUNT,
+        help=f"Threads that compute; with {taking('threads')}, per model.  [default: the cores "
+        "that are free before the run, less one for everything else; OMP_NUM_THREADS if set]",
     )
 
 

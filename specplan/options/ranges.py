@@ -52,12 +52,6 @@ def _listed(text: str) -> str:
     return bare[1:-1] if bare.startswith("[") and bare.endswith("]") else bare
 
 
-@callback
-def share(text: str) -> float:
-    """Returns a probability or rate."""
-    return _in_unit_interval(float(_decimal(text)))
-
-
 def parse_counted_share(text: str) -> tuple[float, float | None]:
     """Returns a share and, for a ratio of two counts, its denominator."""
     _, slash, whole = text.partition("/")

@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from specplan.options.ranges import MOST_VALUES, parse_numbers, share
+from specplan.options.ranges import MOST_VALUES, parse_numbers, shares
 from specplan.options.requests import Option
 
 
@@ -66,8 +66,8 @@ def test_what_is_no_list_is_refused_by_name(text: str, message: str) -> None:
 
 
 @click.command()
-@click.option("--rate", cls=Option, callback=share)
-def _show(rate: float | None) -> None:
+@click.option("--rate", cls=Option, callback=shares)
+def _show(rate: tuple[float, ...] | None) -> None:
     click.echo(repr(rate))
 
 
@@ -75,7 +75,7 @@ def _show(rate: float | None) -> None:
     ("text", "value"), [("0.61", 0.61), ("61.3%", 0.613), ("171/297", 171 / 297), ("1", 1.0)]
 )
 def test_a_number_may_be_a_percentage_or_a_ratio(text: str, value: float) -> None:
-    assert CliRunner().invoke(_show, ["--rate", text]).output == f"{value!r}\n"
+    assert CliRunner().invoke(_show, ["--rate", text]).output == f"({value!r},)\n"
 
 
 def test_what_is_no_number_is_refused() -> None:
