@@ -10,10 +10,7 @@ from estimator.settings import ModelSettings
 
 @dataclass(frozen=True, slots=True)
 class Eagle3Name(DrafterKind):
-    """An EAGLE-3 head.
-
-    folder: folder of the head; None: the embedded target's head.
-    """
+    """An EAGLE-3 head from its folder; None: the embedded target's head."""
 
     prefix = "eagle3"
     names = ("eagle3", "eagle3:FOLDER")

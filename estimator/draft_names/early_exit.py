@@ -8,11 +8,6 @@ from estimator.draft_names.kind import DraftModel, LoadContext, ModelKind, posit
 
 @dataclass(frozen=True, slots=True)
 class EarlyExit(ModelKind):
-    """The target's first layers.
-
-    layers: number of layers, at least 1.
-    """
-
     prefix = "exit"
     names = ("exit:L",)
     of_target = True

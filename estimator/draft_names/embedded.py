@@ -9,8 +9,6 @@ from estimator.settings import ModelSettings
 
 @dataclass(frozen=True, slots=True)
 class Embedded(ModelKind):
-    """The embedded draft."""
-
     prefix = EMBEDDED
     names = (EMBEDDED,)
     rescores = True

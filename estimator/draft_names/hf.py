@@ -9,8 +9,6 @@ from estimator.settings import ModelSettings
 
 @dataclass(frozen=True, slots=True)
 class HuggingFace(ModelKind):
-    """A separate draft model: a folder, or a name on Hugging Face."""
-
     prefix = "hf"
     names = ("hf:NAME", "a Hugging Face name or folder")
     match_priority = ANY_NAME

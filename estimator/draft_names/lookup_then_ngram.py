@@ -10,8 +10,6 @@ from estimator.draft_names.ngram import Ngram
 
 @dataclass(frozen=True, slots=True)
 class LookupOrNgram(DrafterKind):
-    """A lookup, and an n-gram model for the blocks in which the lookup proposes nothing."""
-
     names = ("lookup+ngram",)
     match_priority = JOINED_BY_SIGNS
 

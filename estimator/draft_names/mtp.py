@@ -1,4 +1,4 @@
-"""`mtp`: the target's own layer of multi-token prediction."""
+"""`mtp`: the target's own layer of multi-token prediction, as in DeepSeek-V3."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +8,6 @@ from estimator.draft_names.kind import DrafterKind, DrafterOf, LoadContext
 
 @dataclass(frozen=True, slots=True)
 class MtpName(DrafterKind):
-    """Multi-token prediction as in DeepSeek-V3."""
-
     prefix = "mtp"
     names = ("mtp",)
     own_states = True

@@ -15,11 +15,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ngram(DrafterKind):
-    """An n-gram model.
-
-    file: ARPA file; None: the embedded model.
-    """
-
     prefix = "ngram"
     names = ("ngram", "ngram:FILE.arpa")
     rescores = True

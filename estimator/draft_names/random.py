@@ -7,8 +7,6 @@ from estimator.draft_names.kind import DrafterKind, DrafterOf, LoadContext
 
 @dataclass(frozen=True, slots=True)
 class Random(DrafterKind):
-    """A uniform draw from the vocabulary."""
-
     prefix = "random"
     names = ("random",)
 
