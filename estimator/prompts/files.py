@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from estimator.progress import notice
 from reference.files import read_whole
 
 # Public collections of chats have about 700 MB.
@@ -36,8 +37,8 @@ class Prompt:
     reference: str | None = None
 
 
-def read_prompts(source: str) -> tuple[list[Prompt], list[Path]]:
-    """Returns the prompts of a file, or one per file of a folder or glob, and files without text.
+def read_prompts(source: str) -> list[Prompt]:
+    """Returns the prompts of a file, or one per file of a folder or glob that has text.
 
     A .txt file has one prompt per line. A line of a .jsonl or .ndjson file, or an item of a .json
     file's list, is read by `prompt_of`. Blank lines, and hidden files of a folder, are ignored.
@@ -46,7 +47,7 @@ def read_prompts(source: str) -> tuple[list[Prompt], list[Path]]:
     """
     path = Path(source)
     if path.is_file():
-        return _of_file(path), []
+        return _of_file(path)
     found = [Path(name) for name in glob.glob(source, recursive=True)]
     if path.is_dir():
         below = ((file, file.relative_to(path).parts) for file in path.rglob("*"))
@@ -58,7 +59,11 @@ def read_prompts(source: str) -> tuple[list[Prompt], list[Path]]:
     prompts = [Prompt(text) for text in texts.values() if text is not None]
     if not prompts:
         raise ValueError(f"prompts must hold at least one prompt, got none in {source}")
-    return prompts, [file for file, text in texts.items() if text is None]
+    left_out = [file for file, text in texts.items() if text is None]
+    if left_out:
+        others = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+        notice(f"left out as no text: {left_out[0]}{others}")
+    return prompts
 
 
 def whole_references(references: Sequence[str | None]) -> list[str] | None:

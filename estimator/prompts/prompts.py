@@ -37,11 +37,7 @@ def wanted_prompts(settings: PromptSource, given: str | None = None) -> list[Pro
             option = name.replace("_", "-")
             raise ValueError(f"{option} must come with a dataset, got {value} without")
     if settings.prompts is not None:
-        prompts, left_out = read_prompts(settings.prompts)
-        if left_out:
-            first, others = left_out[0], len(left_out) - 1
-            notice(f"left out as no text: {first}" + (f" and {others} more" if others else ""))
-        return prompts[: settings.count]
+        return read_prompts(settings.prompts)[: settings.count]
     if settings.chat:
         raise ValueError("chat needs a prompt of your own, got none")
     return None

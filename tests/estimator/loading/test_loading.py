@@ -113,14 +113,6 @@ def test_categories_stand_beside_the_prompts(tmp_path: Path) -> None:
     assert loaded.categories == ["qa", None]
 
 
-def test_what_is_no_text_is_left_out_with_a_warning(tmp_path: Path) -> None:
-    for name in ("b", "c"):
-        (tmp_path / name).write_bytes(b"\0")
-    (tmp_path / "a").write_text("a")
-    with pytest.warns(Notice, match=f"^left out as no text: {tmp_path}/b and 1 more$"):
-        assert len(load(TARGET, replace(TEXT, prompts=str(tmp_path))).prompts) == 1
-
-
 @pytest.mark.parametrize("found", [0, 3])
 def test_a_library_with_few_sources_is_said_to_have_few(
     monkeypatch: pytest.MonkeyPatch, found: int

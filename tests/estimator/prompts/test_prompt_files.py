@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from estimator.progress import Notice
 from estimator.prompts.files import Prompt, read_prompts
 from estimator.prompts.prompts import embedded_prompts, encoded_prompts, prompts_hash
 from estimator.settings import PromptSettings
@@ -12,7 +13,7 @@ from reference.models.embedded import held_out, library_files
 
 
 def texts(source: Path) -> list[str]:
-    return [prompt.text for prompt in read_prompts(str(source))[0]]
+    return [prompt.text for prompt in read_prompts(str(source))]
 
 
 CHAT = {"role": "user", "content": "why?"}
@@ -49,7 +50,7 @@ def test_prompts_of_a_file(tmp_path: Path, name: str, content: str, prompts: lis
 def test_a_category_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"turns": ["first"], "category": "qa"}\n{"prompt": "x", "category": null}')
-    assert read_prompts(str(path)) == ([Prompt("first", "qa"), Prompt("x")], [])
+    assert read_prompts(str(path)) == [Prompt("first", "qa"), Prompt("x")]
 
 
 def test_a_folder_and_a_glob_give_one_prompt_a_file(tmp_path: Path) -> None:
@@ -69,13 +70,10 @@ def test_what_is_no_text_is_left_out_and_told(tmp_path: Path, pattern: str) -> N
     (tmp_path / "__pycache__" / "a.pyc").write_bytes(b"\xcb\r\r\n\0")
     (tmp_path / "__init__.py").write_text("\n")
     (tmp_path / "zeros").write_bytes(b"a\0b")
-    prompts, left_out = read_prompts(str(tmp_path / pattern) if pattern else str(tmp_path))
-    assert prompts == [Prompt("a")]
-    assert {path.relative_to(tmp_path).as_posix() for path in left_out} == {
-        "__init__.py",
-        "__pycache__/a.pyc",
-        "zeros",
-    }
+    told = f"^left out as no text: {tmp_path}/__init__.py and 2 more$"
+    with pytest.warns(Notice, match=told):
+        found = read_prompts(str(tmp_path / pattern) if pattern else str(tmp_path))
+    assert found == [Prompt("a")]
 
 
 @pytest.mark.parametrize(
