@@ -1,10 +1,11 @@
 """An answer over the network is limited in time and size as a whole."""
 
 import socket
+import socketserver
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -17,30 +18,18 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
 @contextmanager
 def server(answer: Callable[[socket.socket], None]) -> Iterator[str]:
     """Gives the URL of a server that answers every request so, and never ends by itself."""
-    listening = socket.create_server(("127.0.0.1", 0))
 
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            threading.Thread(target=respond, args=(connection,), daemon=True).start()
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(65536)
+            with suppress(OSError):
+                answer(self.request)
 
-    def respond(connection: socket.socket) -> None:
-        with connection:
-            connection.recv(65536)
-            try:
-                answer(connection)
-            except OSError:
-                return
-
-    threading.Thread(target=serve, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        listening.shutdown(socket.SHUT_RDWR)
-        listening.close()
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as listening:
+        listening.daemon_threads, listening.block_on_close = True, False
+        threading.Thread(target=listening.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{listening.server_address[1]}"
+        listening.shutdown()
 
 
 def endless(connection: socket.socket) -> None:

@@ -51,34 +51,29 @@ def served(folder: Path) -> Iterator[tuple[str, int]]:
         yield url, int(noted.read_text())
 
 
-def serve_until(start_seconds: float, program: str) -> None:
-    url = f"http://127.0.0.1:{free_port()}"
-    command = [sys.executable, "-S", "-c", program]
-    with serving(command, url=url, name="engine", start_seconds=start_seconds):
-        raise AssertionError("never healthy")
-
-
 def test_a_server_is_gone_when_its_context_ends(tmp_path: Path) -> None:
     with served(tmp_path) as (_, process):
         assert lives(process)
     assert not lives(process)
-
-
-def test_a_server_is_gone_when_its_user_fails(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), served(tmp_path) as (_, process):
         raise ZeroDivisionError
     assert not lives(process)
 
 
-def test_a_server_that_dies_while_starting_says_why() -> None:
-    message = r"engine must start, got exit status 7 of .*it said last: loading \| no room for the"
-    with pytest.raises(ValueError, match=message):
-        serve_until(30, DYING)
-
-
-def test_a_server_that_starts_for_too_long_is_ended() -> None:
-    with pytest.raises(ValueError, match=r"engine must start within 1 s, .*still loading$"):
-        serve_until(1, SILENT)
+@pytest.mark.parametrize(
+    ("program", "seconds", "message"),
+    [
+        (DYING, 30, r"engine must start, got exit status 7 of .*it said last: loading \| no room"),
+        (SILENT, 1, r"engine must start within 1 s, .*still loading$"),
+    ],
+)
+def test_a_server_that_does_not_start_says_why(program: str, seconds: float, message: str) -> None:
+    command, url = [sys.executable, "-S", "-c", program], f"http://127.0.0.1:{free_port()}"
+    with (
+        pytest.raises(ValueError, match=message),
+        serving(command, url=url, name="engine", start_seconds=seconds),
+    ):
+        raise AssertionError("never healthy")
 
 
 def test_a_server_that_dies_at_work_says_why(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A search ends near the best gamma in few runs, goes on from its file, and believes no server."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,9 +48,10 @@ def test_the_first_run_is_of_a_draft_even_where_a_loss_is_advised() -> None:
     assert found.advised[0].gamma == 0
 
 
-def test_a_higher_worth_ends_the_search_earlier() -> None:
+def test_a_higher_worth_ends_the_search_earlier_and_no_more_runs_are_made_than_allowed() -> None:
     runs = [len(searched(ENGINES["dear drafts"], made_tuning(worth=w)).rows) for w in (0.1, 50)]
     assert runs[1] < runs[0]
+    assert len(searched(ENGINES["cheap drafts"], made_tuning(max_runs=1)).rows) == 2
 
 
 @pytest.mark.parametrize(
@@ -83,10 +85,6 @@ def test_a_disturbed_run_that_contradicts_another_ends_no_search() -> None:
     assert Outlook(runs, load, longest=8, worth=0.002).advice.named == 6
 
 
-def test_no_more_runs_are_made_than_allowed() -> None:
-    assert len(searched(ENGINES["cheap drafts"], made_tuning(max_runs=1)).rows) == 2
-
-
 def test_each_concurrency_is_searched_with_the_acceptance_of_all() -> None:
     engine = MadeEngine()
     found = searched(engine, made_tuning(concurrencies=(1, 4)))
@@ -115,18 +113,17 @@ def turns_of(tuned: Tuned, gamma: int) -> int:
     return max(len(row.turns) for row in tuned.rows if row.gamma == gamma)
 
 
-def test_a_run_ends_once_it_is_exact_and_a_loud_machine_takes_every_repeat() -> None:
-    calm = searched(MadeEngine(), made_tuning(max_runs=1))
-    assert turns_of(calm, 0) == len(PROMPTS)
-    noise = np.random.default_rng(0).lognormal(0.0, 0.1, 100)
-    loud = searched(MadeEngine(speed=lambda texts: noise[texts]), made_tuning(max_runs=1))
-    assert turns_of(loud, 0) == 3 * len(PROMPTS)
-
-
-def test_a_gamma_that_is_clearly_slower_takes_one_pass_on_a_loud_machine() -> None:
-    noise = np.random.default_rng(0).lognormal(0.0, 0.05, 100)
-    slow = MadeEngine(draft=1.0, speed=lambda texts: noise[texts])
-    assert turns_of(searched(slow, made_tuning(max_runs=1)), 3) == len(PROMPTS)
+@pytest.mark.parametrize(
+    ("draft", "noise", "passes"),
+    [(0.1, 0.0, 1), (0.1, 0.1, 3), (1.0, 0.05, 1)],
+    ids=["calm", "loud", "loud, and clearly slower"],
+)
+def test_a_run_ends_once_it_is_exact_and_a_loud_machine_takes_every_repeat(
+    draft: float, noise: float, passes: int
+) -> None:
+    speeds = np.random.default_rng(0).lognormal(0.0, noise, 100)
+    engine = MadeEngine(draft=draft, speed=lambda texts: speeds[texts])
+    assert turns_of(searched(engine, made_tuning(max_runs=1)), 3) == passes * len(PROMPTS)
 
 
 def test_servers_that_run_in_turn_start_once_for_all_loads() -> None:
@@ -156,11 +153,6 @@ def test_a_gamma_that_the_engine_refuses_is_named_and_smaller_ones_are_run() -> 
     assert found.advised[0].gamma == 1
 
 
-def test_an_engine_that_refuses_every_draft_is_refused_with_its_reason() -> None:
-    with pytest.raises(ValueError, match="gamma 1 was refused: the head was trained for 0"):
-        searched(MadeEngine(refused=1), made_tuning())
-
-
 def test_a_killed_search_leaves_a_whole_file_and_no_server_and_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "tuned.json"
     engine = MadeEngine(draft=0.02, block=0.05, accepted=0.9)
@@ -187,11 +179,23 @@ def test_a_killed_search_leaves_a_whole_file_and_no_server_and_goes_on(tmp_path:
     assert engine.texts == texts
 
 
-def test_a_file_of_another_setting_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("engine", "settings", "message"),
+    [
+        (MadeEngine(refused=1), {}, "gamma 1 was refused: the head was trained for 0"),
+        (MadeEngine(), {"concurrencies": (5,)}, "at most the number of prompts, 4 here, got 5"),
+        (MadeEngine(), {"temperature": 1.0}, r"same setting to go on with, got temperature 0\.0"),
+    ],
+    ids=["every draft refused", "fewer prompts than requests", "a file of another setting"],
+)
+def test_a_search_refuses(
+    engine: MadeEngine, settings: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "tuned.json"
-    searched(MadeEngine(), made_tuning(output=path))
-    with pytest.raises(ValueError, match=r"same setting to go on with, got temperature 0\.0"):
-        searched(MadeEngine(), made_tuning(output=path, temperature=1.0))
+    if engine.refused > 1:
+        searched(MadeEngine(), made_tuning(output=path))
+    with pytest.raises(ValueError, match=message):
+        searched(engine, made_tuning(output=path, **settings))
 
 
 @pytest.mark.parametrize("content", ['{"rows": 3}', "[]", '{"setup": {}, "context": 1}'])
@@ -200,19 +204,9 @@ def test_what_is_no_file_of_a_tuning_is_refused(tmp_path: Path, content: str) ->
     path.write_text(content)
     with pytest.raises(ValueError, match=r"must be a file of specplan tune .*, got"):
         read_tuned(path)
-
-
-def test_a_profile_in_place_of_a_tuning_is_named() -> None:
-    path = Path(__file__).parents[3] / "docs" / "examples" / "embedded.json"
-    with pytest.raises(
-        ValueError, match=r"embedded.json must be .* tune, got a profile: use --pro"
-    ):
-        read_tuned(path)
-
-
-def test_fewer_prompts_than_requests_at_once_are_refused() -> None:
-    with pytest.raises(ValueError, match="at most the number of prompts, 4 here, got 5"):
-        searched(MadeEngine(), made_tuning(concurrencies=(5,)))
+    profile = Path(__file__).parents[3] / "docs" / "examples" / "embedded.json"
+    with pytest.raises(ValueError, match=r"embedded.json must be .* got a profile: use --pro"):
+        read_tuned(profile)
 
 
 def test_a_dry_run_names_the_first_runs_and_starts_nothing() -> None:
@@ -258,9 +252,11 @@ def test_a_threshold_that_saves_drafts_is_advised_with_its_gamma(tmp_path: Path)
 
 
 def test_a_threshold_that_costs_more_than_it_saves_is_not_advised() -> None:
-    engine = MadeEngine(draft=0.02, block=0.05, accepted=0.9)
-    [advised] = searched(engine, made_tuning(p_mins=(0.5,))).advised
+    [advised] = searched(ENGINES["cheap drafts"], made_tuning(p_mins=(0.5,))).advised
     assert (advised.p_min, advised.gamma > 0) == (0.0, True)
+    # Where no gamma gains, none is tried.
+    found = searched(ENGINES["a loss"], made_tuning(p_mins=(0.3,)))
+    assert not any(row.p_min for row in found.rows)
 
 
 def test_a_threshold_that_is_ignored_is_named_and_not_advised() -> None:
@@ -272,27 +268,14 @@ def test_a_threshold_that_is_ignored_is_named_and_not_advised() -> None:
     assert found.advised[0].p_min == 0
 
 
-def test_where_no_gamma_gains_no_threshold_is_tried() -> None:
-    found = searched(ENGINES["a loss"], made_tuning(p_mins=(0.3,)))
-    assert not any(row.p_min for row in found.rows)
-
-
-def at_loads(gammas: dict[int, int], p_min: float) -> list[Advised]:
-    return [
-        Advised(
-            concurrency=at, gamma=gamma, p_min=p_min, improvement_factor=1.0,
-            improvement_factor_low=1.0, improvement_factor_high=1.0, gain_probability=None,
-            ms_per_token=None,
-        )
-        for at, gamma in gammas.items()
-    ]  # fmt: skip
-
-
 def test_flags_say_which_gamma_is_for_which_load() -> None:
+    ends = {f"improvement_factor{end}": 1.0 for end in ("", "_low", "_high")}
+
     def flags(name: str, gammas: dict[int, int], p_min: float = 0.0) -> str:
         kind = KIND if name == "made" else engine_kinds()[name]
-        how = made_tuning(draft_sampling="argmax")
-        return Bench(MadeEngine(), kind, PROMPTS, how).flags(at_loads(gammas, p_min), "D")
+        known = {"gain_probability": None, "ms_per_token": None, "p_min": p_min, **ends}
+        advised = [Advised(concurrency=at, gamma=gamma, **known) for at, gamma in gammas.items()]
+        return Bench(MadeEngine(), kind, PROMPTS, made_tuning()).flags(advised, "D")
 
     assert flags("llama.cpp", {1: 4}).endswith("--spec-draft-n-max 4 --spec-draft-p-min 0")
     assert flags("llama.cpp", {1: 4}, 0.3).endswith("--spec-draft-n-max 4 --spec-draft-p-min 0.3")
