@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 import torch
+from pairs import tiny_llama
+from tabular import TabularModel
 from tiny_families import VOCABULARY, sizes_of
 from tiny_models import drawn
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-from estimator.timing.batched import decode_batch
+from estimator.timing.batched import decode_batch, padded
 from reference.laws import Sampling, seeded
 from reference.models.architectures import CausalModel, EncoderDecoderModel
 from reference.models.cached_model import CachedModel
@@ -25,6 +27,8 @@ SOURCE = random.Random(1)
 # No 0, which pads: some encoders leave it out where it is text.
 PROMPTS = [[SOURCE.randrange(4, VOCABULARY) for _ in range(length)] for length in (1, 14)]
 SAMPLING, STOPPING = Sampling(), Stopping(NEW_TOKENS)
+# Ids that end a text.
+ENDS = frozenset(range(4))
 # Far beyond the defaults of the tests, for models that name no limit.
 UNLIMITED = 300
 
@@ -92,8 +96,8 @@ def distance(first: torch.Tensor, second: torch.Tensor) -> float:
     return float((first.softmax(-1) - second.softmax(-1)).abs().sum(-1).max()) / 2
 
 
-def generators() -> list[torch.Generator]:
-    return [seeded(CPU, 7, number) for number in range(len(PROMPTS))]
+def generators(texts: list[list[int]] = PROMPTS) -> list[torch.Generator]:
+    return [seeded(CPU, 7, number) for number in range(len(texts))]
 
 
 def texts_alone(target: CachedModel) -> list[tuple[int, ...]]:
@@ -135,3 +139,47 @@ def test_a_text_may_have_as_many_positions_as_the_model_says(target: CachedModel
     rest = torch.tensor([text[-1]] + [6] * (length - len(text)))
     assert target.extend(rest).isfinite().any(dim=-1).all()
     assert target.length == length
+
+
+SIZES = [("llama", {}), ("mistral", {"sliding_window": 6}), ("gpt2", {}), ("bloom", {}), ("t5", {})]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("case", SIZES, ids=lambda case: case[0])
+def test_settings_and_ends_of_a_batch_are_each_text_s_own(
+    case: tuple[str, dict[str, Any]], temperature: float
+) -> None:
+    """Prompts of unlike length, padding among them, a penalty that reads each text, and ends."""
+    target, sampling = tiny(*case), Sampling(temperature=temperature, repetition_penalty=1.2)
+    draw = random.Random(0).randrange
+    texts = [[draw(4, VOCABULARY) for _ in range(length)] for length in (3, 1, 14, 2, 30)]
+    settings: dict[str, Any] = {"sampling": sampling, "stopping": Stopping(16, ENDS)}
+    together = decode_batch(target, texts, generators=generators(texts), **settings)
+    alone = [
+        decode(target, text, generator=generator, **settings).tokens
+        for text, generator in zip(texts, generators(texts), strict=True)
+    ]
+    assert together == alone
+    assert len({token for text in alone for token in text}) > (4 if temperature else 1)
+
+
+def test_decoders_are_padded_on_the_left_and_encoders_on_the_right() -> None:
+    left, right = (padded([[5], [7, 8, 9]], CPU, side=side) for side in ("left", "right"))
+    assert [each.tolist() for each in left] == [[[0, 0, 5], [7, 8, 9]], [[0, 0, 1], [1, 1, 1]]]
+    assert [each.tolist() for each in right] == [[[5, 0, 0], [7, 8, 9]], [[1, 0, 0], [1, 1, 1]]]
+
+
+@pytest.mark.parametrize(
+    ("target", "prompts", "message"),
+    [
+        (TabularModel(lambda _: [1.0], 1), [[0]], "a batch needs a transformers model, got table"),
+        (tiny_llama(seed=0), [[1], [1] * 120], r"128 positions of tiny, got 120 \+ 12 tokens"),
+    ],
+)
+def test_a_batch_that_cannot_be_is_refused(
+    target: Any, prompts: list[list[int]], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        decode_batch(
+            target, prompts, sampling=SAMPLING, stopping=STOPPING, generators=generators(prompts)
+        )
