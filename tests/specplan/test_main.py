@@ -103,12 +103,6 @@ def test_help_lists_each_command_with_its_summary(arguments: list[str]) -> None:
     assert "specplan plan --alpha 0.8 --c 0.05" in words
 
 
-def test_only_commands_that_exist_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specplan.main.SUMMARIES", {**SUMMARIES, "absent": "Not there."})
-    assert "absent" not in main.list_commands(click.Context(main))
-    assert CliRunner().invoke(main, ["absent"]).exit_code == 2
-
-
 def test_version_is_that_of_the_distribution() -> None:
     from importlib.metadata import version
 
