@@ -86,10 +86,9 @@ def text_gap(
     """
     from scipy.stats import t
 
+    # By prompt: the mean over repeats of a text's mean.
     means = [
-        np.array(
-            [np.mean([text.logprobs.mean() for text in texts]) for texts in zip(*runs, strict=True)]
-        )
+        np.mean([[text.logprobs.mean() for text in texts] for texts in runs], axis=0)
         for runs in (own, baseline)
     ]
     differences = means[0] - means[1]
@@ -111,26 +110,17 @@ def greedy_text_gap(own: Sequence[Text], baseline: Sequence[Text]) -> str | None
     At the first different id both texts continue the same ids, so the difference of their
     log-probabilities is the difference of the target's logits.
     """
-    gaps = np.array([_gap(*texts) for texts in zip(own, baseline, strict=True)])
-    wrong = gaps > NEAR_TIE
-    if not wrong.any():
+    gaps = []
+    for (ids, scores), (others, targets) in zip(own, baseline, strict=True):
+        parted = np.flatnonzero(np.not_equal(ids, others))[:1]
+        gaps.append(float((targets.logprobs - scores.logprobs)[parted].sum()))  # 0 if texts agree
+    wrong = sum(gap > NEAR_TIE for gap in gaps)
+    if wrong == 0:
         return None
     return (
-        f"{int(wrong.sum())} of {len(gaps)} part from the target's own at an id that is no near "
-        f"tie, {gaps.max():.2g} below its likeliest in logits"
+        f"{wrong} of {len(gaps)} part from the target's own at an id that is no near "
+        f"tie, {max(gaps):.2g} below its likeliest in logits"
     )
-
-
-def _gap(own: Text, baseline: Text) -> float:
-    """Returns by how much the target prefers its own token where two greedy texts first differ.
-
-    The unit is logits; 0 if the texts are equal.
-
-    own, baseline: ids of the engine's and of the target's text, and the target's scores of them.
-    """
-    (ids, scores), (others, targets) = own, baseline
-    parted = np.flatnonzero(np.not_equal(ids, others))
-    return float((targets.logprobs - scores.logprobs)[parted[0]]) if len(parted) > 0 else 0.0
 
 
 def load_causal(source: str) -> Any:

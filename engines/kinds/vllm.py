@@ -68,7 +68,7 @@ def _fixed(
     if verification == "block":
         config["rejection_sample_method"] = "block"
     in_part = draft.head is not None and draft.head.drafts_blocks
-    return "\n".join(([_ADAPTIVE] if in_part else []) + [_flag(config)])
+    return f"{_ADAPTIVE}\n" * in_part + _flag(config)
 
 
 def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
@@ -84,24 +84,15 @@ def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
 
 
 def _lookup(gamma: int, shortest: int, longest: int) -> str:
-    return _flag(
-        {
-            "method": "ngram",
-            "num_speculative_tokens": gamma,
-            "prompt_lookup_max": longest,
-            "prompt_lookup_min": shortest,
-        }
-    )
+    lengths = {"prompt_lookup_max": longest, "prompt_lookup_min": shortest}
+    return _flag({"method": "ngram", "num_speculative_tokens": gamma, **lengths})
 
 
 def _suffix(gamma: int, depth: int, earlier: bool) -> str:
-    settings: dict[str, object] = {
-        "method": "suffix",
-        "num_speculative_tokens": gamma,
-        "suffix_decoding_max_tree_depth": depth,
-    }
-    # Outputs of as many requests as vLLM keeps by default.
-    return _flag(settings if earlier else settings | {"suffix_decoding_max_cached_requests": 0})
+    # With `earlier`: outputs of as many requests as vLLM keeps by default.
+    sizes = {"suffix_decoding_max_tree_depth": depth}
+    sizes |= {} if earlier else {"suffix_decoding_max_cached_requests": 0}
+    return _flag({"method": "suffix", "num_speculative_tokens": gamma, **sizes})
 
 
 KIND = EngineKind(

@@ -105,11 +105,10 @@ def _chances(requests: Sequence[RequestCounts], category: NDArray[np.int64]) -> 
     means = (np.bincount(category, accepted, size) + 0.5) / (
         np.bincount(category, trials, size) + 1
     )
-    within = [
-        (sum(same), alpha_spread([each for each, here in zip(requests, same, strict=True) if here]))
-        for same in (category == at for at in range(size))
-    ]
-    known = [(count, spread**2) for count, spread in within if spread is not None]
+    known = []
+    for places in (np.flatnonzero(category == at) for at in range(size)):
+        spread = alpha_spread([requests[place] for place in places])
+        known += [] if spread is None else [(len(places), spread**2)]
     square = sum(n * each for n, each in known) / sum(n for n, _ in known) if known else 0.0
     least, most = _COUNTS
     prior = np.clip(means * (1 - means) / max(square, 1e-9) - 1, least, most)
@@ -126,16 +125,12 @@ def _known(
     tokens: NDArray[np.float64],
     seconds: NDArray[np.float64],
 ) -> Estimate:
-    """Returns the gain of a length for each request over one length for all, with an interval.
+    """Returns the ratio of times with one length for all and with one for each known α.
 
-    The gain is a ratio of times, if each request's α is known. The interval is a jackknife's, which
-    leaves out one part of the requests at a time.
+    Its interval is a jackknife's, which leaves out one part of the requests at a time.
 
-    Args:
-      requests: counts of each request.
-      category: number of each request's category, shape (requests,).
-      tokens: emitted tokens of each request, shape (requests,).
-      seconds: time of a token, shape (alphas, lengths).
+    category: number of each request's category; tokens: emitted tokens, shape (requests,) each.
+    seconds: time of a token, shape (alphas, lengths).
     """
 
     def gain(places: NDArray[np.int64]) -> float:

@@ -116,19 +116,12 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
             tokens, old = 0, old or found["old"] is not None
     for found in last.values():
         drafts = int(found["judged"] or found["drafts"])
-        if drafts == 0:
-            continue
-        one = Observation(
-            kind="llama.cpp",
-            origin="log",
-            stated_gamma=gamma,
-            drafts=drafts,
-            drafted=int(found["drafted"]),
-            accepted=int(found["accepted"]),
-            by_position=_by_position(found["rates"], drafts),
-            draft_seconds=None if found["ms"] is None else float(found["ms"]) / 1e3,
-        )
-        total = one if total is None else total + one
+        if drafts > 0:
+            one = replace(
+                _counted(found, drafts, gamma),
+                draft_seconds=None if found["ms"] is None else float(found["ms"]) / 1e3,
+            )
+            total = one if total is None else total + one
     total = answered if total is None else total
     if total is None:
         raise ValueError(
@@ -161,17 +154,17 @@ def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation
                 "without the line 'eval time = … / N tokens'"
             )
         drafts, error = unknown_calls(drafted, gamma)
+    return replace(_counted(found, drafts, gamma), calls_error=error)
+
+
+def _counted(found: re.Match[str], drafts: int, gamma: int | None) -> Observation:
+    rates = [float(rate) for rate in (found["rates"] or "").split(",") if rate.strip()]
     return Observation(
         kind="llama.cpp",
         origin="log",
         stated_gamma=gamma,
         drafts=max(drafts, 1),
-        drafted=drafted,
-        accepted=accepted,
-        by_position=_by_position(found["rates"], drafts),
-        calls_error=error,
+        drafted=int(found["drafted"]),
+        accepted=int(found["accepted"]),
+        by_position=tuple(round(rate * drafts) for rate in rates),
     )
-
-
-def _by_position(rates: str | None, drafts: int) -> tuple[int, ...]:
-    return tuple(round(float(rate) * drafts) for rate in (rates or "").split(",") if rate.strip())

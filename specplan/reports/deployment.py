@@ -19,11 +19,10 @@ _MOSTLY = 0.5
 def load_notes(row: Plan, load: Load) -> list[str]:
     """Returns notes on one plan's load for its reader."""
     draft = "" if load.draft_kind == "model" else f" The draft was taken for {load.draft_kind}."
-    notes = [
-        f"Costs {load.origin}, batch {row.price.batch}, context {load.context}.{draft}",
-        *([] if load.fits else [does_not_fit(row.price)]),
-    ]
-    if load.modelled and load.fits and row.price.posterior is None:
+    notes = [f"Costs {load.origin}, batch {row.price.batch}, context {load.context}.{draft}"]
+    if not load.fits:
+        notes.append(does_not_fit(row.price))
+    elif load.modelled and row.price.posterior is None:
         speeds = row.price.published_speeds(row.tokens_per_second)
         notes.append(
             "Few speeds of several sequences are published to judge this by."
@@ -38,9 +37,8 @@ def load_notes(row: Plan, load: Load) -> list[str]:
 def cost_notes(loads: Sequence[Load | None]) -> list[str]:
     """Returns the source of modelled costs, and notes on its accuracy, without repetition."""
     modelled = [load for load in loads if load is not None and load.modelled]
-    return list(
-        dict.fromkeys(line for load in modelled for line in (f"Costs {load.origin}.", *load.notes))
-    )
+    lines = [line for load in modelled for line in (f"Costs {load.origin}.", *load.notes)]
+    return list(dict.fromkeys(lines))
 
 
 def cost_json(load: Load | None) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simulator.numerics.intervals import percent
-from specplan.reports.table import MS, TOKENS, Column, fastest, folded, interval, table
+from specplan.reports.table import MS, TOKENS, Column, bounds, fastest, folded, interval, table
 from specplan.reports.validation import MEASURED, TIMES_IN_DOUBT, marks, precision_lines
 
 if TYPE_CHECKING:
@@ -114,6 +114,10 @@ def _accepted(row: EngineRow) -> str:
     return f"{row.acceptance_counted[0].value:.3f}{'' if row.acceptance_explained else ' !'}"
 
 
+def _accepted_ends(row: EngineRow) -> str:
+    return bounds(row.acceptance_counted[0].low, row.acceptance_counted[0].high, ".3f")
+
+
 _COLUMNS: list[Column[EngineRow]] = [
     ("K", "{gamma}"),
     ("accepted", _accepted),
@@ -125,10 +129,7 @@ _COLUMNS: list[Column[EngineRow]] = [
 ]
 _MORE_COLUMNS: list[Column[EngineRow]] = [
     ("alpha", "{alpha:.3f}"),
-    (
-        f"accepted [{percent()}]",
-        "[{acceptance_counted[0].low:.3f}, {acceptance_counted[0].high:.3f}]",
-    ),
+    (f"accepted [{percent()}]", _accepted_ends),
     (f"expected [{percent()}]", "{acceptance_predicted[0]}"),
     ("calls", "{target_calls}"),
     ("predicted", "{predicted_target_calls:.1f}"),

@@ -119,17 +119,14 @@ def export(
     """Returns the flags that make an engine draft gamma tokens per block, ready to paste.
 
     Lookups and suffix decoding draft at most gamma tokens; a comment names differences between an
-    engine's lookup and ours.
+    engine's lookup and ours. Refuses drafts that the engine does not have or load.
 
     Args:
       server: one of `exported_to`.
       gamma: drafted tokens per block; 0 gives a comment that advises no speculation.
       drafter: the drafter as named by `--draft`, which has priority; None: only `draft` is known.
       sampling: the planned way of drafting; None: the engine's default.
-      verification: how drafts are verified; "block" for servers with block verification only.
       p_min: the threshold below which a draft ends; 0: drafts have a fixed length.
-
-    Refuses drafts that the engine does not have or load, and more tokens than it can draft.
     """
     if drafter is not None:
         from estimator.draft_names.kind import parse_drafter

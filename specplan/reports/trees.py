@@ -157,7 +157,7 @@ def _advice(row: TreeRow) -> str:
             f"({chain.speedup:.2f})."
         )
     levels = Counter(depths_and_ranks(best.parents)[0])
-    width = " + ".join(str(levels[depth]) for depth in sorted(levels))
+    width = " + ".join(str(count) for _, count in sorted(levels.items()))
     beside = f"the chain of {len(chain.parents)}" if chain.parents else "no draft"
     return (
         f"a tree of {len(best.parents)} ({width} by level) gives {best.speedup:.2f}, "

@@ -42,9 +42,8 @@ def _expected(row: TunedRun) -> str:
 
 
 def _off(row: TunedRun) -> str:
-    if row.ms_per_token is None or row.expected_ms_per_token is None:
-        return "-"
-    return f"{100 * (row.ms_per_token / row.expected_ms_per_token - 1):+.0f} %"
+    time, expected = row.ms_per_token, row.expected_ms_per_token
+    return "-" if time is None or expected is None else f"{100 * (time / expected - 1):+.0f} %"
 
 
 def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
