@@ -107,7 +107,7 @@ def _chances(requests: Sequence[RequestCounts], category: NDArray[np.int64]) -> 
     )
     known = []
     for places in (np.flatnonzero(category == at) for at in range(size)):
-        spread = alpha_spread([requests[place] for place in places])
+        spread = alpha_spread([requests[place] for place in places.tolist()])
         known += [] if spread is None else [(len(places), spread**2)]
     square = sum(n * each for n, each in known) / sum(n for n, _ in known) if known else 0.0
     least, most = _COUNTS

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -16,6 +17,8 @@ from figures.drawing import short_name
 from reference.files import read_json, read_whole
 from simulator.numerics.intervals import CONFIDENCE
 from specplan.reports.traffic import crossing_text
+
+Kind = TypeVar("Kind")
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -56,15 +59,6 @@ class TrafficFile(msgspec.Struct, frozen=True):
         ends = [math.inf if each is None else each for each in (low, high)] if self.draws else None
         chances = {row.rate: row.gain_probability for row in self.rows if row.speculation}
         return crossing_text(self.break_even_rate, ends, chances)
-
-
-def read_traffic(path: Path) -> TrafficFile | None:
-    """Returns a result of `specplan traffic -o`; None if the file is something else."""
-    try:
-        found = msgspec.json.decode(read_whole(path), type=TrafficFile)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    return msgspec.structs.replace(found, name=path.name)
 
 
 def quickest(files: Sequence[TrafficFile]) -> list[tuple[Rate, str]]:
@@ -114,39 +108,35 @@ class Inputs:
     tunings: tuple[tuple[str, Tuned], ...] = ()
 
 
-def _is_tuning(path: Path) -> bool:
-    document = read_json(path, msgspec.json.decode)
-    return isinstance(document, dict) and str(document.get("format")).startswith("specplan tune")
-
-
 def read_inputs(paths: Sequence[Path]) -> Inputs:
     """Returns the contents of the files; raises ValueError without a profile or for other files."""
-    profiles: list[tuple[Path, Profile]] = []
-    validations: list[Validated] = []
-    traffic: list[TrafficFile] = []
-    tunings: list[tuple[str, Tuned]] = []
-    for path in paths:
-        served = read_traffic(path)
-        if served is not None:
-            traffic.append(served)
-        elif _is_tuning(path):
-            tunings.append((path.name, read_tuned(path)))
-        elif isinstance(measured := read_measured(path), Profile):
-            profiles.append((path, measured))
-        else:
-            validations.append(measured)
+    files = [(path, _read(path)) for path in paths]
+
+    def of(kind: type[Kind]) -> list[tuple[Path, Kind]]:
+        return [(path, found) for path, found in files if isinstance(found, kind)]
+
+    profiles = of(Profile)
     if not profiles:
-        given = ", ".join(str(path) for path in paths)
+        given = ", ".join(map(str, paths))
         raise ValueError(f"a report must have at least one profile, got {given}")
     drafts = [short_name(profile.setup.draft) for _, profile in profiles]
+    named = []
+    for draft, (path, profile) in zip(drafts, profiles, strict=True):
+        name = draft if drafts.count(draft) == 1 else f"{draft} ({path.name})"
+        named.append(Named(name, path.name, profile))
     return Inputs(
-        tuple(
-            Named(
-                draft if drafts.count(draft) == 1 else f"{draft} ({path.name})", path.name, profile
-            )
-            for draft, (path, profile) in zip(drafts, profiles, strict=True)
-        ),
-        tuple(validations),
-        tuple(traffic),
-        tuple(tunings),
+        tuple(named),
+        tuple(found for _, found in of(Validated)),
+        tuple(found for _, found in of(TrafficFile)),
+        tuple((path.name, tuned) for path, tuned in of(Tuned)),
     )
+
+
+def _read(path: Path) -> Profile | Validated | TrafficFile | Tuned:
+    try:
+        found = msgspec.json.decode(read_whole(path), type=TrafficFile)
+        return msgspec.structs.replace(found, name=path.name)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        document = read_json(path, msgspec.json.decode)
+    form = document.get("format") if isinstance(document, dict) else None
+    return read_tuned(path) if str(form).startswith("specplan tune") else read_measured(path)
