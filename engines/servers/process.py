@@ -39,14 +39,8 @@ def serving(
 ) -> Iterator[int]:
     """Runs a server while the context lasts; yields its process id once its health page answers.
 
-    Args:
-      url: URL of the server, whose page `/health` is read.
-      name: name of the engine, for messages.
-      start_seconds: time limit for the start.
-      environment: variables added to this program's own.
-
-    Raises ValueError if the program does not exist, ends, or is not healthy in time; with its last
-    lines of output.
+    Refuses a program that does not exist, ends, or is not healthy in time; with its last lines of
+    output. environment: variables added to this program's own.
     """
     with tempfile.TemporaryFile("w+b") as log, _terminating():
         process = _start(command, log, name, environment or {})
@@ -100,6 +94,9 @@ def healthy(url: str) -> bool:
 def _start(
     command: Sequence[str], log: IO[bytes], name: str, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
+    def die_with_parent() -> None:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
     try:
         return subprocess.Popen(
             list(command),
@@ -108,16 +105,12 @@ def _start(
             stderr=subprocess.STDOUT,
             env={**os.environ, **environment},
             start_new_session=True,
-            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            preexec_fn=die_with_parent if sys.platform == "linux" else None,
         )
     except OSError as error:
         raise ValueError(
             f"engine-command of {name} must be a program, got {command[0]}: {error.strerror}"
         ) from error
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _wait(done: Callable[[], bool], seconds: float) -> bool:

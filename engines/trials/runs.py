@@ -90,19 +90,16 @@ def run(
 ) -> EngineRun:
     """Returns the texts of prompts and the server's counts of drafts.
 
-    Args:
-      server: a server that is otherwise idle, because its counters are read before and after.
-      speculative: whether the server drafts and therefore counts.
-      seed: seed of the first prompt's text; each further prompt adds 1.
-      progress: called after each text.
+    server: otherwise idle, because its counters are read before and after.
+    speculative: whether the server drafts and therefore counts.
+    seed: seed of the first prompt's text; each further prompt adds 1.
+    progress: called after each text.
     """
     (temperature, concurrency), numbers = case, range(len(prompts))
 
     def one(number: int) -> Completion:
-        own, prompt = seed + number, prompts[number]
-        text = server.complete(
-            prompt, max_new_tokens=max_new_tokens, temperature=temperature, seed=own
-        )
+        settings = {"max_new_tokens": max_new_tokens, "seed": seed + number}
+        text = server.complete(prompts[number], temperature=temperature, **settings)
         progress()
         return text
 

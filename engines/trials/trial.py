@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Literal
 
 from engines.engine import EngineServer, Setting
@@ -60,8 +61,7 @@ class Trial:
             raise ValueError(
                 f"synthetic must have a rate for each of {max(gammas)} positions, got {len(rates)}"
             )
-        falling = rates is None or list(rates) == sorted(rates, reverse=True)
-        if rates is not None and not (falling and all(0 <= rate <= 1 for rate in rates)):
+        if rates is not None and not all(a >= b for a, b in pairwise((1, *rates, 0))):
             raise ValueError(
                 "synthetic must be rates in [0, 1] of which none is above the one before it, "
                 f"got {', '.join(f'{rate:g}' for rate in rates)}"

@@ -81,17 +81,12 @@ class Bench:
         if exports.schedule is not None and different > 1:
             gammas = {each.concurrency: each.gamma for each in advised}
             return exports.schedule(schedule(gammas), drafted)
-        sampling = self.how.draft_sampling
-        lines = [
-            exports.fixed(each.gamma, drafted, sampling, None, each.p_min)
-            if each.gamma
-            else NO_DRAFT
-            for each in advised
-        ]
-        if different == 1:
-            return lines[0]
-        loads = zip(advised, lines, strict=True)
-        return "\n".join(f"# {each.concurrency} at once:\n{line}" for each, line in loads)
+        lines = []
+        for each in advised:
+            setting = (each.gamma, drafted, self.how.draft_sampling, None, each.p_min)
+            line = exports.fixed(*setting) if each.gamma else NO_DRAFT
+            lines.append(line if different == 1 else f"# {each.concurrency} at once:\n{line}")
+        return lines[0] if different == 1 else "\n".join(lines)
 
     def _start(self, knobs: Knobs, stack: ExitStack) -> None:
         how, (gamma, p_min), began = self.how, knobs, time.monotonic()

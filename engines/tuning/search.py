@@ -99,10 +99,10 @@ class Search:
         for concurrency in self.how.concurrencies:
             now = self.outlook(concurrency)
             self._shown(now, None)
-            wanted = [*([] if self.tuned.at(concurrency) else [0]), now.next_gamma]
-            for gamma in (each for each in wanted if each is not None):
-                row = TunedRun(concurrency=concurrency, gamma=gamma, measured=False)
-                rows.append(self._with_expected(row, now))
+            for gamma in (None if self.tuned.at(concurrency) else 0, now.next_gamma):
+                if gamma is not None:
+                    row = TunedRun(concurrency=concurrency, gamma=gamma, measured=False)
+                    rows.append(self._with_expected(row, now))
             advised.append(now.advised(now.advice.named, None))
             if text_seconds is None and self._priced(concurrency):
                 text_seconds = now.milliseconds(0)[0] / 1e3 * self.how.text.max_new_tokens

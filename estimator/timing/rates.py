@@ -28,14 +28,12 @@ Seconds = NDArray[np.float64]
 
 
 def median(repeats: Sequence[Generation]) -> Generation:
-    """Returns the first repeat with the medians of each block's times.
+    """Returns the first of the repeats of a text with the medians of each block's times.
 
     All repeats do equal work, and the machine's speed was divided out. The remaining differences
     are accidental, and a median ignores them. A minimum would select the luckiest moment, and short
-    blocks have more such moments.
-
-    repeats: runs of one text, at least 1. A repeat with other ids (a device may round differently
-      from run to run and break a tie) is left out, because its blocks differ.
+    blocks have more such moments. A repeat with other ids (a device may round differently from run
+    to run and break a tie) is left out, because its blocks differ.
     """
     ways = [[(block.drafted, block.tokens) for block in run.blocks] for run in repeats]
     alike = [run for run, way in zip(repeats, ways, strict=True) if way == ways[0]]

@@ -79,7 +79,10 @@ def decode_in_turns(
         wanted += tokens
         for text in order.permutation(sorted(going)).tolist():
             if text not in texts:
-                texts[text] = _timed_session(starts[text], clock)
+                began = 0.0 if clock is None else clock()
+                made = starts[text]()
+                prompt = made.prefill_seconds if clock is None else clock() - began
+                texts[text] = replace(made, prefill_seconds=prompt)
             while lengths[text] < wanted and text in going:
                 block = next_block(texts[text].blocks, clock)
                 blocks[text].append(block)
@@ -91,8 +94,8 @@ def decode_in_turns(
         if 2 * len(going) >= len(starts):
             number += 1
     return [
-        (Generation(tuple(texts[text].text), tuple(made), texts[text].prefill_seconds), tuple(of))
-        for text, (made, of) in enumerate(zip(blocks, rounds, strict=True))
+        (Generation(tuple(own.text), tuple(blocks[text]), own.prefill_seconds), tuple(rounds[text]))
+        for text, own in sorted(texts.items())
     ]
 
 
@@ -106,12 +109,6 @@ def processor_clock(device: torch.device) -> Clock | None:
     one_thread = device.type == "cpu" and torch.get_num_threads() == 1
     # On other systems it ticks about sixty times per second.
     return time.thread_time if one_thread and hasattr(time, "CLOCK_THREAD_CPUTIME_ID") else None
-
-
-def _timed_session(start: Callable[[], Session], clock: Clock | None) -> Session:
-    began = 0.0 if clock is None else clock()
-    text = start()
-    return text if clock is None else replace(text, prefill_seconds=clock() - began)
 
 
 def next_block(blocks: Iterator[Block], clock: Clock | None) -> Block:
@@ -155,10 +152,7 @@ def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
 
 
 def _round_speeds(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
-    """Returns the duration of each round's blocks relative to the median speed.
-
-    Rounds are left out if they have too few kinds of blocks in common with other rounds.
-    """
+    """Returns each round's duration relative to the median speed; none for too few kinds."""
     seconds: dict[tuple[str, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for arm, (text, rounds) in runs:
         for block, number in zip(text.blocks, rounds, strict=True):

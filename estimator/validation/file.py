@@ -105,9 +105,8 @@ class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
     predicted_theorem8: prediction with free verification and i.i.d. acceptance.
     predicted_ahead, predicted_ahead_low, predicted_ahead_high: replay over other texts of the
       target; None for a lossy rule.
-    measured: from the median of each block's repeats; its interval is over prompts, None for one
-      prompt.
-    error_percent_low, _high: interval of the error over prompts, which are the same for both.
+    measured: from the median of each block's repeats; its interval is over prompts.
+    error_percent_low, _high: interval of the error over prompts; None for one prompt.
     predicted_target_calls, target_calls: calls on the run's own texts.
     identical_to_target: whether every id equals greedy decoding's; None above temperature 0.
     tie_gap: if not identical, the target's largest logit gap at a first difference; else None.
