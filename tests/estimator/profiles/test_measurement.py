@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from pairs import PROMPTS, tiny_subject
+from torch import nn
 
 from estimator.costs.operations import c_hat, operations_per_token
 from estimator.profiles.measure import measure
@@ -14,6 +15,7 @@ from estimator.profiles.parts import Setup
 from estimator.profiles.profile import AlphaBin
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.profiles.request import Measure
+from estimator.profiles.workloads import measured_alpha
 from estimator.timing.arms import probing, run_arms
 from estimator.timing.precision import Timing, Until
 from estimator.timing.rates import Runs
@@ -51,11 +53,7 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
     traces = [both.sampled for both in pairs]
     runs = timed_runs(tracing, Timing())
     profile = make_profile(tracing, pairs, runs, c_hat=1.0, setup=Setup(target="t", draft="d"))
-    assert profile.alpha.value == alpha(traces)
-    assert profile.alpha.low is not None
-    assert profile.alpha.high is not None
-    assert profile.alpha.low <= profile.alpha.value <= profile.alpha.high
-    assert profile.alpha.tokens == 12 * len(PROMPTS)
+    assert profile.alpha == measured_alpha(traces)
     assert profile.details is not None
     assert profile.details.alpha_by_position_in_text == (
         AlphaBin(first=0, alpha=pytest.approx(alpha(traces)), tokens=12 * len(PROMPTS)),
@@ -70,18 +68,12 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
         assert list(replayed) == list(range(1, DEFAULT_MAX_GAMMA + 1))
     assert drafting.blocks == replayed_blocks(traces, DEFAULT_MAX_GAMMA)
     for factor in profile.improvement_factor.values():
-        assert factor.low is not None
-        assert factor.high is not None
-        assert factor.low < factor.replay < factor.high
-    assert profile.recommended_gamma is not None
-    assert profile.optimal_gamma is not None
-    assert profile.clock.noise_percent is not None
-    assert profile.clock.noise_within_percent is not None
-    assert profile.clock.noise_within_percent > 0
-    assert profile.clock.quiet is not None
+        assert (factor.low or 0) < factor.replay < (factor.high or 0)
+    assert None not in (profile.recommended_gamma, profile.optimal_gamma)
+    assert None not in (profile.clock.noise_percent, profile.clock.quiet)
+    assert (profile.clock.noise_within_percent or 0) > 0
     assert profile.clock.repeats == 1
-    assert profile.setup.target == "t"
-    assert profile.draft_sampling == "sampled"
+    assert (profile.setup.target, profile.draft_sampling) == ("t", "sampled")
     assert profile.drafting("argmax").alpha.value == alpha([both.argmax for both in pairs])
     assert (profile.setup.texts.max_gamma, profile.setup.texts.seed) == (MAX_GAMMA, 0)
     write_profile(profile, tmp_path / "p.json")
@@ -105,13 +97,10 @@ def test_prices_that_shrink_with_gamma_leave_a_profile_in_doubt() -> None:
 
 def shrinking(text: Generation) -> Generation:
     """Returns a text in which drafts of one token take longer than drafts of two."""
-    seconds = (0.5, 2.0, 1.0, 3.0)
-    blocks = tuple(
-        replace(
-            block, draft_seconds=0.0, verify_seconds=seconds[len(block.drafted)], other_seconds=0.0
-        )
-        for block in text.blocks
-    )
+    seconds, free = (0.5, 2.0, 1.0, 3.0), {"draft_seconds": 0.0, "other_seconds": 0.0}
+    verify = (seconds[len(block.drafted)] for block in text.blocks)
+    pairs = zip(text.blocks, verify, strict=True)
+    blocks = tuple(replace(block, **free, verify_seconds=each) for block, each in pairs)
     return replace(text, blocks=blocks)
 
 
@@ -132,9 +121,7 @@ def test_operations_count_each_multiplying_weight_once() -> None:
     pair = tiny_subject()
     module = pair.target.module
     # embeddings, tied or not, are looked up; the head multiplies
-    linear = sum(
-        layer.weight.numel() for layer in module.modules() if type(layer).__name__ == "Linear"
-    )
+    linear = sum(each.weight.numel() for each in module.modules() if isinstance(each, nn.Linear))
     norms = sum(p.numel() for name, p in module.named_parameters() if "norm" in name)
     assert operations_per_token(module) == 2 * (linear + norms)
     assert c_hat(module, pair.drafter) == 1

@@ -1,7 +1,7 @@
 """Acceptance from texts equals acceptance with the model, for any number of processes."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +22,15 @@ from estimator.texts.measure import journal_path, measure
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_blocks
 from ngram.drafters.copying import (
-    CopyingDrafter,
-    EarliestLookupDrafter,
     LatestMatches,
-    PromptLookupDrafter,
 )
-from ngram.drafters.suffixes import Suffixes
-from reference.drafter import Drafter
 from reference.laws import Sampling
+from reference.models.architectures import CausalModel
 from reference.records import Stopping
 from reference.rules import STRICT
 from reference.speculative import Subject, decode
 
-CPU = torch.device("cpu")
 TOKENS, GAMMA = 60, 5
-DRAFTERS: dict[str, Callable[[], Drafter]] = {
-    "lookup": lambda: PromptLookupDrafter(device=CPU),
-    "lookup:1": lambda: PromptLookupDrafter(device=CPU, longest=1),
-    "lookup:vllm:2-3": lambda: EarliestLookupDrafter(device=CPU, shortest=2, longest=3),
-    "suffix": lambda: CopyingDrafter(lambda: Suffixes(24), name="suffix", device=CPU),
-    "suffix:6": lambda: CopyingDrafter(lambda: Suffixes(6), name="suffix:6", device=CPU),
-}
 
 
 def written(path: Path, lines: Sequence[Any]) -> Path:
@@ -66,46 +54,35 @@ def many(tmp_path: Path) -> Path:
     return written(tmp_path / "log.jsonl", lines)
 
 
-@pytest.mark.parametrize("name", DRAFTERS)
+def greedy(target: CausalModel, prompt: Sequence[int], tokens: int) -> list[int]:
+    how = {"sampling": Sampling(0.0), "generator": torch.Generator()}
+    return list(decode(target, prompt, stopping=Stopping(tokens), **how).tokens)
+
+
+@pytest.mark.parametrize("name", ["lookup", "lookup:1", "lookup:vllm:2-3", "suffix", "suffix:6"])
 def test_alpha_and_replay_are_those_that_the_greedy_model_tells(name: str, tmp_path: Path) -> None:
-    require_alike(name, DRAFTERS[name](), tmp_path)
+    require_alike(name, tmp_path)
 
 
 def test_drafts_from_earlier_outputs_are_those_that_the_greedy_model_tells(tmp_path: Path) -> None:
-    target = tiny_llama(seed=3)
-    output = decode(
-        target, PROMPTS[0], sampling=Sampling(0.0), stopping=Stopping(20),
-        generator=torch.Generator(),
-    ).tokens  # fmt: skip
+    output = greedy(tiny_llama(seed=3), PROMPTS[0], 20)
     earlier = written(
         tmp_path / "earlier.jsonl",
-        [{"prompt": [7], "output": list(output[:9])}, {"prompt": [], "output": list(output[5:])}],
+        [{"prompt": [7], "output": output[:9]}, {"prompt": [], "output": output[5:]}],
     )
-    name = f"suffix:12:{earlier}"
-    made = parse_drafter(name).load(LoadContext(target, None, ModelSettings()))
-    found = require_alike(name, made(Sampling(0.0)), tmp_path)
+    found = require_alike(f"suffix:12:{earlier}", tmp_path)
     own = measured(tmp_path / "log.jsonl", drafts=("suffix:12",))[0]
     assert found.alpha.value > own.alpha.value
 
 
-def require_alike(name: str, drafter: Drafter, tmp_path: Path) -> Profile:
+def require_alike(name: str, tmp_path: Path) -> Profile:
     """Returns acceptance along texts; fails unless it equals acceptance with their model."""
-    target, stopping = tiny_llama(seed=3), Stopping(TOKENS)
-    subject = Subject(target, drafter, Sampling(0.0), stopping, STRICT)
-    texts = [
-        decode(
-            target, prompt, sampling=Sampling(0.0), stopping=stopping, generator=torch.Generator()
-        ).tokens
-        for prompt in PROMPTS
-    ]
-    traces = [
-        trace(subject, prompt, text, max_gamma=GAMMA)
-        for prompt, text in zip(PROMPTS, texts, strict=True)
-    ]
-    lines = [
-        {"prompt": list(prompt), "output": list(text)}
-        for prompt, text in zip(PROMPTS, texts, strict=True)
-    ]
+    target = tiny_llama(seed=3)
+    drafter = parse_drafter(name).load(LoadContext(target, None, ModelSettings()))(Sampling(0.0))
+    subject = Subject(target, drafter, Sampling(0.0), Stopping(TOKENS), STRICT)
+    texts = {tuple(prompt): greedy(target, prompt, TOKENS) for prompt in PROMPTS}
+    traces = [trace(subject, prompt, text, max_gamma=GAMMA) for prompt, text in texts.items()]
+    lines = [{"prompt": prompt, "output": text} for prompt, text in texts.items()]
     found = measured(written(tmp_path / "log.jsonl", lines), drafts=(name,))[0]
     assert 0 < found.alpha.value < 1
     assert found.alpha == measured_alpha(traces)

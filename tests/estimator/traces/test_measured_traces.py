@@ -47,24 +47,27 @@ def measured(
 def require_equal(one: Sequence[TracePair], other: Sequence[TracePair]) -> None:
     for first, second in zip(one, other, strict=True):
         for mine, yours in ((first.sampled, second.sampled), (first.argmax, second.argmax)):
-            np.testing.assert_array_equal(mine.beta, yours.beta)
-            np.testing.assert_array_equal(mine.acceptance, yours.acceptance)
-            assert mine.limit == yours.limit
-            assert mine.alpha_by_lenience == yours.alpha_by_lenience
+            for name in ("beta", "acceptance", "limit", "alpha_by_lenience"):
+                np.testing.assert_array_equal(getattr(mine, name), getattr(yours, name))
 
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[int]]:
     """Returns a list of the prompts whose texts the target has written, one at a time."""
-    prompts = []
-    decode = estimator.traces.measured_traces.decode
+    return watched("decode", monkeypatch)
 
-    def decoded(target: Any, prompt: Sequence[int], **settings: Any) -> Any:
-        prompts.append(prompt)
-        return decode(target, prompt, **settings)
 
-    monkeypatch.setattr(estimator.traces.measured_traces, "decode", decoded)
-    return prompts
+def watched(name: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Returns a list of the second arguments of a function's calls."""
+    seen = []
+    function = getattr(estimator.traces.measured_traces, name)
+
+    def called(target: Any, prompts: Any, **settings: Any) -> Any:
+        seen.append(prompts)
+        return function(target, prompts, **settings)
+
+    monkeypatch.setattr(estimator.traces.measured_traces, name, called)
+    return seen
 
 
 def test_an_interrupted_measurement_resumes(tmp_path: Path, written: list[Sequence[int]]) -> None:
@@ -86,14 +89,7 @@ def test_texts_do_not_depend_on_where_a_run_of_batches_was_interrupted(
     finished: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each prompt is decoded in the same batch, whether or not the run was interrupted."""
-    groups = []
-    decode_batch = estimator.traces.measured_traces.decode_batch
-
-    def decoded(target: Any, prompts: Sequence[Sequence[int]], **settings: Any) -> Any:
-        groups.append(prompts)
-        return decode_batch(target, prompts, **settings)
-
-    monkeypatch.setattr(estimator.traces.measured_traces, "decode_batch", decoded)
+    groups = watched("decode_batch", monkeypatch)
     path = tmp_path / "traces.npz"
     whole = measured(tiny_subject(), batch_size=2)
     assert groups == [PROMPTS[:2], PROMPTS[2:]]
