@@ -60,11 +60,11 @@ def read_benches(paths: Sequence[Path]) -> dict[int, float]:
 
 
 def _llama_bench(rows: Rows, path: Path, models: dict[str, None]) -> dict[int, float]:
+    if not all(row.keys() >= _LLAMA_BENCH for row in rows):
+        raise ValueError(f"{path} must have n_prompt, n_gen and avg_ns in every row")
     generated: dict[int, float] = {}
     prompted: dict[int, float] = {}
     for row in rows:
-        if not row.keys() >= _LLAMA_BENCH:
-            raise ValueError(f"{path} must have n_prompt, n_gen and avg_ns in every row")
         models[str(row.get("model_filename", row.get("model_type", "")))] = None
         prompt, tokens = row["n_prompt"], row["n_gen"]
         seconds = _positive(row["avg_ns"], "avg_ns", path) / 1e9

@@ -51,30 +51,25 @@ def _share_of_tokens(module: Any, config: Any, name: str, parameter: Any) -> flo
     found = EXPERTS.fullmatch(name)
     text = config.get_text_config(decoder=True)
     chosen = next((n for c in CHOSEN if (n := getattr(text, c, None)) is not None), None)
-    if found is None or chosen is None:
+    listed = found is not None and found[2].partition(".")[0].isdecimal()
+    if found is None or chosen is None or not (parameter.dim() == 3 or listed):
         return 1.0
-    if parameter.dim() == 3:
-        return min(1.0, int(chosen) / len(parameter))
-    if found[2].partition(".")[0].isdecimal():
-        return min(1.0, int(chosen) / len(module.get_submodule(found[1])))
-    return 1.0
+    experts = parameter if parameter.dim() == 3 else module.get_submodule(found[1])
+    return min(1.0, int(chosen) / len(experts))
 
 
 def c_hat(target_module: Any, drafter: Drafter) -> float:
     """Returns operations of a draft step over operations of a target step; 0 for a table.
 
     For a head on the target's states each weight counts once per drafted token, although some
-    weights are used only once per token of the target.
-
-    Raises ValueError if the draft is a model of unknown weights.
+    weights are used only once per token of the target. Refuses a draft model of unknown weights.
     """
+    whole, draft = operations_per_token(target_module), draft_model(drafter)
     if isinstance(drafter, StateHeadDrafter):
-        met = _weights(drafter.head, target_module.config)
-        return 2 * round(met) / operations_per_token(target_module)
-    draft = draft_model(drafter)
+        return 2 * round(_weights(drafter.head, target_module.config)) / whole
     if draft is None:
         return 0.0
     module = transformers_module(draft)
     if module is None:
         raise ValueError(f"c_hat needs a draft of known weights, got {drafter.name}")
-    return operations_per_token(module) / operations_per_token(target_module)
+    return operations_per_token(module) / whole

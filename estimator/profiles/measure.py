@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict
+from typing import Any
 
 from estimator.costs.operations import c_hat
 from estimator.draft_names.kind import parse_drafter
@@ -124,7 +125,7 @@ def _measured(
     traced: Progress,
 ) -> Profile | None:
     loaded, tracing, under_load = ready
-    prompts, subject = loaded.prompts, tracing.subject
+    target, prompts, subject = loaded.target, loaded.prompts, tracing.subject
     own = subject.drafter.sampling
     if not processes.first:
         # Nothing is left for it to do, and the first is to time undisturbed.
@@ -143,37 +144,31 @@ def _measured(
     traces = measure_traces(tracing, path=request.kept, processes=processes, progress=prompt_traced)
     every = timings(request, count=1, planned=planned, progress=progress)
     [runs] = [run_arms(subject, prompts, arms, timing, least=len(prompts)) for timing in every]
+    how: dict[str, Any] = {"context": request.tokens_in_cache, "gammas": gammas}
+    how |= {"repeats": repeats, "progress": progress.step}
     load = [
-        load_times(
-            loaded.target,
-            under_load,
-            batch=batch,
-            context=request.tokens_in_cache,
-            gammas=gammas,
-            repeats=repeats,
-            progress=progress.step,
-        )
+        load_times(target, under_load, batch=batch, **how)
         for batch in dict.fromkeys(request.batches)
         if under_load is not None
     ]
+    # The commit of a hub repository; a folder has none.
+    configs = [None if module is None else module.config for module in tracing.modules]
+    commits = [getattr(config, "_commit_hash", None) for config in configs]
+    setup = Setup(
+        target=target.name,
+        draft=one_draft(request.models),
+        revision=dict(zip(("target", "draft"), commits, strict=True)),
+        dtype=str(target.module.dtype).removeprefix("torch."),
+        sampling=asdict(subject.sampling),
+        draft_temperature=None if own is None else own.temperature,
+        flags=request.flags,
+    )
     return make_profile(
         tracing,
         traces,
         runs,
         categories=loaded.categories,
         load=load,
-        c_hat=c_hat(loaded.target.module, subject.drafter),
-        setup=Setup(
-            target=loaded.target.name,
-            draft=one_draft(request.models),
-            # The commit of a hub repository; a folder has none.
-            revision={
-                role: None if module is None else getattr(module.config, "_commit_hash", None)
-                for role, module in zip(("target", "draft"), tracing.modules, strict=True)
-            },
-            dtype=str(loaded.target.module.dtype).removeprefix("torch."),
-            sampling=asdict(subject.sampling),
-            draft_temperature=None if own is None else own.temperature,
-            flags=request.flags,
-        ),
+        c_hat=c_hat(target.module, subject.drafter),
+        setup=setup,
     )

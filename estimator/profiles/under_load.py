@@ -86,9 +86,8 @@ def load_times(
                 verified = verifier.seconds(1, lengths[number] + 1)
                 seconds[:, number, turn, block] = verified, drafted
         progress()
-    counted = seconds[..., 1:]
-    # Drafting nothing takes no time.
-    times = np.concatenate([counted[0], counted[1, 1:]])
+    # The first block of a turn does not count, and drafting nothing takes no time.
+    times = np.concatenate([seconds[0, ..., 1:], seconds[1, 1:, :, 1:]])
     found, speeds = polish(np.median(times, axis=-1))
     low, middle, high = np.quantile(times / speeds[:, None], (0.25, 0.5, 0.75), axis=(1, 2))
     drafting = dict(zip(gammas, found[len(lengths) :].tolist(), strict=True))
