@@ -73,10 +73,9 @@ class Fixed(FixedLength):
 class Confidence:
     """Drafts until the draft model is unsure of a token that it drew.
 
-    Stops after a token whose probability under the draft is below the threshold; the unsure token
-    stays in the draft, since dropping it would bias the output. This is the criterion of
-    transformers' `assistant_confidence_threshold`, without its tuning of the threshold. Greedy
-    drafts are judged at temperature 1. Each token waits for the device.
+    Stops after a token whose probability under the draft is below the threshold: the criterion of
+    transformers' `assistant_confidence_threshold`, without its tuning. The unsure token stays in
+    the draft. Greedy drafts are judged at temperature 1. Each token waits for the device.
 
     threshold: in [0, 1]; 0 never stops.
     most: the most tokens that a block drafts, at least 1.
@@ -103,10 +102,9 @@ class Confidence:
 
 
 class Product(Confidence):
-    """Drafts until the block's next token is unlikely to be reached.
+    """Drafts until the product of the drafted tokens' own probabilities is below the threshold.
 
-    Stops after a token where the product of the drafted tokens' own probabilities is below the
-    threshold; that token stays in the draft.
+    The token that brings it there stays in the draft.
     """
 
     name: ClassVar[str] = "product"

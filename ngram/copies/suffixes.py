@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from ngram.copies.texts import Copied, Integers, Texts, agreeing, contexts
 from ngram.drafters.suffixes import DEPTH, LEAST_CHANCE, TIE
 
-Numbers = NDArray[np.float64]
 Drafts = NDArray[np.void]
 """Drafts, one before each of some places, with the fields of DRAFT."""
 DRAFT = np.dtype(
@@ -178,15 +177,13 @@ def _nodes(texts: Texts, depth: int, *, shared: bool = False) -> Nodes:
         if len(alike.places) == 0:
             break
     places, first = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    child, ended = np.full(total, -1), np.zeros(total, dtype=np.bool_)
-    done = 0
-    for length, (here, _) in enumerate(parts[:-1]):
-        following = np.minimum(here + 1, len(texts.tokens) - 1)
-        reached = at[length + 1][following]
-        rows = slice(done, done + len(here))
-        ended[rows] = here + 1 >= texts.end_after(here)
-        child[rows] = np.where(ended[rows], -1, reached)
-        done += len(here)
+    end = len(texts.tokens) - 1
+    reached = [
+        longer[np.minimum(here + 1, end)] for (here, _), longer in zip(parts, at[1:], strict=False)
+    ]
+    reached.append(np.full(len(parts[-1][0]), -1))
+    ended = places + 1 >= texts.end_after(places)
+    child = np.where(ended, -1, np.concatenate(reached))
     count = np.where(child >= 0, child - first[np.maximum(child, 0)] + 1, ~ended)
     # Cumulative maxima inside each context: contexts come one after another.
     above = first << _PLACE_BITS

@@ -31,14 +31,12 @@ class Suffixes:
     """An index of a text that finds its suffixes and counts what followed them.
 
     Updates cost time in proportion to the number of added or removed tokens.
+
+    depth: depth of the tree: most tokens of a suffix and its continuation together, at least 2.
+    earlier: an index of earlier outputs, with the same depth.
     """
 
     def __init__(self, depth: int, earlier: Suffixes | None = None) -> None:
-        """Makes an index of an empty text.
-
-        depth: depth of the tree: most tokens of a suffix and its continuation together, at least 2.
-        earlier: an index of earlier outputs, with the same depth.
-        """
         self.depth = depth
         self._earlier = earlier
         self._text: list[int] = []
@@ -76,21 +74,18 @@ class Suffixes:
 
     def _after(self, text: Sequence[int], places: Sequence[int]) -> Continuation:
         """Returns the best continuation of a text whose last token occurs at `places` here."""
-        best, length = NONE, 1
+        best = NONE
         by_length: list[Sequence[int]] = []
-        while places and length < self.depth:
+        while places and len(by_length) + 1 < self.depth:
             by_length.append(places)
-            token = text[-length - 1] if length < len(text) else None
-            places = [
-                place for place in places if place >= length and self._text[place - length] == token
-            ]
-            length += 1
+            back = len(by_length)
+            token = text[-back - 1] if back < len(text) else None
+            places = [at for at in places if at >= back and self._text[at - back] == token]
         for length in range(len(by_length), 0, -1):
             most = min(length, self.depth - length)
             if most > best[1] + TIE:
                 found = self._likeliest(by_length[length - 1], most)
-                if found[1] > best[1] + TIE:
-                    best = found
+                best = found if found[1] > best[1] + TIE else best
         return best
 
     def _likeliest(self, places: Sequence[int], most: int) -> Continuation:

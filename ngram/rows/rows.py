@@ -19,16 +19,14 @@ class Rows:
     `</s>` is the end-of-text id; `<s>` has probability 0. The probability of `<unk>` is divided
     equally among the ids that the model lacks (KenLM gives all of it to each of them). If the model
     lacks none, it is divided among all ids in proportion.
+
+    width: width of the rows; None: the number of the tokenizer's ids. Ids beyond the tokenizer's
+      have probability 0; ids beyond the width are cut off.
     """
 
     def __init__(
         self, model: BackoffModel, vocabulary: Vocabulary, *, width: int | None = None
     ) -> None:
-        """Connects a model with the vocabulary of its tokenizer.
-
-        width: width of the rows; None: the number of the tokenizer's ids. Ids beyond the
-          tokenizer's have probability 0; ids beyond the width are cut off.
-        """
         tokens, end = vocabulary.tokens, vocabulary.end
         if model.ids > tokens:
             raise ValueError(

@@ -112,15 +112,15 @@ def _json_text(line: str, where: str) -> str:
         record: Any = json.loads(line)
     except json.JSONDecodeError as error:
         raise ValueError(f"{where} must be JSON, got: {error}") from error
-    for field in JSON_FIELDS:
-        if isinstance(record, dict) and field in record:
-            value = record[field]
-            if field == "turns" and isinstance(value, list):
-                value = "\n".join(map(str, value))
-            if isinstance(value, str):
-                return value
-            raise ValueError(f"{where}: field {field} must be text, got {type(value).__name__}")
-    raise ValueError(f"{where} must have a field {', '.join(JSON_FIELDS)}, got none of them")
+    found = [field for field in JSON_FIELDS if isinstance(record, dict) and field in record]
+    if not found:
+        raise ValueError(f"{where} must have a field {', '.join(JSON_FIELDS)}, got none of them")
+    value = record[found[0]]
+    if found[0] == "turns" and isinstance(value, list):
+        return "\n".join(map(str, value))
+    if not isinstance(value, str):
+        raise ValueError(f"{where}: field {found[0]} must be text, got {type(value).__name__}")
+    return value
 
 
 def encode_texts(texts: Iterable[Document], tokenizer: Any) -> Corpus:

@@ -6,8 +6,9 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,23 +76,17 @@ def run_lmplz(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=messages
         ) as process:
             assert process.stdin is not None
-            try:
-                with os.fdopen(os.dup(process.stdin.fileno()), "wb") as corpus:
-                    _write_corpus(corpus, sentences)
-            except BrokenPipeError:
-                pass  # lmplz ended early; its exit status says why
+            # It may end early; then its exit status says why.
+            with suppress(BrokenPipeError), os.fdopen(os.dup(process.stdin.fileno()), "wb") as file:
+                for start in range(0, len(sentences), TOKENS_AT_ONCE):
+                    ids = " ".join(map(str, sentences[start : start + TOKENS_AT_ONCE].tolist()))
+                    file.write(f"{ids} ".replace(str(END), "\n").encode())
         messages.seek(0)
         output = messages.read().decode("utf-8", "replace")
         if process.returncode != 0:
             last = output.strip().splitlines()[-1:] or ["no message"]
             raise RuntimeError(f"lmplz failed with status {process.returncode}: {last[0]}")
     return tuple(int(number) + 1 for number in FALLBACK.findall(output))
-
-
-def _write_corpus(file: BinaryIO, sentences: NDArray[np.int32]) -> None:
-    for start in range(0, len(sentences), TOKENS_AT_ONCE):
-        ids = " ".join(map(str, sentences[start : start + TOKENS_AT_ONCE].tolist()))
-        file.write(f"{ids} ".replace(str(END), "\n").encode())
 
 
 def train(

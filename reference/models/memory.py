@@ -142,8 +142,7 @@ def layer_stack(module: Any, *, what: str, name: str) -> tuple[str, nn.ModuleLis
 class States:
     """The hidden states of a text, for the positions in the model's cache.
 
-    A pass that computes logits computes these states anyway. Keeping them takes little memory
-    compared with the keys and values of every layer.
+    They take little memory compared with the keys and values of every layer.
     """
 
     def __init__(self, recorder: Recorder) -> None:

@@ -126,9 +126,8 @@ def _shape(
 def _taps(config: Mapping[str, Any], layers: int) -> tuple[int, ...]:
     """Returns the boundaries of the target's layers that a head reads.
 
-    Some configurations count the layer that made a state and begin with 1, because they never read
-    the embeddings. Others count the layer that reads the state and begin with 2. SGLang
-    distinguishes them in this way, too.
+    Like SGLang: a list that begins with 1 counts the layers that made the states (none reads the
+    embeddings), any other list counts the layers that read them.
     """
     name = "eagle_aux_hidden_state_layer_ids"
     nested = config.get("eagle_config")
