@@ -18,12 +18,10 @@ Method = tuple[str, BildRow | None]
 def lines_of(table: str, ours: Callable[[MeasuredSweep], Iterable[Method]]) -> Numbers:
     """Returns the lines that the paper prints in a table, then our lines for every sweep.
 
-    A line is a method on a data set ("whose" it is: "paper" or "ours"), with its quality (BLEU or
-    ROUGE-L in the paper, the sweep's metric in ours), its speed-up over the large model with our
-    interval over prompts, and the percentages of emitted tokens; each None if not known. The
-    setting is our thresholds, or γ.
+    A line has a method's quality (BLEU or ROUGE-L in the paper, the sweep's metric in ours), its
+    speed-up over the large model with our interval over prompts, and calls in per cent of the
+    emitted tokens, each None if not known. The setting is our thresholds, or γ.
 
-    table: name of the file with the paper's numbers.
     ours: returns a sweep's methods; none for sweeps that do not belong in the table.
     """
     paper = (
@@ -35,10 +33,8 @@ def lines_of(table: str, ours: Callable[[MeasuredSweep], Iterable[Method]]) -> N
         for line in published(table)
     )
     own = (measured_line(sweep, *method) for sweep in measured() for method in ours(sweep))
-    names = (
-        "whose dataset method quality speedup low high fallback_percent rollback_percent setting"
-    )
-    return numbers(names, [*paper, *own])
+    names = "whose dataset method quality speedup low high fallback_percent rollback_percent"
+    return numbers(f"{names} setting", [*paper, *own])
 
 
 def measured_line(sweep: MeasuredSweep, method: str, row: BildRow | None) -> tuple[Any, ...]:
@@ -115,14 +111,11 @@ def draw_lines(
     percentages: whether cells include fallback and rollback percentages.
     """
     methods = lines.distinct("method")
-    datasets: dict[tuple[str, str], dict[str, str]] = {}
+    rows: dict[str, dict[str, str]] = {}
     for line in lines:
-        texts = datasets.setdefault((line.dataset, line.whose), {})
+        texts = rows.setdefault(f"{line.dataset}, {line.whose}", {})
         texts[line.method] = cell(line, percentages=percentages)
-    cells = [
-        (f"{dataset}, {whose}", *(texts.get(method, "–") for method in methods))
-        for (dataset, whose), texts in datasets.items()
-    ]
+    cells = [(name, *(of.get(method, "–") for method in methods)) for name, of in rows.items()]
     heading = ("", *methods)
     widths = [3.0 + max(map(len, column)) for column in zip(heading, *cells, strict=True)]
     metrics = "BLEU of translation and spelling, agreement with the large model (%) of code"

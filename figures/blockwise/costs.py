@@ -55,14 +55,12 @@ def table11() -> Numbers:
     rows = []
     for method, printed in published_grid("blockwise-table11").items():
         drafts, rescorer, efficiency, *given = printed.values()
-        weights = TARGET_PARAMETERS + rescorer * RESCORER_PARAMETERS
-        cache = TARGET_CACHE + rescorer * RESCORER_CACHE
         moved = bytes_per_token(
             CONTEXTS,
             tokens=drafts * HEADS,
             block_efficiency=efficiency,
-            weights=weights,
-            cache=cache,
+            weights=TARGET_PARAMETERS + rescorer * RESCORER_PARAMETERS,
+            cache=TARGET_CACHE + rescorer * RESCORER_CACHE,
         )
         rows += [
             (method, context, 1e-9 * value, number)

@@ -72,10 +72,9 @@ def draw_alphas(data: Numbers) -> drawing.Figure:
             heights[target, draft] = height
             names.append((height, drawing.short_name(draft), "normal"))
         height += 1
-    small, grams = (
-        [row.alpha for row in data.where(source="published") if ("gram" in row.draft) == is_gram]
-        for is_gram in (False, True)
-    )
+    printed = data.where(source="published")
+    grams = [row.alpha for row in printed if "gram" in row.draft]
+    small = [row.alpha for row in printed if "gram" not in row.draft]
     shown = "published" if data.caption is None else f"published, and ours from {data.caption}"
     figure, (axes,) = drawing.canvas(
         f"Published α: {min(small):.2f} to {max(small):.2f} for small models, at most "

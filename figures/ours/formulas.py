@@ -131,10 +131,10 @@ def draw_verification(data: Numbers) -> drawing.Figure:
     right.axhline(1, color=drawing.INK, linewidth=1)
     legend = "dashed: the γ that Theorem 8 would choose"
     drawing.note(right, legend, (0.02, 0.04), within="axes fraction")
-    x, panel = "acceptance rate α", "best γ (v: what a token adds to a target pass)"
-    drawing.name_axes(left, x=x, y="drafted tokens per block", panel=panel)
+    panel, y = "best γ (v: what a token adds to a target pass)", "drafted tokens per block"
+    drawing.name_axes(left, x="acceptance rate α", y=y, panel=panel)
     y = "factor over standard decoding (log scale)"
-    drawing.name_axes(right, x=x, y=y, panel="speed-up")
+    drawing.name_axes(right, x="acceptance rate α", y=y, panel="speed-up")
     drawing.label_right(left, gammas)
     drawing.label_right(right, speedups)
     return figure
@@ -173,13 +173,9 @@ def draw_trees(data: Numbers) -> drawing.Figure:
         source="Ours, after Sequoia (Chen et al. 2024), section 3.1: expected tokens per call by "
         f"its recursion, acceptance by rank {', '.join(f'{rate:g}' for rate in RATES)}",
     )
-    names = {
-        "best tree": "best",
-        "binary tree": "binary",
-        f"{SEQUENCES} chains": "sequences",
-        "one chain": "single",
-    }
-    lines = [(shown, data[name]) for shown, name in names.items()]
+    names = ("best tree", "binary tree", f"{SEQUENCES} chains", "one chain")
+    by_name = (data[name] for name in ("best", "binary", "sequences", "single"))
+    lines = list(zip(names, by_name, strict=True))
     labels = drawing.plot_lines(axes, data["nodes"], lines)
     drawing.octaves_on_x(axes, [2**octave for octave in range(8)])
     axes.set_xlim(1, SIZES[-1])

@@ -17,7 +17,7 @@ from simulator.cost.fitted.machine import CachedMachine, LoadPoint
 from simulator.cost.fitted.prior import Traits, published_prior
 from simulator.cost.fitted.roofline_machine import RooflineMachine
 from simulator.cost.pricing import Pricing
-from simulator.cost.roofline.deployment import prompt_seconds, roofline_cost
+from simulator.cost.roofline.deployment import prompt_seconds
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 from simulator.traffic.pair import Pair
@@ -45,23 +45,18 @@ class TrafficCurve(Numbers):
 def default_pair() -> Pair:
     """Returns an 8B model with a 1B draft, γ = 4, on an H100, by public measurements."""
     load, gammas = default_load(), np.arange(1, GAMMA + 1)
-    deployment, acceptance, times = load.deployment, Iid(load.alpha), []
-    posterior = infer(
-        CachedMachine(RooflineMachine(deployment)),
-        published_prior(Traits(None, prior_of(deployment.draft.kind))),
-        (),
-    )
-    context = round(DEMAND.context)
-    for batch in _BATCHES:
-        price = Pricing(
-            roofline_cost(deployment, context=context, batch=batch, max_gamma=GAMMA),
-            prompt_seconds=partial(prompt_seconds, deployment),
-        ).in_doubt(posterior, LoadPoint(context, batch))
-        times.append([price.cost.baseline_seconds, *price.cost.block_seconds(gammas)])
-    assert price.prompt_seconds is not None
-    reading = {n: price.prompt_seconds(n) for n in (1, 64, 128, 256, 512)}
+    deployment = load.deployment
+    prior = published_prior(Traits(None, prior_of(deployment.draft.kind)))
+    posterior = infer(CachedMachine(RooflineMachine(deployment)), prior, ())
+    points = [LoadPoint(round(DEMAND.context), batch) for batch in _BATCHES]
+    costs = [Pricing.of_doubt(posterior, point).cost for point in points]
+    times = [[cost.baseline_seconds, *cost.block_seconds(gammas)] for cost in costs]
+    price = Pricing(costs[0], prompt_seconds=partial(prompt_seconds, deployment))
+    seconds = price.in_doubt(posterior, points[0]).prompt_seconds
+    assert seconds is not None
+    reading = {n: seconds(n) for n in (1, 64, 128, 256, 512)}
     alone, both = (Prompts({n: each[way] for n, each in reading.items()}, CHUNK) for way in (0, 1))
-    blocks = Blocks.of(acceptance, GAMMA)
+    blocks = Blocks.of(Iid(load.alpha), GAMMA)
     server = Server(by_batch(_BATCHES, times, MAX_BATCH), blocks, both)
     return Pair(server, server.without(alone), DEMAND, (GAMMA,))
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from reference.training.alignment import Lesson, align, train_exits
 from reference.training.checkpoint import publish
 from reference.training.loop import Schedule, Training, require_equal_shares, this_process
 from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
-from studies.bild.held_out import HeldOut, changes, held_out
+from studies.bild.held_out import changes, held_out
 from studies.bild.request import warn_of_size
 from studies.bild.thresholds import Fallback, Rollback
 
@@ -61,10 +62,8 @@ class Align:
 
 def unfinished_files(output: Path) -> tuple[Path, Path]:
     """Returns the files of an unfinished run: the large model's texts, and the checkpoint."""
-    texts, checkpoint = (
-        output.with_name(f"{output.name}.{ending}") for ending in ("texts.json", "checkpoint")
-    )
-    return texts, checkpoint
+    name = output.name
+    return output.with_name(f"{name}.texts.json"), output.with_name(f"{name}.checkpoint")
 
 
 def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] | None:
@@ -97,15 +96,10 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
             )
         progress.expect(len(prompts))
         with process.main_process_first():
-            lessons = large_texts(
-                subject, prompts, texts_file, seed=request.seed, progress=progress.step
-            )
+            lessons = large_texts(subject, prompts, texts_file, request.seed, progress.step)
         taught, judging = lessons[: -request.held_out], lessons[-request.held_out :]
 
-        def judge(threshold: float) -> HeldOut:
-            return held_out(
-                subject, judging, threshold, rollback, seed=request.seed, progress=progress
-            )
+        judge = partial(held_out, subject, judging, rollback, seed=request.seed, progress=progress)
 
         before = judge(request.fallback)
         parsed = parse_drafter(name)
@@ -153,7 +147,6 @@ def large_texts(
     subject: Subject,
     prompts: Sequence[Sequence[int]],
     path: Path,
-    *,
     seed: int,
     progress: Callable[[], object],
 ) -> list[Lesson]:

@@ -44,12 +44,7 @@ class Grid:
                 "a sweep must have at least one fallback and one rollback, got "
                 f"{len(self.fallback)} and {len(self.rollback)}"
             )
-        for threshold in self.fallback:
-            Fallback(threshold, self.most, self.certainty)
-        for threshold in self.rollback:
-            Rollback(threshold, self.distance)
-        for window in self.windows:
-            Fallback(0.0, window)
+        self.arms(frozenset(), 1)  # each decoder refuses a setting that it cannot have
 
     @property
     def most(self) -> int:
@@ -77,22 +72,18 @@ class Grid:
 
         They never roll back, so that all blocks of an arm draft equally many tokens.
         """
-        lengths = sorted({*(2**power for power in range(8) if 2**power < self.most), self.most})
-        policies = {0: Fixed(0)} | {
-            length: Fallback(0.0, length, self.certainty, end_ids) for length in lengths
-        }
-        return {
-            f"{PROBE}{length}": Arm(WINDOW, policy, Rollback(np.inf), 0.0)
-            for length, policy in policies.items()
-        }
+        policies: dict[int, Fixed | Fallback] = {0: Fixed(0)}
+        for length in sorted(
+            {*(2**power for power in range(8) if 2**power < self.most), self.most}
+        ):
+            policies[length] = Fallback(0.0, length, self.certainty, end_ids)
+        never = Rollback(np.inf)
+        return {f"{PROBE}{n}": Arm(WINDOW, policy, never, 0.0) for n, policy in policies.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One decoder of a sweep.
-
-    fallback: BiLD's threshold; 0 for a fixed window, None for other decoders.
-    """
+    """One decoder of a sweep; fallback: 0 for a fixed window, None for decoders without one."""
 
     decoder: str
     policy: Fallback | Fixed

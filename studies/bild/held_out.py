@@ -33,9 +33,10 @@ class Share:
     def value(self) -> float:
         return sum(self.numerators) / sum(self.denominators)
 
-    def interval(self) -> Interval:
-        """Returns the interval of the ratio over prompts."""
-        return ratio_interval(self.numerators, self.denominators)
+    @property
+    def measured(self) -> tuple[float, float | None, float | None]:
+        """The ratio with its interval over prompts."""
+        return self.value, *ratio_interval(self.numerators, self.denominators)
 
     def change(self, other: "Share") -> Interval:
         """Returns the interval of the other's value minus this one's, on the same prompts."""
@@ -60,8 +61,8 @@ HALVINGS = 7  # steps of the search for a threshold
 def held_out(
     subject: Subject,
     lessons: Sequence[Lesson],
-    fallback: float,
     rollback: Rollback,
+    fallback: float,
     *,
     seed: int,
     progress: Progress,
@@ -111,25 +112,18 @@ def _with_as_many_calls(
 
     Found by bisection of [0, 1], because a higher threshold leads to more large calls.
     """
-    low, high = 0.0, 1.0
-    tried: list[tuple[float, HeldOut]] = []
-    for _ in range(HALVINGS):
-        threshold = (low + high) / 2
+    threshold, tried = 0.5, []
+    for halving in range(HALVINGS):
         given = judge(threshold)
         tried.append((threshold, given))
-        if given["fallbacks"].value < fallbacks:
-            low = threshold
-        else:
-            high = threshold
+        step = 0.25 / 2**halving
+        threshold += step if given["fallbacks"].value < fallbacks else -step
     return min(tried, key=lambda one: abs(one[1]["fallbacks"].value - fallbacks))
 
 
 def _compared(before: Share, after: Share) -> dict[str, Any]:
     """Returns a share before and after training, and its change, each with an interval."""
-    parts = {
-        "before": (before.value, *before.interval()),
-        "after": (after.value, *after.interval()),
-        "change": (after.value - before.value, *before.change(after)),
-    }
+    change = (after.value - before.value, *before.change(after))
+    parts = {"before": before.measured, "after": after.measured, "change": change}
     names = ("value", "low", "high")
     return {when: dict(zip(names, values, strict=True)) for when, values in parts.items()}

@@ -55,8 +55,10 @@ def sweep(
     references: a reference text per prompt; None: quality is measured without references.
     text_of: returns the text of ids, which is compared with the reference.
     """
-    if references is not None:
-        _require_equal_number(prompts, references)
+    if references is not None and len(references) != len(prompts):
+        raise ValueError(
+            f"references must be as many as the prompts, {len(prompts)}, got {len(references)}"
+        )
     drafter, stopping = drafting_model(subject.drafter), subject.stopping
     arms = {arm.name: arm for arm in grid.arms(stopping.end_ids, stopping.max_new_tokens)}
     begun = {name: arm.begin for name, arm in (grid.probes(stopping.end_ids) | arms).items()}
@@ -195,7 +197,6 @@ def reference_metrics(texts: Sequence[str], references: Sequence[str]) -> dict[s
     bleu: sacrebleu's corpus BLEU; rouge_l: mean F-measure of rouge-score's ROUGE-L without
     stemming; exact: share of texts that equal their references.
     """
-    _require_equal_number(texts, references)
     import sacrebleu
     from rouge_score.rouge_scorer import RougeScorer
 
@@ -207,13 +208,6 @@ def reference_metrics(texts: Sequence[str], references: Sequence[str]) -> dict[s
         "rouge_l": 100 * float(np.mean(rouge)),
         "exact": 100 * float(np.mean([got.strip() == wanted.strip() for got, wanted in pairs])),
     }
-
-
-def _require_equal_number(prompts: Sequence[object], references: Sequence[str]) -> None:
-    if len(prompts) != len(references):
-        raise ValueError(
-            f"references must be as many as the prompts, {len(prompts)}, got {len(references)}"
-        )
 
 
 def own_metrics(

@@ -137,12 +137,10 @@ def analyse(
 ) -> Analysis:
     """Returns every analysis; intervals are jackknife intervals over texts.
 
-    Args:
-      tuning, texts: the texts on which weights are chosen, and those that are analysed.
-      ngrams: n-gram rescorers by name, for example "4-gram".
-      neural: a small model that rescores, or None.
-      k: tokens of each head in a lattice.
-      step: called after each part.
+    tuning, texts: the texts on which weights are chosen, and those that are analysed.
+    ngrams: n-gram rescorers by name, for example "4-gram".
+    neural: a small model that rescores, or None.
+    k: tokens of each head in a lattice.
     """
     ahead = [text.ahead() for text in texts]
 
@@ -158,18 +156,18 @@ def analyse(
 
     def way(name: str, lengths: Sequence[Counts], **more: Any) -> Way:
         """Returns the block efficiency of a method, and its change over the heads' own drafts."""
-        calls = calls_of(lengths)
-        total, change = int(calls.sum()), ratio_interval(base_calls.tolist(), calls.tolist())
-        low, high = (None if end is None else 100 * (end - 1) for end in change)
-        ends = ratio_interval(tokens.tolist(), calls.tolist())
+        calls = calls_of(lengths).tolist()
+        low, high = ratio_interval(tokens.tolist(), calls)
+        change = ratio_interval(base_calls.tolist(), calls)
+        fewer, further = (None if end is None else 100 * (end - 1) for end in change)
         return Way(
             name=name,
-            block_efficiency=int(tokens.sum()) / total,
-            low=ends[0],
-            high=ends[1],
-            change_percent=100 * (int(base_calls.sum()) / total - 1),
-            change_low=low,
-            change_high=high,
+            block_efficiency=int(tokens.sum()) / sum(calls),
+            low=low,
+            high=high,
+            change_percent=100 * (int(base_calls.sum()) / sum(calls) - 1),
+            change_low=fewer,
+            change_high=further,
             **more,
         )
 
@@ -184,11 +182,7 @@ def analyse(
         parallel[f"parallel {name}"] = paths
         step()
     if neural is not None:
-        tunings["neural"] = tuned(
-            tuning,
-            lambda text, weights: [local_drafts(text, neural, each) for each in weights],
-            WEIGHTS,
-        )
+        tunings["neural"] = tuned(tuning, partial(_local, neural), WEIGHTS)
         best = tunings["neural"].best_weight
         drafts["neural"] = [local_drafts(text, neural, best) for text in texts]
         step()
@@ -242,3 +236,7 @@ def analyse(
 
 def _first_paths(automaton: Automaton, text: BlockText, weights: Sequence[float]) -> list[Drafts]:
     return path_drafts(text, automaton, weights, count=1)
+
+
+def _local(model: Model, text: BlockText, weights: Sequence[float]) -> list[Drafts]:
+    return [local_drafts(text, model, weight) for weight in weights]
