@@ -12,7 +12,7 @@ from engines.kind import EngineKind, engine_kinds, names_of
 from specplan.door.prices import law_of, sized, walled
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.costs.times import OfRuns
-from specplan.options.kinds import AcceptanceKind, CostKind, prices
+from specplan.options.kinds import AcceptanceKind, CostKind, Made, prices
 from specplan.options.plan_options import COPIES, DRAFT_KINDS, Choice, Graphs, StoppingOptions
 from specplan.options.runs import Runs, completed
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from simulator.choice.grid import PlanRequest
     from simulator.choice.plan import Plan
     from simulator.cost.pricing import Pricing
-    from specplan.options.kinds import Made
     from specplan.reports.basis import Basis
 
 COARSE = "Not all batch sizes are shown: between two that advise one K, all advise this K."

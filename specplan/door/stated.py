@@ -18,17 +18,15 @@ from specplan.options.costs import roofline, times
 from specplan.options.costs.profile import ProfileFile
 from specplan.options.costs.times import OfRuns
 from specplan.options.declared import names_of
-from specplan.options.kinds import AcceptanceKind
+from specplan.options.kinds import AcceptanceKind, Made, Server
 from specplan.options.runs import parse_run
 from specplan.reports.basis import Basis
 
 if TYPE_CHECKING:
-    from engines.kind import EngineKind
     from engines.observing.observation import Observation
     from estimator.profiles.profile import Profile
     from simulator.acceptance.accepted import Accepted
     from simulator.cost.fitted.runs import Run as _Run
-    from specplan.options.kinds import Made
 
 __all__ = [
     "AcceptedFraction", "BlockEfficiency", "ByPosition", "Iid", "Ratio", "Recorded", "Roofline",
@@ -42,7 +40,7 @@ class ObservedCounts(AcceptanceKind):
     def __init__(self, seen: Observation, others: Sequence[Accepted]) -> None:
         self._seen, self._others = seen, others
 
-    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+    def make(self, draft_kind: str | None, server: Server) -> Made:
         found = self._seen.acceptance(draft_kind, self._others)
         return (found,), Basis(counted=True, notes=found.contradictions)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import click
 
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from simulator.cost.pricing import Pricing
     from specplan.reports.basis import Basis
 
-    # Acceptances, and their origin.
-    Made = tuple[tuple[Acceptance, ...], Basis]
+# Acceptances, and their origin.
+Made: TypeAlias = "tuple[tuple[Acceptance, ...], Basis]"
+# The engine to export for, which decides how drafts are made; None: no export.
+Server: TypeAlias = "EngineKind | None"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ class Kind:
     order: ClassVar[int]
     needs: ClassVar[tuple[str, ...]]
     instead: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
+
+    def __init_subclass__(cls, **facts: Any) -> None:
+        for name, fact in facts.items():
+            setattr(cls, name, fact)
 
     @classmethod
     def reads(cls) -> frozenset[str]:
@@ -61,25 +67,23 @@ AnyKind = TypeVar("AnyKind", bound=Kind)
 class AcceptanceKind(Kind, ABC):
     """A way to state how often drafted tokens are accepted.
 
-    Example: `rates.Alphas` has `needs = ("alpha",)`, a field `alpha = option(...)`, and `make` that
+    Example: `rates.Alphas` needs ("alpha",), has a field `alpha = option(...)`, and `make` that
       returns `tuple(Iid(alpha) for alpha in self.alpha), Basis()`.
     """
 
     @abstractmethod
-    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+    def make(self, draft_kind: str | None, server: Server) -> Made:
         """Returns the stated acceptances and what is known about them; refuses wrong values.
 
-        Args:
-          draft_kind: kind of draft that selects the prior (`rate_prior`); None: unknown.
-          server: the engine to export for, which decides how drafts are made; None: no export.
+        draft_kind: kind of draft that selects the prior (`rate_prior`); None: unknown.
         """
 
 
 class CostKind(Kind, ABC):
     """A way to state the cost of blocks.
 
-    Example: `times.Ratios` has `needs = ("c",)`, a field `c = option(...)`, and `price` that
-      returns `tuple(Pricing(Ratio(c)) for c in self.c)`.
+    Example: `times.Ratios` needs ("c",), has a field `c = option(...)`, and `price` that returns
+      `tuple(Pricing(Ratio(c)) for c in self.c)`.
     """
 
     @abstractmethod

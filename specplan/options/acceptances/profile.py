@@ -9,18 +9,17 @@ import click
 
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import rare
-from specplan.options.kinds import AcceptanceKind
+from specplan.options.kinds import AcceptanceKind, Made, Server
 from specplan.reports.output import tell, warn
 
 if TYPE_CHECKING:
     from engines.kind import EngineKind
     from estimator.profiles.profile import Profile
     from estimator.traces.traces import DraftSampling, Verification
-    from specplan.options.kinds import Made
 
 
 @dataclass(frozen=True)
-class ProfileAcceptance(Profiled, AcceptanceKind):
+class ProfileAcceptance(Profiled, AcceptanceKind, order=5, needs=("profile_path",)):
     """The profile, and which of its acceptances to use.
 
     draft_sampling: How the server drafts; with --profile.  [default: as the profile was measured,
@@ -31,9 +30,6 @@ class ProfileAcceptance(Profiled, AcceptanceKind):
       [default: the profile's, or what --export's server does]
     """
 
-    order = 5
-    needs = ("profile_path",)
-
     draft_sampling: Literal["sampled", "argmax"] | None = rare(
         type=click.Choice(["sampled", "argmax"])
     )
@@ -42,7 +38,7 @@ class ProfileAcceptance(Profiled, AcceptanceKind):
         type=click.Choice(["token", "block", "adaptive"])
     )
 
-    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+    def make(self, draft_kind: str | None, server: Server) -> Made:
         from estimator.profiles.best import measured_doubt
         from specplan.reports.basis import Basis
 

@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import click
 
 from specplan.options.declared import COUNT, option, rare
-from specplan.options.kinds import AcceptanceKind, counted
+from specplan.options.kinds import AcceptanceKind, Made, Server, counted
 from specplan.options.ranges import counted_share, shares
 from specplan.options.runs import Runs, counts_of
 
-if TYPE_CHECKING:
-    from engines.kind import EngineKind
-    from specplan.options.kinds import Made
-
 
 @dataclass(frozen=True)
-class Alphas(AcceptanceKind):
+class Alphas(AcceptanceKind, order=1, needs=("alpha",)):
     """One or several acceptance rates alpha.
 
     alpha: Acceptance rate alpha in [0, 1].
     """
 
-    order = 1
-    needs = ("alpha",)
-
     alpha: tuple[float, ...] = option(callback=shares, metavar="A")
 
-    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+    def make(self, draft_kind: str | None, server: Server) -> Made:
         from simulator.acceptance.acceptance import Iid
         from specplan.reports.basis import Basis
 
@@ -48,18 +40,15 @@ class CountedAt:
 
 
 @dataclass(frozen=True)
-class AcceptedFraction(CountedAt, AcceptanceKind):
+class AcceptedFraction(CountedAt, AcceptanceKind, order=2, needs=("accepted_fraction", "at_gamma")):
     """Accepted over drafted tokens, and the gamma at which they were counted.
 
     accepted_fraction: Accepted over drafted tokens (171/297). Or 49.7%, 0.497; with --at-gamma.
     """
 
-    order = 2
-    needs = ("accepted_fraction", "at_gamma")
-
     accepted_fraction: tuple[float, float | None] = option(callback=counted_share, metavar="F")
 
-    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+    def make(self, draft_kind: str | None, server: Server) -> Made:
         from simulator.acceptance.accepted import Accepted
 
         (fraction, drafted), gamma = self.accepted_fraction, self.at_gamma
@@ -78,19 +67,16 @@ class AcceptedFraction(CountedAt, AcceptanceKind):
 
 
 @dataclass(frozen=True)
-class BlockEfficiency(CountedAt, AcceptanceKind):
+class BlockEfficiency(CountedAt, AcceptanceKind, order=3, needs=("block_efficiency", "at_gamma")):
     """Tokens per target call, and the gamma at which they were counted.
 
     block_efficiency: Mean acceptance length; with --at-gamma. It is the tokens per call of the
       target.
     """
 
-    order = 3
-    needs = ("block_efficiency", "at_gamma")
-
     block_efficiency: float = option(metavar="E")
 
-    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+    def make(self, draft_kind: str | None, server: Server) -> Made:
         from simulator.acceptance.accepted import Accepted
 
         length, most = self.block_efficiency, self.at_gamma + 1
@@ -102,7 +88,7 @@ class BlockEfficiency(CountedAt, AcceptanceKind):
 
 
 @dataclass(frozen=True)
-class Positions(AcceptanceKind):
+class Positions(AcceptanceKind, order=4, needs=("by_position",)):
     """Acceptance rates by position, and whether they are conditional.
 
     by_position: Rates of positions 1, 2, ... of a draft. As servers print them: they count all
@@ -110,15 +96,12 @@ class Positions(AcceptanceKind):
     conditional: The rates count only the drafts whose earlier positions were accepted.
     """
 
-    order = 4
-    needs = ("by_position",)
-
     by_position: tuple[float, ...] = option(
         "--acceptance-by-position", callback=shares, metavar="R,R,..."
     )
     conditional: bool = rare(default=False)
 
-    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+    def make(self, draft_kind: str | None, server: Server) -> Made:
         import numpy as np
 
         from simulator.acceptance.accepted import Accepted
@@ -133,13 +116,10 @@ class Positions(AcceptanceKind):
             ) from None
 
 
-class Lengths(Runs, AcceptanceKind):
+class Lengths(Runs, AcceptanceKind, order=7, needs=("runs",)):
     """Runs with accepted lengths; see the option's help."""
 
-    order = 7
-    needs = ("runs",)
-
-    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+    def make(self, draft_kind: str | None, server: Server) -> Made:
         found = counts_of(self.runs or ())
         if not found:
             raise click.UsageError(

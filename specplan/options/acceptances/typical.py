@@ -7,18 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
 from specplan.options.declared import option
 from specplan.options.help import listing, near
-from specplan.options.kinds import AcceptanceKind
-
-if TYPE_CHECKING:
-    from engines.kind import EngineKind
-    from specplan.options.kinds import Made
+from specplan.options.kinds import AcceptanceKind, Made, Server
 
 # From the table's kinds of draft to the kinds that laws of acceptance know.
 DRAFT_CLASSES = {"EAGLE-3": "EAGLE", "MTP": "MTP", "DSpark": "block"}
@@ -65,21 +60,18 @@ def _complete(
 
 
 @dataclass(frozen=True)
-class Published(AcceptanceKind):
+class Published(AcceptanceKind, order=6, needs=("typical",)):
     """The name of a published acceptance.
 
     typical: Published accepted lengths, or list. Such as eagle3-llama-3.1-8b-chat, to begin with:
       yours will differ.
     """
 
-    order = 6
-    needs = ("typical",)
-
     typical: str = option(
         metavar="NAME", shell_complete=_complete, callback=listing(lambda: typical())
     )
 
-    def make(self, draft_kind: str | None, server: EngineKind | None) -> Made:
+    def make(self, draft_kind: str | None, server: Server) -> Made:
         from simulator.acceptance.accepted import Accepted
         from simulator.acceptance.from_counts import from_counts
         from simulator.acceptance.rate_prior import workload_spread

@@ -63,11 +63,8 @@ class Profiled:
         return None if self.profile_path is None else self.profile_path.path
 
 
-class OfProfile(Profiled, CostKind):
+class OfProfile(Profiled, CostKind, order=5, needs=("profile_path",)):
     """The profile with costs of one sequence."""
-
-    order = 5
-    needs = ("profile_path",)
 
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
         profile = self.profile
@@ -80,11 +77,8 @@ class OfProfile(Profiled, CostKind):
 
 
 @dataclass(frozen=True)
-class MeasuredLoads(Loads, Profiled, CostKind):
+class MeasuredLoads(Loads, Profiled, CostKind, order=6, needs=("profile_path", "batch")):
     """The profile, the batch sizes and the context to use; see each option's help."""
-
-    order = 6
-    needs = ("profile_path", "batch")
 
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
         profile, batches = self.profile, self.batch

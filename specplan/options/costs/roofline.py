@@ -35,12 +35,8 @@ NAME_THE_ENGINE = (
 
 
 @dataclass(frozen=True)
-class Roofline(Deployed, Loads, Runs, CostKind):
+class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=INSTEAD):
     """Models, machine, loads, engine, runs and cost model; see each option's help."""
-
-    order = 4
-    needs = NEEDS
-    instead = INSTEAD
 
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
         batches = (1,) if self.batch is None else self.batch

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 
 import click
 
@@ -18,14 +17,11 @@ from specplan.options.runs import Runs
 
 
 @dataclass(frozen=True)
-class Ratios(CostKind):
+class Ratios(CostKind, order=1, needs=("c",)):
     """One or several ratios c of Theorem 8 (Leviathan et al. 2023).
 
     c: Draft step time over target step time; or:
     """
-
-    order = 1
-    needs = ("c",)
 
     c: tuple[float, ...] = option(callback=numbers, metavar="C")
 
@@ -70,16 +66,13 @@ class DraftTimes:
 
 
 @dataclass(frozen=True)
-class Times(DraftTimes, CostKind):
+class Times(DraftTimes, CostKind, order=2, needs=("target_ms", "draft_ms")):
     """Times of target, draft and overhead.
 
     target_ms: Target step, milliseconds.
     verify_ms: Target pass over N tokens; repeat for more points.  [default: --target-ms]
     force: Accept a --verify-ms below --target-ms, or below the time of fewer tokens.
     """
-
-    order = 2
-    needs = ("target_ms", "draft_ms")
 
     target_ms: float = option(callback=duration)
     verify_ms: Mapping[int, float] | None = option(
@@ -115,7 +108,13 @@ class Times(DraftTimes, CostKind):
 
 
 @dataclass(frozen=True)
-class BenchFiles(DraftTimes, CostKind):
+class BenchFiles(
+    DraftTimes,
+    CostKind,
+    order=3,
+    needs=("bench_paths", "draft_ms"),
+    instead={"draft_ms": ("draft_bench_paths",)},
+):
     """Benchmark files of target and draft, and further times of a block.
 
     bench_paths: Times of the target in a bench's file. Written by llama-bench -o json,
@@ -124,10 +123,6 @@ class BenchFiles(DraftTimes, CostKind):
     draft_bench_paths: The draft's times from the same benches, of which a pass over one token
       counts, in place of --draft-ms; repeat for more files.
     """
-
-    order = 3
-    needs = ("bench_paths", "draft_ms")
-    instead = MappingProxyType({"draft_ms": ("draft_bench_paths",)})
 
     bench_paths: tuple[Path, ...] = option(
         "--costs", type=click.Path(path_type=Path), multiple=True, metavar="FILE"
@@ -150,11 +145,8 @@ class BenchFiles(DraftTimes, CostKind):
 
 
 @dataclass(frozen=True)
-class OfRuns(Loads, Runs, CostKind):
+class OfRuns(Loads, Runs, CostKind, order=7, needs=("runs",)):
     """The runs and the batches to plan for; see each option's help."""
-
-    order = 7
-    needs = ("runs",)
 
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
         from simulator.cost.fitted.by_batch import prices_of_runs

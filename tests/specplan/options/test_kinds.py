@@ -2,7 +2,6 @@
 
 import itertools
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import click
@@ -18,18 +17,13 @@ OPTIONS = {param.name: option_name(param) for param in plan_command.params}
 
 
 @dataclass(frozen=True)
-class Eggs(Kind):
-    order = 1
-    needs = ("eggs",)
+class Eggs(Kind, order=1, needs=("eggs",)):
     eggs: int | None = option("--eggs", type=int)
     boiled: bool = option("--boiled", is_flag=True, default=False)
 
 
 @dataclass(frozen=True)
-class Ham(Kind):
-    order = 2
-    needs = ("ham", "slices")
-    instead = MappingProxyType({"slices": ("loaf",)})
+class Ham(Kind, order=2, needs=("ham", "slices"), instead={"slices": ("loaf",)}):
     ham: int | None = option("--ham", type=int)
     slices: int | None = option("--slices", type=int)
     loaf: int | None = option("--loaf", type=int)
