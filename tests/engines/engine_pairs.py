@@ -33,16 +33,11 @@ def other_pair(folder: Path) -> tuple[str, str, list[tuple[int, ...]]]:
     sources = []
     for seed, (name, width, steps) in enumerate((("target", 48, 60), ("draft", 16, 40))):
         torch.manual_seed(seed)
-        model = LlamaForCausalLM(
-            LlamaConfig(
-                vocab_size=len(tokenizer),
-                hidden_size=width,
-                intermediate_size=2 * width,
-                num_hidden_layers=1,
-                num_attention_heads=2,
-                max_position_embeddings=128,
-            )
-        )
+        config = LlamaConfig(
+            vocab_size=len(tokenizer), hidden_size=width, intermediate_size=2 * width,
+            num_hidden_layers=1, num_attention_heads=2, max_position_embeddings=128,
+        )  # fmt: skip
+        model = LlamaForCausalLM(config)
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
         for _ in range(steps):
             starts = torch.randint(0, len(ids) - 33, (8, 1))

@@ -1,48 +1,17 @@
 """Trials end when they are precise enough or the time is up, and return what was run."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from made_engine import MadeEngine
 from made_trials import GAMMA, made_trial
 
-from engines.counting import NOTHING, Counts
-from engines.engine import Completion, Setting
 from engines.trials.trial import Trial
 from engines.trials.turns import run_trial
 from estimator.settings import TimingSettings
 
 PROMPTS, REPEATS = 4, 3
-
-
-@dataclass
-class Served:
-    """Writes zeros with every draft accepted; all steps take equally long."""
-
-    gamma: int
-    version: str = "1"
-    model: None = None
-    _counts: Counts = NOTHING
-
-    def complete(self, prompt: tuple[int, ...], *, max_new_tokens: int, **_: object) -> Completion:
-        blocks = (max_new_tokens - 1) // (self.gamma + 1)
-        self._counts += Counts.of(blocks, blocks * self.gamma, (blocks,) * self.gamma)
-        return Completion((0,) * max_new_tokens, 1, blocks * (1e-3 + 1e-3 * self.gamma))
-
-    def counts(self) -> Counts:
-        return self._counts
-
-
-class Made:
-    """An engine whose servers take no time."""
-
-    flags = ()
-
-    @contextmanager
-    def serve(self, setting: Setting) -> Iterator[Served]:
-        yield Served(setting.gamma)
 
 
 @dataclass
@@ -65,7 +34,11 @@ class Told:
 
 def ran(told: Told, *, precision: float | None, seconds: float = 1e9, **settings: Any) -> Trial:
     timing = TimingSettings(repeats=REPEATS, precision=precision, time_limit=seconds)
-    return run_trial(Made(), made_trial(prompts=PROMPTS, timing=timing, **settings), progress=told)
+    return run_trial(
+        MadeEngine(accepted=1.0),
+        made_trial(prompts=PROMPTS, timing=timing, **settings),
+        progress=told,
+    )
 
 
 @pytest.mark.parametrize(("precision", "servers"), [(-1.0, "together"), (None, "in-turn")])

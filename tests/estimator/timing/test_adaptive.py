@@ -75,18 +75,8 @@ def replayed(
         drafted = acceptance[at : at + gamma]
         rejections = np.flatnonzero(generator.random(len(drafted)) >= drafted)
         accepted = int(rejections[0]) if len(rejections) > 0 else len(drafted)
-        blocks.append(
-            Block(
-                gamma=gamma,
-                drafted=(0,) * gamma,
-                tokens=(0,) * (accepted + 1),
-                accepted=accepted,
-                draft_seconds=0.0,
-                verify_seconds=0.0,
-                other_seconds=0.0,
-                ending=None,
-            )
-        )
+        drafts, tokens = (0,) * gamma, (0,) * (accepted + 1)
+        blocks.append(Block(gamma, drafts, tokens, accepted, 0.0, 0.0, 0.0, None))
         at += accepted + 1
     return blocks
 

@@ -27,27 +27,16 @@ SHORT, LONG = [3, 7, 11, 2], [3, 7, 11, 2, 9] * 4  # 20 ids, beyond the turn
 
 def tiny(name: str = "phi", noise: float = 0.0) -> CausalModel:
     """Returns a model whose factors turn after 16 positions, of 64."""
+    rope = {
+        "rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 4,
+        "long_factor": [6.0] * 4, "original_max_position_embeddings": TURN,
+    }  # fmt: skip
     config = Phi3Config(
-        vocab_size=40,
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        max_position_embeddings=64,
-        original_max_position_embeddings=TURN,
-        rope_parameters={
-            "rope_type": "longrope",
-            "rope_theta": 10000.0,
-            "short_factor": [1.0] * 4,
-            "long_factor": [6.0] * 4,
-            "original_max_position_embeddings": TURN,
-        },
-        pad_token_id=0,
-        bos_token_id=None,
-        eos_token_id=None,
-        tie_word_embeddings=False,
-    )
+        vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=64,
+        original_max_position_embeddings=TURN, rope_parameters=rope, pad_token_id=0,
+        bos_token_id=None, eos_token_id=None, tie_word_embeddings=False,
+    )  # fmt: skip
     torch.manual_seed(0)
     module = Phi3ForCausalLM(config)
     with torch.no_grad():
@@ -135,20 +124,23 @@ def test_a_draft_stops_drafting_at_its_turn() -> None:
     assert drafter.room(LONG) == 64 - len(LONG) + 1
 
 
-def test_each_prompt_is_asked_whether_it_crosses() -> None:
+@pytest.mark.parametrize(
+    ("switches", "message"),
+    [
+        (True, r"phi keeps its short rotary factors.*got 4 \+ 20 tokens"),
+        (False, "up to which the draft small keeps its short"),
+    ],
+)
+def test_each_prompt_is_asked_whether_it_crosses_in_target_or_draft(
+    switches: bool, message: str
+) -> None:
     target = tiny()
-    subject = Subject(target, ModelDrafter(tiny("draft"), GREEDY, 40), GREEDY, Stopping(20))
-    require_positions(subject, [LONG])
-    with pytest.raises(ValueError, match=r"phi keeps its short rotary factors.*got 4 \+ 20 tokens"):
-        require_positions(subject, [LONG, SHORT])
-
-
-def test_a_draft_that_crosses_is_refused_by_its_role() -> None:
-    target, draft = tiny("target"), tiny("small")
-    target.rope_switch_length = None
-    subject = Subject(target, ModelDrafter(draft, GREEDY, 40), GREEDY, Stopping(20))
-    with pytest.raises(ValueError, match=r"up to which the draft small keeps its short"):
-        require_positions(subject, [LONG, SHORT])
+    pair = Subject(target, ModelDrafter(tiny("small"), GREEDY, 40), GREEDY, Stopping(20))
+    if not switches:
+        target.rope_switch_length = None
+    require_positions(pair, [LONG])
+    with pytest.raises(ValueError, match=message):
+        require_positions(pair, [LONG, SHORT])
 
 
 def test_a_batch_of_texts_on_both_sides_is_refused() -> None:

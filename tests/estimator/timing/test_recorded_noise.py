@@ -8,6 +8,7 @@ the record on, and texts take turns on it.
 
 from collections.abc import Iterator
 from functools import cache, partial
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -51,19 +52,12 @@ class Machine:
                 self.place, self.left = (self.place + 1) % len(self.slowness), STEP
 
 
-def accepted(alpha: float, gamma: int, source: np.random.Generator) -> int:
-    """Returns the number of accepted tokens of a block."""
-    for place in range(gamma):
-        if source.random() >= alpha:
-            return place
-    return gamma
-
-
 def lengths(alpha: float, gamma: int, source: np.random.Generator) -> Iterator[int]:
     """Yields how many tokens each block of a text emits."""
     left = TOKENS
     while left > 0:
-        emitted = min(accepted(alpha, gamma, source) + 1, left)
+        stands = takewhile(lambda _: source.random() < alpha, range(gamma))
+        emitted = min(sum(1 for _ in stands) + 1, left)
         left -= emitted
         yield emitted
 

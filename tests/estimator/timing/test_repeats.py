@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from estimator.timing.rates import Noise, median, noise
+from estimator.timing.rates import PARTS, Noise, median, noise
 from reference.records import Block, Generation
 
 BLOCK = Block(2, (5, 6), (5, 7), 1, 0.1, 0.2, 0.05, None)
@@ -15,12 +15,7 @@ OTHER = replace(BLOCK, drafted=(8, 9), tokens=(1,), accepted=0)
 def run(*scales: float, prefill: float = 1.0) -> Generation:
     """Returns two kinds of blocks in turn, whose times are those multiples."""
     blocks = [
-        replace(
-            kind,
-            draft_seconds=scale * kind.draft_seconds,
-            verify_seconds=scale * kind.verify_seconds,
-            other_seconds=scale * kind.other_seconds,
-        )
+        replace(kind, **{part: scale * getattr(kind, part) for part in PARTS})
         for kind, scale in zip([BLOCK, OTHER] * len(scales), scales, strict=False)
     ]
     return Generation((0,), tuple(blocks), prefill)
