@@ -16,7 +16,6 @@ from estimator.costs.kernel_tables import MeasuredKernels, missing
 from simulator.cost.fitted.kernels import KernelMachine
 from simulator.cost.fitted.machine import (
     PARAMETERS,
-    CachedMachine,
     Drafting,
     LoadPoint,
     Machine,
@@ -60,17 +59,15 @@ TABLES: dict[tuple[str, str], MeasuredKernels] = {}
 @cache
 def kernel_machine(machine: Machine, engine: str) -> Machine | None:
     """Returns the machine with its passes from measured kernels; None where there are none."""
-    assert isinstance(machine, CachedMachine)
-    served = machine.machine
-    assert isinstance(served, RooflineMachine)
-    deployment = served.deployment
+    assert isinstance(machine, RooflineMachine)
+    deployment = machine.deployment
     gpu = deployment.hardware.name
-    if missing(gpu, engine) is not None or isinstance(served, BatchExpanding):
+    if missing(gpu, engine) is not None or isinstance(machine, BatchExpanding):
         return None
     if (gpu, engine) not in TABLES:
         TABLES[gpu, engine] = MeasuredKernels(gpu, engine)
     try:
-        return CachedMachine(KernelMachine(deployment, TABLES[gpu, engine]))
+        return KernelMachine(deployment, TABLES[gpu, engine])
     except ValueError:
         return None
 
@@ -86,9 +83,7 @@ def machine_of(*names: str, expands: bool) -> Machine:
     if hardware.link_bandwidth is None:
         gpus = 1
     served = BatchExpanding if expands else RooflineMachine
-    return CachedMachine(
-        served(Deployment(target, _draft(draft, target), hardware, Conditions(tp=gpus)))
-    )
+    return served(Deployment(target, _draft(draft, target), hardware, Conditions(tp=gpus)))
 
 
 @cache

@@ -19,7 +19,7 @@ from typing import Any
 from published_machines import KNOWN, TABLES, kernel_machine, machine_of
 
 from simulator.cost.fitted.kernels import KernelMachine
-from simulator.cost.fitted.machine import CachedMachine, Drafting, LoadPoint, Machine
+from simulator.cost.fitted.machine import Drafting, LoadPoint, Machine
 from simulator.cost.fitted.prior import Traits
 from simulator.cost.fitted.roofline_machine import RooflineMachine
 from simulator.cost.fitted.runs import Run
@@ -63,8 +63,7 @@ class Row:
         mixture = any(
             each[0] == "experts" for each in KNOWN["models"][self.facts["shape"]]["weights"]
         )
-        assert isinstance(self.machine, CachedMachine)
-        served = self.machine.machine
+        served = self.machine
         assert isinstance(served, RooflineMachine | KernelMachine)
         draft, pcie = draft_class(self.facts["kind"]), over_pcie(served.deployment)
         return Traits(engine, draft, kinds.get(weights, "gguf"), mixture, pcie)

@@ -8,7 +8,7 @@ from estimator.costs.kernel_tables import MeasuredKernels
 from estimator.model_shapes.head_kind import prior_of
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.kernels import KernelMachine
-from simulator.cost.fitted.machine import CachedMachine, Drafting, LoadPoint, seconds_of
+from simulator.cost.fitted.machine import Drafting, LoadPoint, seconds_of
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Traits, published_prior
 from simulator.cost.fitted.roofline_machine import RooflineMachine
@@ -72,7 +72,7 @@ def deployed_cost(
         tables = MeasuredKernels(gpu, engine)
         if dtype in _NOT_MEASURED:
             raise ValueError(f"no kernels were measured for weights in {dtype}")
-        kernels = CachedMachine(KernelMachine(deployment, tables))
+        kernels = KernelMachine(deployment, tables)
         for load in (*loads, *(run.load for run in runs)):
             kernels.block_work(load, Drafting(_COMPARED))
     except ValueError as error:
@@ -95,7 +95,7 @@ def costs_of(
 ) -> Callable[[Sequence[Run]], Posterior]:
     """Returns a function from runs to the posterior of a deployment's cost by the roofline."""
     prior = published_prior(_traits(deployment, engine, dtype)).fixed(**known)
-    machine = CachedMachine(RooflineMachine(deployment))
+    machine = RooflineMachine(deployment)
     return lambda runs: infer(machine, prior, runs)
 
 

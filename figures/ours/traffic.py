@@ -13,7 +13,7 @@ from figures.numbers import Numbers
 from figures.ours.batch_size import MAX_BATCH, default_load
 from simulator.acceptance.acceptance import Iid
 from simulator.cost.fitted.fit import infer
-from simulator.cost.fitted.machine import CachedMachine, LoadPoint
+from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.prior import Traits, published_prior
 from simulator.cost.fitted.roofline_machine import RooflineMachine
 from simulator.cost.pricing import Pricing
@@ -47,7 +47,7 @@ def default_pair() -> Pair:
     load, gammas = default_load(), np.arange(1, GAMMA + 1)
     deployment = load.deployment
     prior = published_prior(Traits(None, prior_of(deployment.draft.kind)))
-    posterior = infer(CachedMachine(RooflineMachine(deployment)), prior, ())
+    posterior = infer(RooflineMachine(deployment), prior, ())
     points = [LoadPoint(round(DEMAND.context), batch) for batch in _BATCHES]
     costs = [Pricing.of_doubt(posterior, point).cost for point in points]
     times = [[cost.baseline_seconds, *cost.block_seconds(gammas)] for cost in costs]

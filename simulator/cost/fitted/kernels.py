@@ -68,7 +68,7 @@ class KernelTables(ABC):
         """Returns the time of an all-reduce of 16-bit rows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KernelMachine(DeployedMachine):
     """A deployment with passes priced from measured kernels, of its GPU and server.
 

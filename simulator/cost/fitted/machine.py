@@ -8,7 +8,6 @@ A work is a vector with an amount for each parameter and, last, seconds that no 
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -150,34 +149,6 @@ class Machine(ABC):
         if drafting is None:
             return prompts + self.plain_work(load)
         return prompts + self.block_work(load, drafting) / length
-
-
-class CachedMachine(Machine):
-    """Wraps a machine and computes each work once, since plans need each work many times."""
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self._works: dict[tuple[Any, ...], Work] = {}
-
-    def plain_work(self, load: LoadPoint) -> Work:
-        return self._work("plain_work", load)
-
-    def prompt_work(self, load: LoadPoint) -> Work:
-        return self._work("prompt_work", load)
-
-    def least_seconds(self, load: LoadPoint) -> float:
-        return self.machine.least_seconds(load)
-
-    def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        return self._work("drafting_work", load, drafting)
-
-    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        return self._work("checking_work", load, drafting)
-
-    def _work(self, *asked: Any) -> Work:
-        if asked not in self._works:
-            self._works[asked] = getattr(self.machine, asked[0])(*asked[1:])
-        return self._works[asked]
 
 
 class FittedMachine(Machine):

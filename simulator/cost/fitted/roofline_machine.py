@@ -1,8 +1,9 @@
 """The work of a deployment's steps from its models' shapes and its GPU's roofline."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 
 from simulator.cost.fitted.machine import PARAMETERS, Drafting, LoadPoint, Machine, Work, work
 from simulator.cost.roofline.deployment import Deployment
@@ -14,9 +15,9 @@ from simulator.cost.roofline.shapes import ModelShape
 _REACHED = 0.9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DeployedMachine(Machine):
-    """A deployment whose steps are passes of its target and its draft.
+    """A deployment whose steps are passes of its target and its draft, each computed once.
 
     deployment: target, draft and GPU. Of its conditions only the number of GPUs is used; efficiency
       and time per layer are parameters. A draft without layers is a lookup.
@@ -36,11 +37,19 @@ class DeployedMachine(Machine):
     def agreement(self, shape: ModelShape, tokens: int, tp: int) -> float:
         """Returns the time of the all-reduces of a pass over `tokens` tokens on several GPUs."""
 
+    @cached_property
+    def _target(self) -> Callable[[LoadPoint, int], Work]:
+        return cache(self.target_work)
+
+    @cached_property
+    def _draft(self) -> Callable[[LoadPoint, int, int, int], float]:
+        return cache(self.draft_seconds)
+
     def plain_work(self, load: LoadPoint) -> Work:
-        return self.target_work(load, 1) + work(plain=1)
+        return self._target(load, 1) + work(plain=1)
 
     def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        return self.target_work(load, drafting.new_tokens) + work(block=1)
+        return self._target(load, drafting.new_tokens) + work(block=1)
 
     def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         draft, tp = self.deployment.draft, self.deployment.draft_conditions.tp
@@ -48,7 +57,7 @@ class DeployedMachine(Machine):
         passes, width = (1, gamma) if draft.parallel else (gamma, drafting.width)
         agreeing = self.agreement(draft.step, load.batch * width, tp) if tp > 1 else 0.0
         return work(
-            roof=self.draft_seconds(load, gamma, passes, width),
+            roof=self._draft(load, gamma, passes, width),
             layer=passes * layers,
             draft=passes if layers > 0 else 0,
             fixed=passes * agreeing,
