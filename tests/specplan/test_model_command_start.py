@@ -57,33 +57,12 @@ def test_progress_is_shown_on_a_terminal(
     reader.start()
     monkeypatch.chdir(folders)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    pair = ["--target", "target", "--draft", "draft", "--prompts", "prompts.txt"]
+    brief = ["--num-prompts", "2", "--max-new-tokens", "6", "--repeats", "1"]
     with open(theirs, "w") as terminal, monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", terminal)
         with pytest.raises(SystemExit) as ended:
-            main(
-                [
-                    *(
-                        "validate",
-                        "--target",
-                        "target",
-                        "--draft",
-                        "draft",
-                        "--prompts",
-                        "prompts.txt",
-                    ),
-                    *(
-                        "--num-prompts",
-                        "2",
-                        "--max-new-tokens",
-                        "6",
-                        "--repeats",
-                        "1",
-                        "--gamma",
-                        "1",
-                    ),
-                    *("--temperature", "0", "--json"),
-                ]
-            )
+            main(["validate", *pair, *brief, "--gamma", "1", "--temperature", "0", "--json"])
     reader.join()
     os.close(ours)
     shown = b"".join(parts)

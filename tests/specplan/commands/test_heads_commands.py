@@ -29,20 +29,11 @@ def trained(folders: Path) -> Path:
     for arguments in (
         ("heads", "train", *target, *corpus, *SMALL, "-o", str(folders / "lab-heads")),
         *(
-            (
-                "ngram",
-                "train",
-                "--order",
-                "3",
-                *corpus,
-                "--tokenizer",
-                str(folders / name),
-                "-o",
-                str(folders / f"lab-{name}.arpa"),
-            )
+            ("ngram", "train", "--order", "3", *corpus, "--tokenizer", str(folders / name), "-o",
+             str(folders / f"lab-{name}.arpa"))
             for name in ("target", "other")
         ),
-    ):
+    ):  # fmt: skip
         result = CliRunner().invoke(main, list(arguments))
         assert result.exit_code == 0, result.output
     return folders
