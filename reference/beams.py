@@ -8,6 +8,7 @@ one call and takes its own steps as long as its w beams are among the draft's u.
 equal a beam search by the target only.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -82,16 +83,18 @@ def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: BeamSettings)
 
     log_probs: by running beam, log-probabilities of the next token, float32, (vocabulary,).
     """
-    rows = torch.stack([log_probs[beam.tokens] for beam in beams.running])
-    sums = torch.tensor([beam.score for beam in beams.running], device=rows.device)
-    best = _best(rows + sums[:, None], search.candidates)
+    grown = _grown(beams.running, log_probs, search.candidates)
+    if len(grown) < search.candidates:
+        raise ValueError(
+            f"beams must leave {search.candidates} continuations to choose among, got "
+            f"{len(grown)} of {len(log_probs[beams.running[0].tokens])} tokens"
+        )
     length = beams.length + 1
-    last = length == search.max_new_tokens
-    grown = [Beam((*beams.running[row].tokens, token), score) for row, token, score in best]
+    last, divisor = length == search.max_new_tokens, length**search.length_penalty
     ends = [last or beam.tokens[-1] in search.end_ids for beam in grown]
     # Only beams that end among the w best count as finished.
     ended = [
-        Beam(beam.tokens, beam.score / length**search.length_penalty)
+        Beam(beam.tokens, beam.score / divisor)
         for beam, end in zip(grown[: search.width], ends, strict=False)
         if end
     ]
@@ -100,35 +103,26 @@ def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: BeamSettings)
         return Beams(beams.running, tuple(finished), ended=True)
     running = [beam for beam, end in zip(grown, ends, strict=True) if not end][: search.width]
     # The heuristic of early_stopping=False: the best running beam as if it ended now.
-    reachable = running[0].score / length**search.length_penalty
+    reachable = running[0].score / divisor
     hopeless = len(finished) == search.width and reachable <= finished[-1].score
     return Beams(tuple(running), tuple(finished), ended=hopeless)
 
 
-def _draft_step(
-    running: Sequence[Beam], log_probs: Mapping[Tokens, Tensor], width: int, end_ids: frozenset[int]
-) -> tuple[Beam, ...]:
+def _grown(
+    running: Sequence[Beam],
+    log_probs: Mapping[Tokens, Tensor],
+    most: int,
+    without: frozenset[int] = frozenset(),
+) -> list[Beam]:
+    """Returns the likeliest beams of one more token, which is none of `without`, best first."""
     rows = torch.stack([log_probs[beam.tokens] for beam in running])
-    if end_ids:
-        rows = rows.index_fill(1, torch.tensor(sorted(end_ids), device=rows.device), -torch.inf)
-    sums = torch.tensor([beam.score for beam in running], device=rows.device)
-    return tuple(
-        Beam((*running[row].tokens, token), score)
-        for row, token, score in _best(rows + sums[:, None], min(width, rows.numel()))
-        if score > -torch.inf
-    )
-
-
-def _best(scores: Tensor, count: int) -> list[tuple[int, int, float]]:
-    """Returns row, column and value of the largest entries, largest first."""
-    if scores.numel() < count:
-        raise ValueError(
-            f"beams must leave {count} continuations to choose among, got {scores.numel()} of "
-            f"{scores.shape[1]} tokens"
-        )
-    values, places = scores.flatten().topk(count)
-    rows, columns = places // scores.shape[1], places % scores.shape[1]
-    return list(zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True))
+    if without:
+        rows = rows.index_fill(1, torch.tensor(sorted(without), device=rows.device), -torch.inf)
+    scores = rows + torch.tensor([beam.score for beam in running], device=rows.device)[:, None]
+    values, places = scores.flatten().topk(min(most, scores.numel()))
+    parts = places // rows.shape[1], places % rows.shape[1], values
+    grown = zip(*(part.tolist() for part in parts), strict=True)
+    return [Beam((*running[row].tokens, token), score) for row, token, score in grown]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +200,9 @@ def beam_search(
     if draft is not None:
         require_widths(search.width, draft_width)
     reader, scout = TextTree(target), None if draft is None else TextTree(draft)
-    for tree in (reader, scout):
-        if tree is not None:
-            tree.start(prompt)
+    reader.start(prompt)
+    if scout is not None:
+        scout.start(prompt)
     beams = Beams()
     blocks: list[BeamBlock] = []
     while not beams.ended:
@@ -219,7 +213,8 @@ def beam_search(
         while scout is not None and len(levels) < ahead:
             running = levels[-1] if levels else beams.running
             log_probs = scout.log_probs(shared, {beam.tokens for beam in running})
-            levels.append(_draft_step(running, log_probs, draft_width, search.end_ids))
+            grown = _grown(running, log_probs, draft_width, without=search.end_ids)
+            levels.append(tuple(beam for beam in grown if beam.score > -math.inf))
         wanted = {beam.tokens for level in (beams.running, *levels) for beam in level}
         before = reader.fed
         log_probs = reader.log_probs(shared, wanted)

@@ -144,11 +144,9 @@ class TreeDrafter:
         self.sampling = model.sampling
         self.parents = tuple(parents)
         self.choose = choose
-        self._children: dict[int, list[int]] = {}
-        for place, parent in enumerate(self.parents):
-            self._children.setdefault(parent, []).append(place)
-        paths = (lineage(place, self.parents) for place in range(len(self.parents)))
-        self._depth = max(map(len, paths), default=0)
+        nodes = range(len(parents))
+        self._children = {above: [n for n in nodes if parents[n] == above] for above in parents}
+        self._depth = max((len(lineage(node, parents)) for node in nodes), default=0)
         self._ranks: dict[Sampling, list[list[int]]] = {}  # for scoring: ranks of the text so far
 
     @property
@@ -206,22 +204,20 @@ class TreeDrafter:
                 "draft temperature to 0"
             )
         found = self.model.score(stretch, options)
-        positions = len(stretch.tokens)
+        positions, most = len(stretch.tokens), options.max_gamma
         scores = []
         for sampling, of_model in zip(options.samplings, found, strict=True):
-            rank = of_model.rank
+            rank, drafted = of_model.rank, of_model.drafted
             assert rank is not None  # one-hot laws of logits have them
             if rank.ndim == 1:
-                rank = rank[:, None].expand(-1, options.max_gamma)
+                rank = rank[:, None].expand(-1, most)
+            if drafted is None:
+                drafted = torch.full((positions,), most)
             ranks = self._ranks.setdefault(sampling, [])
             ranks += rank.tolist()
-            accepted = self._accepted(ranks, len(ranks) - positions, options.max_gamma)
-            drafted = of_model.drafted
-            if drafted is None:
-                drafted = torch.full((positions,), options.max_gamma)
-            drafted = drafted.clamp(max=min(self._depth, options.max_gamma))
-            unasked = torch.zeros(positions, 0, dtype=torch.float64)
-            scores.append(Scores(accepted[:, :1].sum(dim=1), accepted, drafted, unasked))
+            accepted = self._accepted(ranks, len(ranks) - positions, most)
+            drafted, none = drafted.clamp(max=min(self._depth, most)), accepted[:, :0]
+            scores.append(Scores(accepted[:, :1].sum(dim=1), accepted, drafted, none))
         return scores
 
     def _accepted(self, ranks: Sequence[Sequence[int]], first: int, max_gamma: int) -> Tensor:

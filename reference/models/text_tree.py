@@ -24,17 +24,13 @@ def tree_mask(parents: Sequence[int], length: int, dtype: torch.dtype) -> tuple[
     parents: for each token, the index of the token that it follows; -1: the text's last token.
     length: number of tokens before the tree.
     """
-    tokens = len(parents)
-    sees = torch.zeros(tokens, length + tokens, dtype=torch.bool)
-    sees[:, :length] = True
-    positions = torch.full((tokens,), length)
+    sees = torch.eye(len(parents), dtype=torch.bool)
     for place, parent in enumerate(parents):
         if parent >= 0:
-            sees[place] = sees[parent]
-            positions[place] = positions[parent] + 1
-        sees[place, length + place] = True
-    mask = torch.zeros(sees.shape, dtype=dtype).masked_fill_(~sees, torch.finfo(dtype).min)
-    return mask[None, None], positions
+            sees[place] |= sees[parent]
+    unseen = torch.nn.functional.pad(~sees, (length, 0))
+    mask = torch.zeros(unseen.shape, dtype=dtype).masked_fill_(unseen, torch.finfo(dtype).min)
+    return mask[None, None], length - 1 + sees.sum(dim=1)
 
 
 def require_branching(model: Model) -> None:
