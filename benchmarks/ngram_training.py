@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from ngram.formats.arpa import write_arpa
 from ngram.rows.words import END
-from ngram.training.counts import count_ngrams
-from ngram.training.estimate import estimate
+from ngram.training.estimate import count_ngrams, estimate
 from ngram.training.smoothers import KneserNey
 from ngram.training.train import find_lmplz, run_lmplz
 

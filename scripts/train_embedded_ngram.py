@@ -20,8 +20,7 @@ from ngram.rows.perplexity import score_rows
 from ngram.rows.rows import Rows
 from ngram.rows.words import vocabulary_of
 from ngram.training.corpus import Corpus, encode_texts, read_texts
-from ngram.training.counts import count_ngrams
-from ngram.training.estimate import estimate
+from ngram.training.estimate import count_ngrams, estimate
 from ngram.training.smoothers import KneserNey
 from reference.files import whole_file
 from reference.models.embedded import library_files, weights_folder

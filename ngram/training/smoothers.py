@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngram.rows.words import UNKNOWN
-from ngram.training.counts import NgramCounts
-from ngram.training.estimate import Bools, Discounts, Floats, Words
+from ngram.training.estimate import Bools, Discounts, Floats, NgramCounts, Words
 
 FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
 

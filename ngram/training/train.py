@@ -24,8 +24,7 @@ from ngram.formats.model_files import (
 )
 from ngram.rows.words import END, check_order
 from ngram.training.corpus import Corpus
-from ngram.training.counts import count_ngrams
-from ngram.training.estimate import estimate, prune_thresholds
+from ngram.training.estimate import count_ngrams, estimate, prune_thresholds
 from ngram.training.smoothers import FALLBACK_DISCOUNTS, Katz, KneserNey
 from reference.files import whole_file
 

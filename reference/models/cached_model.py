@@ -69,8 +69,8 @@ class CachedModel(ABC):
                 f"{self._title} keeps no cache of keys and values, which decoding needs"
             )
         self._forbidden = forbidden_ids(module, self.device)
-        self._states = States(record_output(module))
-        self._tapped: dict[Boundaries, States] = {}
+        # By what they are read from: boundaries of the layers; none: the output embedding's input.
+        self._states: dict[Boundaries, States] = {(): States(record_output(module))}
         self._stopwatch = Stopwatch(self.device)
         self._forget()
 
@@ -91,16 +91,13 @@ class CachedModel(ABC):
     def _forget(self) -> None:
         self._cache = self._empty_cache()
         self.length = 0
-        for states in self._all_states():
+        for states in self._states.values():
             states.clear()
 
     def _grow(self, tokens: int) -> None:
         self.length += tokens
-        for states in self._all_states():
+        for states in self._states.values():
             states.keep(self.length)
-
-    def _all_states(self) -> list[States]:
-        return [self._states, *self._tapped.values()]
 
     def _settle(self) -> None:
         """Waits for the device, so that earlier work is not counted as the next block's time."""
@@ -123,20 +120,20 @@ class CachedModel(ABC):
         return logits.index_fill(-1, self._forbidden, -torch.inf)
 
     def state(self, position: int) -> Tensor | None:
-        return self._states.at(position)
+        return self._states[()].at(position)
 
     def tap(self, boundaries: Boundaries) -> None:
         """Records the hidden states at some boundaries of the layers, from the next text on."""
-        if boundaries not in self._tapped:
+        if boundaries not in self._states:
             recorder = record_layers(self.module, boundaries, name=self.name)
-            self._tapped[boundaries] = States(recorder)
+            self._states[boundaries] = States(recorder)
 
     def tapped(self, boundaries: Boundaries, first: int, end: int) -> Tensor | None:
         """Returns recorded states of the positions from first up to end.
 
         Shape (positions, boundaries · width); None if one of the positions is not in the cache.
         """
-        return self._tapped[boundaries].between(first, end)
+        return self._states[boundaries].between(first, end)
 
     @torch.inference_mode()
     def keep(self, length: int, places: Sequence[int]) -> None:
@@ -146,7 +143,7 @@ class CachedModel(ABC):
                 for held in (layer.keys, layer.values):
                     end = length + len(places)
                     held[..., length:end, :] = held[..., kept.to(held.device), :]
-            for states in self._all_states():
+            for states in self._states.values():
                 states.choose(length, places)
         self.rollback(length + len(places))
 
@@ -156,7 +153,7 @@ class CachedModel(ABC):
             # Negative: the number of tokens to remove. 0 would remove all, hence the guard.
             self._cache.crop(length - self.length)
             self.length = length
-            for states in self._all_states():
+            for states in self._states.values():
                 states.cut(length)
 
     def _require_length(self, length: int) -> None:

@@ -107,7 +107,7 @@ class RecurrentModel(CausalModel):
         if length < self.length:
             with self._stopwatch:
                 self._go_back(length)
-            for states in self._all_states():
+            for states in self._states.values():
                 states.cut(length)
         self._snapshot.move(length)
 
@@ -127,7 +127,7 @@ class RecurrentModel(CausalModel):
         if len(between):
             super()._forward(between, logits_to_keep=1)
             self.read_again += len(between)
-            for states in self._all_states():
+            for states in self._states.values():
                 states.skip()
         self.length = length
 

@@ -12,8 +12,7 @@ from transformers import PreTrainedTokenizerFast
 from ngram.formats.arpa import read_arpa, write_arpa
 from ngram.rows.backoff import BackoffModel, build
 from ngram.rows.words import END, Grams
-from ngram.training.counts import count_ngrams
-from ngram.training.estimate import estimate
+from ngram.training.estimate import count_ngrams, estimate
 from ngram.training.smoothers import KneserNey
 
 GOLDEN = Path(__file__).parent / "golden"

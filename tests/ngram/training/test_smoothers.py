@@ -24,8 +24,7 @@ from oracles import kenlm_model, kenlm_state
 
 from ngram.formats.arpa import write_arpa
 from ngram.rows.words import BEGIN, END, UNKNOWN, Grams, word_name
-from ngram.training.counts import count_ngrams
-from ngram.training.estimate import LOG10_ZERO, Smoother, estimate, prune_thresholds
+from ngram.training.estimate import LOG10_ZERO, Smoother, count_ngrams, estimate, prune_thresholds
 from ngram.training.smoothers import (
     FALLBACK_DISCOUNTS,
     MOST_DISCOUNTED,

@@ -11,8 +11,7 @@ from pairs import PROMPTS, VOCABULARY, tiny_llama
 from ngram.rows.backoff import build
 from ngram.rows.rows import Rows
 from ngram.rows.words import END, Vocabulary
-from ngram.training.counts import count_ngrams
-from ngram.training.estimate import estimate
+from ngram.training.estimate import count_ngrams, estimate
 from ngram.training.smoothers import KneserNey
 from reference.drafter import Drafter
 from reference.laws import Sampling
