@@ -93,13 +93,6 @@ def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> N
     assert "Computed by 1 thread: 0.7 of 2 cores were free before the run." in threads
 
 
-def test_a_row_without_intervals_has_dashes_in_their_place() -> None:
-    ends = ("predicted_ahead_low", "predicted_ahead_high", "measured_low", "measured_high")
-    cells = text(replace(ROW, **dict.fromkeys(ends)), wide=True).splitlines()[2].split()
-    assert cells[1:5] == ["2.00", "1.52", "1.60", "-5.0"]
-    assert cells[8:10] == ["50", "1.50"]
-
-
 def test_the_fastest_row_is_marked_if_it_gains() -> None:
     rows = [replace(ROW, measured=measured) for measured in (1.6, 1.7, 0.9)]
     lines = text(*rows).splitlines()[2:]
@@ -119,7 +112,11 @@ def unpredicted(row: SpeculativeRow, **changes: Any) -> SpeculativeRow:
     return replace(row, **names, end_to_end_predicted=None, **changes)
 
 
-def test_a_row_without_predictions_has_dashes_in_their_place() -> None:
+def test_what_a_row_lacks_has_dashes_in_its_place() -> None:
+    ends = ("predicted_ahead_low", "predicted_ahead_high", "measured_low", "measured_high")
+    cells = text(replace(ROW, **dict.fromkeys(ends)), wide=True).splitlines()[2].split()
+    assert cells[1:5] == ["2.00", "1.52", "1.60", "-5.0"]
+    assert cells[8:10] == ["50", "1.50"]
     row = unpredicted(ROW, policy="adaptive", gamma=None)
     assert text(row).splitlines()[2].split()[:4] == ["adaptive", "-", "-", "1.60"]
     assert "Predicted against measured" not in told(row)
