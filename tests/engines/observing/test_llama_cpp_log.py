@@ -1,9 +1,12 @@
 """Reads the lines about drafts in llama.cpp's log, as two of its builds print them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from engines.observing.llama_cpp import read_log
+from engines.observing.printed import Timed
 
 # The lines of pull request 24536, and of a log before it.
 EAGLE3 = """\
@@ -20,38 +23,6 @@ MTP = """\
 #gen drafts =    882, #acc drafts =   716, #gen tokens =   5292, #acc tokens =  2222, \
 dur(b,g,a) = 0.003, 70964.224, 0.918 ms
 """
-
-
-def test_rates_by_position_and_times_are_read(saved) -> None:
-    seen = saved(EAGLE3)
-    assert (seen.kind, seen.origin) == ("llama.cpp", "log")
-    assert (seen.drafts, seen.drafted, seen.accepted) == (87, 259, 167)
-    assert seen.by_position == (70, 55, 42)
-    assert sum(seen.by_position) == 167
-    assert seen.draft_seconds == pytest.approx(0.325555)
-    assert seen.timed is not None
-    assert seen.timed.tokens == 255
-    assert seen.timed.seconds == pytest.approx(2.29672)
-    assert seen.gamma == 3
-
-
-def test_a_log_without_rates_tells_counts(saved) -> None:
-    seen = saved(MTP, gamma=6)
-    assert (seen.drafts, seen.drafted, seen.accepted, seen.hits) == (882, 5292, 2222, ())
-    assert seen.block_efficiency == pytest.approx(1 + 2222 / 882)
-    assert seen.timed is None
-
-
-def test_the_last_line_of_each_way_counts(saved) -> None:
-    later = MTP.replace("882", "900").replace("5292", "5400")
-    seen = saved(MTP + later, gamma=6)
-    assert (seen.drafts, seen.drafted) == (900, 5400)
-
-
-def test_a_log_whose_drafts_were_never_judged_is_refused(saved) -> None:
-    idle = MTP.replace("1    882    882", "1    0    0")
-    with pytest.raises(ValueError, match=r"a log of llama.cpp must have lines 'draft acceptance"):
-        saved(idle)
 
 
 # As builds print it that log no statistics (pull request 24536 and servers before it). Passes
@@ -71,6 +42,50 @@ FORMS = {
 }
 
 
+# A server with checkpoints counts only drafts that were accepted whole in an answer's line.
+CHECKPOINTS = (
+    "draft acceptance rate = 1.00000 (  115 accepted /   115 generated)\n"
+    "statistics draft: #calls(b,g,a) = 1 82 33, #gen drafts = 81, #acc drafts = 33, "
+    "#gen tokens = 214, #acc tokens = 115, dur(b,g,a) = 0.001, 999.634, 0.005 ms\n"
+)
+FIRST_FORM = (
+    "statistics ngram_simple: #calls = 99, #gen drafts = 40, #acc drafts = 21, "
+    "#gen tokens = 160, #acc tokens = 50, dur = 1.250 ms\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "gamma", "read"),
+    [
+        (EAGLE3, None, {
+            "kind": "llama.cpp", "origin": "log", "drafts": 87, "drafted": 259, "accepted": 167,
+            "by_position": (70, 55, 42), "draft_seconds": pytest.approx(0.325555), "gamma": 3,
+            "timed": Timed(pytest.approx(2.29672), 255)}),
+        # A log without rates.
+        (MTP, 6, {"drafts": 882, "drafted": 5292, "accepted": 2222, "hits": (), "timed": None,
+                  "block_efficiency": pytest.approx(1 + 2222 / 882)}),
+        # The last line of each way counts.
+        (MTP + MTP.replace("882", "900").replace("5292", "5400"), 6,
+         {"drafts": 900, "drafted": 5400}),
+        # Answers are summed, and statistics go before them.
+        ((ANSWER + FORMS["rate"]) * 2, 8, {"drafts": 300, "drafted": 1000, "accepted": 610}),
+        (ANSWER + CHECKPOINTS, 8, {"drafted": 214, "accepted": 115}),
+        (FIRST_FORM, 4, {"drafts": 40, "drafted": 160, "accepted": 50}),
+    ],
+)  # fmt: skip
+def test_counts_and_times_are_read(
+    saved, text: str, gamma: int | None, read: dict[str, Any]
+) -> None:
+    found = saved(text, gamma=gamma)
+    assert {name: getattr(found, name) for name in read} == read
+
+
+def test_a_log_whose_drafts_were_never_judged_is_refused(saved) -> None:
+    idle = MTP.replace("1    882    882", "1    0    0")
+    with pytest.raises(ValueError, match=r"a log of llama.cpp must have lines 'draft acceptance"):
+        saved(idle)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_the_line_of_an_answer_is_read_in_every_form(saved, form: str) -> None:
     seen = saved(ANSWER + FORMS[form], gamma=8)
@@ -82,28 +97,6 @@ def test_the_line_of_an_answer_is_read_in_every_form(saved, form: str) -> None:
     assert any("0.75 by default" in note for note in seen.notes) == (form == "rate")
     assert seen.timed is not None
     assert seen.timed.tokens == 455
-
-
-def test_answers_are_summed_and_statistics_go_before_them(saved) -> None:
-    twice = saved((ANSWER + FORMS["rate"]) * 2, gamma=8)
-    assert (twice.drafts, twice.drafted, twice.accepted) == (300, 1000, 610)
-    # A server with checkpoints counts only drafts that were accepted whole in this line.
-    line = "draft acceptance rate = 1.00000 (  115 accepted /   115 generated)\n"
-    statistics = (
-        "statistics draft: #calls(b,g,a) = 1 82 33, #gen drafts = 81, #acc drafts = 33, "
-        "#gen tokens = 214, #acc tokens = 115, dur(b,g,a) = 0.001, 999.634, 0.005 ms\n"
-    )
-    seen = saved(ANSWER + line + statistics, gamma=8)
-    assert (seen.drafted, seen.accepted) == (214, 115)
-
-
-def test_statistics_of_the_first_form_count_their_drafts(saved) -> None:
-    seen = saved(
-        "statistics ngram_simple: #calls = 99, #gen drafts = 40, #acc drafts = 21, "
-        "#gen tokens = 160, #acc tokens = 50, dur = 1.250 ms\n",
-        gamma=4,
-    )
-    assert (seen.drafts, seen.drafted, seen.accepted) == (40, 160, 50)
 
 
 def test_where_calls_are_not_counted_their_number_is_in_doubt(saved) -> None:
