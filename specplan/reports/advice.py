@@ -1,9 +1,6 @@
 """The advice of a plan as text: the draft length, its odds and limits, and the next run."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 from simulator.acceptance.acceptance import Iid, iid_error
 from simulator.choice.advice import BEATEN, certainty, percentage
@@ -14,10 +11,8 @@ from simulator.choice.curve import (
     curve_of,
     speed_up,
 )
+from simulator.choice.plan import Plan
 from simulator.cost.pricing import DEFAULT_CONTEXT
-
-if TYPE_CHECKING:
-    from simulator.choice.plan import Plan
 
 NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
 # Acceptance may fall short of the stated one by this.

@@ -1,17 +1,13 @@
 """A comparison as text, as CSV and as a LaTeX table, each with setup and counts."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from estimator.comparison import Comparison, Difference
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.table import Column, bounds, table
-
-if TYPE_CHECKING:
-    from estimator.comparison import Comparison, Difference
 
 _LATEX = str.maketrans(
     {

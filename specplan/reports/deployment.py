@@ -1,17 +1,13 @@
 """The loads of plans: the machine, the memory, and the γ of each batch size."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simulator.choice.advice import certainty, percentage
-
-if TYPE_CHECKING:
-    from simulator.choice.plan import Plan
-    from simulator.cost.pricing import Load, Pricing, Wall
+from simulator.choice.plan import Plan
+from simulator.cost.pricing import Load, Pricing, Wall
 
 _MOSTLY = 0.5
 

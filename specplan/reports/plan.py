@@ -1,22 +1,18 @@
 """One plan as the JSON object and the text of `specplan plan`: assumptions, curve, advice."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simulator.acceptance.acceptance import IID_TOLERANCE, Iid, iid_error
 from simulator.choice.curve import baseline_seconds, speed_up, token_seconds
+from simulator.choice.plan import Plan
 from simulator.choice.walltime import improvement_factor, lower_bound, oracle_improvement_factor
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.advice import advice_lines, break_evens
+from specplan.reports.basis import Basis
 from specplan.reports.deployment import cost_json, does_not_fit, graphs_line, load_notes
 from specplan.reports.possible import blocks_take_a_step, possible
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
-
-if TYPE_CHECKING:
-    from simulator.choice.plan import Plan
-    from specplan.reports.basis import Basis
 
 # Rows shown past the best gamma, and at the least; --json has all of them.
 _ROWS_PAST, _ROWS_LEAST = 3, 8

@@ -1,11 +1,10 @@
 """The answer of `specplan plan`: one plan in full, or a table with one line for each plan."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simulator.choice.advice import percentage
+from simulator.choice.plan import Plan
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import NOT_CALIBRATED
 from specplan.reports.basis import Basis
@@ -20,9 +19,6 @@ from specplan.reports.deployment import (
 from specplan.reports.output import warn
 from specplan.reports.plan import BEYOND, plan_fields, plan_json, plan_text
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
-
-if TYPE_CHECKING:
-    from simulator.choice.plan import Plan
 
 _ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
 

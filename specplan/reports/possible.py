@@ -1,14 +1,11 @@
 """Raises an error for impossible predictions, such as a time below 0, before they are printed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from simulator.cost.cost import Cost
+from simulator.cost.cost import Cost
 
 TOLERANCE = 1e-9
 PROBABILITIES = (

@@ -1,19 +1,15 @@
 """Simulations of `specplan traffic` as tables and JSON: arrivals at a rate, and bursts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from simulator.traffic.answer import TrafficRequest
+from simulator.traffic.pair import Pair
+from simulator.traffic.simulated import Simulated
 from specplan.reports.possible import possible
 from specplan.reports.table import Column, folded, shown, table
-
-if TYPE_CHECKING:
-    from simulator.traffic.answer import TrafficRequest
-    from simulator.traffic.pair import Pair
-    from simulator.traffic.simulated import Simulated
 
 _PERCENTILES = (50, 90, 99)
 _POLICIES = {

@@ -1,21 +1,17 @@
 """Tables and JSON of `specplan traffic`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from simulator.choice.advice import certainty, percentage
 from simulator.numerics.intervals import CONFIDENCE, percent
+from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
+from simulator.traffic.pair import Pair
 from specplan.reports.possible import possible
 from specplan.reports.simulated import graphs_lines, simulated_json, simulated_table
 from specplan.reports.table import Column, bounds, folded, table
-
-if TYPE_CHECKING:
-    from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
-    from simulator.traffic.pair import Pair
 
 _NEAR = (
     "~ Above 80 % of the capacity these times may be too short: in simulations up to 12 % per "

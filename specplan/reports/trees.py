@@ -1,20 +1,16 @@
 """Chosen draft trees as text and JSON: levels, gain, and the best chain for comparison."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engines.kind import exports_of
+from simulator.cost.pricing import Pricing
+from simulator.schemes.tree_choice import TreeChoice, TreePlan
 from specplan.reports.deployment import cost_json, cost_notes, graphs_line
 from specplan.reports.possible import blocks_take_a_step, possible
 from specplan.reports.table import MS, TOKENS, Column, bounds, folded, table
-
-if TYPE_CHECKING:
-    from simulator.cost.pricing import Pricing
-    from simulator.schemes.tree_choice import TreeChoice, TreePlan
 
 # Name of our own commands among the engines that draft trees.
 OURS = "specplan"
