@@ -103,19 +103,17 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
 
 def by_category(categories: Sequence[str | None]) -> dict[str, list[int]]:
     """Returns the indices of the prompts of each category; prompts without one are left out."""
-    found: dict[str, list[int]] = {}
-    for prompt, category in enumerate(categories):
-        if category is not None:
-            found.setdefault(category, []).append(prompt)
-    return found
+    names = [name for name in dict.fromkeys(categories) if name is not None]
+    return {name: [at for at, each in enumerate(categories) if each == name] for name in names}
 
 
 def by_context(prompts: Sequence[Sequence[int]]) -> dict[str, list[int]]:
     """Returns the indices of the prompts by octave of their length, ascending: "64-127", …."""
-    found: dict[int, list[int]] = {}
-    for prompt, ids in enumerate(prompts):
-        found.setdefault(len(ids).bit_length(), []).append(prompt)
-    return {f"{2 ** (bits - 1)}-{2**bits - 1}": found[bits] for bits in sorted(found)}
+    bits = [len(ids).bit_length() for ids in prompts]
+    return {
+        f"{2 ** (size - 1)}-{2**size - 1}": [at for at, each in enumerate(bits) if each == size]
+        for size in sorted(set(bits))
+    }
 
 
 def workloads(

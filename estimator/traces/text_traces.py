@@ -1,4 +1,4 @@
-"""Traces of texts that runs produced, probabilities of given texts, and predictions from them."""
+"""Traces of texts that runs produced, and predictions from them."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from estimator.intervals import Interval, student
 from estimator.timing.rates import BASELINE, Noise, Runs
 from estimator.traces.scoring import trace, verification_of
 from estimator.traces.traces import Trace, alpha, lenient_alpha
-from reference.laws import OneHot, Sampling, overlap
+from reference.laws import OneHot, Sampling
 from reference.models.model import Model
 from reference.records import Generation
 from reference.rules import Lenient
@@ -74,6 +74,7 @@ class TextTraces:
         return max(gaps, default=None)
 
 
+@torch.inference_mode()
 def tie_gap(
     target: Model,
     prompt: Sequence[int],
@@ -88,40 +89,12 @@ def tie_gap(
     precision that can change the greedy choice between nearly equal logits.
     """
     common = next(at for at, (a, b) in enumerate(zip(own, other, strict=False)) if a != b)
-    text = target.start(prompt)
-    feed = torch.tensor([text[-1], *own[:common]], device=target.device)
-    logits = target.extend(feed)[-1:].double()
     plain = Sampling(temperature=0, repetition_penalty=repetition_penalty)
-    law = plain.laws(logits, [*text, *own[:common]])
+    [law] = text_laws(target, target.start(prompt), own[: common + 1], [plain])
     assert isinstance(law, OneHot)
     assert law.logits is not None
-    pair = law.logits[0, [own[common], other[common]]]
-    return abs(float(pair[0] - pair[1]))
-
-
-@torch.inference_mode()
-def log_likelihoods(
-    model: Model, prompt: Sequence[int], continuation: Sequence[int]
-) -> NDArray[np.float64]:
-    """Returns ln p(x) of each id of a continuation at temperature 1, shape (tokens,), in nats."""
-    [p] = text_laws(model, model.start(prompt), continuation, [Sampling()])
-    tokens = torch.tensor(continuation, device=p.device)
-    return np.asarray(p.of(tokens).double().log().cpu().numpy())
-
-
-@torch.inference_mode()
-def overlaps(
-    large: Model,
-    small: Model,
-    prompt: Sequence[int],
-    continuation: Sequence[int],
-    sampling: Sampling,
-) -> NDArray[np.float64]:
-    """Returns beta = sum min(p, q) of two models at each id of a continuation, shape (tokens,)."""
-    [p], [q] = (
-        text_laws(model, model.start(prompt), continuation, [sampling]) for model in (large, small)
-    )
-    return np.asarray(overlap(p, q).double().clamp(max=1.0).cpu().numpy())
+    first, second = law.logits[common, [own[common], other[common]]].double().tolist()
+    return float(abs(first - second))
 
 
 def replay_factor(traces: Sequence[Trace], gamma: int, cost: Cost) -> float:

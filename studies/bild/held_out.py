@@ -12,9 +12,9 @@ import numpy as np
 
 from estimator.intervals import Interval, difference, jackknife_interval, left_out, ratio_interval
 from estimator.progress import Progress
-from estimator.traces.text_traces import overlaps
-from reference.drafters.model_drafter import draft_model
 from reference.laws import seeded
+from reference.score_text import score_text
+from reference.scoring import ScoreOptions
 from reference.speculative import Subject
 from reference.training.alignment import Lesson
 from simulator.numerics.intervals import CONFIDENCE
@@ -72,14 +72,14 @@ def held_out(
     lessons: prompts that were not used in training, each with the large model's text.
     """
     progress.expect(len(lessons))
-    small = draft_model(subject.drafter)
-    assert small is not None
+    sampling, options = subject.sampling, ScoreOptions([subject.sampling], (), 1)
     subject = replace(subject, rule=rollback)
     policy = Fallback(fallback, end_ids=subject.stopping.end_ids)
     betas, runs = [], []
     for number, lesson in enumerate(lessons):
-        text = (lesson.prompt, lesson.output)
-        betas.append(overlaps(subject.target, small, *text, subject.sampling))
+        models, text = (subject.target, subject.drafter), (lesson.prompt, lesson.output)
+        [scores] = score_text(*models, *text, options, sampling=sampling)
+        betas.append(scores.beta)
         generator = seeded(subject.target.device, seed, number)
         runs.append(bild_session(subject, lesson.prompt, policy, generator).finished())
         progress.step()

@@ -6,6 +6,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
+import torch
 from msgspec import structs
 
 from estimator.costs.blocks import fit_costs
@@ -22,14 +23,14 @@ from estimator.timing.rates import (
     probes,
     timed,
 )
-from estimator.traces.text_traces import log_likelihoods
 from estimator.validation.file import row_doubts
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws import seeded
+from reference.laws import Sampling, seeded
 from reference.models.model import Model
 from reference.policies import Fixed
 from reference.records import Generation
+from reference.score_text import text_laws
 from reference.speculative import Subject
 from simulator.cost.cost import Cost
 from studies.bild.cost import BildCalls
@@ -210,6 +211,7 @@ def reference_metrics(texts: Sequence[str], references: Sequence[str]) -> dict[s
     }
 
 
+@torch.inference_mode()
 def own_metrics(
     target: Model,
     prompts: Sequence[Sequence[int]],
@@ -227,7 +229,11 @@ def own_metrics(
         for run, other in zip(runs, own, strict=True)
     ]
     pairs = zip(prompts, runs, strict=True)
-    likelihoods = [log_likelihoods(target, prompt, run.tokens) for prompt, run in pairs]
+    likelihoods = []
+    for prompt, run in pairs:
+        [p] = text_laws(target, target.start(prompt), run.tokens, [Sampling()])
+        own_tokens = torch.tensor(run.tokens, device=p.device)
+        likelihoods.append(p.of(own_tokens).double().log().cpu().numpy())
     return {
         "agreement": 100 * float(np.mean(ratios)),
         "log_likelihood": float(np.concatenate(likelihoods).mean()),
