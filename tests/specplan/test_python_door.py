@@ -29,7 +29,6 @@ NAMES = [
     "traffic", "tune", "validate",
 ]  # fmt: skip
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text("utf-8"), re.S)
-RUNS = [(0, 7.1, None), (3, 4.1, 2.85)]
 
 
 def python(code: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -108,46 +107,43 @@ def test_the_calls_that_the_page_does_not_run_fit_the_functions() -> None:
             assert {each.arg for each in call.keywords} <= known, name
 
 
+def runs() -> Any:
+    return sp.Runs([sp.Run(0, tpot=7.1), sp.Run(3, tpot=4.1, length=2.85)])
+
+
+OF_RUNS = "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85"
+
+
 @pytest.mark.parametrize(
-    ("acceptance", "cost", "options"),
+    ("stated", "options"),
     [
-        (lambda: sp.Iid(0.8), lambda: sp.Ratio(0.05), "--alpha 0.8 --c 0.05"),
+        (lambda: (sp.Iid(0.8), sp.Ratio(0.05)), "--alpha 0.8 --c 0.05"),
         (
-            lambda: sp.ByPosition([0.82, 0.61, 0.42]),
-            lambda: sp.Times(20, 2, verify_ms={4: 25}, overhead_ms=1),
-            "--acceptance-by-position 0.82,0.61,0.42 --target-ms 20 --draft-ms 2 --verify-ms 4=25 "
+            lambda: (sp.ByPosition([0.8, 0.6]), sp.Times(20, 2, verify_ms={4: 25}, overhead_ms=1)),
+            "--acceptance-by-position 0.8,0.6 --target-ms 20 --draft-ms 2 --verify-ms 4=25 "
             "--overhead-ms 1",
         ),
         (
-            lambda: sp.AcceptedFraction(0.6, 4),
-            lambda: sp.Ratio(0.05),
+            lambda: (sp.AcceptedFraction(0.6, 4), sp.Ratio(0.05)),
             "--accepted-fraction 0.6 --at-gamma 4 --c 0.05",
         ),
         (
-            lambda: sp.BlockEfficiency(2.5, 3),
-            lambda: sp.Ratio(0.05),
+            lambda: (sp.BlockEfficiency(2.5, 3), sp.Ratio(0.05)),
             "--block-efficiency 2.5 --at-gamma 3 --c 0.05",
         ),
         (
-            lambda: sp.Typical("eagle3-llama-3.1-8b-chat"),
-            lambda: sp.Ratio(0.05),
+            lambda: (sp.Typical("eagle3-llama-3.1-8b-chat"), sp.Ratio(0.05)),
             "--typical eagle3-llama-3.1-8b-chat --c 0.05",
         ),
         (
-            lambda: sp.ByPosition([0.82, 0.61, 0.42]),
-            lambda: sp.Runs([sp.Run(g, tpot=tpot, length=length) for g, tpot, length in RUNS]),
-            "--acceptance-by-position 0.82,0.61,0.42 --run gamma=0,tpot=7.1 "
-            "--run gamma=3,tpot=4.1,length=2.85",
+            lambda: (sp.ByPosition([0.8, 0.6]), runs()),
+            f"--acceptance-by-position 0.8,0.6 {OF_RUNS}",
         ),
-        (
-            lambda: sp.Runs([sp.Run(g, tpot=tpot, length=length) for g, tpot, length in RUNS]),
-            lambda: None,
-            "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85",
-        ),
+        (lambda: (runs(),), OF_RUNS),
     ],
 )
-def test_a_plan_is_the_plan_of_the_command(acceptance: Any, cost: Any, options: str) -> None:
-    assert plain(sp.plan(acceptance(), cost()).json()) == printed("plan", *options.split())
+def test_a_plan_is_the_plan_of_the_command(stated: Any, options: str) -> None:
+    assert plain(sp.plan(*stated()).json()) == printed("plan", *options.split())
 
 
 def test_a_plan_on_a_gpu_is_that_of_the_command() -> None:
@@ -179,20 +175,13 @@ def test_traffic_is_that_of_the_command() -> None:
     assert plain(found.max_rate) == pytest.approx(data["most_requests_per_second"], rel=1e-12)
 
 
-def test_observing_a_log_is_that_of_the_command(tmp_path: Path) -> None:
-    log = tmp_path / "server.log"
-    log.write_text("draft acceptance rate = 0.57576 (  171 accepted /   297 generated)\n")
-    seen = sp.observe(str(log), gamma=4)
-    data = printed("observe", str(log), "--gamma", "4")
-    assert seen.accepted_fraction == pytest.approx(171 / 297)
-    assert data["accepted_fraction"] == pytest.approx(seen.accepted_fraction)
-
-
-def test_counts_of_a_server_are_planned_as_the_command_plans_them(tmp_path: Path) -> None:
+def test_counts_of_a_server_are_those_of_the_command_and_planned_as_there(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_text("draft acceptance rate = 0.57576 (  171 accepted /   297 generated)\n")
     seen = sp.observe(str(log), gamma=4)
     data = printed("observe", str(log), "--gamma", "4", "--c", "0.05")
+    assert data["accepted_fraction"] == pytest.approx(seen.accepted_fraction)
+    assert seen.accepted_fraction == pytest.approx(171 / 297)
     assert plain(sp.plan(seen, sp.Ratio(0.05), gamma=4).json()) == data["plan"]
 
 
