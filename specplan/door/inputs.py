@@ -22,8 +22,7 @@ from specplan.options.kinds import AcceptanceKind, CostKind
 from specplan.options.runs import counts_of
 
 if TYPE_CHECKING:
-    from engines.kind import EngineSettings
-    from estimator.settings import ModelSettings, PromptSettings
+    from estimator.settings import PromptSettings
 
 Prompts = str | Path | Sequence[str]  # a file, folder or glob, or the prompts themselves
 
@@ -55,43 +54,26 @@ def require_known(stated: Mapping[str, object], settings: type) -> None:
         raise TypeError(f"unexpected keyword {unknown[0]!r}: must be one of {', '.join(known)}")
 
 
-def engine_of(stated: EngineOptions) -> EngineSettings | None:
-    """Returns the settings of an engine; None if none is named.
+def settings_of(
+    engine: EngineOptions, target: str | None, draft: str | None, text: PromptSettings, seed: int
+) -> dict[str, Any]:
+    """Returns what every request for a run states, on the engine if one is named.
 
     Raises ValueError if settings of an engine are given without its name.
     """
     from engines.kind import EngineSettings
+    from estimator.settings import ModelSettings, TimingSettings
 
-    require_known(stated, EngineOptions)
-    if not stated:
-        return None
-    if "engine" not in stated:
-        raise ValueError(f"{next(iter(stated))} must be given with an engine, got none")
-    given: dict[str, Any] = {"concurrency": (1,), **stated}
-    return EngineSettings(concurrencies=tuple(given.pop("concurrency")), **given)
-
-
-def of_engine(
-    engine: EngineSettings, target: str | None, draft: str | None, text: PromptSettings, seed: int
-) -> dict[str, Any]:
-    """Returns what every request for a run on an engine states."""
-    from estimator.settings import TimingSettings
-
-    return {
-        "engine": engine,
-        "text": text,
-        "timing": TimingSettings(),
-        "seed": seed,
-        "target": target,
-        "drafts": () if draft is None else (draft,),
-    }
-
-
-def models_of(target: str | None, draft: str | None) -> ModelSettings:
-    """Returns the settings of a pair; None: the embedded model."""
-    from estimator.settings import ModelSettings
-
-    return ModelSettings(target=target, drafts=() if draft is None else (draft,))
+    require_known(engine, EngineOptions)
+    drafts = () if draft is None else (draft,)
+    if not engine:
+        return {"models": ModelSettings(target=target, drafts=drafts), "text": text, "seed": seed}
+    if "engine" not in engine:
+        raise ValueError(f"{next(iter(engine))} must be given with an engine, got none")
+    given: dict[str, Any] = {"concurrency": (1,), **engine}
+    settings = EngineSettings(concurrencies=tuple(given.pop("concurrency")), **given)
+    pair = {"target": target, "drafts": drafts, "text": text, "seed": seed}
+    return {"engine": settings, "timing": TimingSettings(), **pair}
 
 
 @contextmanager
@@ -101,17 +83,16 @@ def source_of(prompts: Prompts | None, max_new_tokens: int) -> Iterator[PromptSe
     from simulator.numerics.arguments import integer
 
     integer("max_new_tokens", max_new_tokens, at_least=1)
-    if prompts is None:
-        yield PromptSettings(max_new_tokens=max_new_tokens)
-    elif isinstance(prompts, str | Path):
-        yield PromptSettings(prompts=str(prompts), max_new_tokens=max_new_tokens)
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "prompts.json"
-            file.write_text(json.dumps(list(prompts)), encoding="utf-8")
-            yield PromptSettings(
-                prompts=str(file), num_prompts=len(prompts), max_new_tokens=max_new_tokens
-            )
+    if prompts is None or isinstance(prompts, str | Path):
+        source = None if prompts is None else str(prompts)
+        yield PromptSettings(prompts=source, max_new_tokens=max_new_tokens)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "prompts.json"
+        file.write_text(json.dumps(list(prompts)), encoding="utf-8")
+        yield PromptSettings(
+            prompts=str(file), num_prompts=len(prompts), max_new_tokens=max_new_tokens
+        )
 
 
 def both(

@@ -6,21 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from specplan.door.inputs import (
-    EngineOptions,
-    Prompts,
-    engine_of,
-    models_of,
-    of_engine,
-    require_known,
-    source_of,
-)
+from specplan.door.inputs import EngineOptions, Prompts, require_known, settings_of, source_of
 from specplan.reports.bar import Bar
 
 if TYPE_CHECKING:
     from engines.observing.observation import Observation
     from engines.trials.validation import EngineValidation
-    from engines.tuning.request import TuneEngine, TuneOwn, TuneServer
     from engines.tuning.tuned import Tuned
     from estimator.profiles.profile import Profile
     from estimator.validation.validation import Validation
@@ -62,31 +53,19 @@ def measure(
     from simulator.numerics.arguments import integer
 
     integer("max_gamma", max_gamma, at_least=1)
-    found, path = engine_of(engine), None if output is None else Path(output)
     with source_of(prompts, max_new_tokens) as text, Bar("measure", "run") as bar:
-        if found is not None:
+        stated = settings_of(engine, target, draft, text, seed)
+        stated |= {"temperature": temperature, "max_gamma": max_gamma}
+        stated["output"] = None if output is None else Path(output)
+        if engine:
             from engines.trials.measurement import measure as measure_engine
             from engines.trials.request import MeasureEngine
 
-            common = of_engine(found, target, draft, text, seed)
-            asked = MeasureEngine(
-                **common, temperature=temperature, max_gamma=max_gamma, output=path
-            )
-            return measure_engine(asked, bar)[0]
+            return measure_engine(MeasureEngine(**stated), bar)[0]
         from estimator.profiles.measure import measure
         from estimator.profiles.request import Measure
 
-        return measure(
-            Measure(
-                models=models_of(target, draft),
-                text=text,
-                temperature=temperature,
-                max_gamma=max_gamma,
-                seed=seed,
-                output=path,
-            ),
-            bar,
-        )
+        return measure(Measure(**stated), bar)
 
 
 def validate(
@@ -115,29 +94,15 @@ def validate(
     """
     from estimator.validation.validation import Validate, validations
 
-    found = engine_of(engine)
     with source_of(prompts, max_new_tokens) as text, Bar("validate", "run") as bar:
-        lengths, heats = tuple(gammas), tuple(temperatures)
-        if found is not None:
-            from engines.trials.request import ValidateEngine
-            from engines.trials.validation import validate as validate_engine
+        stated = settings_of(engine, target, draft, text, seed)
+        stated |= {"gammas": tuple(gammas), "temperatures": tuple(temperatures)}
+        if not engine:
+            return list(validations(Validate(**stated), bar))
+        from engines.trials.request import ValidateEngine
+        from engines.trials.validation import validate as validate_engine
 
-            common = of_engine(found, target, draft, text, seed)
-            return [
-                validate_engine(ValidateEngine(**common, gammas=lengths, temperatures=heats), bar)
-            ]
-        return list(
-            validations(
-                Validate(
-                    models=models_of(target, draft),
-                    text=text,
-                    gammas=lengths,
-                    temperatures=heats,
-                    seed=seed,
-                ),
-                bar,
-            )
-        )
+        return [validate_engine(ValidateEngine(**stated), bar)]
 
 
 def observe(*sources: str, gamma: int | None = None) -> Observation:
@@ -219,15 +184,15 @@ def tune(
             output=None if output is None else Path(output),
             **search,
         )
-        request: TuneEngine | TuneOwn | TuneServer
-        if server is None:
-            request = TuneOwn(how=how, models=models_of(target, draft), sampling=SamplingSettings())
-        elif is_live(server):
+        if server is not None and is_live(server):
             if (target, draft) != (None, None):
                 raise ValueError(f"target and draft must not be given with the server {server}")
-            request = TuneServer(how=how, server=server)
-        else:
-            engine = engine_of({"engine": server, "concurrency": concurrency})
-            assert engine is not None
-            request = TuneEngine(how=how, **of_engine(engine, target, draft, text, how.seed))
-        return tune(request, progress=bar)
+            return tune(TuneServer(how=how, server=server), progress=bar)
+        named: EngineOptions = {} if server is None else {"engine": server}
+        if named:
+            named["concurrency"] = concurrency
+        stated = settings_of(named, target, draft, text, how.seed)
+        if named:
+            return tune(TuneEngine(how=how, **stated), progress=bar)
+        models, sampling = stated["models"], SamplingSettings()
+        return tune(TuneOwn(how=how, models=models, sampling=sampling), progress=bar)
