@@ -119,14 +119,19 @@ class PrintedCounts:
     """A text in which an engine prints its counts of drafted and accepted tokens.
 
     marks: strings of which such a text has one: metric prefixes, parts of log lines, or JSON keys.
-    read: returns the counts from the text or JSON object, and γ if the user states it.
+    reader: place of the function that reads it, "module:name" in engines.observing.
     program: program that prints the JSON.
     """
 
     form: Literal["metrics", "log", "JSON"]
     marks: tuple[str, ...]
-    read: Callable[[Any, int | None], Observation]
+    reader: str
     program: str = ""
+
+    def read(self, text: Any, gamma: int | None) -> Observation:
+        """Returns the counts in a text or JSON object; gamma: γ if the user states it."""
+        found: Observation = later(f"engines.observing.{self.reader}")(text, gamma)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

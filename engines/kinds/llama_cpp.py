@@ -38,16 +38,9 @@ KIND = EngineKind(
     takes=frozenset({"synthetic", "threads"}),
     acceptance="counts",
     prints=(
-        PrintedCounts("metrics", ("llamacpp",), later("engines.observing.llama_cpp:read_page")),
-        PrintedCounts(
-            "log", ("draft acceptance", "#calls"), later("engines.observing.llama_cpp:read_log")
-        ),
-        PrintedCounts(
-            "JSON",
-            ("timings", "predicted_n"),
-            later("engines.observing.llama_cpp:read_timings"),
-            "llama.cpp",
-        ),
+        PrintedCounts("metrics", ("llamacpp",), "llama_cpp:read_page"),
+        PrintedCounts("log", ("draft acceptance", "#calls"), "llama_cpp:read_log"),
+        PrintedCounts("JSON", ("timings", "predicted_n"), "llama_cpp:read_timings", "llama.cpp"),
     ),
     # The likeliest token, unless --spec-draft-sampling says otherwise.
     exports=Exports(

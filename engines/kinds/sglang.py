@@ -72,13 +72,8 @@ KIND = EngineKind(
     acceptance="counts",
     in_turn=True,
     prints=(
-        PrintedCounts("metrics", ("sglang",), later("engines.observing.sglang:read_page")),
-        PrintedCounts(
-            "JSON",
-            ("accept_length",),
-            later("engines.observing.sglang:read_bench"),
-            "SGLang's bench_serving",
-        ),
+        PrintedCounts("metrics", ("sglang",), "sglang:read_page"),
+        PrintedCounts("JSON", ("accept_length",), "sglang:read_bench", "SGLang's bench_serving"),
     ),
     exports=Exports(
         "STANDALONE",

@@ -106,17 +106,12 @@ KIND = EngineKind(
     in_turn=True,
     version_page="/version",
     prints=(
-        PrintedCounts("metrics", ("vllm",), later("engines.observing.vllm:read_page")),
-        PrintedCounts("log", ("SpecDecoding metrics:",), later("engines.observing.vllm:read_log")),
+        PrintedCounts("metrics", ("vllm",), "vllm:read_page"),
+        PrintedCounts("log", ("SpecDecoding metrics:",), "vllm:read_log"),
         PrintedCounts(
-            "JSON",
-            ("spec_decode_num_drafts", "model_id"),
-            later("engines.observing.vllm:read_bench"),
-            "vllm bench serve",
+            "JSON", ("spec_decode_num_drafts", "model_id"), "vllm:read_bench", "vllm bench serve"
         ),
-        PrintedCounts(
-            "JSON", ("metrics",), later("engines.observing.vllm:read_answer"), "vLLM's answers"
-        ),
+        PrintedCounts("JSON", ("metrics",), "vllm:read_answer", "vLLM's answers"),
     ),
     # Its `draft_sample_method` says how it drafts.
     exports=Exports(
