@@ -113,7 +113,7 @@ class OneHot:
         return OneHot(self.tokens[positions], logits)
 
     def draw(self, generator: torch.Generator) -> Tensor:
-        """Returns the tokens themselves; the generator is not advanced."""
+        """Returns `tokens`, because they are certain; the generator is not advanced."""
         return self.tokens
 
     def dense(self, vocabulary: int) -> Tensor:

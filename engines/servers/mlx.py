@@ -54,7 +54,7 @@ class Mlx(InProcessPair):
 
 
 class MlxServer(InProcessServer):
-    """A pair of MLX models."""
+    """Decodes with a pair of MLX models in this process; without a draft, with the target."""
 
     def __init__(self, model: Any, draft: Any | None, setting: Setting) -> None:
         super().__init__(f"mlx_lm {version('mlx-lm')}", setting)
@@ -63,7 +63,7 @@ class MlxServer(InProcessServer):
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of ids; see `EngineServer`.
+        """Returns the decoded text and its times; see `EngineServer`.
 
         The pass over the prompt's last token also verifies the first draft.
         """
@@ -96,7 +96,7 @@ class MlxServer(InProcessServer):
 
 
 def _clock() -> Callable[[], float]:
-    """Returns this program's CPU clock if one thread computes, else the wall clock.
+    """Returns this process's CPU clock if one thread computes, else the wall clock.
 
     MLX computes in a thread of its own, so this thread's CPU time cannot be used.
     """

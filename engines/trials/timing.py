@@ -51,7 +51,7 @@ class Steps:
 
     @property
     def line_error(self) -> float | None:
-        """Relative error of the line through the outer γ at the third; None without a third."""
+        """Relative error of the line at a γ between its ends; None if no such γ was timed."""
         if len(self.seconds) < 3:
             return None
         low, between, *_, high = self.seconds
@@ -60,7 +60,7 @@ class Steps:
 
     @property
     def is_line(self) -> bool:
-        """Whether the line fits, or no third γ tests it."""
+        """Whether the line fits a γ between its ends; true if no such γ was timed."""
         return abs(self.line_error or 0.0) <= LINE_TOLERANCE
 
     @property
@@ -75,12 +75,12 @@ class Steps:
 
     @property
     def c(self) -> float:
-        """`slope` relative to the time of a baseline token."""
+        """Seconds that each drafted token adds, over the seconds of a baseline token."""
         return self.slope / self.baseline_seconds
 
     @property
     def cost(self) -> CostModel:
-        """The cost model in which γ slopes are the draft, and the rest of a step the target pass.
+        """The cost model: γ times the slope is drafting, the rest of a step is the target pass.
 
         The slope is reduced where it would leave less than LEAST_PASS of a step for the pass.
         """
@@ -96,9 +96,9 @@ class Steps:
 class PassTimes:
     """Times of a target pass with its drafting, at one temperature and concurrency.
 
-    levels: seconds by cell.
-    drawn: indices of the prompts in each resample (of the repeats if prompts ran together), shape
-      (RESAMPLES, n); empty if a cell has only one.
+    levels: seconds by cell (use of the prompts, γ).
+    drawn: indices of the prompts in each bootstrap resample, or of the repeats if prompts ran
+      together, shape (RESAMPLES, n); empty if a cell has a single prompt or repeat.
     resampled: seconds of each resample by cell, shape (RESAMPLES,); NaN if it lacks the cell.
     """
 
@@ -107,7 +107,7 @@ class PassTimes:
     resampled: Table
 
     def step_ratio(self, use: Use, shorter: int, longer: int) -> Interval:
-        """Returns the interval of the ratio of step times, γ `longer` over γ `shorter`."""
+        """Returns the interval of the step time at γ `longer` over the step time at `shorter`."""
         if len(self.drawn) == 0:
             return None, None
         middle = self.levels[use, longer] / self.levels[use, shorter]
@@ -135,9 +135,10 @@ class PassTimes:
 
 
 def _resampled_interval(value: float, resampled: NDArray[np.float64], *, units: int) -> Interval:
-    """Returns the interval of a ratio from its resamples of some units, symmetric in the logarithm.
+    """Returns the interval of a ratio from its bootstrap resamples, symmetric in the logarithm.
 
-    Percentiles are too narrow over few units, so Student's t and n - 1 in place of n are used.
+    units: number n of resampled prompts or repeats. Percentiles are too narrow for few units, so
+      the interval uses Student's t and n - 1 in place of n.
     """
     # Not NaN, 0 or infinite.
     logs = np.log(resampled[(resampled > 0) & (resampled < np.inf)])
@@ -148,7 +149,7 @@ def _resampled_interval(value: float, resampled: NDArray[np.float64], *, units: 
 def timed_steps(trial: Trial, case: Case) -> PassTimes:
     """Returns the times of target passes in a case.
 
-    Servers that ran together share the speeds of turns; otherwise each γ has speeds of its own.
+    Servers that ran together share the machine's speed in each turn; others do not.
     Refuses texts without a step after the pass over the prompt.
     """
     table = {
@@ -189,7 +190,7 @@ def precision_percent(trial: Trial) -> float | None:
 
 
 def _unit_axis(case: Case) -> int:
-    """Returns the axis of (repeats, turns) to resample: turns of one prompt each, else repeats."""
+    """Returns the axis of (repeats, turns) to resample: turns if each has one prompt."""
     return 1 if case[1] == 1 else 0
 
 
@@ -217,7 +218,7 @@ def block_seconds(kind: EngineKind, runs: Sequence[EngineRun]) -> NDArray[np.flo
 
 
 def _levels(trial: Trial, table: Table, sweeps: int) -> Table:
-    """Returns the levels of cells, shape (...), from their seconds by turn, shape (..., turns)."""
+    """Returns each cell's level, shape (...), from its seconds by turn, shape (..., turns)."""
     found: Table = {}
     for group in trial.sharing:
         rows = [cell for cell in trial.cells(group) if cell in table]

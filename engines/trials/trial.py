@@ -1,4 +1,4 @@
-"""A trial on an engine: the runs that a request asks for, and those that were made."""
+"""A trial on an engine: the planned runs of a request, and the completed runs."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from engines.trials.request import MeasureEngine, ValidateEngine
 from engines.trials.runs import Case, EngineRun, Prompts, run
 from estimator.timing.rates import LEAST_PROMPTS
 
-# The use of prompts: to time steps, or to predict rows.
+# The use of prompts: to time steps ("priced"), or to compare with predictions ("rows").
 Use = Literal["priced", "rows"]
+# A use and a γ.
 Cell = tuple[Use, int]
 WARM_UP_PROMPTS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The runs of a request on an engine: as planned, or as far as there was time.
+    """The runs of a request on an engine, planned and completed.
 
     target, draft: names of the models.
     prompts: prompts whose decoding is predicted.
     other_prompts: prompts on which steps are timed.
     repeats: number of repeats, at most.
-    runs: runs by case and cell, one for each repeat.
-    version: version of the engine that ran.
+    runs: completed runs by case and cell, one for each repeat.
+    version: the engine's version; empty before a run.
     """
 
     request: ValidateEngine | MeasureEngine
@@ -97,7 +98,7 @@ class Trial:
 
     @property
     def sharing(self) -> list[tuple[int, ...]]:
-        """The γ whose servers run together."""
+        """Groups of γ whose servers run at the same time: one group of all, or one for each γ."""
         gammas = self.served_gammas
         return [gammas] if self.request.together else [(gamma,) for gamma in gammas]
 
@@ -107,7 +108,7 @@ class Trial:
         return Setting(gamma, self.request.draft_sampling, most, synthetic=simulated)
 
     def cells(self, gammas: Sequence[int]) -> list[Cell]:
-        """Returns the cells that a turn runs at these γ."""
+        """Returns the cells of these γ: each use that the γ has."""
         return [
             *(("priced", gamma) for gamma in gammas if gamma in (0, *self.request.priced_gammas)),
             *(("rows", gamma) for gamma in gammas if gamma in (0, *self.gammas)),
@@ -133,7 +134,7 @@ class Trial:
 
     @property
     def least_prompts(self) -> int:
-        """Number of prompts of each use that run in any case, even beyond the time limit."""
+        """Number of prompts of each use that always run, even beyond the time limit."""
         together = max(self.concurrencies) > 1
         return max(len(self.prompts), len(self.other_prompts)) if together else LEAST_PROMPTS
 
@@ -158,7 +159,7 @@ class Trial:
         first: int,
         progress: Callable[[], object],
     ) -> EngineRun:
-        """Returns the texts that a server writes; the first one's number decides their draws."""
+        """Returns the texts that a server writes; `first`, the first one's number, is a seed."""
         return run(
             server,
             prompts,
@@ -170,7 +171,7 @@ class Trial:
         )
 
     def add(self, case: Case, cell: Cell, repeat: int, own: EngineRun) -> None:
-        """Adds the run of some prompts of a repeat."""
+        """Adds a run of some prompts to the runs of a repeat."""
         runs = self.runs.setdefault(case, {}).setdefault(cell, [])
         if len(runs) <= repeat:
             runs.append(own)

@@ -1,4 +1,4 @@
-"""Runs a trial on an engine, in turns."""
+"""Runs a trial on an engine; the servers of all γ take turns."""
 
 import time
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from estimator.timing.precision import Until
 
 
 def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> Trial:
-    """Returns the part of a trial for which there was time, with its runs.
+    """Returns the trial with its completed runs, cut to the prompts and repeats that had time.
 
     Each γ has its own server. Predicted and timed prompts take turns, and the γ do if their servers
     run together, so a slow period of the machine affects all. The order changes from turn to turn,
@@ -44,7 +44,7 @@ def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> Trial:
 
 
 def _warm_up(trial: Trial, gamma: int, server: EngineServer, counted: CountedProgress) -> None:
-    """Writes a few texts on a server, and refuses one with another γ."""
+    """Writes a few texts on a server; refuses a server that drafts with another γ."""
     prompts = trial.other_prompts[:WARM_UP_PROMPTS]
     for case in trial.cases:
         # The first texts of all.
@@ -60,9 +60,9 @@ def _in_turns(
     until: Until,
     counted: CountedProgress,
 ) -> Trial:
-    """Returns the trial as it was run, until it was precise enough or the time was up.
+    """Runs the trial until it is precise enough or the time is up; returns the completed part.
 
-    A repeat after the first one begins only if there is time for as long as the last one took.
+    A further repeat begins only if the remaining time is at least the last repeat's.
     """
     took, cells = 0.0, trial.cells(tuple(servers))
     for repeat in range(trial.repeats):

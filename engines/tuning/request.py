@@ -22,7 +22,8 @@ class Tuning:
     worth: smallest expected gain of speed, in per cent, for a further run.
     max_runs: most runs at a concurrency, without the baseline.
     output: file of runs, which a later call continues.
-    together, draft_sampling: properties of the engine: whether servers run at once; how it drafts.
+    together: whether the servers of all γ run at once.
+    draft_sampling: how the engine chooses draft tokens.
     p_mins: thresholds below which an unsure draft may end, tried once γ is settled.
     synthetic: acceptance rates by position that the engine simulates; None: real verification.
     """
@@ -88,7 +89,7 @@ class Tuning:
 
 @dataclass(frozen=True, kw_only=True)
 class TuneEngine(OnEngine):
-    """A tuning of an engine that is started for it."""
+    """A request to tune an engine, which is started for this."""
 
     how: Tuning
 
@@ -105,7 +106,7 @@ class TuneEngine(OnEngine):
 
 @dataclass(frozen=True, kw_only=True)
 class TuneOwn:
-    """A tuning of specplan's own decoder, with any of its drafts."""
+    """A request to tune specplan's own decoder for a pair of models."""
 
     how: Tuning
     models: ModelSettings
@@ -122,7 +123,7 @@ class TuneOwn:
 
 @dataclass(frozen=True, kw_only=True)
 class TuneServer:
-    """A tuning of a running server, by URL; engine: its kind, None: detected from its pages."""
+    """A request to tune the server at a URL; engine: its kind, None: detected from its pages."""
 
     how: Tuning
     server: str

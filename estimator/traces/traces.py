@@ -38,14 +38,13 @@ class RecordedConfidence(NamedTuple):
 class Trace:
     """Acceptance along one text of N tokens, for one way to sample drafts.
 
-    beta: sum over y of min(p(y), q(y)) at each position, shape (N,) (Leviathan et al. 2023, Theorem
-      5).
+    beta: Σ_y min(p(y), q(y)) at each position, shape (N,) (Leviathan et al. 2023, Theorem 5).
     ratio: q(x)/p(x) for the text's own token x, at least 0, shape (N,). If the draft depends on the
       block's start, shape (N, K), entry (t, k) for position t + k of the block that begins at t. A
       one-hot q may be cut to 1.
     drafted: number of tokens that a block from each position drafts, shape (N,), if ratio has shape
       (N, K); else None.
-    limit: most tokens that the text could have; N unless the text ended by itself.
+    limit: most tokens that the text could have; N unless the text ended before.
     alpha_by_lenience: mean of sum min(p/l, q) by lenience l (Leviathan et al. 2023, A.5).
     rank: rank of the text's own token among the draft's choices, 0 for the likeliest, shape (N,);
       None if the draft makes a single choice or depends on the block's start.
@@ -105,7 +104,7 @@ class Trace:
         )
 
     def judged(self, verification: Verification, max_gamma: int) -> "Trace":
-        """Returns the trace under a verification; max_gamma: the longest draft, at least 1."""
+        """Returns the trace with a verification's ratios; max_gamma: the longest draft, from 1."""
         if verification == "token":
             return self
         return replace(self, ratio=block_acceptance(self.ratio, max_gamma))

@@ -43,7 +43,7 @@ class MeasuredSweep(Sweep):
 
     @property
     def fastest_strict(self) -> BildRow:
-        """Speculative decoding at its best γ."""
+        """The fastest row of lossless ("strict") speculative decoding."""
         return max(self.of("strict"), key=lambda row: row.measured)
 
 
@@ -78,13 +78,13 @@ def rollback_name(threshold: float | None) -> str:
 
 
 def aims(axes: drawing.Axes, quality: float) -> None:
-    """Draws the large model's quality and one point below."""
+    """Draws two horizontal lines: the large model's quality, and one point below."""
     for height, dashes in ((quality, "-"), (quality - 1, ":")):
         axes.axhline(height, color=drawing.GREY, linewidth=1, linestyle=dashes)
 
 
 def prepare(axes: drawing.Axes, sweep: MeasuredSweep, *, panel: str) -> None:
-    """Draws the large model's mark, its quality and one point below, and names the axes."""
+    """Draws the large model's mark and the lines of `aims`, and names the axes."""
     quality = sweep.score(sweep.large)
     aims(axes, quality)
     axes.plot(1, quality, "X", color=drawing.INK, markersize=9, label="large model alone", zorder=3)
@@ -101,7 +101,7 @@ def draw_rows(
     colour: str,
     mark: str,
 ) -> None:
-    """Draws rows of a sweep as marks, with a line along their front."""
+    """Draws rows of a sweep as marks, with a line along their Pareto front."""
     best, every = (
         ([row.latency for row in some], [sweep.score(row) for row in some])
         for some in (sweep.front(rows), rows)

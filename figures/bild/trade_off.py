@@ -24,7 +24,7 @@ SMALLEST, LARGEST = 3.0, 9.0  # marks of Figure 10, in points
 def compute_latencies() -> Numbers:
     """Returns the points that the paper prints (Table 1), and our sweeps at temperature 0.
 
-    latency: seconds per token over the large model's, with its interval.
+    latency: seconds per token over the large model's; low, high: its interval.
     """
     points: list[tuple[Any, ...]] = [
         ("paper", line.dataset, line.method, 1 / line.speedup, None, None, line.quality)
@@ -82,14 +82,14 @@ def draw_latencies(data: Numbers) -> drawing.Figure:
 
 
 def ablation(decoder: str, rollback: float | None) -> str:
-    """Returns which part BiLD ran without."""
+    """Returns the name of BiLD without one of its parts, or of BiLD itself."""
     if decoder == "window":
         return "no fallback" if rollback is not None else "neither"
     return "no rollback" if rollback is None else "BiLD"
 
 
 def _ablated() -> list[MeasuredSweep]:
-    """Returns the sweeps of Figure 5: unaligned, greedy, with runs without either part."""
+    """Returns the sweeps of Figure 5: greedy, unaligned, with runs without one of BiLD's parts."""
     both = {"no fallback", "no rollback"}
 
     def ablations(sweep: MeasuredSweep) -> set[str]:
@@ -101,12 +101,12 @@ def _ablated() -> list[MeasuredSweep]:
 
 
 def _by_threshold() -> list[MeasuredSweep]:
-    """Returns the sweeps of Figure 10: greedy; per task the aligned one, if it was measured."""
+    """Returns a greedy sweep per task for Figure 10: the aligned draft's, if it was measured."""
     return [aligned(sweep.task) or sweep for sweep in measured() if sweep.is_plain]
 
 
 def _points(sweeps: Sequence[MeasuredSweep], *decoders: str) -> Numbers:
-    """Returns the sweeps' runs with these decoders.
+    """Returns the rows of sweeps that ran one of these decoders.
 
     decoder: "bild", or "window": drafts of `most` tokens without a fallback.
     latency: seconds per token over the large model's.

@@ -24,8 +24,8 @@ PAPER = "Kim et al. 2024 (blockwise drafts)"
 class OwnAnalysis(Analysis, frozen=True, kw_only=True):
     """The analysis of the embedded target.
 
-    setup: the models, the date and what else the benchmark notes; "sizes" are numbers of weights of
-      each model, and of values per token in its cache.
+    setup: the models, the date and other notes of the benchmark; "sizes" are each model's number of
+      weights and its number of values per token in the cache.
     """
 
     setup: dict[str, Any]
@@ -56,9 +56,10 @@ def said() -> str:
 def _grid(
     printed: Mapping[str, Mapping[str, Any]], ours: Mapping[str, float | Way | None]
 ) -> Numbers:
-    """Returns the paper's and our cells by data set and column, with intervals of ours if any.
+    """Returns a table's cells: the paper's rows, then our row with its intervals, if known.
 
-    ours: by column; a missing column is empty.
+    printed: the paper's values by data set and column.
+    ours: our values by column; the cell of a missing column is empty.
     """
     cells: list[tuple[Any, ...]] = [
         (dataset, column, value, None, None)
@@ -75,7 +76,7 @@ def _grid(
 
 
 def efficiencies(table: str) -> Numbers:
-    """Returns a table whose columns are drafting methods."""
+    """Returns block efficiencies; each column of the table is a drafting method."""
     ours = analysis()
     ways = {way.name: way for way in (*ours.variants, *ours.oracle)}
     by_heads = {f"{way.name} heads": way for way in ours.by_heads}

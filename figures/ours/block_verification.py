@@ -71,8 +71,8 @@ def simulate_block_verification(
 def compute() -> Numbers:
     """Returns tokens per call of random pairs (p, q), i.i.d. over positions, for each α and γ.
 
-    by_token, by_block: judged token by token, and as a whole, with its standard `error`.
-    Judging token by token depends only on α (Leviathan et al. 2023, Eq. 1); blocks are simulated.
+    by_token: verification by token, which depends only on α (Leviathan et al. 2023, Eq. 1).
+    by_block, error: verification by block, simulated, and its standard error.
     """
     generator = np.random.default_rng(SEED)
     points = []
@@ -89,7 +89,7 @@ def compute() -> Numbers:
 
 
 def gains(data: Numbers) -> dict[float, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Returns, by α, what judging blocks gains in per cent of tokens, and the standard error."""
+    """Returns the gain of verification by block in per cent of tokens and its error, by α."""
     tokens, blocks, error = (
         np.reshape(data[name], (-1, len(GAMMAS))) for name in ("by_token", "by_block", "error")
     )

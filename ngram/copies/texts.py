@@ -1,4 +1,4 @@
-"""Recorded texts, and what lookups and n-gram models draft along them, for all places at once."""
+"""Recorded texts, and the drafts of lookups and n-gram models at all their places at once."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ Integers = NDArray[np.int64]
 class Copied(NamedTuple):
     """The draft before each token of the outputs, in arrays of shape (tokens,).
 
-    accepted: accepted tokens, which do not count beyond the end of the text.
-    matched: tokens of a lookup's match, 0 without a match; None for other drafts.
+    drafted: number of drafted tokens.
+    accepted: number of accepted tokens, counted up to the end of the text.
+    matched: length of a lookup's match, 0 without a match; None for other drafts.
     """
 
     drafted: Integers
@@ -42,7 +43,7 @@ class Texts:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Texts:
-        """Returns the texts of pairs of a prompt and an output that is not empty."""
+        """Returns the texts of pairs (prompt, output); no output may be empty."""
         whole = chain.from_iterable(chain(prompt, output) for prompt, output in pairs)
         prompts = np.array([len(prompt) for prompt, _ in pairs], dtype=np.int64)
         outputs = np.array([len(output) for _, output in pairs], dtype=np.int64)
@@ -60,7 +61,7 @@ class Texts:
 
     @property
     def starts(self) -> Integers:
-        """Where each text begins, shape (texts,)."""
+        """The place where each text begins, shape (texts,)."""
         return np.concatenate(([0], self.ends[:-1]))
 
     @property
@@ -76,12 +77,12 @@ class Texts:
         return np.arange(int(lengths.sum())) + np.repeat(shift, lengths)
 
     def end_after(self, places: Integers) -> Integers:
-        """Returns, for each place, where its text ends."""
+        """Returns the end of each place's text."""
         return self.ends[np.searchsorted(self.ends, places, side="right")]
 
 
 def agreeing(texts: Texts, sources: Integers, places: Integers, room: Integers) -> Integers:
-    """Returns, for each pair of a source and a place, how many tokens from there on are equal.
+    """Returns how many tokens are equal from each source and from its place on, shape (M,).
 
     sources, places: shape (M,); each source comes before its place.
     room: the most tokens to compare, shape (M,); they lie inside the texts.
@@ -103,7 +104,7 @@ _BITS = 63
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """The places whose last n tokens occur more than once.
+    """An index of repeated contexts: places that follow the same n tokens form a group.
 
     places: places grouped by context, ascending in each group, shape (M,).
     first: index in `places` at which each place's group begins, shape (M,).
@@ -115,14 +116,14 @@ class Contexts:
     index: Integers
 
     def before(self, places: Integers) -> Integers:
-        """Returns, for each place, the previous place with its context, or -1."""
+        """Returns the previous place with each place's context, or -1."""
         index = self.index[places]
         before, rows = self._with_others(index)
         before[rows] = self.places[index[rows] - 1]
         return before
 
     def earliest(self, places: Integers) -> Integers:
-        """Returns, for each place, the first place with its context, or -1 if that is itself."""
+        """Returns the first place with each place's context, or -1 if no earlier place has it."""
         index = self.index[places]
         earliest, rows = self._with_others(index)
         earliest[rows] = self.places[self.first[index[rows]]]
@@ -135,9 +136,9 @@ class Contexts:
 
 
 def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Contexts]:
-    """Yields the contexts of 1, 2, …, `longest` tokens; each lies inside one text.
+    """Yields the index of contexts of 1, 2, …, `longest` tokens; each context lies in one text.
 
-    shared: whether texts share equal contexts; if not, each text has its own.
+    shared: whether equal contexts in different texts form one group.
     """
     values, tokens = np.unique(texts.tokens, return_inverse=True)
     lengths = np.diff(texts.ends, prepend=0)
@@ -168,8 +169,8 @@ def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Co
 def lookups(texts: Texts, *, longest: int, max_gamma: int) -> Copied:
     """Returns the drafts of `ngram.drafters.copying.PromptLookupDrafter`.
 
-    A copy that reaches the end of the written text goes on with itself. As long as it is accepted
-    it is the text, so a draft is accepted as far as the text after the match repeats.
+    A copy that reaches the end of the written text goes on with its own tokens. While these are
+    accepted they equal the text, so a draft is accepted as far as the text after the match repeats.
 
     longest: most tokens of a match.
     max_gamma: the longest draft, at least 1.
@@ -191,7 +192,7 @@ def earliest_lookups(texts: Texts, *, shortest: int, longest: int, max_gamma: in
 def _sources(
     texts: Texts, lengths: range, match: Callable[[Contexts, Integers], Integers]
 ) -> tuple[Integers, Integers]:
-    """Returns the place after the longest match before each output token, or -1, and its length."""
+    """Returns the place that each output token's draft copies, or -1, and the match's length."""
     places = texts.written
     sources, matched = np.full(len(places), -1), np.zeros(len(places), dtype=np.int64)
     # The token before the first one of a text without a prompt belongs to another text.
@@ -205,7 +206,7 @@ def _sources(
 
 
 def _copied(texts: Texts, sources: Integers, drafted: Integers, matched: Integers) -> Copied:
-    """Returns the lengths of drafts that copy from `sources`, and how much of each is accepted."""
+    """Returns the drafts that copy `drafted` tokens from `sources`, with accepted lengths."""
     places = texts.written
     accepted = np.zeros(len(places), dtype=np.int64)
     rows = np.flatnonzero(sources >= 0)

@@ -40,7 +40,7 @@ class RatePrior:
     own: float
 
     def law(self, longest: int) -> tuple[Floats, Floats]:
-        """Returns mean and covariance of the first logits: (longest,) and (longest, longest)."""
+        """Returns the logits' mean, shape (longest,), and covariance, shape (longest, longest)."""
         place = np.log(np.arange(1, longest + 1))
         line = np.stack([np.ones(longest), place], axis=1)
         walked = self.walk**2 * np.minimum(place[:, None], place)
@@ -60,7 +60,7 @@ def rate_prior(kind: str | None, *, fitted: dict[str, Any] | None = None) -> Rat
 
 
 def workload_spread() -> float:
-    """Returns the standard deviation of a draft's logits between published workloads."""
+    """Returns the standard deviation of one draft's logit rates between published workloads."""
     return float(_published()["workloads"])
 
 
@@ -113,7 +113,7 @@ def most_probable(
 
 
 def log_lengths_of(found: Floats, data: Placed) -> tuple[Floats, Floats]:
-    """Returns the logarithms of all modelled lengths, and their derivatives by the parameters."""
+    """Returns the logarithms of modelled mean lengths, and their derivatives by the parameters."""
     logs, slopes = [np.zeros(0)], [np.zeros((0, len(found)))]
     for counted, away in data:
         rates = rates_of(found[:-1] + away * found[-1])

@@ -54,11 +54,11 @@ class Wall:
         return self.beyond(batch, gamma) > self.beyond(batch, 0)
 
     def most_batch(self, gamma: int) -> int:
-        """Returns the largest batch whose steps are captured; 0: none is."""
+        """Returns the largest batch whose steps are captured; 0 if none is."""
         return self.most // int(self.size(1, gamma))
 
     def most_gamma(self, batch: int, up_to: int) -> int:
-        """Returns the most drafted tokens of a sequence, at most `up_to`, that do not cross."""
+        """Returns the largest γ, at most `up_to`, whose steps do not cross the limit."""
         if self.unit != "tokens" or self.beyond(batch, 0):
             return up_to
         return min(up_to, self.most // batch - 1)
@@ -68,7 +68,7 @@ class Wall:
 class Load:
     """The load and the machine to which costs apply.
 
-    None stands for what is not known, unless stated otherwise.
+    A field is None if it is not known, unless stated otherwise.
 
     origin: source of the costs, for example "measured on cpu".
     context: tokens in each sequence's cache.
@@ -163,7 +163,7 @@ class Pricing:
 
     @property
     def expected_c(self) -> tuple[float, float] | None:
-        """The range of c by the models' sizes; None: they are not known, or c follows from them.
+        """The range of c expected from the models' sizes; None: no sizes, or c was modelled.
 
         In 28 pairs of models, each timed on one machine one sequence at a time
         (benchmarks/published_decoding.json), c was 1.07 to 5.41 times the draft's share of the
@@ -175,7 +175,7 @@ class Pricing:
 
     @property
     def assumed_c(self) -> tuple[float, float] | None:
-        """The 90 % range of a c that no model gives and no run with drafts measures, else None."""
+        """The 90 % range of an assumed c; None if a model of the machine or a run gives c."""
         from simulator.cost.fitted.machine import PARAMETERS
 
         posterior, at = self.posterior, PARAMETERS.index("draft")
@@ -186,7 +186,7 @@ class Pricing:
 
     @property
     def questions_c(self) -> bool:
-        """Whether c is so far from the models' sizes that its evidence is in doubt."""
+        """Whether c lies outside the range that the models' sizes suggest, and is in doubt."""
         expected = self.expected_c
         return expected is not None and not expected[0] <= self.cost.c <= expected[1]
 
@@ -216,7 +216,7 @@ class Pricing:
         return log_gains(self.own_runs)
 
     def published_speeds(self, tokens_per_second: float | None) -> tuple[float, float] | None:
-        """Returns the range of speeds likely by published measurements, in tokens per second.
+        """Returns the likely range of speeds in tokens per second, from published measurements.
 
         10th to 90th percentile of measured over predicted speeds, times the predicted speed of one
         sequence. None if the batch is above 1, or no such percentiles or speed are known.
@@ -237,7 +237,7 @@ class Pricing:
 def _prompts(
     exact: Callable[[int], tuple[float, float]], posterior: Posterior, tokens: int
 ) -> tuple[float, float]:
-    """Returns prompt seconds with the target's arithmetic corrected by the posterior.
+    """Returns prompt seconds (without and with a draft), with the posterior's target arithmetic.
 
     A pass takes at least as long as a pass over one token.
     """

@@ -1,4 +1,4 @@
-"""The load of a server: requests that arrive, when they were served, and latency targets."""
+"""The load of a server: arriving requests, the times of their tokens, and latency targets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from simulator.numerics.arguments import Floats, integer, non_negative
 
 MOST_REQUESTS = 10_000_000
-# Share of the requests, the first ones, that met a server emptier than later.
+# Share of requests at the start that find an emptier server than later ones.
 _WARM_UP = 0.1
 # Names of the columns of a trace; the second name of each is in Azure's public traces.
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -99,7 +99,7 @@ class Demand:
         return self.prompt_tokens + self.output_tokens / 2
 
     def arrivals(self, rate: float, count: int, *, seed: int) -> Requests:
-        """Returns `count` Poisson arrivals at `rate` requests per second, of the mean lengths."""
+        """Returns `count` requests of the mean lengths, Poisson arrivals at `rate` per second."""
         number = integer("requests", count, at_least=1)
         gaps = np.random.default_rng(seed).exponential(1 / rate, number)
         lengths = (round(self.prompt_tokens), round(self.output_tokens))
@@ -111,7 +111,7 @@ class Demand:
 class LatencyTargets:
     """Latency targets of a request; None: no target.
 
-    first_seconds: largest time from its arrival to its first token.
+    first_seconds: largest time from arrival to first token.
     token_seconds: largest mean time between two tokens.
     """
 
@@ -127,7 +127,7 @@ class LatencyTargets:
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """Requests that were served; averages leave out the first tenth.
+    """Times of served requests; averages leave out the first tenth of the requests.
 
     requests: the arrivals.
     first, last: times of the first and the last token, shape (n,).
@@ -146,7 +146,7 @@ class SimulationResult:
 
     @property
     def token_seconds(self) -> Floats:
-        """Mean seconds between a request's tokens, first tenth left out; NaN for one token."""
+        """Mean seconds between tokens by request, without the first tenth; NaN for one token."""
         intervals = self.requests.output_tokens - 1.0
         return self._counting((self.last - self.first) / np.where(intervals > 0, intervals, np.nan))
 
@@ -159,7 +159,7 @@ class SimulationResult:
 
     @property
     def tokens_per_second(self) -> float:
-        """Tokens of all requests over the time from the first arrival to the last token."""
+        """Tokens of all requests, divided by the time from first arrival to last token."""
         return float(self.requests.output_tokens.sum()) / self.seconds
 
     @property
@@ -181,7 +181,8 @@ def read_trace(lines: Iterable[str], *, name: str) -> Requests:
     Time is in seconds, or a date with a time of day. Azure's column names (TIMESTAMP,
     ContextTokens, GeneratedTokens) are accepted, too.
 
-    lines, name: the file's lines, the header first, and its name for messages.
+    lines: the file's lines, the header first.
+    name: the file's name in messages.
     """
     rows = _rows(lines, name)
     header = [each.strip().lower() for each in next(rows, [])]

@@ -36,8 +36,7 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
 class AlignOptions:
     """Options of the loss, the training and the output folder.
 
-    loss: hard: the large model's tokens (Kim et al. 2023); soft: its distributions; tv: 1 - alpha
-      itself.
+    loss: hard: the large model's tokens (Kim et al. 2023); soft: its distributions; tv: 1 - alpha.
     steps: Training steps.
     batch: Texts for each step.
     rate: Learning rate at its peak.
@@ -77,12 +76,12 @@ class AlignOptions:
 def align_command(request: Align, form: Printed) -> None:
     """Train a small model to imitate a large one (Kim et al. 2023, section 3.5.1).
 
-    The large model writes after each of --num-prompts prompts; the draft is trained on all but
-    the held-out ones and written to a folder that --draft takes. With --draft exit:L it is the
-    target that is trained, to be left after L layers as well as after all (section 4.4).
+    The large model continues each of --num-prompts prompts. The draft is trained on these texts,
+    except the held-out ones, and written to a folder that --draft takes. --draft exit:L trains
+    the target instead, so that it predicts well after L layers and after all (section 4.4).
 
     Several GPUs: accelerate launch $(which specplan) align ...; several processes, with or without
-    one: accelerate launch --multi_gpu --num_processes 2 $(which specplan) align ...
+    a GPU: accelerate launch --multi_gpu --num_processes 2 $(which specplan) align ...
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""Builds the request of `specplan observe`, and plans what was observed."""
+"""Builds the request of `specplan observe`, and plans with the observed acceptance."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 class ObserveArguments:
     """A request to `specplan observe`.
 
-    reading: the sources; an Observed if there is one answer.
-    profile: source of a c_hat that the costs lack; None if there is none.
-    costs: cost of blocks; None: from the sources' times, if they have any.
+    reading: options of the sources: Followed with --follow, else Observed.
+    profile: source of c_hat for costs without one; None: no source.
+    costs: stated cost of blocks; None: from the sources' times, if they have any.
     """
 
     reading: Followed | Observed
@@ -43,7 +43,7 @@ class ObserveArguments:
         return (self.costs.runs or ()) if isinstance(self.costs, Runs) else ()
 
     def completed(self, observation: Observation) -> ObserveArguments:
-        """Returns the request with an observation's lengths for the runs that lack them."""
+        """Returns the request; stated runs without accepted lengths get the observed ones."""
         if not isinstance(self.costs, Runs):
             return self
         law = observation.acceptance(law_of(self.reading.draft_kind))
@@ -53,7 +53,7 @@ class ObserveArguments:
     def price(self, run: Run | None = None) -> Pricing | None:
         """Returns the cost of blocks; None if it is not known.
 
-        run: the observation as a run, which joins the runs that a user states.
+        run: the observed γ and time per token, added to the stated runs; None: no times observed.
         """
         costs = self.costs
         if costs is None:
@@ -72,9 +72,9 @@ class ObserveArguments:
         return found[0]
 
     def planned(self, observation: Observation, run: Run | None = None) -> Plan | None:
-        """Returns the plan of an observation; None without a cost.
+        """Returns the plan for the observed acceptance; None if no cost of blocks is known.
 
-        run: the observation as a run, if it has times.
+        run: the observed γ and time per token; None: no times observed.
         """
         from simulator.choice.grid import PlanRequest, plans
 
@@ -92,7 +92,7 @@ class ObserveArguments:
 
 
 def basis_of(row: Plan, reading: Observed) -> Basis:
-    """Returns the origin of an observation's plan."""
+    """Returns the origin of the numbers in a plan from an observation."""
     return Basis(
         counted=True,
         c_hat_is_c=row.price.c_hat is None,

@@ -31,11 +31,11 @@ Server: TypeAlias = "EngineKind | None"
 
 @dataclass(frozen=True)
 class Kind:
-    """One of several ways to state an input; its fields are the options that it reads.
+    """One of several ways to state an input. The fields of a subclass are its options.
 
-    order: its place in help and in messages.
-    needs: fields that must be stated; the first field selects this way.
-    instead: for a needed field, the fields that together replace it.
+    order: place of this way in help and in messages.
+    needs: options that must be stated; the first one selects this way.
+    instead: for a needed option, the options that together replace it.
     """
 
     order: ClassVar[int]
@@ -48,12 +48,12 @@ class Kind:
 
     @classmethod
     def reads(cls) -> frozenset[str]:
-        """Returns the names of its fields."""
+        """Returns the names of this way's options."""
         return frozenset(each.name for each in fields(cls))
 
     @classmethod
     def missing(cls, given: set[str]) -> list[str]:
-        """Returns the names of needed fields that are not given."""
+        """Returns the names of needed options that are not given."""
         wanted: list[str] = []
         for name in cls.needs:
             others = cls.instead.get(name, ())
@@ -67,8 +67,8 @@ AnyKind = TypeVar("AnyKind", bound=Kind)
 class AcceptanceKind(Kind, ABC):
     """A way to state how often drafted tokens are accepted.
 
-    Example: `rates.Alphas` needs ("alpha",), has a field `alpha = option(...)`, and `make` that
-      returns `tuple(Iid(alpha) for alpha in self.alpha), Basis()`.
+    Example: `rates.Alphas` reads --alpha. Its `needs` are ("alpha",), its field is
+      `alpha = option(...)`, and its `make` returns an `Iid(alpha)` for each stated α.
     """
 
     @abstractmethod
@@ -82,8 +82,8 @@ class AcceptanceKind(Kind, ABC):
 class CostKind(Kind, ABC):
     """A way to state the cost of blocks.
 
-    Example: `times.Ratios` needs ("c",), has a field `c = option(...)`, and `price` that returns
-      `tuple(Pricing(Ratio(c)) for c in self.c)`.
+    Example: `times.Ratios` reads --c. Its `needs` are ("c",), its field is `c = option(...)`, and
+      its `price` returns a `Pricing(Ratio(c))` for each stated c.
     """
 
     @abstractmethod
@@ -136,10 +136,11 @@ def prices(
 def chosen(
     kinds: Sequence[type[AnyKind]], ctx: click.Context, *, shared: Sequence[str] = (), what: str
 ) -> type[AnyKind]:
-    """Returns the way that the stated options select; `what` names the input in messages.
+    """Returns the way that the stated options select.
 
     Raises a usage error if no way reads these options together, or a needed option is missing.
     shared: options that do not select a way and that other ways allow.
+    what: name of the input in messages.
     """
     given = {name for kind in kinds for name in kind.reads() if is_stated(ctx, name)}
     declared = [str(param.name) for param in ctx.command.params]

@@ -61,7 +61,7 @@ def simulated_json(request: TrafficRequest, each: Simulated) -> dict[str, Any]:
 
 
 def _percentiles(name: str, seconds: Any) -> dict[str, float | None]:
-    """Returns the mean and percentiles in milliseconds; null if no request has such a time."""
+    """Returns the mean and percentiles in milliseconds; None if no request has such a time."""
     names = [name, *(f"{name}_p{share}" for share in _PERCENTILES)]
     timed = seconds[~np.isnan(seconds)]
     if len(timed) == 0:
@@ -92,7 +92,7 @@ def simulated_table(request: TrafficRequest, found: Sequence[Simulated]) -> str:
 
 
 def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:
-    """Returns a line on the γ that serve fewer requests together because of captured graphs."""
+    """Returns a warning if captured graphs limit the requests decoded together; else no line."""
     wall, most = pair.wall, pair.baseline.max_batch(pair.demand)
     if wall is None:
         return []

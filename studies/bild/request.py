@@ -25,7 +25,7 @@ from studies.bild.thresholds import PAPERS_MOST, Fallback, Rollback
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidateBild(TimedPair):
-    """Settings of a sweep: quality and latency over thresholds, and of speculative decoding."""
+    """A request for quality and latency of BiLD over thresholds, and of speculative decoding."""
 
     grid: Grid = field(default_factory=Grid)
     temperatures: tuple[float, ...] = (0.0,)
@@ -79,9 +79,9 @@ def warn_of_size(loaded: LoadedPair, subject: Subject) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateBild(GenerateAlone):
-    """Settings of a text: a small model writes while it is confident, a large one otherwise.
+    """A request for one text by BiLD: the small model writes while it is confident.
 
-    draft_temperature: temperature of the small model; None: the large one's.
+    draft_temperature: temperature of the small model; None: the large model's.
     max_gamma: most tokens that the small model writes in a row; None: the paper's 10.
     """
 
@@ -95,7 +95,7 @@ class GenerateBild(GenerateAlone):
 
 
 def generate_bild(request: GenerateBild) -> Started:
-    """Returns a session in which the two models continue a text."""
+    """Returns a started session in which the two models continue the prompt."""
     most = PAPERS_MOST if request.max_gamma is None else request.max_gamma
     policy = Fallback(request.fallback, most, request.certainty)
     rule = Rollback(request.rollback, request.distance)

@@ -54,7 +54,7 @@ def sweep(
 
     subject: the pair, with a model as its drafter; its rule is not used.
     references: a reference text per prompt; None: quality is measured without references.
-    text_of: returns the text of ids, which is compared with the reference.
+    text_of: decodes ids to the text that is compared with the reference.
     """
     if references is not None and len(references) != len(prompts):
         raise ValueError(
@@ -97,7 +97,7 @@ def sweep(
 
 
 def drafting_model(drafter: Drafter) -> ModelDrafter:
-    """Returns the drafter; raises ValueError if it is not a model, which a fallback needs."""
+    """Returns the drafter; raises ValueError if it is not a model, because BiLD needs one."""
     if not isinstance(drafter, ModelDrafter):
         raise ValueError(f"bild needs a draft that is a model, got {drafter.name}")
     return drafter
@@ -110,7 +110,7 @@ def _predictions(
     texts: Timed,
     arms: Mapping[str, Arm],
 ) -> dict[str, BildCalls]:
-    """Returns predictions for BiLD by arm, from traces along both models' own texts."""
+    """Returns the predicted calls of BiLD by name of its setting; empty unless it is greedy."""
     bild = {name: arm for name, arm in arms.items() if arm.decoder in (BILD, WINDOW)}
     longest = max(bild.values(), key=lambda arm: arm.most)
     policy, rule = longest.policy, longest.rule
@@ -141,7 +141,7 @@ def _predictions(
 
 
 def _row(subject: Subject, texts: Timed, name: str, arm: Arm | None) -> BildRow:
-    """Returns the measurements of an arm. Arm None is the large model without a draft."""
+    """Returns the row of measurements of an arm; None is the large model without a draft."""
     own = texts[name]
     tokens = np.array([len(text.tokens) for text in own])
     total = int(tokens.sum())
@@ -180,7 +180,7 @@ def _row(subject: Subject, texts: Timed, name: str, arm: Arm | None) -> BildRow:
 
 
 def _predicted(row: BildRow, calls: BildCalls, cost: Cost) -> BildRow:
-    """Returns the row with the speed and the calls that are predicted."""
+    """Returns the row with its predicted speed and calls added."""
     latency = float(calls.latency(cost))
     per_token = row.tokens / float(calls.tokens)
     return structs.replace(
@@ -193,7 +193,7 @@ def _predicted(row: BildRow, calls: BildCalls, cost: Cost) -> BildRow:
 
 
 def reference_metrics(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """Returns metrics of texts against one reference each, in per cent.
+    """Returns metrics of texts, each compared with one reference, in per cent.
 
     bleu: sacrebleu's corpus BLEU; rouge_l: mean F-measure of rouge-score's ROUGE-L without
     stemming; exact: share of texts that equal their references.

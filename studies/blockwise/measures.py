@@ -14,9 +14,9 @@ BIN = 0.25  # bin width of the entropy histograms, in nats
 
 
 def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
-    """Returns how many tokens of each block's draft, or best draft, are accepted, shape (blocks,).
+    """Returns how many tokens of each block's longest accepted draft are accepted, (blocks,).
 
-    ahead: the text's tokens, shape (blocks, steps).
+    ahead: the text's tokens after each block's start, shape (blocks, steps).
     """
     several = drafts if drafts.ndim == 3 else drafts[:, None]
     agree = (several == ahead[:, None]).cumprod(axis=2).sum(axis=2)
@@ -25,7 +25,7 @@ def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
 
 
 def oracle(arcs: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Counts:
-    """Returns the accepted length of the best path among k arcs (Kim et al. 2024, 6.3), (blocks,).
+    """Returns each block's accepted length on its best path of k arcs (Kim et al. 2024, 6.3).
 
     arcs: lattices' tokens, shape (blocks, steps, arcs), likeliest first.
     """
@@ -72,7 +72,7 @@ def tuned(
 
 
 def best_weight(rows: Sequence[Weighted]) -> float:
-    """Returns the weight with the largest block efficiency; the smallest such weight."""
+    """Returns the weight with the largest block efficiency; of equal ones, the smallest."""
     return max(rows, key=lambda row: (row.block_efficiency, -row.weight)).weight
 
 
@@ -159,7 +159,7 @@ def entropies(texts: Sequence[BlockText]) -> tuple[HeadEntropy, ...]:
 
 
 def h_max(texts: Sequence[BlockText]) -> int:
-    """Returns `increasing_heads` of the mean entropy over these texts."""
+    """Returns the head up to which the mean entropy over these texts increases."""
     return increasing_heads(np.concatenate([text.entropy for text in texts]).mean(axis=0))
 
 

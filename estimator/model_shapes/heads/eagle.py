@@ -11,7 +11,8 @@ _SAME = ("hidden_size", "vocab_size")
 
 
 def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
-    """Published heads name a model class: a single layer with the width of a larger target."""
+    """Returns whether a configuration has a single layer, as wide as a deeper target."""
+    # Published heads name the class of an ordinary model.
     text = target.get("text_config") if isinstance(target.get("text_config"), Mapping) else target
     assert isinstance(text, Mapping)
     layers = text.get("num_hidden_layers")

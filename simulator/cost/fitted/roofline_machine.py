@@ -11,7 +11,7 @@ from simulator.cost.roofline.forward import Conditions, all_reduce_seconds, forw
 from simulator.cost.roofline.hardware import Hardware
 from simulator.cost.roofline.shapes import ModelShape
 
-# No step is quicker than this share of its time at the roofs.
+# No step is faster than this share of its time at peak rate and bandwidth.
 _REACHED = 0.9
 
 
@@ -19,8 +19,8 @@ _REACHED = 0.9
 class DeployedMachine(Machine):
     """A deployment whose steps are passes of its target and its draft, each computed once.
 
-    deployment: target, draft and GPU. Of its conditions only the number of GPUs is used; efficiency
-      and time per layer are parameters. A draft without layers is a lookup.
+    deployment: target, draft and GPU. Its number of GPUs is used; its efficiency and time per layer
+      are not, because they are parameters here. A draft without layers is a lookup.
     """
 
     deployment: Deployment
@@ -31,11 +31,11 @@ class DeployedMachine(Machine):
 
     @abstractmethod
     def draft_seconds(self, load: LoadPoint, gamma: int, passes: int, width: int) -> float:
-        """Returns the time of passes of the draft over `width` tokens that draft γ tokens."""
+        """Returns the time to draft γ tokens in `passes` passes over `width` tokens each."""
 
     @abstractmethod
     def agreement(self, shape: ModelShape, tokens: int, tp: int) -> float:
-        """Returns the time of the all-reduces of a pass over `tokens` tokens on several GPUs."""
+        """Returns the time of the all-reduces in a pass over `tokens` tokens on several GPUs."""
 
     @cached_property
     def _target(self) -> Callable[[LoadPoint, int], Work]:
