@@ -25,6 +25,12 @@ def test_the_file_is_replaced_when_its_writing_ends(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
+def fail(path: Path, error: BaseException) -> None:
+    with whole_file(path) as partial:
+        partial.write_text("ne")
+        raise error
+
+
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
 def test_a_writing_that_fails_leaves_the_old_file_and_nothing_else(
     tmp_path: Path, error: BaseException
@@ -32,13 +38,8 @@ def test_a_writing_that_fails_leaves_the_old_file_and_nothing_else(
     path = tmp_path / "a.txt"
     path.write_text("old")
 
-    def write() -> None:
-        with whole_file(path) as partial:
-            partial.write_text("ne")
-            raise error
-
     with pytest.raises(type(error)):
-        write()
+        fail(path, error)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
 
@@ -102,15 +103,10 @@ def test_a_device_stays_one() -> None:
 
 
 def test_a_writing_that_fails_writes_nothing_into_a_pipe(tmp_path: Path) -> None:
-    def fail(path: Path) -> None:
-        with whole_file(path) as partial:
-            partial.write_text("ne")
-            raise OSError("disk full")
-
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(OSError, match="disk full"):
-        fail(pipe)
+        fail(pipe, OSError("disk full"))
 
 
 def test_standard_output_that_is_a_file_is_written_into(tmp_path: Path) -> None:
@@ -140,16 +136,14 @@ def test_an_interrupt_comes_at_the_end_of_the_work() -> None:
     assert done
 
 
-def test_the_handler_is_as_before() -> None:
+def test_the_handler_is_as_before_and_an_error_of_the_work_goes_on() -> None:
     before = signal.getsignal(signal.SIGINT)
     with uninterrupted():
         assert signal.getsignal(signal.SIGINT) != before
     assert signal.getsignal(signal.SIGINT) == before
-
-
-def test_an_error_of_the_work_goes_on() -> None:
     with pytest.raises(ValueError, match="its own"), uninterrupted():
         raise ValueError("its own")
+    assert signal.getsignal(signal.SIGINT) == before
 
 
 def test_another_thread_is_left_alone() -> None:

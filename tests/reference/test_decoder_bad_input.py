@@ -199,11 +199,3 @@ def test_cuda_without_a_cuda_device_is_refused(monkeypatch: pytest.MonkeyPatch) 
     assert resolve_device("auto") == resolve_device("cpu") == CPU
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert resolve_device("auto") == torch.device("cuda")
-
-
-@pytest.mark.parametrize("length", [-1, 3])
-def test_a_table_rolls_back_to_what_it_holds_alone(length: int) -> None:
-    model = sound("table")
-    model.start([0, 1, 2])
-    with pytest.raises(ValueError, match=rf"length must lie in \[0, 2\], got {length}"):
-        model.rollback(length)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from plain_laws import random_table
-from tabular import TabularModel
+from tabular import Table, TabularModel
 from test_decoder_architectures import random_prompt, saved_pair
 from tiny_models import with_noise
 
@@ -31,19 +31,11 @@ def generated(
     """Returns the sequences and scores of transformers' own beam search."""
     ids = torch.tensor([list(prompt)])
     output = target.module.generate(
-        ids,
-        attention_mask=torch.ones_like(ids),
-        num_beams=search.width,
-        num_return_sequences=search.width,
-        do_sample=False,
-        max_new_tokens=search.max_new_tokens,
-        eos_token_id=sorted(search.end_ids) or None,
-        pad_token_id=0,
-        length_penalty=search.length_penalty,
-        early_stopping=False,
-        return_dict_in_generate=True,
-        output_scores=True,
-    )
+        ids, attention_mask=torch.ones_like(ids), num_beams=search.width,
+        num_return_sequences=search.width, do_sample=False, max_new_tokens=search.max_new_tokens,
+        eos_token_id=sorted(search.end_ids) or None, pad_token_id=0, early_stopping=False,
+        length_penalty=search.length_penalty, return_dict_in_generate=True, output_scores=True,
+    )  # fmt: skip
     begun = len(target.beginning(prompt))
     found = []
     for sequence, score in zip(output.sequences, output.sequences_scores.tolist(), strict=True):
@@ -138,47 +130,45 @@ def test_beams_of_t5_are_those_of_generate(tmp_path: Path) -> None:
         assert found.target_calls < found.steps
 
 
-def exhaustive(model: TabularModel, prompt: Sequence[int], tokens: int) -> list[tuple[Any, float]]:
-    """Returns all continuations with their mean log-probabilities, the best first."""
+def searched(
+    target: Table, draft: Table, vocabulary: int, search: BeamSettings, width: int, gamma: int
+) -> BeamSearch:
+    """Returns a search of a table, drafted by another, after token 1."""
+    model, drafting = (TabularModel(table, vocabulary) for table in (target, draft))
+    return beam_search(model, [1], search=search, draft=drafting, draft_width=width, gamma=gamma)
+
+
+def exhaustive(table: Table, vocabulary: int, tokens: int) -> list[tuple[Any, float]]:
+    """Returns all continuations of token 1 with their mean log-probabilities, the best first."""
     found = []
-    for text in itertools.product(range(model.vocabulary), repeat=tokens):
-        rows = [torch.tensor(model.table([*prompt, *text[:at]])).log() for at in range(tokens)]
+    for text in itertools.product(range(vocabulary), repeat=tokens):
+        rows = [torch.tensor(table([1, *text[:at]])).log() for at in range(tokens)]
         found.append((text, sum(float(row[x]) for row, x in zip(rows, text, strict=True)) / tokens))
     return sorted(found, key=lambda each: -each[1])
 
 
 def test_wide_beams_find_the_likeliest_texts_of_all() -> None:
-    model = TabularModel(random_table(1, 4), 4)
-    search = BeamSettings(2, 2)
-    found = beam_search(
-        model, [0, 1], search=search, draft=TabularModel(random_table(2, 4), 4), draft_width=4,
-        gamma=2,
-    )  # fmt: skip
+    table = random_table(1, 4)
+    found = searched(table, random_table(2, 4), 4, BeamSettings(2, 2), 4, 2)
     # Two of the four first tokens run on; in this table they lead to the two best texts.
-    best = exhaustive(model, [0, 1], 2)[:2]
+    best = exhaustive(table, 4, 2)[:2]
     assert [beam.tokens for beam in found.beams] == [text for text, _ in best]
     assert [beam.score for beam in found.beams] == pytest.approx([score for _, score in best])
 
 
 def test_a_perfect_draft_is_covered_at_every_step() -> None:
     table = random_table(3, 6)
-    found = beam_search(
-        TabularModel(table, 6), [1], search=BeamSettings(3, 13), draft=TabularModel(table, 6),
-        draft_width=3, gamma=3,
-    )  # fmt: skip
+    found = searched(table, table, 6, BeamSettings(3, 13), 3, 3)
     assert [block.steps for block in found.blocks] == [4, 4, 4, 1]
     assert found.covered == found.judged == 9
     assert [block.drafted for block in found.blocks] == [3, 3, 3, 0]
 
 
 def test_a_perfect_draft_is_covered_where_ends_of_text_end_a_search_within_it() -> None:
-    within = 0
+    within, search = 0, BeamSettings(2, 12, end_ids=frozenset({0}))
     for seed in range(20):
         table = random_table(seed, 5)
-        found = beam_search(
-            TabularModel(table, 5), [1], search=BeamSettings(2, 12, end_ids=frozenset({0})),
-            draft=TabularModel(table, 5), draft_width=2, gamma=4,
-        )  # fmt: skip
+        found = searched(table, table, 5, search, 2, 4)
         assert found.covered == found.judged
         within += found.blocks[-1].steps <= found.blocks[-1].drafted
     assert within > 0
@@ -187,24 +177,18 @@ def test_a_perfect_draft_is_covered_where_ends_of_text_end_a_search_within_it() 
 def test_a_call_reads_the_beams_and_what_was_drafted() -> None:
     """w + u gamma tokens where the beams part at the last token, and what is not yet read."""
     table = random_table(3, 6)
-    found = beam_search(
-        TabularModel(table, 6), [1], search=BeamSettings(2, 9), draft=TabularModel(table, 6),
-        draft_width=4, gamma=2,
-    )  # fmt: skip
+    found = searched(table, table, 6, BeamSettings(2, 9), 4, 2)
     assert found.blocks[0].fed == 1 + 4 + 4
     assert all(block.fed >= 2 + 4 * block.drafted for block in found.blocks[1:])
 
 
 def test_what_a_draft_proposes_changes_calls_alone() -> None:
-    target = TabularModel(random_table(4, 5), 5)
+    search = BeamSettings(2, 10, frozenset({3}))
     searches = [
-        beam_search(
-            target, [0], search=BeamSettings(2, 10, frozenset({3})), draft=draft, draft_width=wide,
-            gamma=4,
-        )
-        for draft in (TabularModel(random_table(seed, 5), 5) for seed in (4, 5, 6))
-        for wide in (2, 4)
-    ]  # fmt: skip
+        searched(random_table(4, 5), random_table(seed, 5), 5, search, width, 4)
+        for seed in (4, 5, 6)
+        for width in (2, 4)
+    ]
     assert len({tuple(beam.tokens for beam in found.beams) for found in searches}) == 1
     assert len({found.target_calls for found in searches}) > 1
 

@@ -39,48 +39,33 @@ def test_growing_and_shrinking_texts_are_searched_right(longest: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "copied"),
+    ("text", "latest", "earliest"),
     [
-        ([1, 2, 3, 9, 1, 2], [3, 9, 1, 2]),
-        ([1, 2, 7, 1, 2, 8, 1, 2], [8, 1, 2, 8]),
-        ([5, 1, 2, 7, 6, 2, 8, 1, 2], [7, 6, 2, 8]),
-        ([4, 4], [4, 4, 4, 4]),
-        ([1, 2, 1, 2], [1, 2, 1, 2]),
-        ([1, 2, 3], []),
-        ([1], []),
-        ([], []),
+        ([1, 2, 3, 9, 1, 2], [3, 9, 1, 2], [3, 9, 1, 2]),
+        ([1, 2, 7, 1, 2, 8, 1, 2], [8, 1, 2, 8], [7, 1, 2, 8]),
+        ([5, 1, 2, 7, 6, 2, 8, 1, 2], [7, 6, 2, 8], [7, 6, 2, 8]),
+        ([1, 2, 3, 4, 2, 3], [4, 2, 3, 4], [4, 2, 3]),
+        ([4, 4], [4, 4, 4, 4], []),
+        ([4, 4, 4], [4, 4, 4, 4], [4]),
+        ([1, 2, 1, 2], [1, 2, 1, 2], [1, 2]),
+        ([1, 2, 9, 2], [9, 2, 9, 2], []),
+        ([1, 2, 3], [], []),
+        ([1], [], []),
+        ([], [], []),
     ],
 )
-def test_the_longest_and_latest_match_is_copied(text: list[int], copied: list[int]) -> None:
-    matches = LatestMatches(2)
-    matches.update(text)
-    assert matches.continuation(4) == copied
+def test_the_longest_match_is_copied_the_latest_or_by_vllms_rule_the_earliest(
+    text: list[int], latest: list[int], earliest: list[int]
+) -> None:
+    for matches, copied in ((LatestMatches(2), latest), (EarliestMatches(3, 2), earliest)):
+        matches.update(text)
+        assert matches.continuation(4) == copied
 
 
 def test_nothing_asked_for_is_nothing_copied() -> None:
     for matches in (LatestMatches(2), EarliestMatches(2, 1)):
         matches.update([1, 1])
         assert matches.continuation(0) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "copied"),
-    [
-        ([1, 2, 3, 9, 1, 2], [3, 9, 1, 2]),
-        ([1, 2, 7, 1, 2, 8, 1, 2], [7, 1, 2, 8]),
-        ([1, 2, 3, 4, 2, 3], [4, 2, 3]),
-        ([4, 4, 4], [4]),
-        ([1, 2, 9, 2], []),
-        ([1, 2, 3], []),
-        ([], []),
-    ],
-)
-def test_vllms_rule_copies_the_earliest_match_to_the_texts_end(
-    text: list[int], copied: list[int]
-) -> None:
-    matches = EarliestMatches(3, 2)
-    matches.update(text)
-    assert matches.continuation(4) == copied
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -123,15 +123,14 @@ def test_a_corpus_counts_its_texts_and_tokens() -> None:
     assert (corpus.texts, corpus.tokens, corpus.replaced) == (2, 3, 2)
 
 
-@pytest.mark.parametrize("texts", [[], [""], ["<end>"]])
-def test_an_empty_corpus_is_refused(texts: list[str]) -> None:
-    with pytest.raises(ValueError, match="a corpus must have at least one token, got none"):
-        encoded(texts)
-
-
-def test_a_tokenizer_without_end_of_text_is_refused() -> None:
+def test_an_empty_corpus_and_a_tokenizer_without_end_of_text_are_refused() -> None:
+    for texts in ([], [""], ["<end>"]):
+        with pytest.raises(ValueError, match="a corpus must have at least one token, got none"):
+            encoded(texts)
     with pytest.raises(ValueError, match=r"an end-of-text token \(eos_token\), got none"):
         encode_texts([("x", 0)], tiny_tokenizer(end=None))
+    with pytest.raises(ValueError, match="a corpus must have at least one text, got none"):
+        count_ngrams(np.empty(0, np.int32), 2)
 
 
 TEXTS = {
@@ -227,8 +226,3 @@ def test_each_order_is_a_step() -> None:
     steps: list[int] = []
     count_ngrams(sentences([[1, 2]]), 5, lambda: steps.append(1))
     assert len(steps) == 5
-
-
-def test_an_empty_corpus_is_refused_of_counts() -> None:
-    with pytest.raises(ValueError, match="a corpus must have at least one text, got none"):
-        count_ngrams(np.empty(0, np.int32), 2)

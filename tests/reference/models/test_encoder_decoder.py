@@ -151,14 +151,13 @@ def test_the_encoder_runs_once_for_each_model(pairs: Pairs) -> None:
 
 
 def test_texts_begin_with_the_start_token_and_a_forced_first_token(pairs: Pairs) -> None:
-    beginnings = {family: target.start([5, 6]) for family, (target, _) in pairs.items()}
+    beginnings, limits = {}, {}
+    for family, (target, _) in pairs.items():
+        beginnings[family], limits[family] = target.start([5, 6]), target.max_length
+        assert target.length == len(beginnings[family]) - 1
     assert beginnings == {"t5": [0], "mt5": [0], "bart": [2, 38], "marian": [39]}
-
-
-def test_the_cache_holds_all_of_the_beginning_but_its_last_token(pairs: Pairs) -> None:
-    for target, _ in pairs.values():
-        text = target.start([5, 6])
-        assert target.length == len(text) - 1
+    # Relative positions have no limit.
+    assert limits == {"t5": None, "mt5": None, "bart": 64, "marian": 64}
 
 
 def test_a_token_that_the_settings_exclude_has_no_probability(pairs: Pairs) -> None:
@@ -179,23 +178,15 @@ def test_scoring_a_text_in_one_pass_gives_the_laws_of_decoding(pairs: Pairs) -> 
     torch.testing.assert_close(scores.beta, ones, rtol=0, atol=2e-6)
 
 
-def test_relative_positions_have_no_limit_and_learned_ones_do(pairs: Pairs) -> None:
-    limits = {family: target.max_length for family, (target, _) in pairs.items()}
-    assert limits == {"t5": None, "mt5": None, "bart": 64, "marian": 64}
-
-
 def test_a_text_beyond_the_decoders_positions_is_refused(pairs: Pairs) -> None:
     target, _ = pairs["marian"]
     with pytest.raises(ValueError, match=r"must fit the 64 positions of .*, got 1 \+ 64 tokens"):
         alone(target, [5, 6], Sampling(0.0), Stopping(64))
 
 
-def test_a_prompt_beyond_the_encoders_positions_is_refused(pairs: Pairs) -> None:
+def test_an_empty_prompt_and_one_beyond_the_encoders_positions_are_refused(pairs: Pairs) -> None:
     with pytest.raises(ValueError, match=r"must fit the 64 positions of .*, got 65 tokens"):
         pairs["bart"][0].start([5] * 65)
-
-
-def test_an_empty_prompt_is_refused(pairs: Pairs) -> None:
     with pytest.raises(ValueError, match="at least one token"):
         pairs["t5"][0].start([])
 
