@@ -76,11 +76,16 @@ def run(arguments: str, command: str = "plan") -> Result:
     return CliRunner().invoke(main, [command, *arguments.split()])
 
 
+def answered(*words: str) -> Any:
+    """Returns the JSON object that a command prints; its numbers must be finite."""
+    result = CliRunner().invoke(main, [*words, "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout, parse_constant=_refuse)
+
+
 def run_json(arguments: str, command: str = "plan") -> dict[str, Any]:
     """Returns the JSON object of a command that must succeed; its numbers must be finite."""
-    result = run(f"{arguments} --json", command)
-    assert result.exit_code == 0, result.output
-    loaded: dict[str, Any] = json.loads(result.stdout, parse_constant=_refuse)
+    loaded: dict[str, Any] = answered(command, *arguments.split())
     return loaded
 
 

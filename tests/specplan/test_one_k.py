@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from made_profiles import made_profile
 from metrics_pages import vllm_page
+from plan_inputs import answered
 
 import specplan as sp
 from estimator.profiles.profile_file import write_profile
@@ -30,12 +31,6 @@ GPU = (
     "--target-config", TARGET, "--draft-config", DRAFT, "--gpu", "h100", "--engine", "vllm",
     "--context", "2100",
 )  # fmt: skip
-
-
-def answered(*words: str) -> Any:
-    result = CliRunner().invoke(main, [*words, "--json"])
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
 
 
 def flags(*words: str) -> int:

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from made_profiles import made_profile
 from metrics_pages import BENCH
+from plan_inputs import answered
 
 import specplan as sp
 from estimator.profiles.profile_file import read_profile, write_profile
@@ -36,13 +37,6 @@ def python(code: str, folder: Path, *arguments: str) -> subprocess.CompletedProc
     command = [sys.executable, *(arguments or ("-c", code))]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-
-
-def printed(*arguments: str) -> Any:
-    """Returns the JSON object that a command prints."""
-    result = CliRunner().invoke(main, [*arguments, "--json"])
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
 
 
 def plain(value: Any) -> Any:
@@ -143,7 +137,7 @@ OF_RUNS = "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85"
     ],
 )
 def test_a_plan_is_the_plan_of_the_command(stated: Any, options: str) -> None:
-    assert plain(sp.plan(*stated()).json()) == printed("plan", *options.split())
+    assert plain(sp.plan(*stated()).json()) == answered("plan", *options.split())
 
 
 def test_a_plan_on_a_gpu_is_that_of_the_command() -> None:
@@ -154,7 +148,7 @@ def test_a_plan_on_a_gpu_is_that_of_the_command() -> None:
         "--alpha", "0.7", "--target-config", target, "--draft-config", draft, "--gpu", "h100",
         "--engine", "vllm", "--batch", "4",
     )  # fmt: skip
-    found, theirs = sp.plan(sp.Iid(0.7), cost), printed("plan", *options)["curve"]
+    found, theirs = sp.plan(sp.Iid(0.7), cost), answered("plan", *options)["curve"]
     assert plain(found.json())["curve"] == theirs
     # Its arrays are bounded as the JSON is: no interval exceeds the tokens of a call.
     assert found.curve.low.tolist() == [each["improvement_factor_low"] for each in theirs]
@@ -170,7 +164,7 @@ def test_traffic_is_that_of_the_command() -> None:
     )
     stated = "--alpha 0.7 --target-ms 20 --draft-ms 2 --rate 1 --prompt-tokens 200 --prompt-ms 40"
     options = [*stated.split(), "--output-tokens", "100"]
-    data = printed("traffic", *options)
+    data = answered("traffic", *options)
     assert f"{found}\n" == CliRunner().invoke(main, ["traffic", *options]).stdout
     assert plain(found.max_rate) == pytest.approx(data["most_requests_per_second"], rel=1e-12)
 
@@ -179,7 +173,7 @@ def test_counts_of_a_server_are_those_of_the_command_and_planned_as_there(tmp_pa
     log = tmp_path / "server.log"
     log.write_text("draft acceptance rate = 0.57576 (  171 accepted /   297 generated)\n")
     seen = sp.observe(str(log), gamma=4)
-    data = printed("observe", str(log), "--gamma", "4", "--c", "0.05")
+    data = answered("observe", str(log), "--gamma", "4", "--c", "0.05")
     assert data["accepted_fraction"] == pytest.approx(seen.accepted_fraction)
     assert seen.accepted_fraction == pytest.approx(171 / 297)
     assert plain(sp.plan(seen, sp.Ratio(0.05), gamma=4).json()) == data["plan"]
@@ -189,7 +183,7 @@ def test_an_observed_time_joins_the_runs(tmp_path: Path) -> None:
     bench = tmp_path / "bench.json"
     bench.write_text(BENCH)
     seen = sp.observe(str(bench), gamma=3)
-    data = printed("observe", str(bench), "--gamma", "3", "--run", "gamma=0,tpot=7.1,batch=4")
+    data = answered("observe", str(bench), "--gamma", "3", "--run", "gamma=0,tpot=7.1,batch=4")
     ours = sp.plan(seen, sp.Runs([sp.Run(gamma=0, tpot=7.1, batch=4)]), gamma=3)
     assert plain(ours.json()) == data["plan"]
     assert data["plan"]["cost"]["evidence"] == 2
@@ -206,7 +200,7 @@ def test_runs_of_several_batches_are_planned_for_one() -> None:
     with pytest.raises(ValueError, match=r"the batch to plan for, one of \[1, 16\], got none"):
         sp.plan(sp.Runs(runs))
     ours = plain(sp.plan(sp.Runs(runs, batch=16)).json())
-    assert ours == printed("plan", *options, "--batch", "16")
+    assert ours == answered("plan", *options, "--batch", "16")
 
 
 def test_measured_validated_and_tuned_with_prompts_in_a_list(tmp_path: Path) -> None:
@@ -216,7 +210,7 @@ def test_measured_validated_and_tuned_with_prompts_in_a_list(tmp_path: Path) -> 
     assert profile.alpha.prompts == 2
     assert sp.plan(sp.Recorded(file)).json() == sp.plan(sp.Recorded(file), sp.Recorded(file)).json()
     ours = plain(sp.plan(sp.Recorded(file), sp.Ratio(0.1)).json())
-    assert ours == printed("plan", "--profile", str(file), "--c", "0.1")
+    assert ours == answered("plan", "--profile", str(file), "--c", "0.1")
     [found] = sp.validate(prompts=texts, gammas=[2], temperatures=[0], max_new_tokens=6)
     assert [row.gamma for row in found.rows] == [2]
     assert found.rows[0].identical_to_target
@@ -233,7 +227,7 @@ def test_a_profile_object_is_planned_as_its_file(tmp_path: Path) -> None:
         (sp.plan(sp.Recorded(profile)), []),
         (sp.plan(profile, sp.Ratio(0.1)), ["--c", "0.1"]),
     ):
-        assert plain(ours.json()) == printed("plan", "--profile", str(file), *options)
+        assert plain(ours.json()) == answered("plan", "--profile", str(file), *options)
     assert sp.plan(sp.Iid(0.6), profile).json() == sp.plan(sp.Iid(0.6), sp.Recorded(file)).json()
     with pytest.raises(ValueError, match="profile must hold costs, got only acceptance"):
         sp.plan(replace(profile, times=None))
@@ -323,7 +317,7 @@ def test_what_cannot_be_planned_is_a_value_error(make: Any, message: str) -> Non
 def test_flags_are_those_of_the_command() -> None:
     asked = ["--alpha", "0.7", "--c", "0.05", "--draft-kind", "eagle3", "--export", "vllm"]
     found = sp.plan(sp.Iid(0.7), sp.Ratio(0.05), draft_kind="eagle3", server="vllm")
-    assert found.flags() == printed("plan", *asked)["export"]
+    assert found.flags() == answered("plan", *asked)["export"]
     assert '"method": "eagle3"' in found.flags()
 
 

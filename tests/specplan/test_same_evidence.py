@@ -1,16 +1,14 @@
 """The same evidence gives the same numbers, however it is stated."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from metrics_pages import vllm_page
+from metrics_server import server
+from plan_inputs import answered
 
 import specplan as sp
 from specplan.main import main
@@ -25,12 +23,6 @@ DRAFTS, HITS = 1000, (820, 610, 420, 280, 180)
 RATES = [f"{hits / DRAFTS:g}" for hits in HITS]
 BY_POSITION = ["--acceptance-by-position", ",".join(RATES)]
 BASELINE = ["--run", "gamma=0,tpot=7"]
-
-
-def answered(*words: str) -> Any:
-    result = CliRunner().invoke(main, [*words, "--json"])
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
 
 
 def curve(data: Any, name: str = "expected_tokens", most: int = 5) -> list[float]:
@@ -81,7 +73,7 @@ def test_rates_by_position_are_the_same_by_every_road(
 
 def test_a_running_server_and_python_give_the_same_plan(sources: dict[str, Path]) -> None:
     stated = answered("plan", *BY_POSITION, "--c", "0.05")
-    with served(sources["page"].read_text()) as url:
+    with server(sources["page"].read_text()) as url:
         observed = answered("observe", url, "--c", "0.05")["plan"]
         scraped = sp.plan(sp.observe(url), sp.Ratio(0.05))
     typed = sp.plan(sp.ByPosition([hits / DRAFTS for hits in HITS]), sp.Ratio(0.05))
@@ -90,28 +82,6 @@ def test_a_running_server_and_python_give_the_same_plan(sources: dict[str, Path]
         assert list(road)[: len(HITS)] == pytest.approx(lengths, rel=1e-9)
     assert observed["advised_gamma"] == stated["advised_gamma"]
     assert scraped.best.gamma == typed.best.gamma == stated["advised_gamma"]
-
-
-@contextmanager
-def served(page: str) -> Iterator[str]:
-    """Gives the address of a server whose every page is this one."""
-
-    class Pages(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(page.encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def test_rates_of_a_run_are_rates_by_position() -> None:

@@ -3,10 +3,10 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from plan_inputs import answered
 
 from figures.registry import FIGURES
 from specplan.main import main
@@ -109,11 +109,6 @@ def test_batch_size_draws_the_deployment_that_is_named(tmp_path: Path) -> None:
     assert "the roofline of 2 ×" in " ".join(re.findall(r"<!-- (.*?) -->", drawn))
 
 
-def _json(*arguments: str) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)
-    return answer
-
-
 @pytest.mark.parametrize("model", ["public", "roofline"])
 def test_batch_size_has_the_speed_ups_of_plan_and_tree(model: str, tmp_path: Path) -> None:
     deployed = ("--target-config", str(CONFIGS / "llama-3.1-8b.json"), "--draft-config",
@@ -123,11 +118,11 @@ def test_batch_size_has_the_speed_ups_of_plan_and_tree(model: str, tmp_path: Pat
     assert result.exit_code == 0, result.output
     lines = (tmp_path / "batch-size.csv").read_text(encoding="utf-8").splitlines()
     first = dict(zip(lines[0].split(","), lines[1].split(","), strict=True))
-    plan = _json("plan", *deployed, "--alpha", "0.7")
+    plan = answered("plan", *deployed, "--alpha", "0.7")
     for gamma in (2, 4, 8):
         expected = plan["curve"][gamma - 1]["improvement_factor"]
         assert float(first[f"speedup_gamma_{gamma}"]) == pytest.approx(expected)
-    tree = _json("tree", *deployed, "--acceptance-by-rank", "0.7")
+    tree = answered("tree", *deployed, "--acceptance-by-rank", "0.7")
     chain = tree["rows"][0]["chain"]
     expected = plan["curve"][chain["nodes"] - 1]["improvement_factor"]
     # Trees do not condition a prior on the bounds of physics, which moves its median a little.

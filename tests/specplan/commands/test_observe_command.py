@@ -4,17 +4,13 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import chain, repeat
+from contextlib import ExitStack
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from metrics_pages import LOG, llama_cpp_page, sglang_page, vllm_page
+from metrics_server import server
 from refusals import assert_refused
 
 from specplan.main import main
@@ -22,31 +18,6 @@ from specplan.main import main
 
 def observe(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["observe", *arguments])
-
-
-@contextmanager
-def server(*pages: str) -> Iterator[str]:
-    """Serves metrics pages in turn, the last of them for ever, and a version; gives the URL."""
-    waiting = chain(pages, repeat(pages[-1]))
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            known = {"/metrics": lambda: next(waiting), "/version": lambda: '{"version": "0.32.0"}'}
-            found = known.get(self.path)
-            self.send_response(404 if found is None else 200)
-            self.end_headers()
-            self.wfile.write(b"" if found is None else found().encode())
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Says nothing."""
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=http.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{http.server_port}"
-    finally:
-        http.shutdown()
-        http.server_close()
 
 
 def test_a_live_server_is_read_and_planned_for() -> None:

@@ -15,9 +15,13 @@ from specplan.options.requests import Option
 
 
 class Shared:
-    """Options of several commands."""
+    """Options of several commands.
 
-    max_gamma: int = option(default=8, help="Longest.")
+    max_gamma: Longest draft, of those that
+      are run.  [default: a few]
+    """
+
+    max_gamma: int = option(default=8)
     wide: bool = option(help="All columns.")
 
 
@@ -59,6 +63,9 @@ def test_a_field_names_its_option_and_says_its_type() -> None:
     assert found["text"].type is click.STRING
     assert (found["max_gamma"].type, found["max_gamma"].default) == (click.INT, 8)
     assert found["wide"].is_flag
+    # The help is in the docstring of the class, or stated.
+    assert found["max_gamma"].help == "Longest draft, of those that are run.  [default: a few]"
+    assert (found["wide"].help, found["near"].help) == ("All columns.", None)
     assert Record() == Record(near=None, output=None, lenience=None, text=None)
 
 
