@@ -63,7 +63,7 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         return
     found = answer(request)
     data = {**traffic_json(request, found), "cost": cost}
-    give(lambda: data, lambda: traffic_text(request, found, notes), form=form)
+    give(lambda: data, lambda: traffic_text(request, found, data, notes), form=form)
     if figure is not None:
         from figures.ours.traffic import compute, draw
 

@@ -183,7 +183,7 @@ def traffic(
 
     Raises OSError, ValueError if a file or a number cannot be used.
     """
-    from specplan.reports.traffic import traffic_text
+    from specplan.reports.traffic import traffic_json, traffic_text
 
     with usage_as_value_error():
         slo = targets and ",".join(f"{name}={ms}" for name, ms in targets.items())
@@ -200,4 +200,5 @@ def traffic(
         )
         found = answer(request)
     numbers = {each.name: getattr(found, each.name) for each in fields(found)}
-    return TrafficResult(**numbers, text=traffic_text(request, found, notes))
+    text = traffic_text(request, found, traffic_json(request, found), notes)
+    return TrafficResult(**numbers, text=text)

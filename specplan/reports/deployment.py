@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from simulator.choice.advice import certainty, percentage
+from simulator.choice.grid import Range
 from simulator.choice.plan import Plan
 from simulator.cost.pricing import Load, Pricing, Wall
 
@@ -97,23 +98,22 @@ def gpus_of(rows: Sequence[Plan]) -> list[str]:
     return list(dict.fromkeys(load.gpu for load in loads if load is not None and load.gpu))
 
 
-def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[str, Any]]:
-    """Returns the ranges of batch sizes with their γ, for each context.
+def ranges_json(ranges: Sequence[Range], *, undecided: bool) -> list[dict[str, Any]]:
+    """Returns ranges of batch sizes with their γ; undecided: γ is 0, and test_gamma to measure."""
+    if undecided:
+        return [asdict(each) | {"gamma": 0, "test_gamma": each.gamma or None} for each in ranges]
+    return [asdict(each) | {"test_gamma": None} for each in ranges]
 
-    For drafts of an undecided kind, `gamma` is 0 and `test_gamma` is the γ to measure.
-    """
+
+def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[str, Any]]:
+    """Returns the ranges of batch sizes for each context."""
     from simulator.choice.grid import schedules
 
     undecided = any(row.advice.undecided for row in rows)
     return [
-        {
-            "context": context,
-            **asdict(each),
-            "gamma": 0 if undecided else each.gamma,
-            "test_gamma": each.gamma or None if undecided else None,
-        }
+        {"context": context, **each}
         for context, ranges in schedules(rows, only).items()
-        for each in ranges
+        for each in ranges_json(ranges, undecided=undecided)
     ]
 
 

@@ -9,6 +9,7 @@ from simulator.choice.advice import certainty, percentage
 from simulator.numerics.intervals import CONFIDENCE, percent
 from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
 from simulator.traffic.pair import Pair
+from specplan.reports.deployment import ranges_json
 from specplan.reports.possible import possible
 from specplan.reports.simulated import graphs_lines, simulated_json, simulated_table
 from specplan.reports.table import Column, bounds, folded, table
@@ -34,15 +35,7 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         "draws": found.draws,
         "confidence": CONFIDENCE,
         "most_sequences": request.pair.drafting.max_batch(demand),
-        "schedule": [
-            {
-                "first_batch": each.first_batch,
-                "last_batch": each.last_batch,
-                "gamma": 0 if found.undecided else each.gamma,
-                "test_gamma": each.gamma or None if found.undecided else None,
-            }
-            for each in found.schedule
-        ],
+        "schedule": ranges_json(found.schedule, undecided=found.undecided),
     }
     if found.within_targets is not None:
         both = ("slo_requests_per_second", "slo_requests_per_second_without")
@@ -54,9 +47,12 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
     return possible(data, prompts_per_second=prompts)
 
 
-def traffic_text(request: TrafficRequest, found: Traffic, notes: Sequence[str] = ()) -> str:
-    """Returns the answer as text: a table of rates, capacities and advice."""
-    pair, rows = request.pair, [_cells(request.pair, row, found.draws) for row in found.rows]
+def traffic_text(
+    request: TrafficRequest, found: Traffic, data: Mapping[str, Any], notes: Sequence[str] = ()
+) -> str:
+    """Returns a table of rates, capacities and advice; data: the result of `traffic_json`."""
+    pair = request.pair
+    rows = [_cells(row, each) for row, each in zip(found.rows, data["rows"], strict=True)]
     for slow, quick, cells in zip(found.rows[::2], found.rows[1::2], rows[1::2], strict=True):
         if slow.stable and quick.stable:
             times = [each.state.request_seconds(pair.demand) for each in (slow, quick)]
@@ -141,9 +137,9 @@ def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
     return {f"{name}_low": low, f"{name}_high": high}
 
 
-def _cells(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
+def _cells(row: TrafficRow, data: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a row for the table: the numbers of its JSON, and words for overload."""
-    cells, advice, risk = _row_json(pair, row, draws), row.advice, row.overload_risk
+    cells, advice, risk = {**data}, row.advice, row.overload_risk
     if not row.stable:
         cells |= {"batch": None, "ttft_ms": None}
         time, risk = f"overloaded (max {row.state.max_rate:.3g}/s)", None
