@@ -1,6 +1,6 @@
 """BiLD's two decisions (Kim et al. 2023): when to call the large model, and what to roll back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,20 +14,7 @@ PAPERS_MOST = 10
 """Most tokens in a row that the small model writes in the paper's runs (section 7.1.2)."""
 
 
-def peak_probability(law: Tensor) -> Tensor:
-    """Returns max over y of q(y), shape (positions,): the paper's certainty."""
-    return law.amax(dim=-1)
-
-
-def inverse_perplexity(law: Tensor) -> Tensor:
-    """Returns e^(-H(q)) <= max q, shape (positions,), where H is the entropy in nats."""
-    return law.xlogy(law).sum(dim=-1).exp()
-
-
-MEASURES: dict[str, Callable[[Tensor], Tensor]] = {
-    "probability": peak_probability,
-    "entropy": inverse_perplexity,
-}
+MEASURES = ("probability", "entropy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +49,16 @@ class Fallback:
         return self.most
 
     def certainty(self, q: Laws) -> float:
-        """Returns the certainty of one position's distribution, in [0, 1]."""
+        """Returns the certainty of one position's distribution, in [0, 1].
+
+        probability: max over y of q(y), as in the paper; entropy: e^(-H(q)) <= max q, H in nats.
+        """
         law = q.at_temperature_one() if isinstance(q, OneHot) else q
-        return 1.0 if law is None else float(MEASURES[self.measure](law.probabilities))
+        if law is None:
+            return 1.0
+        p = law.probabilities
+        by_entropy = self.measure == "entropy"
+        return float(p.xlogy(p).sum(dim=-1).exp() if by_entropy else p.amax(dim=-1))
 
     def trusts(self, q: Laws) -> bool:
         return self.certainty(q) >= self.threshold

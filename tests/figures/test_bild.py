@@ -8,7 +8,7 @@ from msgspec import structs
 
 from figures.bild import calls
 from figures.bild.sweeps import MeasuredSweep, aligned, measured
-from figures.bild.tables import draw_lines, measured_line
+from figures.bild.tables import draw_lines, own_line
 from figures.bild.trade_off import ablation
 from figures.numbers import Numbers, numbers
 from figures.registry import FIGURES
@@ -57,7 +57,7 @@ def lines_of(number: int) -> Numbers:
     ("place", "text"), [(3, "19.00  1.40× [1.30, 1.50]  100.0 / 0.0 %"), (None, "none")]
 )
 def test_a_cell_states_quality_speed_and_interval(place: int | None, text: str) -> None:
-    line = measured_line(SWEEP, "BiLD", None if place is None else SWEEP.rows[place])
+    line = own_line(SWEEP, "BiLD", None if place is None else SWEEP.rows[place])
     data = numbers(" ".join(lines_of(1).names), [line])
     figure = draw_lines(data, title="", paper="", ours="", percentages=True)
     assert figure.axes[0].texts[-1].get_text() == text

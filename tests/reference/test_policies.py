@@ -21,7 +21,7 @@ from reference.models.architectures import CausalModel
 from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy
 from reference.records import Block, Generation, Stopping
 from reference.rules import Strict
-from studies.bild.thresholds import Fallback, inverse_perplexity, peak_probability
+from studies.bild.thresholds import Fallback
 
 VOCABULARY = 3
 
@@ -280,9 +280,10 @@ def test_the_ends_of_a_range_belong_to_it(make: Callable[[], Policy], first: int
     assert make().gamma([]) == first
 
 
-def test_a_law_just_certain_enough_is_trusted_and_measures_take_several_positions() -> None:
+def test_a_law_just_certain_enough_is_trusted() -> None:
     halves = torch.tensor([[0.5, 0.5, 0.0], [0.25, 0.5, 0.25]])
     assert Fallback(0.5).trusts(Dense(halves[:1]))
     assert not Fallback(0.5000001).trusts(Dense(halves[:1]))
-    assert peak_probability(halves).tolist() == [0.5, 0.5]
-    assert inverse_perplexity(halves).tolist() == pytest.approx([0.5, 2**-1.5])
+    by_entropy = Fallback(0.5, measure="entropy")
+    found = [by_entropy.certainty(Dense(row[None])) for row in halves]
+    assert found == pytest.approx([0.5, 2**-1.5])
