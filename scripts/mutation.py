@@ -76,7 +76,7 @@ SUBJECTS = {
         ),
     ),
     "loop": Subject(
-        ("reference/speculative.py", "reference/records.py", "studies/bild/loop.py"),
+        ("reference/speculative.py", "reference/records.py", "studies/bild/decoder.py"),
         (
             "tests/reference/test_decoder_exact_law.py",
             "tests/reference/test_tree_verify.py",

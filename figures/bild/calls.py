@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache, partial
 
 from figures import drawing
-from figures.bild.sweeps import METRICS, SOURCE, measured, rollback_name
+from figures.bild.tables import SOURCE, measured
+from figures.bild.trade_off import METRICS, rollback_name
 from figures.numbers import Numbers, numbers, published
 from studies.bild.cost import BildCalls, expected_calls
 

@@ -1,15 +1,79 @@
-"""The tables of Kim et al. 2023 (BiLD): the paper's lines, and ours."""
+"""Our BiLD sweeps, and Tables 1 and 3 to 5 of Kim et al. 2023 (BiLD): the paper's lines, and ours.
+
+The sweeps are as `specplan validate --decoder bild --json` printed them (docs/bild.md).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.resources import files
 from typing import Any
 
+import msgspec
+
+from estimator.validation.file import parse_rows
 from figures import drawing
-from figures.bild.sweeps import SOURCE, MeasuredSweep, measured
 from figures.numbers import Numbers, numbers, published
-from studies.bild.swept import NO_LOSS, BildRow
+from studies.bild.swept import NO_LOSS, BildRow, Sweep
+
+# Named after the task and the draft, and after the sampling if it is not greedy.
+FILES = (
+    "translation-unaligned", "translation-aligned", "code-unaligned", "spelling-unaligned",
+    "translation-unaligned-nucleus",
+)  # fmt: skip
+SOURCE = "ours: two cores of an AMD EPYC virtual machine, 2026-11-21 and 22, figures/results/bild"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredSweep(Sweep):
+    """One sweep of a pair.
+
+    task: "translation", "code" or "spelling".
+    draft: "unaligned" or "aligned".
+    sampling: "greedy" or "nucleus 0.8".
+    """
+
+    task: str
+    draft: str
+    sampling: str
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the draft is unaligned and decoding is greedy."""
+        return (self.draft, self.sampling) == ("unaligned", "greedy")
+
+    @property
+    def fastest_strict(self) -> BildRow:
+        """The fastest row of lossless ("strict") speculative decoding."""
+        return max(self.of("strict"), key=lambda row: row.measured)
+
+
+@cache
+def measured() -> tuple[MeasuredSweep, ...]:
+    return tuple(map(_read, FILES))
+
+
+def _read(name: str) -> MeasuredSweep:
+    content = (files("figures") / "results" / "bild" / f"{name}.json").read_bytes()
+    document: dict[str, Any] = msgspec.json.decode(content)
+    [summary] = document["summaries"]
+    task, draft = name.split("-")[:2]
+    return MeasuredSweep(
+        rows=parse_rows(document["rows"], BildRow, name=name),
+        **{name: summary[name] for name in ("metric", "c", "noise_percent")},
+        **{name: document[name] for name in ("repeats", "prompts")},
+        task=task,
+        draft=draft,
+        sampling=f"nucleus {document['top_p']:g}" if summary["temperature"] else "greedy",
+    )
+
+
+def aligned(task: str) -> MeasuredSweep | None:
+    """Returns a task's sweep with an aligned draft; None if there is none."""
+    return next((s for s in measured() if (s.task, s.draft) == (task, "aligned")), None)
+
 
 _NAMES = "whose dataset method quality speedup low high fallback_percent rollback_percent setting"
 

@@ -6,19 +6,50 @@ from collections.abc import Sequence
 from typing import Any
 
 from figures import drawing
-from figures.bild.sweeps import (
-    SOURCE,
-    MeasuredSweep,
-    aims,
-    aligned,
-    draw_rows,
-    measured,
-    prepare,
-    rollback_name,
-)
+from figures.bild.tables import SOURCE, MeasuredSweep, aligned, measured
 from figures.numbers import Numbers, numbers, published
+from studies.bild.swept import BildRow
 
+METRICS = {"bleu": "BLEU", "agreement": "agreement with the large model, %", "rouge_l": "ROUGE-L"}
 SMALLEST, LARGEST = 3.0, 9.0  # marks of Figure 10, in points
+
+
+def rollback_name(threshold: float | None) -> str:
+    """Returns BiLD's rollback threshold in words."""
+    return "no rollback" if threshold is None else f"rollback {threshold:g}"
+
+
+def aims(axes: drawing.Axes, quality: float) -> None:
+    """Draws two horizontal lines: the large model's quality, and one point below."""
+    for height, dashes in ((quality, "-"), (quality - 1, ":")):
+        axes.axhline(height, color=drawing.GREY, linewidth=1, linestyle=dashes)
+
+
+def prepare(axes: drawing.Axes, sweep: MeasuredSweep, *, panel: str) -> None:
+    """Draws the large model's mark and the lines of `aims`, and names the axes."""
+    quality = sweep.score(sweep.large)
+    aims(axes, quality)
+    axes.plot(1, quality, "X", color=drawing.INK, markersize=9, label="large model alone", zorder=3)
+    x, heading = "seconds per token over the large model's", f"{panel} ({sweep.prompts} prompts)"
+    drawing.name_axes(axes, x=x, y=METRICS[sweep.metric], panel=heading)
+
+
+def draw_rows(
+    axes: drawing.Axes,
+    sweep: MeasuredSweep,
+    rows: Sequence[BildRow],
+    *,
+    name: str,
+    colour: str,
+    mark: str,
+) -> None:
+    """Draws rows of a sweep as marks, with a line along their Pareto front."""
+    best, every = (
+        ([row.latency for row in some], [sweep.score(row) for row in some])
+        for some in (sweep.front(rows), rows)
+    )
+    axes.plot(*best, color=colour, linewidth=1.8)
+    axes.plot(*every, mark, color=colour, markersize=5.5, label=name)
 
 
 def compute_latencies() -> Numbers:

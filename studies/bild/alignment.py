@@ -25,9 +25,9 @@ from reference.training.alignment import Lesson, align, train_exits
 from reference.training.checkpoint import publish
 from reference.training.loop import Schedule, Training, require_equal_shares, this_process
 from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
+from studies.bild.decoder import Fallback, Rollback
 from studies.bild.held_out import changes, held_out
 from studies.bild.request import warn_of_size
-from studies.bild.thresholds import Fallback, Rollback
 
 KEPT_EVERY = 16  # texts of the large model between writings of their file
 

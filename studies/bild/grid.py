@@ -12,9 +12,8 @@ from reference.policies import Fixed
 from reference.rules import STRICT, Lenient, Rule
 from reference.speculative import Session, Subject
 from studies.bild import CERTAINTY, DISTANCE, FALLBACKS, LENIENCE, ROLLBACKS
-from studies.bild.loop import bild_session
+from studies.bild.decoder import PAPERS_MOST, Fallback, Rollback, bild_session
 from studies.bild.swept import BILD, SMALL, WINDOW
-from studies.bild.thresholds import PAPERS_MOST, Fallback, Rollback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

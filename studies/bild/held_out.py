@@ -18,8 +18,7 @@ from reference.scoring import ScoreOptions
 from reference.speculative import Subject
 from reference.training.alignment import Lesson
 from simulator.numerics.intervals import CONFIDENCE
-from studies.bild.loop import bild_session
-from studies.bild.thresholds import Fallback, Rollback
+from studies.bild.decoder import Fallback, Rollback, bild_session
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from reference.laws import OneHot, Sampling, seeded
 from reference.models.model import Model
 from reference.score_text import text_laws
 from studies.bild.cost import BildCalls
-from studies.bild.thresholds import Fallback, Rollback
+from studies.bild.decoder import Fallback, Rollback
 
 NEVER = sys.maxsize
 

@@ -16,11 +16,10 @@ from reference.laws import seeded
 from reference.models.derived import transformers_module
 from reference.speculative import Subject
 from studies.bild import CERTAINTY, DISTANCE, ONE_FALLBACK, ONE_ROLLBACK
+from studies.bild.decoder import PAPERS_MOST, Fallback, Rollback, bild_session
 from studies.bild.grid import Grid
-from studies.bild.loop import bild_session
 from studies.bild.sweep import drafting_model, sweep
 from studies.bild.swept import Sweep
-from studies.bild.thresholds import PAPERS_MOST, Fallback, Rollback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

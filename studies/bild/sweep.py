@@ -34,11 +34,10 @@ from reference.score_text import text_laws
 from reference.speculative import Subject
 from simulator.cost.cost import Cost
 from studies.bild.cost import BildCalls
+from studies.bild.decoder import Fallback, Rollback, read_part
 from studies.bild.grid import Arm, Grid
-from studies.bild.loop import read_part
 from studies.bild.prediction import bild_trace, predict
 from studies.bild.swept import BILD, LARGE, SMALL, WINDOW, BildRow, Sweep
-from studies.bild.thresholds import Fallback, Rollback
 
 
 def sweep(

@@ -7,8 +7,7 @@ import pytest
 from msgspec import structs
 
 from figures.bild import calls
-from figures.bild.sweeps import MeasuredSweep, aligned, measured
-from figures.bild.tables import draw_lines, own_line
+from figures.bild.tables import MeasuredSweep, aligned, draw_lines, measured, own_line
 from figures.bild.trade_off import ablation
 from figures.numbers import Numbers, numbers
 from figures.registry import FIGURES

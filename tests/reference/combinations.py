@@ -16,7 +16,7 @@ from reference.laws import Sampling
 from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy, Product
 from reference.records import Generation, Stopping
 from reference.rules import STRICT, Rule
-from studies.bild.thresholds import Fallback
+from studies.bild.decoder import Fallback
 
 VOCABULARY = 3
 PROMPT = (0, 1)

@@ -21,7 +21,7 @@ from reference.models.architectures import CausalModel
 from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy
 from reference.records import Block, Generation, Stopping
 from reference.rules import Strict
-from studies.bild.thresholds import Fallback
+from studies.bild.decoder import Fallback
 
 VOCABULARY = 3
 

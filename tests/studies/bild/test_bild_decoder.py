@@ -17,8 +17,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Dense, Laws, OneHot, Sampling, draw
 from reference.records import Generation, Stopping, StopStrings
 from reference.speculative import Subject
-from studies.bild.loop import bild_session, unread_ending
-from studies.bild.thresholds import DISTANCES, Fallback, Rollback
+from studies.bild.decoder import DISTANCES, Fallback, Rollback, bild_session, unread_ending
 
 VOCABULARY = 4
 PROMPT = [0]

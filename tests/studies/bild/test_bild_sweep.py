@@ -17,11 +17,11 @@ from reference.laws import Sampling
 from reference.records import Generation, Stopping
 from reference.speculative import Subject, decode
 from simulator.cost.curves import CostModel
+from studies.bild.decoder import Fallback, Rollback
 from studies.bild.grid import Grid
 from studies.bild.prediction import NEVER, BildTrace, bild_trace, predict, spliced
 from studies.bild.sweep import own_metrics, reference_metrics, sweep
 from studies.bild.swept import LARGE, SMALL, BildRow, Sweep
-from studies.bild.thresholds import Fallback, Rollback
 
 GRID = Grid(
     fallback=(0.0, 0.3, 1.1), rollback=(0.0, 1.0, math.inf), max_gamma=3,
