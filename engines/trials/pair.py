@@ -56,12 +56,9 @@ def prepared(request: ValidateEngine | MeasureEngine) -> Iterator[tuple[Engine, 
             other_prompts=pair.prompts[half:],
             repeats=request.timing.repeats,
         )
-        here = request.scored_here
-        yield (
-            engine,
-            local_scorer(pair.target, pair.draft) if here else engine_scorer(engine),
-            trial,
-        )
+        local = settings.laws == "local" or not kind.scores_texts
+        scorer = local_scorer(pair.target, pair.draft) if local else engine_scorer(engine)
+        yield engine, scorer, trial
 
 
 def texts_of(trial: Trial, own: EngineRun) -> list[Text]:

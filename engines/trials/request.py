@@ -65,11 +65,6 @@ class OnEngine:
         return self.engine.draft_sampling or self.kind.draft_samplings[0]
 
     @property
-    def scored_here(self) -> bool:
-        """Whether this machine scores texts; else the engine does."""
-        return self.engine.laws == "local" or not self.kind.scores_texts
-
-    @property
     def together(self) -> bool:
         """Whether the servers of all γ run at once; else one after the other."""
         stated = self.engine.servers

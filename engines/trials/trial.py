@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
@@ -11,7 +11,6 @@ from engines.engine import EngineServer, Setting
 from engines.kind import EngineKind
 from engines.trials.request import MeasureEngine, ValidateEngine
 from engines.trials.runs import Case, EngineRun, Prompts, run
-from estimator.timing.rates import LEAST_PROMPTS
 
 # The use of prompts: to time steps ("priced"), or to compare with predictions ("rows").
 Use = Literal["priced", "rows"]
@@ -131,16 +130,6 @@ class Trial:
             for case, size in sizes.items()
             if start % size == 0
         ]
-
-    @property
-    def least_prompts(self) -> int:
-        """Number of prompts of each use that always run, even beyond the time limit."""
-        together = max(self.concurrencies) > 1
-        return max(len(self.prompts), len(self.other_prompts)) if together else LEAST_PROMPTS
-
-    def of_prompts(self, count: int) -> Trial:
-        """Returns the trial with only the first prompts of each use."""
-        return replace(self, prompts=self.prompts[:count], other_prompts=self.other_prompts[:count])
 
     @property
     def planned_texts(self) -> int:

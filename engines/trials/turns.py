@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from engines.trials.timing import precision_percent
 from engines.trials.trial import WARM_UP_PROMPTS, Trial
 from estimator.progress import CountedProgress, Progress
 from estimator.timing.precision import Until
+from estimator.timing.rates import LEAST_PROMPTS
 
 
 def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> Trial:
@@ -33,24 +35,18 @@ def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> Trial:
             servers = {
                 gamma: stack.enter_context(engine.serve(trial.setting(gamma))) for gamma in group
             }
-            for gamma, server in servers.items():
-                _warm_up(trial, gamma, server, counted)
+            for (gamma, server), case in product(servers.items(), trial.cases):
+                # The first texts of all; a server with another γ is refused.
+                warm = trial.other_prompts[:WARM_UP_PROMPTS]
+                own = trial.written(server, gamma, case, warm, first=0, progress=counted.step)
+                if gamma > 0:
+                    own.require_gamma(gamma, drafts_past_end=trial.kind.drafts_past_end)
             until = Until(percent=request.timing.percent, seconds=seconds, report=progress.note)
             version = next(iter(servers.values())).version
             trial = replace(_in_turns(trial, servers, order, until, counted), version=version)
         seconds = float("inf")
     progress.expect(counted.steps - planned)  # turns that were not needed
     return trial
-
-
-def _warm_up(trial: Trial, gamma: int, server: EngineServer, counted: CountedProgress) -> None:
-    """Writes a few texts on a server; refuses a server that drafts with another γ."""
-    prompts = trial.other_prompts[:WARM_UP_PROMPTS]
-    for case in trial.cases:
-        # The first texts of all.
-        warm = trial.written(server, gamma, case, prompts, first=0, progress=counted.step)
-        if gamma > 0:
-            warm.require_gamma(gamma, drafts_past_end=trial.kind.drafts_past_end)
 
 
 def _in_turns(
@@ -65,13 +61,16 @@ def _in_turns(
     A further repeat begins only if the remaining time is at least the last repeat's.
     """
     took, cells = 0.0, trial.cells(tuple(servers))
+    # Number of prompts that always run, even beyond the time limit; several at once run all.
+    least = LEAST_PROMPTS if max(trial.concurrencies) == 1 else len(trial.prompts)
     for repeat in range(trial.repeats):
         began = time.monotonic()
         if repeat > 0 and until.late(took):
             return replace(trial, repeats=repeat)
         for case, turn in trial.turns:
-            if repeat == 0 and turn.start >= trial.least_prompts and until.late():
-                trial = trial.of_prompts(turn.start)
+            if repeat == 0 and turn.start >= least and until.late():
+                kept, other = trial.prompts[: turn.start], trial.other_prompts[: turn.start]
+                trial = replace(trial, prompts=kept, other_prompts=other)
                 break
             for number in order.permutation(len(cells)):
                 use, gamma = cells[number]

@@ -80,8 +80,11 @@ class Outlook:
         if most == 0:
             return self.advice.named  # even at low odds: else a draft that gains is never found
         following, reach = self.advice.next_run, min(max(most + 2, 2 * most), self.longest)
+        speeds = {run.gamma: run.length / run.step_seconds for run in own}
+        last = speeds.pop(most)
+        rising = len(speeds) > 1 and last >= (1 + RISING) * max(speeds.values())
         # Forecasts beyond the runs are less exact than the runs, and none is advised unmeasured.
-        longer = following is None and (self.advice.gamma > most or _rising(own))
+        longer = following is None and (self.advice.gamma > most or rising)
         if reach > most and (beyond or longer):
             return reach
         return None if following is None else following.gamma
@@ -107,13 +110,6 @@ class Outlook:
             gain_probability=self.advice.gain_probability,
             ms_per_token=measured,
         )
-
-
-def _rising(runs: Sequence[Run]) -> bool:
-    """Returns whether the longest γ ran fastest, by RISING over every shorter γ."""
-    speeds = {run.gamma: run.length / run.step_seconds for run in runs}
-    last = speeds.pop(max(speeds))
-    return len(speeds) > 1 and last >= (1 + RISING) * max(speeds.values())
 
 
 def _value(law: Forecast, at: int, scale: float = 1.0) -> Value:
