@@ -83,16 +83,15 @@ def measured_doubt(profile: Profile) -> Doubt | None:
     1981), plus the difference of two baseline measurements. It is widened so that normal intervals
     equal Student's t. A γ that was not timed gets the error of the nearest timed γ.
     """
-    without = None if profile.left_out is None else profile.left_out.improvement_factor
-    if not without or len(next(iter(without.values()))) < 2:
-        return None
+    without = {} if profile.left_out is None else profile.left_out.improvement_factor
     timed = np.array(sorted(without))
     logs = np.log([without[gamma] for gamma in timed.tolist()])
-    apart = profile.clock.noise_percent
+    if logs.ndim < 2 or logs.shape[1] < 2:
+        return None
+    degrees, apart = logs.shape[1] - 1, profile.clock.noise_percent
     clock = 0.0 if apart is None else apart / 100
-    wider = student(logs.shape[1] - 1) / deviations()
-    covariance = (logs.shape[1] - 1) * np.cov(logs, bias=True).reshape(len(timed), -1) + clock**2
-    covariance *= wider**2
+    covariance = degrees * np.cov(logs, bias=True).reshape(len(timed), -1) + clock**2
+    covariance *= (student(degrees) / deviations()) ** 2
 
     def doubt(gammas: NDArray[np.int64]) -> NDArray[np.float64]:
         nearest = np.abs(timed - gammas[:, None]).argmin(axis=1)
@@ -110,10 +109,10 @@ def with_intervals(profile: Profile) -> Profile:
     if doubt is None:
         return profile
     law = Forecast(np.log([each.replay for each in found.values()]), doubt(np.array([*found])), 0.0)
-    low, _, high = law.interval()
+    ends = np.array(law.interval()).T.tolist()
     factors = {
-        gamma: replace(each, low=float(low[at]), high=float(high[at]))
-        for at, (gamma, each) in enumerate(found.items())
+        gamma: replace(each, low=low, high=high)
+        for (gamma, each), (low, _, high) in zip(found.items(), ends, strict=True)
     }
     return replace(profile, improvement_factor=factors)
 

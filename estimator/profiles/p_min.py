@@ -174,10 +174,8 @@ def recorded_traces(
     """Returns the traces saved with a profile; `option`: the option that needs them, for errors."""
     place = traces_path(path)
     if not place.exists():
-        raise ValueError(
-            f"{option} needs the traces that 'specplan measure' writes next to a profile, got no "
-            f"{place.name}"
-        )
+        needed = "the traces that 'specplan measure' writes next to a profile"
+        raise ValueError(f"{option} needs {needed}, got no {place.name}")
     if str(read_arrays(place)["layout"]) == MATCHES:
         raise ValueError(
             f"{option} needs the confidence of every drafted token, got {place.name} with lengths "

@@ -28,8 +28,7 @@ class MeasureTexts:
 
     texts: the log: JSON lines or Parquet, with a prompt and an output each, text or ids.
     drafts: one drafter whose drafts depend only on texts.
-    tokenizer: tokenizer of the model that wrote the texts: embedded, a Hugging Face name or a
-      folder; None: the log has ids, which are not checked.
+    tokenizer: tokenizer of the model that wrote the texts; None: the log has ids, not checked.
     force: accept an n-gram model whose tokenizer may differ from that one.
     skip_bad_lines: whether bad lines are skipped; else the first one ends the measurement.
     processes: number of processes that share the log; None: one per core.
@@ -62,8 +61,7 @@ class Totals(msgspec.Struct, frozen=True):
     blocks: per larger group and least match, for γ = 1, 2, … one after another, the number of
       blocks with 0, …, γ drafted tokens.
     block_tokens: number of all tokens of each larger group.
-    skipped: number of skipped lines.
-    first_skipped: the first skipped line with its reason; "" if there is none.
+    skipped, first_skipped: number of skipped lines, and the first one with its reason.
     """
 
     texts: int = 0
@@ -139,13 +137,9 @@ def totals(texts: Texts, copied: Copied, max_gamma: int, least: Sequence[int] = 
             for size, length, at in zip((gammas + 1).tolist(), drafted, begun, strict=True)
         ]
         tried.append(np.concatenate(rows, axis=1))
-    return Totals(
-        len(lengths),
-        hits.tolist(),
-        lengths.tolist(),
-        np.stack(tried, axis=1).tolist(),
-        np.bincount(of_text, lengths).astype(int).tolist(),
-    )
+    blocks = np.stack(tried, axis=1).tolist()
+    block_tokens = np.bincount(of_text, lengths).astype(int).tolist()
+    return Totals(len(lengths), hits.tolist(), lengths.tolist(), blocks, block_tokens)
 
 
 def _begun(steps: NDArray[np.int32], first: Integers, ends: Integers) -> NDArray[np.bool_]:
@@ -181,9 +175,8 @@ def counter(request: MeasureTexts) -> Callable[[LogPart], Totals]:
         kind.require(request.tokenizer, tokenizer=tokenizer, settings=settings)
     for file in kind.own_files:
         if file.exists() and file.samefile(request.texts):
-            raise ValueError(
-                f"draft {kind} must not be read from the texts that it drafts for, got {file}"
-            )
+            wrong = "must not be read from the texts that it drafts for"
+            raise ValueError(f"draft {kind} {wrong}, got {file}")
     copies = kind.from_texts(tokenizer)
     if copies is None:
         raise ValueError(f"draft must be lookup, suffix or ngram with texts, got {request.draft}")

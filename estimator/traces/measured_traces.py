@@ -107,10 +107,8 @@ def require_agreement(settings: Sequence[Mapping[str, str]]) -> None:
     for name, wanted in settings[0].items():
         for number, theirs in enumerate(settings):
             if theirs[name] != wanted:
-                raise ValueError(
-                    f"processes must agree on the {name}, got {wanted} in process 0 and "
-                    f"{theirs[name]} in process {number}"
-                )
+                got = f"{wanted} in process 0 and {theirs[name]} in process {number}"
+                raise ValueError(f"processes must agree on the {name}, got {got}")
 
 
 def measure_traces(
