@@ -1,7 +1,7 @@
 """Speculative decoding: reads a prompt, then decodes the text block by block.
 
-Every drafter, policy and acceptance rule plugs into `speculative_blocks`. The same target without a
-draft is decoded by `autoregressive_blocks`.
+Every drafter, policy and acceptance rule plugs into `speculative_blocks`. `autoregressive_blocks`
+decodes with the target and no draft.
 """
 
 import time
@@ -38,13 +38,13 @@ class Subject:
 def speculative_blocks(
     subject: Subject, text: list[int], policy: Policy, generator: torch.Generator
 ) -> Iterator[Block]:
-    """Yields a text's blocks as they are decoded, one target call each, for batch size 1.
+    """Yields the blocks of one text as they are decoded; each takes one target call.
 
     Leviathan et al. 2023, Algorithm 1: draft some tokens, let the target judge all of them in one
-    call, append the accepted ones and the target's own.
+    call, append the accepted tokens and one token of the target's own.
 
-    subject: the pair; `start` has read the prompt.
-    text: the ids to continue, as `start` returned them; not changed.
+    subject: the pair and its settings; both models have read the prompt (`start`).
+    text: the ids to continue, from `start`; not changed.
     policy: decides how many tokens each block drafts.
     generator: random numbers, on the target's device.
     """
@@ -55,7 +55,7 @@ def speculative_blocks(
     ending = None
     while ending is None:
         clock = Clock(drafter, target)
-        # The target adds a token to every block, so one token less than the rest is drafted.
+        # The target adds a token to every block, so the draft may have one token less than is left.
         rest = prefix + stopping.max_new_tokens - len(text)
         gamma = min(policy.gamma(blocks), rest - 1)
         verified = verify_draft(
@@ -69,7 +69,7 @@ def speculative_blocks(
         )
         emitted, ending = stopping.cut(text, verified.tokens, emitted=len(text) - prefix)
         text += emitted
-        # Accepted tokens behind the text's end are not emitted, so they do not count.
+        # Accepted tokens after the text's end are not emitted, so they do not count.
         accepted = min(verified.accepted, len(emitted))
         seconds = clock.seconds()
         blocks.append(
@@ -105,7 +105,7 @@ def autoregressive_blocks(
 def opening_text(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
     """Returns the ids that decoding will continue. Runs no model.
 
-    Refuses a prompt that is empty, and prompt and new tokens that exceed the target's positions.
+    Refuses an empty prompt, and a prompt that leaves too few positions for the new tokens.
     """
     if len(prompt) == 0:
         raise ValueError("a prompt must have at least one token, got none")
@@ -148,7 +148,7 @@ class Session:
     blocks: Iterator[Block]
 
     def finished(self) -> Generation:
-        """Decodes the rest and returns the whole text."""
+        """Decodes the remaining blocks and returns the whole text."""
         return Generation(tuple(self.text), tuple(self.blocks), self.prefill_seconds)
 
 
@@ -171,7 +171,7 @@ def plain_session(
 def speculative_session(
     subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
 ) -> Session:
-    """Returns a session of speculative decoding, whose text has the target's distribution."""
+    """Returns a session of speculative decoding, lossless if the subject's rule is."""
     text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
     return Session(text, seconds, speculative_blocks(subject, text, policy, generator))
 

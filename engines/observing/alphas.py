@@ -1,8 +1,8 @@
-"""The acceptance rate α from counts: its bounds if blocks were cut short, its spread by request.
+"""The acceptance rate α from counts, with bounds for blocks cut short; its spread by request.
 
 A block may draft fewer than γ tokens, for example at a text's end, and have all of them accepted.
-Counts do not distinguish such a block from a rejected one. So α lies between two values: one for no
-such blocks, and one for as many as the number of missing tokens allows.
+Counts do not distinguish such a block from a rejected one. So α lies between two values: the lower
+one assumes no such block, the upper one as many as the missing drafted tokens allow.
 """
 
 import math
@@ -34,13 +34,13 @@ class RequestCounts(NamedTuple):
 def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> RateInterval:
     """Returns the maximum-likelihood α: accepted / (accepted + rejected blocks).
 
-    Value and lower end if every block without γ accepted tokens was rejected, upper end if as few
-    as possible were; both ends from Wilson's interval.
+    The value and the lower end count every block with fewer than γ accepted tokens as rejected. The
+    upper end counts as few as possible. Both ends are Wilson's.
 
     Args:
       hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
       drafts: number of blocks, at least 1.
-      left_out: tokens that blocks drafted fewer than γ, summed.
+      left_out: sum over blocks of γ minus the drafted tokens.
     """
     gamma, accepted = len(hits), sum(hits)
     most = fewest = drafts - hits[-1]
@@ -53,13 +53,13 @@ def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> Ra
 
 
 def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> RateInterval:
-    """Returns the α that explains the number of accepted tokens without counts by position.
+    """Returns the α that explains the total number of accepted tokens.
 
         accepted = Σ_{i≤γ} d_i α^i            (Leviathan et al. 2023, §3.1)
 
-    where d_i is the number of blocks that drafted position i; only the sum of the d_i is known.
-    Value and lower end if every block drafted γ tokens, upper end if as many as possible drafted
-    none.
+    where d_i is the number of blocks that drafted position i; only the sum of the d_i is known. The
+    value and the lower end assume that every block drafted γ tokens. The upper end assumes that as
+    many blocks as possible drafted none.
 
     Args:
       accepted, drafted: numbers of tokens, 0 <= accepted <= drafted.
@@ -74,10 +74,10 @@ def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> 
 
 
 def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
-    """Returns the p-value of equal acceptance at all positions; None if it is not known.
+    """Returns the p-value of the hypothesis of equal acceptance at all positions, if known.
 
-    From the likelihood ratio of one conditional rate for all positions against one for each, which
-    is χ² for large counts (Wilks 1938).
+    It comes from the likelihood ratio of one conditional rate for all positions against a rate for
+    each, which is χ² for large counts (Wilks 1938).
 
     hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
     """
@@ -98,8 +98,8 @@ def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
 def alpha_spread(requests: Sequence[RequestCounts]) -> float | None:
     """Returns the standard deviation of α between requests, without sampling noise.
 
-    The moment estimate of a beta-binomial distribution (Kleinman 1973). Dependent acceptances
-    within a text make it too large. None for fewer than two requests.
+    This is the moment estimate of a beta-binomial distribution (Kleinman 1973). It is too large if
+    acceptances within a text depend on each other. None for fewer than two requests.
     """
     total = sum(each.trials for each in requests)
     if len(requests) < 2 or total == 0:
@@ -114,8 +114,8 @@ def alpha_spread(requests: Sequence[RequestCounts]) -> float | None:
 
 def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> RateInterval:
     """Returns the α of blocks that all draft γ tokens, with the wider of two intervals."""
-    # By the spread of a block's accepted tokens, and Wilson's for as many rejected blocks as
-    # expected, which holds where none or all were accepted.
+    # One interval comes from the spread of a block's accepted tokens. Wilson's, for the expected
+    # number of rejected blocks, also holds if no or all tokens were accepted.
     fraction = accepted / (gamma * blocks)
     value = float(alpha_from_accepted_fraction(min(1.0, fraction), gamma))
     stands = value ** np.arange(1, gamma + 1)

@@ -32,11 +32,11 @@ class RequestLengths(NamedTuple):
     one_gamma: the best draft length for all requests; 0: no speculation.
     best: draft length with the least expected time, by request.
     shares: share of requests by their best draft length.
-    gain: speed with the best length of each request over the speed with `one_gamma`, if every
-      request's α were known before it begins, which is the most that a choice by request can gain.
-    categories: name and best draft length of each category; one entry, None, without categories.
-    category_gain: speed with a length for each category over one length for all, each request with
-      lengths chosen on all other requests; None with fewer than two categories.
+    gain: speed with the best length of each request over the speed with `one_gamma`. It assumes
+      that every α is known in advance, so no choice by request can gain more.
+    categories: best draft length by name of category; a single entry, None, without categories.
+    category_gain: speed with a length for each category over one length for all; each request's
+      lengths are chosen on the other requests. None with fewer than two categories.
     """
 
     one_gamma: int
@@ -50,7 +50,7 @@ class RequestLengths(NamedTuple):
 def request_lengths(
     requests: Sequence[RequestCounts], plan: Plan, *, gamma: int
 ) -> RequestLengths | None:
-    """Returns the draft lengths that are best for requests; None for fewer than two requests.
+    """Returns the best draft length of each request; None for fewer than two requests.
 
     Args:
       plan: the plan of all requests together.
@@ -78,7 +78,7 @@ def request_lengths(
 
 
 def _seconds(plan: Plan, counted: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Returns draft lengths, 0 first, and the time of a token by α and length."""
+    """Returns draft lengths, 0 first, and times per token, shape (alphas, lengths)."""
     longest = max(int(plan.curve.gamma[-1]), counted)
     stands = np.diff(plan.acceptance.tokens_per_call(np.arange(longest + 1)))
     rates = stands / np.concatenate([[1.0], np.maximum(stands[:-1], _LEAST**2)])
@@ -125,9 +125,9 @@ def _known(
     tokens: NDArray[np.float64],
     seconds: NDArray[np.float64],
 ) -> Estimate:
-    """Returns the ratio of times with one length for all and with one for each known α.
+    """Returns the gain of the best length for each request, if its α were known in advance.
 
-    Its interval is a jackknife's, which leaves out one part of the requests at a time.
+    The gain is over one length for all. The jackknife interval leaves out parts of the requests.
 
     category: number of each request's category; tokens: emitted tokens, shape (requests,) each.
     seconds: time of a token, shape (alphas, lengths).
@@ -149,9 +149,10 @@ def _known(
 def _by_category(
     times: NDArray[np.float64], own: NDArray[np.float64], category: NDArray[np.int64]
 ) -> Estimate:
-    """Returns the gain of a length by category, each request by lengths chosen on the others.
+    """Returns the gain of a length for each category; other requests choose each one's lengths.
 
-    times: by request and length; own: by category and length.
+    times: seconds by request and length.
+    own: seconds by category and length, summed over its requests.
     """
     alone = np.bincount(category)[category] < 2
     rest = times.sum(axis=0) - times

@@ -59,7 +59,7 @@ class TransformersServer(InProcessServer):
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of ids; see `EngineServer`.
+        """Returns the decoded text and its times; see `EngineServer`.
 
         The pass over the prompt also verifies the first draft and emits its accepted tokens.
         """

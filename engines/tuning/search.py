@@ -14,11 +14,11 @@ from estimator.writing import write_json
 from simulator.cost.fitted.by_batch import costs_of_runs
 from simulator.cost.fitted.machine import LoadPoint
 
-# Called with what is expected, and the run that has ended; None: nothing has run. A sentence: how
-# long the search takes, known before the first run.
+# Called with the outlook, and the completed run; None: no run yet; a sentence: how long the search
+# takes, before the first run.
 Shown = Callable[[Outlook, TunedRun | str | None], object]
-# Runs end once their times are this exact (the advice tolerates as much), or the new γ is slower
-# than the fastest one by this many standard errors.
+# Runs end once their times have this relative error (the advice tolerates as much), or once the new
+# γ is slower than the fastest γ by this many standard errors.
 EXACT, CLEARLY = 0.01, 4.0
 
 
@@ -38,8 +38,8 @@ class Search:
         Args:
           setup: settings that all runs must share, in addition to prompts and sampling.
           draft: name of the draft, for the server's flags.
-          costs: function from the runs at a load to the cost there, prior included; None: the
-            prior of any draft.
+          costs: returns the cost at a load from the runs there and a prior; None: the prior of all
+            kinds of draft.
 
         Refuses fewer prompts than simultaneous requests, and a file with another setup.
         """
@@ -70,7 +70,7 @@ class Search:
             self.tuned = kept
 
     def run(self) -> Tuned:
-        """Returns the tuning once no run is worth its time; its file is complete after each run."""
+        """Returns the tuning once no run is worth its time. Each run completes its file."""
         every = self.how.concurrencies
         left = [each for each in every if self._wanted(each) is not None]
         if left:
@@ -125,7 +125,7 @@ class Search:
         return replace(row, **{f"expected_ms_per_token{name}": each for name, each in values})
 
     def add(self, row: TunedRun, before: Outlook | None = None) -> None:
-        """Adds a run to the tuning and to its file; before: the outlook of its forecast."""
+        """Adds a run to the tuning and to its file; before: the outlook that forecast it."""
         if row.measured:
             row = self._with_expected(row, before or self.outlook(row.concurrency))
         self.tuned = self.tuned.adding(row)
@@ -137,7 +137,7 @@ class Search:
         return 1 + max((turn[1] for row in self.tuned.rows for turn in row.turns), default=-1)
 
     def _search(self, concurrencies: tuple[int, ...]) -> None:
-        """Searches at concurrencies that share the starts of servers."""
+        """Searches at several concurrencies on the same servers."""
         ran = False
         for concurrency in concurrencies:
             if not any(row.gamma for row in self.tuned.at(concurrency)):
@@ -189,7 +189,7 @@ class Search:
         return hypot(*errors) <= EXACT or times[-1] - times[0] > CLEARLY * hypot(*errors)
 
     def _try(self, gamma: int, concurrencies: tuple[int, ...]) -> None:
-        """Runs a γ in turns with the fastest γ so far, or with the baseline."""
+        """Runs a γ, alternating with the fastest γ so far or with the baseline."""
         timed = [row for row in self.tuned.at(concurrencies[0]) if row.ms_per_token is not None]
         best = min(timed, key=lambda row: row.ms_per_token or 0.0, default=None)
         reference = [] if not self.how.together else [0 if best is None else best.gamma]
@@ -207,9 +207,9 @@ class Search:
                 self.add(replace(failed, concurrency=concurrency))
 
     def _try_thresholds(self, concurrency: int) -> None:
-        """Runs thresholds with the advised γ, and with twice that γ, in turns with the γ itself.
+        """Runs thresholds at the advised γ and at twice that γ, alternating with no threshold.
 
-        A threshold needs a γ that gains.
+        Runs nothing if no γ gains.
         """
         now, count = self.outlook(concurrency), len(self.tuned.rows)
         gamma = now.advice.gamma

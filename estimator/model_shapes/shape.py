@@ -12,7 +12,7 @@ from simulator.cost.roofline.hardware import FORMATS, NumberFormat, find_format,
 from simulator.cost.roofline.shapes import ModelShape, WeightKind, Weights
 
 _PLAIN = ("float32", "bfloat16", "float16")
-# Methods of quantisation that have one format: its name, and the activations' unless plain.
+# Quantisation methods with a single format: its name, and the activations' format; None: plain.
 _METHODS = {"fp8": ("fp8", "fp8"), "fbgemm_fp8": ("fp8", "fp8"), "mxfp4": ("mxfp4", None)}
 # Names of the lists of modules that stay plain.
 _KEPT = ("modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules")
@@ -48,8 +48,8 @@ def shape_of(
 ) -> ModelShape:
     """Returns the shape of the causal language model that a configuration describes.
 
-    transformers' own class is built on torch's meta device, which takes seconds and no memory. So
-    the counted model is the model that would be loaded, and its caches come from a pass there.
+    The class that transformers would load is built on torch's meta device, which takes seconds and
+    no memory. Its weights are counted, and its caches come from a pass on that device.
 
     Args:
       config: the parsed config.json; for a multimodal model only the text part counts.
@@ -115,7 +115,7 @@ def storage(
 
 
 def _named(parts: Sequence[Mapping[str, Any]]) -> str | None:
-    """Returns the plain format in a configuration's parts, or None."""
+    """Returns the unquantised format (dtype) that a configuration names, or None."""
     for name, value in ((n, part.get(n)) for part in parts for n in ("dtype", "torch_dtype")):
         if value is not None:
             found = str(value).removeprefix("torch.")
@@ -126,7 +126,7 @@ def _named(parts: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _quantised(fields: Mapping[str, Any], plain: str) -> tuple[NumberFormat, str]:
-    """Returns the formats of weights and activations of a quantization_config."""
+    """Returns the formats of weights and activations that a quantization_config states."""
     method = str(fields.get("quant_method", fields.get("quant_algo", "none"))).lower()
     if method in _METHODS:
         name, narrow = _METHODS[method]

@@ -58,9 +58,9 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Fields of a profile without each prompt in turn, in the order of the prompts.
+    """Jackknife values: fields of a profile, computed without prompt 1, without prompt 2, ….
 
-    They give the uncertainty of differences between two profiles of equal prompts
+    They give the uncertainty of differences between two profiles of the same prompts
     (`estimator.comparison`). Empty for a single prompt.
     """
 
@@ -71,7 +71,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class LoadCosts:
-    """Costs of several sequences together.
+    """Times of passes over a batch of sequences.
 
     context: tokens in the cache of each sequence.
     target_ms: target pass over n tokens of each sequence, by n.
@@ -91,7 +91,7 @@ class LoadCosts:
 class TimesMs:
     """Times of single sequences, t_p by n, t_q, t_d by γ, t_o and t_b, in the order of the fields.
 
-    c: draft step over target step; None where nothing was drafted.
+    c: draft step over target step; None if nothing was drafted.
     """
 
     target_ms: Mapping[Gamma, Positive]
@@ -115,11 +115,12 @@ class TimesMs:
 
 @dataclass(frozen=True, slots=True)
 class TextDetails:
-    """Results by part of the texts, which specplan's own decoder finds.
+    """Detailed results, which only specplan's own decoder can measure.
 
-    by_category: results of the prompts of each category, in the order of the prompts.
-    by_context: results by prompt length in tokens, an octave each ("64-127"), ascending.
-    prefill_ms: milliseconds of a prompt's pass, of the target and of both models.
+    alpha_by_position_in_text: α by range of positions in the text.
+    by_category: results by category of the prompts, in the order of the prompts.
+    by_context: results by prompt length in tokens, in octaves ("64-127"), ascending.
+    prefill_ms: milliseconds of the pass over a prompt, by the target and by both models.
     iid_check: how far acceptances are from independent: the correlation of neighbouring β (null if
       β never varies), and tokens per call by γ, from replay and for i.i.d. acceptance.
     """
@@ -198,7 +199,7 @@ class Profile:
 
     @property
     def c(self) -> Estimate | None:
-        """Draft step over target step; None where nothing was drafted and timed."""
+        """Draft step over target step; None if no draft was timed."""
         return None if self.times is None else self.times.c
 
     @property

@@ -51,13 +51,13 @@ class Branching(Drafter, Protocol):
 
     @property
     def most_nodes(self) -> int | None:
-        """The most tokens that a tree may have; None: no limit."""
+        """The largest number of tokens in a tree; None: no limit."""
 
     def require_trees(self) -> None:
         """Refuses a drafter that reads a tree differently from its single paths."""
 
     def begin_tree(self, text: Sequence[int], depth: int) -> tuple[int, Tensor] | None:
-        """Returns how deep a tree after the text may be, and the logits there, (1, vocabulary).
+        """Returns the depth that a tree may have and the logits after the text, (1, vocabulary).
 
         None if nothing can be drafted. Called for each block, even with depth 0.
         """
@@ -99,7 +99,7 @@ def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
 def without_replacement(law: Laws, count: int, generator: torch.Generator) -> Choice:
     """Returns tokens drawn one after the other, without repetition (Sequoia, Algorithm 2).
 
-    The likeliest tokens if the distribution is one-hot.
+    If the distribution is one-hot, returns the likeliest tokens.
     """
     if isinstance(law, OneHot):
         return likeliest(law, count, generator)
@@ -122,7 +122,7 @@ class TreeDrafter:
     def __init__(
         self, model: Branching, parents: Sequence[int], choose: Choose = likeliest
     ) -> None:
-        """Makes the drafter; refuses parents after their children, and more nodes than positions.
+        """Stores the tree; refuses parents after their children, and too many nodes.
 
         model: must be able to read trees (its `require_trees`).
         parents: for each node, the index of its parent; -1: the text. A node's children are its
@@ -194,9 +194,9 @@ class TreeDrafter:
         return Draft(tokens, concatenate(laws), parents=tuple(parents))
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns 1 where the text is a path of the tree of likeliest tokens, else 0.
+        """Returns scores: 1 where the text is a path of the tree of likeliest tokens, else 0.
 
-        Refuses leniences, and settings that draw: acceptance then depends on both distributions.
+        Refuses leniences and sampled drafts, because acceptance then depends on both distributions.
         """
         if options.leniences or not all(sampling.greedy for sampling in options.samplings):
             raise ValueError(
@@ -221,9 +221,9 @@ class TreeDrafter:
         return scores
 
     def _accepted(self, ranks: Sequence[Sequence[int]], first: int, max_gamma: int) -> Tensor:
-        """Returns `Scores.ratio` for the positions from `first` on.
+        """Returns 1 where the text follows the tree, shape (positions from `first`, max_gamma).
 
-        ranks: by position of the text, the token's rank for each distance to the block's start.
+        ranks: rank of each text token among the draft's choices, by distance to the block's start.
         """
         accepted = torch.zeros(len(ranks) - first, max_gamma, dtype=torch.float64)
         for start in range(max(first - max_gamma + 1, 0), len(ranks)):

@@ -91,7 +91,7 @@ class Replay:
         return np.asarray(counts, dtype=np.float64)
 
     def positions(self, gamma: int) -> tuple[Floats, Floats]:
-        """Returns how many blocks accept, and how many draft, each of positions 1, …, gamma."""
+        """Returns how many blocks accept positions 1, …, gamma, and how many draft them."""
         rates, starts = self._rates, self.starts(gamma)
         # The text ends where its last token is emitted.
         lengths = np.minimum(self.lengths(gamma), np.arange(len(starts))[::-1])
@@ -143,9 +143,9 @@ def _bands(rates: Floats, lengths: NDArray[np.int64]) -> Floats:
     return bands
 
 
-# A text whose drafts are all rejected has 1 block for each token; rounding may add this share.
+# A text with all drafts rejected has 1 block per token; rounding may add this share.
 _ROUNDING = 1e-9
-# Half the difference of logits that derivatives are taken over.
+# Half the difference of logits in numerical derivatives.
 _STEP = 1e-3
 
 
@@ -197,7 +197,7 @@ class Recorded(Acceptance):
     def log_lengths(self, gamma: ArrayLike) -> tuple[Floats, Floats]:
         gammas = np.atleast_1d(integers("gamma", gamma, at_least=1))
         logit = np.log(self.rate / (1 - self.rate)) if self.error > 0 else 0.0
-        # As lengths of i.i.d. acceptances change with the logit of their α.
+        # Lengths are assumed to change with the logit of α as i.i.d. lengths do.
         more, less = (
             np.log(expected_tokens(1 / (1 + np.exp(-logit - step)), gammas))
             for step in (_STEP, -_STEP)
@@ -206,10 +206,10 @@ class Recorded(Acceptance):
         return np.log(self.tokens_per_call(gammas)), np.outer(slopes, slopes)
 
     def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
-        """Returns the expected price of blocks per token, extrapolated above the last replayed γ.
+        """Returns the expected price of blocks, per emitted token.
 
-        There, blocks that drafted fewer tokens than the largest replayed γ stay as they are. The
-        other blocks grow and are accepted at the last observed rates.
+        Above the largest replayed γ it is extrapolated: blocks that drafted fewer tokens than this
+        γ stay as they are; the other blocks grow and are accepted at the last observed rates.
         """
 
         def total(length: int) -> float:

@@ -9,23 +9,23 @@ from numpy.typing import NDArray
 
 from simulator.cost.fitted.forecast import Forecast
 
-# A smaller γ may lose this, in logarithms.
+# A smaller γ is preferred if its log speed-up is at most this much below the best.
 NEAR = 0.01
-# Speculation is advised from this probability of a gain on. By theory it is one half: below, a loss
-# is likelier than a gain. `benchmarks/published_advice.py` prints what other values lose.
+# Least probability of a gain at which speculation is advised. Below one half, a loss is likelier
+# than a gain. `benchmarks/published_advice.py` prints the losses of other values.
 THRESHOLD = 0.5
-# Between these probabilities a kind of draft whose probabilities are not calibrated is undecided.
+# If probabilities are not calibrated for a kind of draft, the decision is open between these two.
 UNDECIDED = (0.4, 0.9)
-# A measured γ is replaced by one whose median is faster by this share. To wait until 90 % speak for
-# another loses twice as much (`benchmarks/published_advice.py`).
+# A measured γ is replaced by a γ whose median speed is higher by this share. To wait for a
+# probability of 90 % instead loses twice as much (`benchmarks/published_advice.py`).
 BEATEN = 0.03
-# A γ whose probability of being better is below 5 %, this quantile, is not run.
+# A γ is run only if its probability of being better is at least 5 %: this normal quantile.
 POSSIBLE = 1.6449
-# A run has to promise this share of speed to be worth its while.
+# Smallest expected gain of speed, as a share, for which a run is proposed.
 WORTH = 0.002
-# Two runs of one setting differ by this, in logarithms.
+# Standard deviation of the logarithm of one run's speed.
 REPEAT = 0.01
-# Deviations below are rounding.
+# Deviations below this are rounding errors.
 _NOTHING = 1e-12
 # Log gains and their standard deviations, by γ.
 Gains = Mapping[int, tuple[float, float]]
@@ -33,7 +33,7 @@ NONE_MEASURED: Gains = MappingProxyType({})
 
 
 def certainty(probability: float) -> str:
-    """Returns a gain's probability in words, which all answers share."""
+    """Returns the probability of a gain in words, for all reports."""
     if probability >= 0.95:
         return "almost certain"
     if probability >= 0.75:
@@ -42,7 +42,7 @@ def certainty(probability: float) -> str:
 
 
 def percentage(probability: float) -> int:
-    """Returns a probability in whole per cent, never rounded up to a `certainty` of other words."""
+    """Returns a probability in whole per cent, rounded so that its `certainty` is unchanged."""
     shown = round(100 * probability)
     return shown if certainty(shown / 100) == certainty(probability) else shown - 1
 
@@ -52,8 +52,8 @@ class NextRun:
     """The measurement with the largest expected benefit.
 
     gamma: draft length to run; 0 is the baseline.
-    gain: expected gain of speed from knowing the outcome, as a share.
-    rival: draft length that the run compares `gamma` with; 0 is no speculation.
+    gain: expected gain of speed once the outcome is known, as a share.
+    rival: draft length that competes with `gamma` in this run; 0 is no speculation.
     """
 
     gamma: int
@@ -71,8 +71,9 @@ class Advice:
     gain_probability: probability in [0, 1] that `named` is faster than no speculation; None if the
       speed-ups are exact.
     certain: whether the interval of the speed-up of `named` lies above 1.
-    undecided: whether the draft's kind is not calibrated and the probability is not extreme.
-    measured: whether `named` is advised because its own runs gained.
+    undecided: whether a run must decide, because probabilities are not calibrated for this kind of
+      draft and `gain_probability` is not extreme.
+    measured: whether `named` is advised because runs at this γ were faster than the baseline.
     next_run: None if no run is worth its time.
 
     Errors in the level of all speed-ups are shared, so the ranking of draft lengths is known better
@@ -118,12 +119,12 @@ def advise(
     Args:
       gammas: candidates, each at least 1, rising, shape (n,).
       law: joint distribution of the candidates' log speed-ups over no speculation.
-      near: largest loss of a smaller γ against the best γ, as a logarithm.
+      near: largest difference of log speed-up at which a smaller γ is preferred to the best.
       worth: smallest expected gain of speed, as a share, for which a further run is proposed.
-      repeat: standard deviation of the logarithm that a run measures.
+      repeat: standard deviation of the logarithm of one run's speed.
       calibrated: whether predicted probabilities of a gain match observed frequencies.
-      tried: each γ that was run, 0 for the baseline. None: all numbers are given by the user, and
-        runs are impossible.
+      tried: each γ that was run, 0 for the baseline. None: the user stated all numbers, so no run
+        is proposed.
       measured: log gain and its standard deviation for each γ with runs of its own.
     """
     count = len(gammas)
@@ -180,9 +181,9 @@ def _next_run(
 
     Knowledge gradient (Frazier, Powell and Dayanik 2009): a run of γ' changes the means m to m +
     s·Z, where Z is standard normal and s_γ = Cov(γ, γ') over the outcome's standard deviation. The
-    gain is E[max m + s·Z] minus the mean of the advised γ, by Gauss-Hermite quadrature. Without a
-    baseline run no speed-up is known, so it comes first. No candidate is far beyond the γ that were
-    run.
+    gain is E[max m + s·Z] minus the mean of the advised γ, by Gauss-Hermite quadrature. The
+    baseline is run first, because no speed-up is known without it. Candidates are at most two
+    tokens longer than the longest γ that was run, or twice as long.
 
     Args:
       places: indices of the advised and the named γ in [0, *gammas].
@@ -204,16 +205,16 @@ def _next_run(
     longest = max(tried)
     reach = max(longest + 2, 2 * longest) if longest > 0 else int(every[-1])
     new = np.array([g not in tried and g <= reach for g in every.tolist()])
-    # A run is of a γ that may be better itself, not of one that only informs about others.
+    # Only a γ that may be better itself is run, not a γ that only informs about others.
     apart = np.diag(covariance) + covariance[advised, advised] - 2 * covariance[advised]
     able = mean - mean[advised] > -POSSIBLE * np.sqrt(np.maximum(apart, 0.0)) - _NOTHING
     promised = np.where(new & able, gains, -1.0)
-    # The best one is run before others are compared with it.
+    # The γ with the largest mean is run before others are compared with it.
     top = int(mean.argmax())
     chosen = top if promised[top] >= worth else int(promised.argmax())
     if promised[chosen] < worth:
-        # Where the longest candidate is best, longer ones may be better: the advised γ is run
-        # first, for its run would allow them.
+        # If the longest candidate is best, longer ones may be better. A run of the advised γ makes
+        # them candidates.
         known = max(np.flatnonzero(np.isin(every, list(tried))).tolist(), key=mean.__getitem__)
         ahead = float(mean[advised] - mean[known])
         if top < len(gammas) or not longest < every[advised] <= reach or ahead < worth:
@@ -221,7 +222,7 @@ def _next_run(
         return NextRun(int(every[advised]), ahead, int(every[known]))
     rival = advised
     if chosen == advised:
-        # The γ that would be run in its place after a bad outcome.
+        # The γ that would be advised in its place after a bad outcome.
         winners = np.bincount(after[chosen].argmax(axis=0), weights, minlength=len(every))
         winners[chosen] = 0
         rival = int(winners.argmax())

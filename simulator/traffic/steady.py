@@ -25,7 +25,7 @@ from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.population import Population, at_gamma, population
 from simulator.traffic.server import Server
 
-# The load by prompts at which what follows from it would have no end.
+# Largest load by prompts in formulas that diverge at 1.
 _NEARLY = 0.98
 
 
@@ -78,10 +78,10 @@ class _Law:
     company: share of the slots that other requests can have: 0 with a single slot.
     idle, full: probability that there is no request, and that no slot is free.
     present: mean number of requests in service.
-    step, added: as a request finds them on arrival, seconds of a step without prompts, and seconds
-      that other requests' prompts add to it.
-    base, reading, busy_step: while there is any request, seconds of a step without prompts, seconds
-      that a prompt adds, and seconds of a whole step.
+    step: seconds of a step without prompts, as an arriving request finds it.
+    added: seconds that other requests' prompts add to this step.
+    base: seconds of a step without prompts while there is any request.
+    reading, busy_step: seconds that a prompt adds to `base`, and seconds of the whole step.
     """
 
     company: float
@@ -96,7 +96,7 @@ class _Law:
 
     @property
     def among(self) -> Floats:
-        """Factor of the prompt queue that an arriving request finds."""
+        """Factor of the queue of prompts for an arriving request: 0 if it can have no company."""
         return self.company * (1 - self.full)
 
     @classmethod
@@ -198,7 +198,7 @@ def _decode_with_chunks(
 
 
 def _variation(server: Server, demand: Demand, gamma: ArrayLike, found: Population) -> Floats:
-    """Returns the squared coefficient of variation of a request's time with all slots taken."""
+    """Returns the squared coefficient of variation of a request's time if all slots are taken."""
     own = found.decoding * found.step[..., -1]
     reading = found.reading[..., -1]
     blocks = server.blocks.variation(demand.output_tokens - 1, demand.output_spread)
@@ -218,7 +218,7 @@ def _met_step(law: _Law, rate: Floats, chunks: float) -> Floats:
 
 
 def _together(server: Server, demand: Demand, law: _Law, rate: Floats) -> Floats:
-    """Returns the time that prompts add to the step that reads a request's last prompt tokens."""
+    """Returns the time that prompts, its own included, add to a request's last prompt step."""
     chunk = server.prompts.chunk
     assert chunk is not None
     load = np.minimum(rate * law.reading, _NEARLY)
@@ -229,8 +229,8 @@ def _together(server: Server, demand: Demand, law: _Law, rate: Floats) -> Floats
 def _reading_seconds(server: Server, demand: Demand, law: _Law, rate: Floats) -> Floats:
     """Returns the time from getting a slot to the first token.
 
-    The rest of the running step, other requests' prompts before this one, and its own prompt. If a
-    chunk holds several prompts, all prompts that arrived in one step share the next.
+    It consists of the rest of the running step, the prompts of earlier requests, and the request's
+    own prompt. If a chunk holds several prompts, prompts that arrived in one step share the next.
     """
     prompts, idle = server.prompts, np.asarray(server.prompts.idle(demand.prompt_tokens))
     share = 0.0 if prompts.chunk is None else demand.prompt_tokens / prompts.chunk

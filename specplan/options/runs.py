@@ -1,4 +1,4 @@
-"""Runs of a deployment as a user states them: `--run gamma=3,tpot=4.1,length=2.85`."""
+"""Runs of a deployment that a user states: `--run gamma=3,tpot=4.1,length=2.85`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from simulator.acceptance.accepted import Accepted
     from simulator.cost.fitted.runs import Run
 
-# Slower than this, a speed was more likely meant as a time.
+# A speed below one token per 0.1 s was probably meant as a time.
 SLOW_SECONDS = 0.1
 _SPEEDS = ("tpot", "tps", "total_tps")
 _ACCEPTED = ("length", "rates", "accepted")
@@ -29,7 +29,7 @@ _KEYS = ("file", "gamma", *_SPEEDS, *_ACCEPTED, "batch", "context", "error", "to
 
 @callback
 def parse_runs(values: tuple[str, ...]) -> tuple[Run, ...]:
-    """Returns the runs of values KEY=VALUE,... or of a `specplan tune` file."""
+    """Returns the runs of --run: each value is KEY=VALUE,... or a file of `specplan tune`."""
     from simulator.cost.fitted.runs import require_consistent
 
     runs: list[Run] = []
@@ -107,7 +107,10 @@ def counts_of(runs: Sequence[Run]) -> list[Accepted]:
 def completed(
     runs: Sequence[Run], acceptance: Acceptance, counted: Accepted | None = None
 ) -> tuple[Run, ...]:
-    """Returns the runs with each missing length from the counts at its γ, else the acceptance."""
+    """Returns the runs with missing accepted lengths filled in.
+
+    A length comes from the counts if they have the run's γ, else from the acceptance.
+    """
 
     def filled(run: Run) -> Run:
         if counted is not None and counted.gamma == run.gamma:
@@ -124,7 +127,7 @@ def completed(
 
 
 def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Observation]:
-    """Returns a run's keys completed by its file, and the file's counts."""
+    """Returns a run's keys, completed from its file, and the file's observation."""
     from engines.sources import observe
 
     file, others = stated["file"], {key: stated[key] for key in stated if key != "file"}

@@ -1,4 +1,4 @@
-"""Plans whose drafts or checks end early: the speed at each threshold, and by verified tokens."""
+"""Plans that end drafts at a threshold, or verification after some of the drafted tokens."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class StoppedPlans:
     """The plans at all thresholds.
 
     best: the plan at the best threshold.
-    exported: the plan and the threshold for a server: the best, if it gains on texts that did not
-      choose it and the interval of its gain lies above 0; else the fixed length and 0.
+    exported: the plan and the threshold for a server: the best, if it gains on held-out texts and
+      the interval of its gain lies above 0; else the plan of a fixed length, and 0.
     gain: the best draft length and threshold, and their gain over the best fixed length.
     """
 
@@ -48,7 +48,7 @@ class StoppedPlans:
 
     @property
     def lost(self) -> str:
-        """A comment for a server's flags that lack the best threshold; empty if they have it."""
+        """A comment on flags that omit the best threshold; empty if they contain it."""
         gain = self.gain
         if gain.p_min == self.exported[1]:
             return ""
@@ -60,7 +60,7 @@ class StoppedPlans:
         found = self._thresholds
         return {
             **plan_json(self.best, basis),
-            # That step prices verified tokens; a dropped token's step is paid without one.
+            # It prices a step per verified token, but a dropped token costs a step, too.
             "break_even_c": None,
             "advised_gamma": self.exported[0].advised_gamma,
             "test_gamma": self.exported[0].advice.test_gamma,
@@ -137,7 +137,7 @@ def _advice(row: Plan, gain: StopGain, exported: Plan, p_min: float, *, name: st
 
 
 def _gained(gain: StopGain) -> str:
-    """Returns the gain of a threshold with its interval, and on texts that did not choose it."""
+    """Returns the gain of a threshold with its interval, and its gain on held-out texts."""
     interval, held_out = "", "; one text gives no interval"
     if gain.low is not None and gain.high is not None and gain.held_out is not None:
         interval = f" ({percent()} interval {_percent(gain.low)} to {_percent(gain.high)})"
@@ -152,10 +152,10 @@ def _percent(factor: float) -> str:
 
 
 class AdaptivePlans:
-    """The speed at each batch size, for several ways to choose the verified tokens."""
+    """The speed at each batch size, for each way to choose the verified tokens."""
 
     def __init__(self, rows: Sequence[Plan], texts: RankedTexts) -> None:
-        """Simulates each batch size; `rows` has one plan for each."""
+        """Simulates each batch size; `rows` has one plan per batch size."""
         from estimator.profiles.adaptive import adaptive_speeds
 
         self._speeds = adaptive_speeds(rows, texts)
@@ -195,7 +195,7 @@ class AdaptivePlans:
 
 
 def _log(ways: Mapping[str, WaySpeed], one: str, other: str) -> float:
-    """Returns the logarithm of one way's gain over another; "rank" is the better of two budgets."""
+    """Returns the log ratio of two ways' speeds; "rank" is the faster of the ways in BUDGETS."""
     from simulator.acceptance.stopping.ranking import BUDGETS
 
     best = max(ways[way].speed_up for way in (BUDGETS if one == "rank" else (one,)))

@@ -38,7 +38,7 @@ class Share:
         return self.value, *ratio_interval(self.numerators, self.denominators)
 
     def change(self, other: "Share") -> Interval:
-        """Returns the interval of the other's value minus this one's, on the same prompts."""
+        """Returns the interval of another share minus this share, over the same prompts."""
         before, after = (
             left_out(np.array(share.numerators)) / left_out(np.array(share.denominators))
             for share in (self, other)
@@ -66,7 +66,7 @@ def held_out(
     seed: int,
     progress: Progress,
 ) -> HeldOut:
-    """Returns the measures of a pair, whose drafter is a model as trained so far.
+    """Returns the measures of a pair; its drafter is the model in training.
 
     lessons: prompts that were not used in training, each with the large model's text.
     """
@@ -91,7 +91,7 @@ def held_out(
 
 
 def changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float) -> dict[str, Any]:
-    """Returns measures before and after, at the same fallback and at as many large calls.
+    """Returns measures before and after training, at one threshold and at equal large calls.
 
     judge: returns the measures after training at a fallback threshold.
     """
@@ -107,9 +107,9 @@ def changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float)
 def _with_as_many_calls(
     fallbacks: float, judge: Callable[[float], HeldOut]
 ) -> tuple[float, HeldOut]:
-    """Returns the fallback threshold with the nearest share of large calls, and its measures.
+    """Returns the fallback threshold whose share of large calls is nearest to `fallbacks`.
 
-    Found by bisection of [0, 1], because a higher threshold leads to more large calls.
+    Also returns its measures. Bisects [0, 1], because a higher threshold means more large calls.
     """
     threshold, tried = 0.5, []
     for halving in range(HALVINGS):

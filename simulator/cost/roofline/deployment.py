@@ -23,7 +23,7 @@ PCIE_BANDWIDTH = 64e9
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A target and a draft, run in turn on given hardware.
+    """A target and a draft that take turns on given hardware.
 
     hardware: one GPU.
     conditions: conditions of the target's passes, and of the draft's passes except for draft_tp.
@@ -51,7 +51,7 @@ class Deployment:
     def seconds(
         self, part: ModelShape, new_tokens: ArrayLike, *, context: int, batch: int
     ) -> Floats:
-        """Returns the time of a pass of the target, or of the draft's opening, step or turn."""
+        """Returns the time of a pass of the target, or of a shape of the draft (`DraftShape`)."""
         sizes = {"new_tokens": new_tokens, "context": context, "batch": batch}
         given = self.conditions if part is self.target else self.draft_conditions
         return forward_seconds(part, self.hardware, conditions=given, **sizes)
@@ -69,8 +69,8 @@ def roofline_cost(
     """Returns the cost model of speculation, in seconds per pass over the batch.
 
     A draft that drafts token by token takes γ passes over one token of each sequence; a parallel
-    draft takes one pass over γ tokens, then each token's work in turn. Time outside both models'
-    passes is left out. The curves have one point more than max_gamma.
+    draft takes one pass over γ tokens, then computes one token after the other. Time outside the
+    passes of both models is left out. The curves have one point more than max_gamma.
     """
     gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 2)
     draft, load = deployment.draft, {"context": context, "batch": batch}

@@ -28,7 +28,7 @@ from studies.blockwise.lattice.best_paths import (
 
 
 class LocalRescoring:
-    """Greedy choice, step by step, by the heads together with a small autoregressive model.
+    """Chooses each token greedily by the sum of the heads' scores and a small model's logits.
 
         z_j[S_j] <- z_j[S_j] + alpha r_{t+j}[S_j]    (Kim et al. 2024, Algorithm 2 and 7.1)
 
@@ -37,7 +37,7 @@ class LocalRescoring:
     """
 
     def __init__(self, model: Model, vocabulary: int, *, weight: float) -> None:
-        """Takes a model of the target's ids, whose rows are `vocabulary` wide; weight: alpha."""
+        """Stores the small model, its logits fitted to `vocabulary` ids; weight: alpha above."""
         require_search(weight)
         self.model = fitted(model, vocabulary)
         self.weight = weight
@@ -47,7 +47,7 @@ class LocalRescoring:
 
     @torch.inference_mode()
     def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
-        """Returns one draft; beyond the model's positions the heads choose."""
+        """Returns one draft; after the small model's last position, the heads' best tokens."""
         chosen = lattice.tokens[:limit, 0].copy()
         positions = self.model.max_length
         room = len(chosen) if positions is None else positions - len(text) + 1
@@ -63,10 +63,10 @@ class LocalRescoring:
 
 
 class GlobalRescoring:
-    """The p best of all paths by heads and an n-gram model (Kim et al. 2024, 7.2)."""
+    """Chooses the p best paths by heads and an n-gram model (Kim et al. 2024, 7.2)."""
 
     def __init__(self, automaton: Automaton | None, *, weight: float, count: int) -> None:
-        """Takes the arguments of `best_paths`; count: 1 is n-gram rescoring."""
+        """Stores arguments of `best_paths`; count: number p of drafts, 1 for n-gram rescoring."""
         require_search(weight, count=count)
         self.automaton = automaton
         self.weight = weight
@@ -76,7 +76,7 @@ class GlobalRescoring:
         pass
 
     def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
-        """Returns the first tokens of the p best paths; of all paths if there are fewer."""
+        """Returns the first tokens of the p best paths, or of all paths if there are fewer."""
         tokens, _ = best_paths(
             lattice, count=self.count, automaton=self.automaton, weight=self.weight, text=text
         )
@@ -91,12 +91,12 @@ A longer draft begins with the shorter one, so that one replay of a text serves 
 
 
 class LatticeDrafter:
-    """Drafts with blockwise heads whose choice is rescored."""
+    """Drafts with blockwise heads, whose lattice of tokens is rescored."""
 
     sampling = None
 
     def __init__(self, heads: HeadsDrafter, rescoring: Rescoring, *, k: int, name: str) -> None:
-        """Combines heads with a rescorer of their lattice of k tokens a head."""
+        """Combines heads with a rescorer; k: tokens of each head in the lattice."""
         require_arcs(k, heads.target.vocabulary)
         self.heads = heads
         self.rescoring = rescoring
@@ -114,7 +114,7 @@ class LatticeDrafter:
         self._going = []
 
     def _drafts(self, text: Sequence[int], limit: int) -> list[list[int]]:
-        """Returns the drafts after a text, at most `limit` tokens each; none without a state."""
+        """Returns the drafts after a text, at most `limit` tokens each; none before a state."""
         logits = self.heads.logits(text, self.heads.heads.count - 1) if limit > 0 else None
         if logits is None:
             return []
@@ -126,7 +126,7 @@ class LatticeDrafter:
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        """Returns one draft, or several as a branching draft, which a policy never shortens."""
+        """Returns one draft, or several merged into a tree, which a policy never shortens."""
         drafts = self._drafts(text, limit)
         device = self.heads.target.device
         if len(drafts) > 1:
