@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from click.exceptions import NoArgsIsHelpError
 
-import specplan
 from specplan.reports.output import FAILURE, describe
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ SUMMARIES: Mapping[str, str] = MappingProxyType(
 )
 
 INTERRUPTED = 130
+_PACKAGES = ("simulator", "reference", "ngram", "estimator", "engines", "studies", "figures")
 
 
 class Program(click.Group):
@@ -57,7 +59,7 @@ class Program(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in SUMMARIES:
             return None
-        specplan.require_own_packages()
+        require_own_packages()
         module = importlib.import_module(f"specplan.commands.{cmd_name}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
@@ -106,6 +108,22 @@ class Program(click.Group):
         except Exception as error:
             _exit_with_one_line(error)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def require_own_packages() -> None:
+    """Raises ImportError if another installed module shadows one of our packages.
+
+    The message names the other module's file.
+    """
+    here = Path(__file__).resolve().parents[1]
+    for name in _PACKAGES:
+        found = importlib.util.find_spec(name)
+        origin = None if found is None else found.origin
+        if origin is None or Path(origin).resolve().parents[1] != here:
+            raise ImportError(
+                f"specplan needs its own package {name!r}, but Python finds {origin or 'none'}: "
+                "rename that file, or install specplan apart (pipx install .)"
+            )
 
 
 def _exit_with_one_line(error: Exception) -> NoReturn:

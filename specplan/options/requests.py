@@ -5,6 +5,7 @@ Each way is one function that takes records (`reads`): its arguments, and the fo
 The records' fields have the names of the command's options.
 """
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
@@ -15,7 +16,7 @@ import click
 from click.core import ParameterSource
 
 from specplan.options.help import show_all, write_options, write_text
-from specplan.reports.output import notices_printed
+from specplan.reports.output import warn
 
 Way = Callable[..., None]
 
@@ -79,8 +80,21 @@ class Command(click.Command):
         write_options(self.get_params(ctx), ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Runs the way that the options select; our notices are printed at once, as warnings."""
+        from estimator.progress import Notice
+
         ways = ways_of(self)
-        with notices_printed():
+        with warnings.catch_warnings():
+            others = warnings.showwarning
+
+            def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+                if issubclass(category, Notice):
+                    warn(str(message))
+                else:
+                    others(message, category, *where)
+
+            warnings.simplefilter("always", Notice)
+            warnings.showwarning = show  # type: ignore[assignment]
             if not ways:
                 return super().invoke(ctx)
             way = next(way for way in ways if selects(way, ctx))

@@ -3,11 +3,7 @@
 import errno
 import os
 import re
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -58,25 +54,6 @@ def warn(message: str) -> None:
 def tell(message: str) -> None:
     """Prints a note to stderr."""
     click.echo(folded(message), err=True)
-
-
-@contextmanager
-def notices_printed() -> Iterator[None]:
-    """Prints our notices at once; Python's other warnings are handled as usual."""
-    from estimator.progress import Notice
-
-    with warnings.catch_warnings():
-        others = warnings.showwarning
-
-        def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
-            if issubclass(category, Notice):
-                warn(str(message))
-            else:
-                others(message, category, *where)
-
-        warnings.simplefilter("always", Notice)
-        warnings.showwarning = show  # type: ignore[assignment]
-        yield
 
 
 def describe(error: Exception) -> tuple[str, int]:
