@@ -97,9 +97,7 @@ class Acceptance(ABC):
     def log_lengths(self, gamma: ArrayLike) -> tuple[Floats, Floats]:
         """Returns the logarithms of the mean tokens per block, and the covariance of their errors.
 
-        gamma: drafted tokens per block, at least 1, shape (n,).
-
-        Shapes (n,) and (n, n). Lengths are exact here, so the covariance is zero.
+        gamma: at least 1, shape (n,). Lengths are exact here, so the covariance (n, n) is zero.
         """
         lengths = np.atleast_1d(self.tokens_per_call(gamma))
         return np.log(lengths), np.zeros((len(lengths), len(lengths)))
@@ -111,8 +109,7 @@ class Acceptance(ABC):
     def rejected(self, gamma: int) -> Floats:
         """Returns the probability that a block accepts a = 0, …, γ - 1 tokens and rejects the next.
 
-        Position i is accepted with probability E[τ(i)] - E[τ(i - 1)]. Shape (gamma,); gamma at
-        least 1.
+        Position i is accepted with probability E[τ(i)] - E[τ(i - 1)].
         """
         stands = np.diff(self.tokens_per_call(np.arange(gamma + 1)), prepend=0.0)
         return np.maximum(stands[:-1] - stands[1:], 0.0)
@@ -125,9 +122,7 @@ class Acceptance(ABC):
 def iid_error(acceptance: Acceptance, *, max_gamma: int) -> tuple[float, int] | None:
     """Returns the largest relative error of tokens per call under i.i.d. acceptance, and its γ.
 
-    max_gamma: the largest γ considered, at least 1; γ that were not observed are left out.
-
-    The error has a sign. Returns None if the observations cannot show an error.
+    The error has a sign; γ that were not observed are left out. None: no error can be shown.
     """
     if not acceptance.tells_iid:
         return None

@@ -69,8 +69,6 @@ class Accepted:
 
         If γ does not divide the number of drafted tokens, some blocks were shorter, and the number
         of blocks is uncertain.
-
-        drafted: number of drafted tokens; None if not known.
         """
         if drafted is None or drafted % gamma == 0:
             drafts = None if drafted is None else drafted / gamma
@@ -87,10 +85,9 @@ class Accepted:
         error: float = 0.0,
         drafted: float | None = None,
     ) -> Accepted:
-        """Returns counts made from a number of accepted tokens and a number of blocks (`calls`).
+        """Returns counts made from numbers of accepted tokens, blocks (`calls`) and drafted tokens.
 
         error: standard deviation of the logarithm of the number of blocks.
-        drafted: number of drafted tokens; None if not known.
         """
         length = 1 + accepted / calls
         error, early = error * (1 - 1 / length), _early(drafted, calls, gamma)

@@ -22,8 +22,7 @@ def alpha_of_laws(p: ArrayLike, q: ArrayLike) -> Floats:
 
         α = E[Σ_x min(p(x), q(x))]            (Leviathan et al. 2023, Corollary 6)
 
-    p, q: distributions over the vocabulary at positions of texts drawn from the target, shape (...,
-      vocabulary); they broadcast.
+    p, q: as of beta_of_laws, at positions of texts drawn from the target.
     """
     return np.asarray(np.mean(beta_of_laws(p, q)))[()]
 
@@ -51,14 +50,12 @@ def block_acceptance(ratio: ArrayLike, max_gamma: int) -> Floats:
 
     the running minimum of the likelihood ratio. The result is w_{i+1} / w_i.
 
-    Args:
-      ratio: q(x)/p(x) of the text's tokens, at least 0. Shape (N,) if the draft's distribution
-        depends only on the text before; shape (N, K) if it depends on the block, entry (t, k) for
-        position t + k of the block that begins at t. A one-hot q may be cut to 1.
-      max_gamma: the longest draft, at least 1 and at most K.
+    ratio: q(x)/p(x) of the text's tokens, at least 0, in the shapes of acceptances in
+      `simulator.acceptance.replay.Replay`. A one-hot q may be cut to 1.
+    max_gamma: the longest draft, at least 1 and at most K.
 
-    Returns shape (N, max_gamma), entry (t, k) as in ratio, 0 after the text's end: an input of
-    `simulator.acceptance.replay`.
+    Returns shape (N, max_gamma), entry (t, k) for position t + k of the block that begins at t, 0
+    after the text's end: acceptances of a `Replay`.
     """
     given = non_negative("ratio", ratio)
     length = integer("max_gamma", max_gamma, at_least=1)

@@ -50,13 +50,11 @@ def from_counts(
 ) -> FromCounts:
     """Returns the acceptance estimated from all counts together.
 
-    Args:
-      counted: the counts. Without any, the rates are the prior's.
-      kind: kind of draft, which selects the prior (`rate_prior`); None if not known.
-      cut_short: as of ByPosition.
-      elsewhere: standard deviation of a common change of all logits on the requests to be served,
-        for example another workload.
-      prior: replaces the prior of the kind.
+    counted: the counts. Without any, the rates are the prior's.
+    kind: kind of draft, which selects the prior (`rate_prior`) unless `prior` is given.
+    cut_short: as of ByPosition.
+    elsewhere: standard deviation of a common change of all logits on the requests to be served, for
+      example another workload.
     """
     mean, covariance = (rate_prior(kind) if prior is None else prior).law(LONGEST)
     law = np.zeros((LONGEST + 1, LONGEST + 1))
@@ -155,9 +153,7 @@ def rising(lengths: Mapping[int, float]) -> tuple[str, ...]:
     """Returns a warning for each mean length that is too large for the lengths at smaller γ.
 
     Position k adds P(positions 1 to k are accepted) tokens per block, which falls with k, if all
-    lengths were counted on the same requests.
-
-    lengths: tokens per target call by γ, the target's own token included.
+    lengths (tokens per target call by γ) were counted on the same requests.
     """
     points = [(0, 1.0), *sorted(lengths.items())]
     found = []

@@ -31,9 +31,7 @@ def expected_tokens(alpha: ArrayLike, gamma: ArrayLike) -> Floats:
 
         E[τ] = (1 - α^(γ+1)) / (1 - α)        (Leviathan et al. 2023, Eq. 1)
 
-    Args:
-      alpha: acceptance rate in [0, 1], shape (...).
-      gamma: drafted tokens per block, an integer >= 0; broadcasts with alpha.
+    alpha: acceptance rate in [0, 1]; gamma: drafted tokens per block, at least 0. They broadcast.
     """
     arguments = {"alpha": probability("alpha", alpha), "gamma": integers("gamma", gamma)}
     return tokens_formula(*floats(arguments))[()]
@@ -64,9 +62,7 @@ def accepted_fraction(alpha: Floats, gamma: Floats) -> Floats:
 def alpha_from_accepted_fraction(fraction: ArrayLike, gamma: ArrayLike) -> Floats:
     """Returns the α at which accepted_fraction(α, γ) equals the given fraction.
 
-    Args:
-      fraction: accepted over drafted tokens, in [0, 1], shape (...).
-      gamma: drafted tokens per block, at least 1; broadcasts with fraction.
+    fraction: in [0, 1]; gamma: drafted tokens per block, at least 1. They broadcast.
     """
     arguments = {
         "accepted_fraction": probability("accepted_fraction", fraction),
@@ -81,9 +77,7 @@ def alpha_from_accepted_fraction(fraction: ArrayLike, gamma: ArrayLike) -> Float
 def alpha_from_block_efficiency(block_efficiency: ArrayLike, gamma: ArrayLike) -> Floats:
     """Returns the α at which expected_tokens(α, γ) equals the given block efficiency.
 
-    Args:
-      block_efficiency: emitted tokens per target call, in [1, γ + 1], shape (...).
-      gamma: drafted tokens per block, at least 1; broadcasts with block_efficiency.
+    block_efficiency: emitted tokens per target call, in [1, γ + 1]; broadcasts with gamma.
     """
     efficiency = non_negative("block_efficiency", block_efficiency)
     length = integers("gamma", gamma, at_least=1)
@@ -98,12 +92,9 @@ def alpha_from_block_efficiency(block_efficiency: ArrayLike, gamma: ArrayLike) -
 
 
 def bisect(increasing: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
-    """Returns, for each bracket, the point where the increasing function passes 0.
+    """Returns, for each bracket [low, high], the point where the increasing function passes 0.
 
-    Args:
-      increasing: maps an array to function values of one shape.
-      low, high: ends of the brackets, of one shape. A function without a sign change in its bracket
-        gives the end nearer to a sign change.
+    A function without a sign change in its bracket gives the end nearer to a sign change.
     """
     for _ in range(_STEPS):
         middle = 0.5 * (low + high)
@@ -116,8 +107,7 @@ def conditional_acceptance(position_acceptance: ArrayLike) -> Floats:
     """Returns each position's acceptance rate given that all earlier positions were accepted.
 
     position_acceptance: unconditional rates of positions 1, 2, …, shape (..., gamma), not rising.
-
-    Returns shape (..., gamma); NaN after a position that was never accepted.
+      After a position that was never accepted the result is NaN.
     """
     rates = probability("position_acceptance", position_acceptance)
     before = np.concatenate([np.ones_like(rates[..., :1]), rates[..., :-1]], axis=-1)

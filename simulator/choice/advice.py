@@ -116,16 +116,14 @@ def advise(
     Candidates are ranked by their mean log speed-up. For a normal distribution this is the median;
     the mean speed-up itself would reward uncertainty.
 
-    Args:
-      gammas: candidates, each at least 1, rising, shape (n,).
-      law: joint distribution of the candidates' log speed-ups over no speculation.
-      near: largest difference of log speed-up at which a smaller γ is preferred to the best.
-      worth: smallest expected gain of speed, as a share, for which a further run is proposed.
-      repeat: standard deviation of the logarithm of one run's speed.
-      calibrated: whether predicted probabilities of a gain match observed frequencies.
-      tried: each γ that was run, 0 for the baseline. None: the user stated all numbers, so no run
-        is proposed.
-      measured: log gain and its standard deviation for each γ with runs of its own.
+    gammas: candidates, each at least 1, rising, shape (n,).
+    law: joint distribution of the candidates' log speed-ups over no speculation.
+    near: largest difference of log speed-up at which a smaller γ is preferred to the best.
+    worth: smallest expected gain of speed, as a share, for which a further run is proposed.
+    repeat: standard deviation of the logarithm of one run's speed.
+    calibrated: whether predicted probabilities of a gain match observed frequencies.
+    tried: each γ that was run, 0 for the baseline. None: no run is proposed.
+    measured: log gain and its standard deviation for each γ with runs of its own.
     """
     count = len(gammas)
     if law.mean.shape != (count,) or law.covariance.shape != (count, count):
@@ -185,9 +183,7 @@ def _next_run(
     baseline is run first, because no speed-up is known without it. Candidates are at most two
     tokens longer than the longest γ that was run, or twice as long.
 
-    Args:
-      places: indices of the advised and the named γ in [0, *gammas].
-      limits: the arguments `worth` and `repeat` of advise.
+    places: indices of the advised and the named γ in [0, *gammas].
     """
     (advised, named), (worth, repeat) = places, limits
     every = np.concatenate([[0], gammas])

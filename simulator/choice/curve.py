@@ -153,11 +153,8 @@ def curve_of(
 ) -> Curve:
     """Returns tokens per call and speed-up of each γ.
 
-    Args:
-      price: the cost of blocks. If it is exact, only the acceptance is uncertain.
-      gammas: at least 1 each, rising, shape (n,).
-      c_hat: operations of one draft step over the operations of one target step.
-      doubt: covariance of measured speed-ups; None derives it from acceptance and cost.
+    gammas: at least 1 each, rising, shape (n,).
+    c_hat, doubt: as of `simulator.choice.plan.plan`.
     """
 
     def operations(lengths: NDArray[np.int64]) -> Floats:

@@ -50,8 +50,6 @@ def plans(request: PlanRequest) -> tuple[Plan, ...]:
     """Returns a plan for each acceptance with each pricing, grouped by acceptance.
 
     If finer batch sizes are possible, those around each change of the advised γ are planned.
-
-    Raises ValueError if a number is out of range, or there are too many plans.
     """
     rows = len(request.acceptances) * len(request.prices)
     if rows > MOST_ROWS:
@@ -166,11 +164,7 @@ def schedule(
     """Returns ranges of batch sizes with one γ each, from 1 to the largest planned batch size.
 
     A batch size between two planned ones gets the γ of the larger: long drafts cost most where the
-    load is highest. A range is extended while its γ is near the best γ of the batch.
-
-    Args:
-      gammas: γ by batch size, each batch size at least 1; at least one.
-      near: by batch size, each γ whose loss against the best is negligible.
+    load is highest. A range is extended while its γ is `near` the best γ of the batch.
     """
     if not gammas:
         raise ValueError("gammas must have at least one batch size, got none")

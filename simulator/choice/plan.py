@@ -133,13 +133,12 @@ def plan(
 ) -> Plan:
     """Returns the plan of an acceptance and a cost (Leviathan et al. 2023, §3).
 
-    Args:
-      c_hat: operations of one draft step over the operations of one target step; None means c.
-      gamma: the γ to evaluate, at least 1; None means the best γ.
-      max_gamma: the largest γ considered, in 1..10,000.
-      near: largest share of speed that a smaller γ may lose against the best γ, in [0, 1).
-      doubt: covariance of measured speed-ups; None derives it from acceptance and cost.
-      worth: smallest expected gain of speed, as a share, for which a further run is proposed.
+    c_hat: operations of one draft step over the operations of one target step; None means c.
+    gamma: the γ to evaluate, at least 1; None means the best γ.
+    max_gamma: the largest γ considered, in 1..10,000.
+    near: largest share of speed that a smaller γ may lose against the best γ, in [0, 1).
+    doubt: covariance of measured speed-ups; None derives it from acceptance and cost.
+    worth: smallest expected gain of speed, as a share, for which a further run is proposed.
     """
     cap = integer("max_gamma", max_gamma, at_least=1)
     share = float(non_negative("near", near))

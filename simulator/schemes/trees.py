@@ -50,7 +50,6 @@ def chain(gamma: int) -> tuple[int, ...]:
 def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
     """Returns F(T), the expected tokens per call.
 
-    parents: parent of each node of a tree.
     acceptance: a_1, a_2, …, each at least 0, with a sum of at most 1; later ranks have 0.
     """
     rates = checked_rates(acceptance)
@@ -186,8 +185,7 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
 
     where the k-th child's subtree has j nodes.
 
-    acceptance: a_1, a_2, …, by rank, each at least 0, with a sum of at most 1.
-    max_nodes, max_depth: largest size and depth, at least 1.
+    acceptance: as of tree_tokens.
     """
     rates = checked_rates(acceptance)
     sizes = integer("max_nodes", max_nodes, at_least=1) + 1

@@ -26,13 +26,9 @@ TRUSTED = 0.8
 class TrafficRequest:
     """A server, its load, and the requested computations.
 
-    pair: the server with and without speculation.
-    rates: requests per second.
+    rates: requests per second; burst: requests that arrive together in their place.
     doubt: draws of the pair; None if its costs and acceptance are exact.
-    targets: latency targets; None if there are none.
     arrivals: maps a rate to the requests to simulate; None: no simulation.
-    seed: seed of the simulation.
-    burst: requests that arrive together, in place of rates; None if there are none.
     """
 
     pair: Pair
@@ -56,9 +52,8 @@ class TrafficRequest:
 class TrafficRow:
     """Steady state at one rate, with or without speculation.
 
-    rate: requests per second.
     gamma: drafted tokens per block; 0 without speculation.
-    state: steady state at this rate, arrays of one element.
+    state: steady state at this rate in requests per second, arrays of one element.
     tokens_per_second: throughput of all requests; above capacity, the throughput at capacity.
     token_seconds: interval of the time between tokens; None if it is exact.
     overload_risk: share of draws with a capacity below the rate; None if nothing is uncertain.

@@ -27,11 +27,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requests in order of arrival.
-
-    seconds: arrival times, rising, shape (n,).
-    prompt_tokens, output_tokens: at least 1, shape (n,).
-    """
+    """Requests in order of arrival: times, rising, and tokens, each at least 1, shape (n,)."""
 
     seconds: Floats
     prompt_tokens: NDArray[np.int64]
@@ -77,11 +73,7 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Mean lengths of requests.
-
-    prompt_tokens, output_tokens: means, at least 1.
-    prompt_spread, output_spread: standard deviations over means.
-    """
+    """Mean lengths of requests, at least 1, and their spreads: standard deviations over means."""
 
     prompt_tokens: float
     output_tokens: float

@@ -79,9 +79,6 @@ def _factors(cost: ParametricCost, longest: int, lots: Floats) -> Floats:
 
 
 def _root(covariance: Floats) -> Floats:
-    """Returns the symmetric root of a covariance, which does not depend on a library's signs.
-
-    Cholesky's root would need every variance above 0.
-    """
+    """Returns the symmetric root of a covariance: variances may be 0, and no sign is arbitrary."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

@@ -36,7 +36,7 @@ class Prompts:
     def apart(self, tokens: ArrayLike) -> Floats:
         """Returns the time of a pass over `tokens` prompt tokens only, linear between points.
 
-        Above the last point each token adds the mean time per token at that point.
+        After the last point each token adds the mean time per token there.
         """
         places, seconds = (np.array(list(each)) for each in zip(*self.seconds.items(), strict=True))
         wanted = np.asarray(tokens, dtype=np.float64)
@@ -49,10 +49,7 @@ class Prompts:
         return apart if self.chunk is None else np.maximum(apart - self.apart(1), 0.0)
 
     def max_rate(self, tokens: float, step: float) -> Floats:
-        """Returns the prompts per second that could be read if nothing else took time.
-
-        tokens: tokens per prompt; step: least seconds of a step that reads a chunk.
-        """
+        """Returns the prompts per second if only they took time; step: least seconds of a step."""
         if self.chunk is None:
             return np.asarray(1 / self.apart(tokens))
         widths = np.array([n for n in self.seconds if n < self.chunk] + [self.chunk])

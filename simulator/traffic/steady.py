@@ -116,26 +116,17 @@ class _Law:
         means = np.moveaxis(weights @ np.stack(columns, axis=-1), -1, 0)
         busy, number, step, added, base, reading, steps = means
         total = idle + busy
-        return cls(
-            1 - 1 / len(present),
-            idle / total,
-            weights[..., -1] / total,
-            number / total,
-            (step + idle * found.step[..., :1]) / total,
-            added / total,
-            base / busy,
-            reading / busy,
-            busy / steps,
-        )
+        step = step + idle * found.step[..., :1]
+        values = [each / total for each in (idle, weights[..., -1], number, step, added)]
+        values += [base / busy, reading / busy, busy / steps]
+        return cls(1 - 1 / len(present), *values)
 
 
 def steady(server: Server, demand: Demand, gamma: ArrayLike, rate: ArrayLike) -> Steady:
     """Returns the steady state.
 
-    Args:
-      server: for one or several draws.
-      gamma: drafted tokens per block, one or several, shape () or (γ,).
-      rate: λ, requests per second, above 0, shape (rates,) or (draws, rates).
+    gamma: drafted tokens per block, one or several, shape () or (γ,).
+    rate: λ, requests per second, above 0, shape (rates,) or (draws, rates).
     """
     rates = np.atleast_1d(np.asarray(rate, dtype=np.float64))
     found = population(server, demand, gamma)
@@ -163,10 +154,7 @@ def max_rate(server: Server, demand: Demand, gamma: ArrayLike) -> Floats:
 def _decode_apart(
     server: Server, demand: Demand, found: Population, law: _Law, rate: Floats
 ) -> Floats:
-    """Returns the time from first to last token if decoding stops while a prompt is read.
-
-    By Little's law, minus the time to the first token.
-    """
+    """Returns the time from first to last token if decoding stops for prompts, by Little's law."""
     reading = np.asarray(server.prompts.apart(demand.prompt_tokens))
     occupied = rate * reading
     return np.asarray(law.present / rate - reading * (1 + law.among * occupied / (1 - occupied)))

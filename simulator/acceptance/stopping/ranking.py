@@ -150,12 +150,10 @@ class RankedTexts:
         depends on the others. A sequence begins at a random position and continues with another
         text.
 
-        Args:
-          gamma: drafted tokens per block, from 1 to `longest`.
-          seconds: as of `walked`; see `step_seconds`.
-          batch: sequences decoded together.
-          budget: how the server chooses the number of verified tokens; None simulates an oracle
-            that knows which tokens will be accepted.
+        gamma: drafted tokens per block, from 1 to `longest`.
+        seconds: as of `walked`; see `step_seconds`.
+        budget: how the server chooses the number of verified tokens; None simulates an oracle that
+          knows which tokens will be accepted.
         """
         runs = max(1, TOGETHER // batch)
         place = generator.integers(len(self._room), size=(runs, batch))

@@ -40,11 +40,7 @@ def prices_of_runs(
     batches, parameters are interpolated in the logarithm of the batch; outside, the nearest
     complete batch gives them. Both are marked as estimated and have larger errors.
 
-    Args:
-      runs: all at one context, at least one.
-      batches: the batches wanted; None: the complete ones. A single batch need not be complete.
-
-    Raises ValueError if runs have several contexts, or no batch is complete.
+    batches: the batches wanted; None: the complete ones. A single batch need not be complete.
     """
     by_batch = defaultdict(list)
     for run in sorted(runs, key=lambda run: run.load.batch):

@@ -141,9 +141,7 @@ class Machine(ABC):
 
         It includes other requests' prompts that the server reads in between.
 
-        Args:
-          drafting: the drafts of a block; None means no speculation.
-          length: tokens that a block emits in each sequence, at least 1; 1 without speculation.
+        length: tokens that a block emits in each sequence, at least 1; 1 without speculation.
         """
         prompts = self.prompt_work(load)
         if drafting is None:

@@ -79,10 +79,7 @@ class Posterior:
     ) -> Forecast:
         """Returns the distribution of the speed-up over no speculation for each drafting.
 
-        Args:
-          load: the requests that are served.
-          draftings: drafts of blocks, at one or more γ.
-          lengths: mean tokens that a block of each drafting emits, at least 1.
+        lengths: mean tokens that a block of each drafting emits, at least 1.
         """
         plain, own = self._works(load, [None], [1.0]), self._works(load, draftings, lengths)
         mean = _gains(plain, own, self.logs)
@@ -156,10 +153,7 @@ def _lots() -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class ParametricCost(Cost):
-    """Times of blocks at a posterior's most probable parameters, without other requests' prompts.
-
-    load: the requests that are served.
-    """
+    """Times of blocks at the most probable parameters, without other requests' prompts."""
 
     posterior: Posterior
     load: LoadPoint

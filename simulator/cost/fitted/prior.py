@@ -117,10 +117,7 @@ class Traits:
 def published_prior(
     traits: Traits, *, effects: Mapping[str, Any] | None = None, over: Base = "roofline"
 ) -> Prior:
-    """Returns the prior of a deployment with these traits.
-
-    effects: the result of a fit; None: the fit in the package.
-    """
+    """Returns the prior of a deployment; effects: the result of a fit, or the package's."""
     if traits.draft not in DRAFTS:
         raise ValueError(f"draft must be one of {', '.join(DRAFTS)}, got {traits.draft}")
     if traits.engine is None:
@@ -167,10 +164,7 @@ def _mixture(priors: Sequence[Prior]) -> Prior:
 
 
 def vague_prior(step_seconds: Sequence[float]) -> Prior:
-    """Returns the prior of a machine known only by its runs, `FittedMachine`.
-
-    step_seconds: step times of the runs; the shortest sets the scale.
-    """
+    """Returns the prior of a `FittedMachine`; the shortest of its runs' steps sets the scale."""
     logs, deviations = np.zeros(COUNT), np.ones(COUNT)
     # In the published sweeps a block spends about a fifth of a step outside the models, and a
     # drafted token with its verification a tenth; each may be three times more or less.

@@ -43,11 +43,7 @@ class ReadAgain(WrappedCost):
 
 @dataclass(frozen=True, slots=True)
 class ReadingAgain(Machine):
-    """A machine with uncertain parameters that reads accepted tokens again, in its runs, too.
-
-    inner: the machine without reading again.
-    rejected: as of ReadAgain.
-    """
+    """A machine with uncertain parameters that reads accepted tokens again, as ReadAgain does."""
 
     inner: Machine
     rejected: Rejected

@@ -22,13 +22,12 @@ class Run:
     """One measurement of a deployment.
 
     seconds_per_token: mean time between two tokens of one sequence.
-    drafting: draft of its blocks; None without speculation.
+    drafting: None without speculation.
     length: tokens per block, the target's own included, 1 to γ + 1; 1 without speculation. NaN: not
       counted; an acceptance completes it.
     error: relative standard deviation of seconds_per_token, at least 0.
     rates: share of all blocks that accepted each position, 1 to γ; empty if not counted.
     drafts: number of counted blocks; None if not known.
-    model: name of the served model; None if not known.
     draft_share: weights of the draft over weights of the target; None if not known.
     drafted: mean drafted tokens per block if drafts ended early; None if blocks drafted γ tokens.
     """

@@ -33,7 +33,6 @@ class Hardware:
       structured sparsity and accumulating in float32; "float32" is plain float32 arithmetic, which
       frameworks use unless set to round to TF32. Formats that the hardware lacks are absent.
     bandwidth: memory bandwidth in bytes per second.
-    memory_bytes: memory size in bytes.
     link_bandwidth: bytes per second to other GPUs of the server, one way; None without a link.
     link_latency_seconds: least time of an all-reduce, even for few bytes.
     source: title of the maker's document.
@@ -121,8 +120,7 @@ def find_hardware(name: str) -> Hardware:
 class NumberFormat:
     """How weights are stored, and the narrowest format in which they can be multiplied.
 
-    bits: bits per value, at least 1.
-    group: number of values that share scales, at least 1.
+    bits, group: of a value, and number of values that share scales, at least 1.
     scale_bytes: bytes of the scales (and zero points) of one group.
     computed_in: a name of COMPUTED. Wider activations raise it to their format.
     everywhere: whether embedding and output matrix are stored in this format, too; quantised
