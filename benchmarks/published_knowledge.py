@@ -19,10 +19,10 @@ from simulator.acceptance.rate_prior import workload_spread
 from simulator.acceptance.tokens import alpha_from_block_efficiency, expected_tokens
 from simulator.choice.advice import NEAR, Advice, advise
 from simulator.cost.fitted.fit import infer
-from simulator.cost.fitted.forecast import Forecast
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import NOT_CALIBRATED, Prior
 from simulator.cost.fitted.runs import USUAL_ERROR, log_gains
+from simulator.numerics.intervals import Forecast
 from specplan.options.acceptances.typical import DRAFT_CLASSES, Typical, typical
 
 FIRST_GAMMA = 3

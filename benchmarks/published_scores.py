@@ -15,11 +15,11 @@ from published_fit import ROOFLINE, First, fit
 from published_rows import Row
 
 from simulator.cost.fitted.fit import infer
-from simulator.cost.fitted.forecast import Forecast
 from simulator.cost.fitted.machine import COUNT, PARAMETERS
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior, published_prior
 from simulator.cost.roofline.forward import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
+from simulator.numerics.intervals import Forecast
 
 # The intervals hold this share.
 SHARE = 0.9

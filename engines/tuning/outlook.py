@@ -12,12 +12,11 @@ from simulator.acceptance.from_counts import from_counts
 from simulator.choice.curve import baseline_seconds, token_seconds
 from simulator.choice.plan import plan
 from simulator.cost.fitted.by_batch import costs_of_runs
-from simulator.cost.fitted.forecast import Forecast
 from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing
-from simulator.numerics.intervals import deviations
+from simulator.numerics.intervals import Forecast, deviations
 
 # A longer γ is run if the longest one so far is faster than all shorter ones by this share.
 RISING = 0.02

@@ -12,9 +12,8 @@ from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import Doubt, best_gamma, speed_up
 from simulator.choice.plan import Plan, plan
 from simulator.cost.curves import CostModel
-from simulator.cost.fitted.forecast import Forecast
 from simulator.cost.pricing import Pricing
-from simulator.numerics.intervals import deviations
+from simulator.numerics.intervals import Forecast, deviations
 
 # Positions drawn of an acceptance without times.
 MOST_DRAWN = 32

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.cost.fitted.forecast import Forecast
+from simulator.numerics.intervals import Forecast
 
 # A smaller γ is preferred if its log speed-up is at most this much below the best.
 NEAR = 0.01

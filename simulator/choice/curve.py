@@ -14,10 +14,10 @@ from simulator.acceptance.acceptance import Acceptance
 from simulator.acceptance.tokens import alpha_from_block_efficiency
 from simulator.choice.walltime import TIE
 from simulator.cost.cost import Cost
-from simulator.cost.fitted.forecast import Forecast
 from simulator.cost.fitted.machine import Drafting
 from simulator.cost.pricing import Pricing
 from simulator.numerics.arguments import Floats, integer, integers
+from simulator.numerics.intervals import Forecast
 
 
 def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> Floats:

@@ -1,1 +1,1 @@
-"""Checks of function arguments, and confidence intervals."""
+"""Checks of function arguments, confidence intervals, and uncertain predictions."""

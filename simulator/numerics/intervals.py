@@ -4,8 +4,16 @@ Files written at another level name it in their field `confidence`. Files withou
 written by versions with the level `FORMER_CONFIDENCE`.
 """
 
-from math import sqrt
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import erfc, sqrt
 from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.numerics.arguments import Floats
 
 # Probability that an interval holds the true value.
 CONFIDENCE = 0.9
@@ -52,3 +60,88 @@ def wilson_trials(rate: float, low: float, high: float, *, confidence: float) ->
     square, linear = half**2 - 0.25, 2 * half**2 - rate * (1 - rate)
     q = (-linear - sqrt(max(linear**2 - 4 * square * half**2, 0.0))) / (2 * square)
     return deviations(confidence) ** 2 / q if q > 0 else 1.0
+
+
+# Deviations below are none: a probability is then 0 or 1.
+_NO_DOUBT = 1e-15
+# Shares of a law nearer to 0 or 1 than this are taken as this.
+_TAIL = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Joint normal distribution of n logarithms, each conditioned on its bounds.
+
+    mean: shape (n,).
+    covariance: covariance that follows from uncertain parameters, shape (n, n).
+    error: standard deviation of the model's own error, shared by all quantities.
+    lowest, highest: physical bounds of the logarithms, shape (n,); infinite if there are none.
+      Quantiles and probabilities respect the bounds; mean and covariance ignore them.
+    """
+
+    mean: Floats
+    covariance: Floats
+    error: float = 0.0
+    lowest: Floats | float = -np.inf
+    highest: Floats | float = np.inf
+
+    @classmethod
+    def exact(cls, logs: Floats) -> Forecast:
+        """Returns the distribution of logarithms without any uncertainty."""
+        return cls(logs, np.zeros((len(logs), len(logs))))
+
+    @property
+    def deviation(self) -> Floats:
+        """Standard deviation of each logarithm, the model's error included, shape (n,)."""
+        return np.asarray(np.sqrt(np.diag(self.covariance) + self.error**2))
+
+    def quantile(self, share: float) -> Floats:
+        """Returns a quantile of each quantity (not its logarithm), shape (n,); share in (0, 1)."""
+        below, above = self._bounds()
+        shares = np.clip(below + share * (above - below), _TAIL, 1 - _TAIL)
+        found = np.array([NormalDist().inv_cdf(each) for each in shares.tolist()])
+        return np.asarray(np.exp(self.mean + found * self._scale))
+
+    def interval(self) -> tuple[Floats, Floats, Floats]:
+        """Returns lower end, median and upper end of each quantity's interval, shape (n,) each."""
+        low, high = ENDS
+        return self.quantile(low), self.quantile(0.5), self.quantile(high)
+
+    def exceeds(self, level: float) -> Floats:
+        """Returns each quantity's probability of being above a level (not a logarithm), shape (n,).
+
+        level: above 0; 1 gives the probability that a speed-up is a gain.
+        """
+        below, above = self._bounds()
+        at = self._share(np.log(level))
+        return np.asarray(np.clip((above - at) / np.maximum(above - below, _TAIL), 0.0, 1.0))
+
+    def blurred(self, covariance: Floats) -> Forecast:
+        """Returns the distribution with a further independent error; covariance of shape (n, n).
+
+        The bounds recede by half the interval of that error.
+        """
+        further = deviations() * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        bounds = (self.lowest - further, self.highest + further)
+        return Forecast(self.mean, self.covariance + covariance, self.error, *bounds)
+
+    def only(self, which: NDArray[np.bool_]) -> Forecast:
+        """Returns the distribution of the selected quantities."""
+        ends = (self.lowest, self.highest)
+        bounds = (np.broadcast_to(each, self.mean.shape)[which] for each in ends)
+        covariance = self.covariance[np.ix_(which, which)]
+        return Forecast(self.mean[which], covariance, self.error, *bounds)
+
+    @property
+    def _scale(self) -> Floats:
+        return np.asarray(np.maximum(self.deviation, _NO_DOUBT))
+
+    def _bounds(self) -> tuple[Floats, Floats]:
+        """Returns the probability below each bound, for the distribution without bounds."""
+        below = np.minimum(self._share(self.lowest), 1 - 2 * _TAIL)
+        return below, np.maximum(self._share(self.highest), below + _TAIL)
+
+    def _share(self, logs: Floats | float) -> Floats:
+        """Returns the probability below each logarithm, for the distribution without bounds."""
+        away = (logs - self.mean) / self._scale
+        return np.array([0.5 * erfc(-each / sqrt(2)) for each in away.tolist()])

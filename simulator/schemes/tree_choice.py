@@ -18,8 +18,8 @@ from simulator.choice.advice import advise
 from simulator.choice.curve import best_gamma, speed_up
 from simulator.cost.cost import Cost, Redrafted
 from simulator.cost.curves import pass_points, pass_seconds
-from simulator.cost.fitted.forecast import Forecast
 from simulator.numerics.arguments import integer
+from simulator.numerics.intervals import Forecast
 from simulator.schemes.trees import (
     BestTrees,
     Shapes,

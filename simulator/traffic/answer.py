@@ -10,9 +10,9 @@ from simulator.choice.grid import Range
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import ENDS
 from simulator.traffic.demand import LatencyTargets, Requests
-from simulator.traffic.doubt import Doubt
 from simulator.traffic.pair import Pair
 from simulator.traffic.policy import GammaTable
+from simulator.traffic.server import Doubt
 from simulator.traffic.simulated import Simulated, simulations
 from simulator.traffic.steady import Steady
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.choice.advice import Advice, Gains, advise
-from simulator.cost.fitted.forecast import Forecast
 from simulator.cost.pricing import Wall
 from simulator.numerics.arguments import Floats
+from simulator.numerics.intervals import Forecast
 from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.server import Server
 from simulator.traffic.steady import Steady, max_rate, steady

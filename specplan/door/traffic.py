@@ -40,7 +40,7 @@ def requested(
     """Returns the request, notes for its readers, and the load of the first prices."""
     from reference.files import text_lines
     from simulator.traffic.demand import read_trace
-    from simulator.traffic.doubt import doubt_of
+    from simulator.traffic.server import doubt_of
 
     file = profiled(accepted, costs)
     if batching.alpha_spread is None and file.profile is not None:

@@ -34,7 +34,6 @@ from simulator.choice.walltime import (
 )
 from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
-from simulator.cost.fitted.forecast import Forecast
 from simulator.cost.fitted.machine import Drafting, LoadPoint, work
 from simulator.cost.fitted.prior import Traits, published_prior
 from simulator.cost.fitted.runs import Run
@@ -47,6 +46,7 @@ from simulator.cost.roofline.forward import (
     require_division,
 )
 from simulator.cost.roofline.hardware import NumberFormat, find_format, find_hardware, own_hardware
+from simulator.numerics.intervals import Forecast
 from simulator.schemes.extensions import BeamCost, hierarchical_cost
 from simulator.schemes.tree_choice import Passes, choose_tree
 from simulator.schemes.trees import TreeAcceptance, best_trees, chain, tree_tokens

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simulator.cost.cost import Cost, by_gamma
-from simulator.cost.fitted.forecast import Forecast
 from simulator.cost.fitted.machine import (
     COUNT,
     Drafting,
@@ -26,6 +25,7 @@ from simulator.cost.fitted.machine import (
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import Run, pooled
 from simulator.numerics.arguments import Floats
+from simulator.numerics.intervals import Forecast
 
 # Half the draws where predictions are not linear in the parameters' logarithms.
 _PAIRS = 128

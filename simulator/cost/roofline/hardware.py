@@ -120,7 +120,7 @@ def find_hardware(name: str) -> Hardware:
 class NumberFormat:
     """How weights are stored, and the narrowest format in which they can be multiplied.
 
-    bits, group: of a value, and number of values that share scales, at least 1.
+    group: number of values that share scales, at least 1.
     scale_bytes: bytes of the scales (and zero points) of one group.
     computed_in: a name of COMPUTED. Wider activations raise it to their format.
     everywhere: whether embedding and output matrix are stored in this format, too; quantised

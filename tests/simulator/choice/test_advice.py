@@ -13,7 +13,7 @@ from simulator.choice.advice import (
     certainty,
     percentage,
 )
-from simulator.cost.fitted.forecast import Forecast
+from simulator.numerics.intervals import Forecast
 
 GAMMAS = np.array([1, 3, 5])
 

@@ -12,7 +12,7 @@ from simulator.cost.fitted.prior import vague_prior
 from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing
 from simulator.traffic.blocks import KINDS, Blocks
-from simulator.traffic.doubt import DRAWS, doubt_of
+from simulator.traffic.server import DRAWS, doubt_of
 
 POINT = LoadPoint(0, 1)
 
