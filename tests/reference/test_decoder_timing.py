@@ -127,10 +127,9 @@ def test_the_target_is_fed_the_last_token_and_the_draft_and_nothing_twice(
 
 
 def test_plain_decoding_waits_once_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    def decoding() -> Generation:
-        return alone(Clocked(0, 0.0), [1, 2, 3], Sampling(), Stopping(10))
-
-    assert count_waits(monkeypatch, decoding) == 10
+    target, stopping = Clocked(0, 0.0), Stopping(10)
+    waits = count_waits(monkeypatch, lambda: alone(target, [1, 2, 3], Sampling(), stopping))
+    assert waits == 10
 
 
 def test_confidence_waits_once_more_for_each_token_that_it_is_asked_about(

@@ -118,12 +118,10 @@ def turning(text: Sequence[int]) -> list[float]:
 
 
 def test_adaptive_plans_again_as_the_text_goes() -> None:
+    policy = Adaptive(lambda alpha: round(8 * alpha), prior=0.6, prior_tokens=4.0, window=8)
+    zeros = [1.0, 0.0, 0.0]
     generation = run(
-        Adaptive(lambda alpha: round(8 * alpha), prior=0.6, prior_tokens=4.0, window=8),
-        target=turning,
-        draft=lambda _: [1.0, 0.0, 0.0],
-        sampling=Sampling(),
-        new_tokens=90,
+        policy, target=turning, draft=lambda _: zeros, sampling=Sampling(), new_tokens=90
     )
     gammas = [one.gamma for one in generation.blocks]
     turn = next(index for index, one in enumerate(generation.blocks) if 1 in one.tokens)
@@ -133,12 +131,10 @@ def test_adaptive_plans_again_as_the_text_goes() -> None:
 
 
 def test_adaptive_comes_back_from_a_plan_not_to_draft() -> None:
+    policy = Adaptive(lambda alpha: 4 * (alpha > 0.3), prior=0.6, prior_tokens=4.0, window=8)
+    ones = [0.0, 1.0, 0.0]
     generation = run(
-        Adaptive(lambda alpha: 4 * (alpha > 0.3), prior=0.6, prior_tokens=4.0, window=8),
-        target=turning,
-        draft=lambda text: [0.0, 1.0, 0.0],
-        sampling=Sampling(),
-        new_tokens=120,
+        policy, target=turning, draft=lambda _: ones, sampling=Sampling(), new_tokens=120
     )
     gammas = [one.gamma for one in generation.blocks]
     assert gammas[:5] == [4, 4, 4, 4, 0]
@@ -243,13 +239,11 @@ def test_blocks_draft_as_many_tokens_as_transformers_own_assisted_decoding(
 
     monkeypatch.setattr(AssistedCandidateGenerator, "get_candidates", counting_candidates)
     prompt = [5, 9, 3, 11]
+    ids = torch.tensor([prompt])
     output = target.generate(
-        torch.tensor([prompt]),
-        attention_mask=torch.ones(1, len(prompt), dtype=torch.int64),
-        assistant_model=draft,
-        do_sample=False,
+        ids, attention_mask=torch.ones_like(ids), assistant_model=draft, do_sample=False,
         max_new_tokens=50,
-    )
+    )  # fmt: skip
     drafter = ModelDrafter(CausalModel(draft, "draft"), Sampling(0.0), 40)
     model = CausalModel(target, "target")
     generation = speculate(model, drafter, prompt, Sampling(0.0), policy, Stopping(50))

@@ -157,50 +157,45 @@ GAMMA, VOCABULARY = 4, 5
 SEEDS = range(40)
 
 
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator("cpu").manual_seed(seed)
+
+
 def random_rows(rows: int, seed: int) -> Dense:
-    generator = torch.Generator().manual_seed(seed)
-    return Dense(torch.rand(rows, VOCABULARY, generator=generator).softmax(dim=-1))
+    return Dense(torch.rand(rows, VOCABULARY, generator=generator(seed)).softmax(dim=-1))
 
 
 def drafts(seed: int) -> list[Draft]:
     """Returns a draft drawn from its laws and a greedy one."""
-    generator = torch.Generator().manual_seed(seed)
-    q = random_rows(GAMMA, 100 + seed)
-    certain = q.draw(generator)
-    return [Draft(q.draw(generator), q), Draft(certain, OneHot(certain))]
+    chance, q = generator(seed), random_rows(GAMMA, 100 + seed)
+    certain = q.draw(chance)
+    return [Draft(q.draw(chance), q), Draft(certain, OneHot(certain))]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_as_many_stand_as_uniform_draws_of_the_generator_say(seed: int) -> None:
     p = random_rows(GAMMA + 1, seed)
     for draft in drafts(seed):
-        accepted, token = verify(
-            p, draft, rule=Strict(), generator=torch.Generator().manual_seed(seed)
-        )
-        again = torch.Generator().manual_seed(seed)
+        accepted, token = verify(p, draft, rule=Strict(), generator=generator(seed))
+        again = generator(seed)
         uniform = torch.rand(GAMMA, generator=again)
         stands = (uniform * draft.q.of(draft.tokens) < p.first(GAMMA).of(draft.tokens)).tolist()
         expected = [*stands, False].index(False)
         assert accepted.tolist() == [expected]
-        row = torch.tensor([expected])
-        following = (
-            p.at(row)
-            if expected == GAMMA
-            else Strict().replacement(p.first(GAMMA), draft.q, draft.tokens, row)
-        )
-        assert token.tolist() == following.draw(again).tolist()
+        row, following = torch.tensor([expected]), p
+        if expected < GAMMA:
+            following = Strict().replacement(p.first(GAMMA), draft.q, draft.tokens, row)
+            row = torch.zeros(1, dtype=torch.int64)
+        assert token.tolist() == following.at(row).draw(again).tolist()
 
 
 def test_without_a_draft_the_token_is_the_generators_draw_from_the_target() -> None:
-    tokens = set()
+    tokens, draft = set(), Draft(torch.zeros(0, dtype=torch.int64), random_rows(0, 0))
     for seed in SEEDS:
         p = random_rows(1, seed)
-        draft = Draft(torch.zeros(0, dtype=torch.int64), random_rows(0, 0))
-        accepted, token = verify(
-            p, draft, rule=Strict(), generator=torch.Generator().manual_seed(seed)
-        )
+        accepted, token = verify(p, draft, rule=Strict(), generator=generator(seed))
         assert accepted.tolist() == [0]
-        assert token.tolist() == p.draw(torch.Generator().manual_seed(seed)).tolist()
+        assert token.tolist() == p.draw(generator(seed)).tolist()
         tokens.add(int(token))
     assert len(tokens) > 1
 
@@ -211,11 +206,9 @@ def test_no_other_source_of_randomness_is_advanced(greedy_target: bool) -> None:
     p: Laws = OneHot(dense.probabilities.argmax(dim=-1)) if greedy_target else dense
     before = torch.get_rng_state()
     for draft in drafts(3):
-        generator = torch.Generator().manual_seed(0)
-        start = generator.get_state()
-        verify(p, draft, rule=Strict(), generator=generator)
-        drawn = not torch.equal(generator.get_state(), start)
-        assert drawn is not greedy_target
+        chance = generator()
+        verify(p, draft, rule=Strict(), generator=chance)
+        assert torch.equal(chance.get_state(), generator().get_state()) is greedy_target
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -226,20 +219,15 @@ TOKENS = torch.tensor([5, 0, 3])
 TEXT = [2, 2, 0, 1]
 
 
-def generator() -> torch.Generator:
-    return torch.Generator("cpu").manual_seed(0)
-
-
 @pytest.mark.parametrize("rule", [Strict(), Lenient(0.5)], ids=["strict", "lenient"])
 @pytest.mark.parametrize("p", [DENSE, CERTAIN], ids=["sampled", "greedy target"])
 @pytest.mark.parametrize("q", [DENSE, CERTAIN], ids=["sampled", "greedy draft"])
 def test_verification_stays_where_the_laws_lie(p: Laws, q: Laws, rule: Rule) -> None:
     for gamma in (0, 3):
-        here = verify(p, Draft(TOKENS[:gamma], q.first(gamma)), rule=rule, generator=generator())
+        draft = Draft(TOKENS[:gamma], q.first(gamma))
+        here = verify(p, draft, rule=rule, generator=generator())
         with torch.device("meta"):
-            found = verify(
-                p, Draft(TOKENS[:gamma], q.first(gamma)), rule=rule, generator=generator()
-            )
+            found = verify(p, draft, rule=rule, generator=generator())
         assert [part.tolist() for part in found] == [part.tolist() for part in here]
 
 

@@ -90,14 +90,9 @@ def test_it_drafts_as_transformers_does_live() -> None:
     passes: list[int] = []
     hook = target.register_forward_hook(lambda *_: passes.append(1))
     text = target.generate(
-        torch.cat([prompt, prompt], dim=1),
-        max_new_tokens=60,
-        do_sample=False,
-        prompt_lookup_num_tokens=4,
-        max_matching_ngram_size=3,
-        eos_token_id=None,
-        pad_token_id=0,
-    )[0].tolist()
+        torch.cat([prompt, prompt], dim=1), max_new_tokens=60, do_sample=False, pad_token_id=0,
+        prompt_lookup_num_tokens=4, max_matching_ngram_size=3, eos_token_id=None,
+    )[0].tolist()  # fmt: skip
     hook.remove()
     matches, written, calls = EarliestMatches(3, 1), 80, 0
     while written < len(text):

@@ -324,13 +324,8 @@ def test_discounts_are_katzs() -> None:
     assert good_turing_discounts(rising) is None
     falling = np.repeat([1, 2, 3, 4, 5, 6], [1000, 300, 140, 85, 58, 42])
     mu = 6 * 42 / 1000
-    expected = [
-        ((2 * 300 / 1000) - mu) / (1 - mu),
-        ((3 * 140 / 300) / 2 - mu) / (1 - mu),
-        ((4 * 85 / 140) / 3 - mu) / (1 - mu),
-        ((5 * 58 / 85) / 4 - mu) / (1 - mu),
-        ((6 * 42 / 58) / 5 - mu) / (1 - mu),
-    ]
+    shares = [2 * 300 / 1000, 3 * 140 / 300 / 2, 4 * 85 / 140 / 3, 5 * 58 / 85 / 4, 6 * 42 / 58 / 5]
+    expected = [(share - mu) / (1 - mu) for share in shares]
     assert good_turing_discounts(falling) == pytest.approx(expected)
 
 

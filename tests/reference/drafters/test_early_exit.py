@@ -128,16 +128,9 @@ def test_greedy_text_is_the_targets_own(architecture: str) -> None:
     target = tiny(architecture)
     ids = torch.tensor([PROMPT])
     output = target.module.generate(
-        ids,
-        attention_mask=torch.ones_like(ids),
-        do_sample=False,
-        num_beams=1,
-        max_new_tokens=12,
-        eos_token_id=None,
-        forced_eos_token_id=None,
-        pad_token_id=0,
-        use_cache=False,
-    )
+        ids, attention_mask=torch.ones_like(ids), do_sample=False, num_beams=1, max_new_tokens=12,
+        eos_token_id=None, forced_eos_token_id=None, pad_token_id=0, use_cache=False,
+    )  # fmt: skip
     sampling = Sampling(0.0)
     draft = early_exit(target, 2)
     drafter = ModelDrafter(draft, sampling, target.vocabulary)
@@ -146,19 +139,16 @@ def test_greedy_text_is_the_targets_own(architecture: str) -> None:
         assert list(generation.tokens) == output[0, len(generation.text) :].tolist()
 
 
-def test_the_draft_has_a_cache_of_its_own() -> None:
+def test_the_draft_has_a_name_and_a_cache_of_its_own() -> None:
     target = tiny("Llama")
     draft = early_exit(target, 2)
+    assert draft.name == "exit:2"
     target.start(PROMPT)
     draft.start(PROMPT[:2])
     assert (target.length, draft.length) == (4, 1)
     draft.extend(torch.tensor([1, 2]))
     draft.rollback(0)
     assert target.length == 4
-
-
-def test_the_name_is_what_a_user_types() -> None:
-    assert early_exit(tiny("GPT2"), 2).name == "exit:2"
 
 
 @pytest.mark.parametrize("layers", [-1, 0, LAYERS, LAYERS + 3])

@@ -227,16 +227,12 @@ def test_proposals_are_uniform_and_say_so() -> None:
     require_law(Counter(draft.tokens.tolist()), dict.fromkeys(range(4), 0.25))
 
 
-def test_a_policy_can_stop_it() -> None:
+def test_a_policy_can_stop_a_random_draft() -> None:
     draft = RandomDrafter(4, CPU).propose([1], 5, Never(), torch.Generator())
     assert len(draft.tokens) == 1
     assert isinstance(draft.q, Dense)
-
-
-def test_nothing_asked_for_is_nothing_drafted() -> None:
-    draft = RandomDrafter(4, CPU).propose([1], 0, Fixed(0), torch.Generator())
-    assert draft.tokens.shape == (0,)
-    assert draft.tokens.dtype == torch.int64
+    nothing = RandomDrafter(4, CPU).propose([1], 0, Fixed(0), torch.Generator()).tokens
+    assert (nothing.shape, nothing.dtype) == ((0,), torch.int64)
 
 
 def test_scores_are_the_overlap_with_the_uniform_law() -> None:

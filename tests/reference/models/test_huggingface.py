@@ -4,6 +4,7 @@ import json
 import logging
 import re
 import socket
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,10 +128,9 @@ def test_a_file_and_a_path_to_nothing_are_said_to_be_that(tmp_path: Path) -> Non
     note = tmp_path / "note.txt"
     note.write_text("no model")
     for path, reason in ((note, "it is a file"), (tmp_path / "none", "there is no such folder")):
-        with pytest.raises(ValueError, match=f"could not be loaded: {reason}; "):
-            load_tokenizer(str(path))
-        with pytest.raises(ValueError, match=f"could not be loaded: {reason}; "):
-            load_model(str(path), device=CPU)
+        for load in (load_tokenizer, partial(load_model, device=CPU)):
+            with pytest.raises(ValueError, match=f"could not be loaded: {reason}; "):
+                load(str(path))
 
 
 @pytest.mark.parametrize(
@@ -217,13 +217,8 @@ def test_a_map_by_module_decodes_as_one_device_does(folder: str, device_map: Dev
 
 def test_inputs_go_where_the_first_layer_runs(folder: str) -> None:
     """Also where its weights are kept elsewhere and brought for each pass."""
-    kept_elsewhere: DeviceMap = {
-        "model.embed_tokens": "disk",
-        "model.layers": "cpu",
-        "model.norm": "cpu",
-        "model.rotary_emb": "cpu",
-        "lm_head": "cpu",
-    }
+    parts = ("model.layers", "model.norm", "model.rotary_emb", "lm_head")
+    kept_elsewhere: DeviceMap = {"model.embed_tokens": "disk"} | dict.fromkeys(parts, "cpu")
     model = load_model(folder, device=CPU, device_map=kept_elsewhere, dtype="float32")
     assert model.module.device.type == "meta"
     assert model.device == CPU
