@@ -47,13 +47,13 @@ class Numbers:
         return tuple(row[place] for row in self.cells)
 
     def where(self, **wanted: Any) -> Self:
-        """Returns the rows that have these values in the named columns."""
+        """Returns the table's rows that have these values in these columns."""
         places = [(self.names.index(name), value) for name, value in wanted.items()]
         kept = (row for row in self.cells if all(row[at] == value for at, value in places))
         return replace(self, cells=tuple(kept))
 
     def distinct(self, name: str) -> list[Any]:
-        """Returns the different values of a column, in their order."""
+        """Returns the distinct values of a column, in the order of first occurrence."""
         return list(dict.fromkeys(self[name]))
 
     def csv(self) -> str:
@@ -64,18 +64,18 @@ class Numbers:
 
 
 def numbers(names: str, rows: Iterable[Sequence[Any]], caption: str | None = None) -> Numbers:
-    """Returns the numbers in some rows; names of the columns are separated by spaces."""
+    """Returns a table of rows; `names` are the column names, separated by spaces."""
     return Numbers(tuple(names.split()), tuple(map(tuple, rows)), caption)
 
 
 def columns(given: Mapping[str, Any]) -> Numbers:
-    """Returns the numbers in columns of one length, by name."""
+    """Returns a table of columns, given by name; all must have the same length."""
     cells = zip(*(np.asarray(column).tolist() for column in given.values()), strict=True)
     return Numbers(tuple(given), tuple(cells))
 
 
 def published(table: str) -> Numbers:
-    """Returns a paper's table as printed, by the name of its file; an empty cell is None."""
+    """Returns a paper's table as printed; `table` names its file. An empty cell is None."""
     text = (files("figures") / "papers" / f"{table}.csv").read_text(encoding="utf-8")
     names, *rows = csv.reader(text.splitlines())
     cells = zip(*map(_values, zip(*rows, strict=True)), strict=True)
@@ -91,7 +91,7 @@ def _values(column: Sequence[str]) -> list[Any]:
 
 
 def published_grid(table: str) -> dict[str, dict[str, Any]]:
-    """Returns a paper's table by the first cell of its rows, and by column."""
+    """Returns a paper's table as a dictionary by first cell of the row, then by column."""
     printed = published(table)
     return {
         name: dict(zip(printed.names[1:], cells, strict=True)) for name, *cells in printed.cells
@@ -99,6 +99,6 @@ def published_grid(table: str) -> dict[str, dict[str, Any]]:
 
 
 def results(name: str) -> Any:
-    """Returns a file of figures/results, for example "lattice": its objects with attributes."""
+    """Returns the content of a file in figures/results, its JSON objects as namespaces."""
     text = (files("figures") / "results" / f"{name}.json").read_text(encoding="utf-8")
     return json.loads(text, object_hook=lambda fields: SimpleNamespace(**fields))

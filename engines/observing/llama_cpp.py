@@ -52,7 +52,7 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
 
 
 def _timed_page(totals: Mapping[str, float]) -> Timed | None:
-    """Returns the time of all tokens; on this page first tokens take no time."""
+    """Returns the time of all tokens; the page counts first tokens but not their time."""
     return times(totals.get("tokens_predicted_seconds", 0.0), totals.get("tokens_predicted", 0.0))
 
 
@@ -139,9 +139,9 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
 def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation:
     """Returns the counts of one answer.
 
-    The printed mean length gives the number of blocks. Without it, each pass after the first token
-    emits the accepted tokens and one more. Without a time the numbers of tokens and of blocks are
-    unknown.
+    The printed mean length gives the number of blocks. Without it, the number of blocks is the
+    number of tokens after the first, less the accepted ones. Without a line with the time, the
+    numbers of tokens and blocks are unknown.
     """
     accepted, drafted = int(found["accepted"]), int(found["drafted"])
     drafts, error = tokens - 1 - accepted, 0.0

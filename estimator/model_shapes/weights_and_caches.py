@@ -35,10 +35,10 @@ _ROUTERS = ("gate", "router", "shared_expert_gate")
 
 @dataclass(frozen=True, slots=True)
 class CountedWeights:
-    """Weights of one kind that are stored alike, in any format.
+    """The number of weights of one kind that would be stored in one format, whichever it is.
 
     kind, values, experts, active, held: see simulator.cost.roofline.shapes.Weights.
-    quantised: whether a format that quantises only linear layers applies to them.
+    quantised: whether a quantised format is used for them when only linear layers are quantised.
     """
 
     kind: WeightKind
@@ -59,11 +59,11 @@ def count_weights(
 ) -> tuple[CountedWeights, ...]:
     """Returns the model's weights by kind; a tied output matrix is counted once, as the head.
 
-    A matrix that a pass uses several times is repeated for each further use, marked as not held.
+    A matrix that a pass uses several times is counted for each use; `held` is true for one of them.
 
     kept: regular expressions for names of modules that quantisation leaves plain.
     within: prefix of the names to count.
-    uses: uses of each matrix per pass, if not one (`meta_pass`).
+    uses: number of uses per pass, by name of the matrix, if not 1 (`meta_pass`).
     """
     totals: Counter[CountedWeights] = Counter()
     for kind, name, parameter, experts in _sorted(model):

@@ -1,8 +1,8 @@
 """Costs of blocks for several sequences at once: passes over batches with a given cache length.
 
 A block is run as a server would run it: γ draft steps of one token per sequence, then one target
-pass over γ + 1 tokens per sequence; then both caches are cut back. Blocks with one γ follow one
-another, as in a real run. The γ take turns, and the speeds of turns are divided out.
+pass over γ + 1 tokens per sequence. Then both caches are cut back. Several blocks of one γ follow
+each other. The γ take turns, and the machine's speed in each turn is divided out.
 """
 
 import time
@@ -41,7 +41,7 @@ class Batch:
         return self.module(input_ids=ids, past_key_values=self.cache, use_cache=True)
 
     def seconds(self, passes: int, tokens: int) -> float:
-        """Returns the seconds of passes over new tokens per sequence; the cache is unchanged."""
+        """Returns the time of passes over new tokens of each sequence; cuts the cache back."""
         ids = torch.zeros(self.batch, tokens, dtype=torch.int64, device=self.device)
         began = self._now()
         for _ in range(passes):
@@ -68,7 +68,7 @@ def load_times(
     repeats: int,
     progress: Callable[[], object],
 ) -> LoadCosts:
-    """Returns the times of passes over a batch, at the median speed of the turns.
+    """Returns the times of passes over a batch, at the machine's median speed.
 
     target, draft: decoder-only models.
     batch, context: number of sequences, and tokens in each sequence's cache, at least 1.

@@ -102,20 +102,20 @@ def measured_interval(texts: Timed, arm: str) -> Interval:
 
 
 def measured_left_out(texts: Timed, arm: str) -> tuple[float, ...]:
-    """Returns an arm's measured speed-up without each prompt in turn; empty for one prompt."""
+    """Returns an arm's speed-up without prompt 1, without prompt 2, …; empty for one prompt."""
     baseline, own = map(left_out, _seconds(texts, arm))
     return tuple((baseline / own).tolist()) if len(own) >= LEAST_PROMPTS else ()
 
 
 def _seconds(texts: Timed, arm: str) -> tuple[Seconds, Seconds]:
-    """Returns each prompt's seconds of the baseline, scaled to an arm's text, and of that arm."""
+    """Returns the baseline's seconds by prompt, scaled to the arm's text, and the arm's."""
     tokens = np.array([len(text.tokens) for text in texts[arm]])
     return decode_rate(texts[BASELINE]) * tokens, decode_rate(texts[arm]) * tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The baseline's speed measured twice. Its work is equal, so the difference is a timing error.
+    """The difference of two measurements of the baseline; it is pure timing error.
 
     logarithm: logarithm of the first speed over the second.
     error: its standard deviation, from the differences of single prompts.
@@ -133,12 +133,12 @@ class Noise:
 
     @property
     def within_percent(self) -> float:
-        """Upper end of the interval of such differences, in per cent."""
+        """Upper end, in per cent, of the interval of differences that timing errors cause."""
         return 100 * float(np.expm1(intervals.student(self.prompts) * self.error))
 
     @property
     def quiet(self) -> bool:
-        """Whether both numbers are at most QUIET_PERCENT."""
+        """Whether the difference and the end of its interval are at most QUIET_PERCENT."""
         return max(self.percent, self.within_percent) <= QUIET_PERCENT
 
 

@@ -1,6 +1,6 @@
-"""Calibrated confidence: the share of right tokens among those with a given confidence.
+"""Calibrated confidence: the share of right tokens among tokens with a given confidence.
 
-The map from confidence to that share is fitted by isotonic regression (Zadrozny and Elkan 2002).
+The map from confidence to share is fitted by isotonic regression (Zadrozny and Elkan 2002).
 Each half of the texts is calibrated by the other half.
 """
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from estimator.traces.traces import RecordedConfidence, Trace
 
-# Bins of stated confidence in `reliability`.
+# Number of bins of uncalibrated confidence in `reliability`.
 BINS = 10
 Reals = NDArray[np.floating]
 
@@ -35,7 +35,7 @@ def calibration(traces: Sequence[Trace], column: int) -> Callable[[Reals], Reals
 
 
 def calibrated(traces: Sequence[Trace], column: int) -> list[Trace]:
-    """Returns texts, even ones calibrated by odd ones and vice versa; a single text unchanged."""
+    """Returns the traces; the even ones calibrate the odd ones and vice versa, if there are two."""
     halves = [calibration(traces[at::2], column) for at in (0, 1) if traces[at::2]]
     if len(halves) < 2:
         return list(traces)

@@ -67,7 +67,7 @@ class Validate(TimedPair):
 
     @property
     def replayed(self) -> bool:
-        """Whether replay predicts a row: its policy must be known, and lossless or greedy."""
+        """Whether replay predicts any row: a fixed or stopping policy, lossless or greedy."""
         rule = acceptance_rule(self.verification, self.lenience)
         known = [name == FIXED or name.partition(":")[0] in STOPPING for name in self.policy_names]
         return any(known) and (rule.lossless or 0 in self.temperatures)

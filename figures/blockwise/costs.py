@@ -70,7 +70,7 @@ def table11() -> Numbers:
 
 
 def differing(data: Numbers) -> list[int]:
-    """Returns the rows whose number rounds differently from the paper's."""
+    """Returns the indices of rows whose number rounds differently from the paper's."""
     pairs = zip(data["gigabytes"], data["published"], strict=True)
     return [at for at, (own, paper) in enumerate(pairs) if f"{own:.3f}" != f"{paper:.3f}"]
 
@@ -100,7 +100,7 @@ def draw_table11(data: Numbers) -> drawing.Figure:
 
 
 def own_traffic() -> Numbers:
-    """Returns megabytes from the measured block efficiencies and the sizes of our models."""
+    """Returns our models' memory traffic in megabytes per token; a context of None: weights."""
     ours = analysis()
     sizes, rows = ours.setup["sizes"], []
     for way in ("autoregressive", *WAYS):

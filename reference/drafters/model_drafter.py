@@ -51,10 +51,10 @@ class ModelDrafter:
         self.draft.start(prompt)
 
     def catch_up(self, text: Sequence[int]) -> None:
-        """Drops from the draft's cache rejected tokens, and the text's last token if it is there.
+        """Drops rejected tokens and the text's last token from the draft's cache.
 
-        At least that token is then unread. If the whole previous draft was accepted, its last token
-        is, too: the draft drew it but never read it.
+        The draft then has at least the last token to read. After a draft that was accepted whole,
+        it also has to read the last drafted token, which it drew but never read.
         """
         self.draft.rollback(min(self.draft.length, len(text) - 1))
 
@@ -104,7 +104,7 @@ class ModelDrafter:
 
 
 class HierarchicalDrafter:
-    """Drafts what its model would draft, by speculative decoding with a cheaper drafter.
+    """Drafts with a model that is itself accelerated by a cheaper drafter.
 
     The inner decoding is lossless: its tokens have the model's distribution q, and they go to the
     target with the model's own rows.
@@ -138,7 +138,7 @@ class HierarchicalDrafter:
         goes_on = True
         while goes_on and len(tokens) < limit:
             grown = [*text, *tokens]
-            # A block emits one token more than it drafts, so one less is drafted.
+            # A block emits one token more than it drafts.
             gamma = min(self._policy.value, limit - len(tokens) - 1)
             verified = verify_draft(
                 self.model.draft,

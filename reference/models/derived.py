@@ -1,4 +1,4 @@
-"""Models made of other models: with rows of another vocabulary width, or with fewer layers."""
+"""Models derived from other models: with another vocabulary width, or with fewer layers."""
 
 import copy
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from reference.models.model import Model
 
 
 class FittedModel:
-    """A draft model with rows of the width of the target's; all else is the model's own.
+    """Wraps a draft model, so that its logits have the width of the target's vocabulary.
 
     Models of one family may pad their rows to different widths. Ids beyond the draft's vocabulary
     get logit -inf; ids beyond the target's are cut off. If the target emits an id that the draft
@@ -43,7 +43,7 @@ class FittedModel:
 
 
 def fitted(model: Model, vocabulary: int) -> Model:
-    """Returns the model with rows of this width; the model itself if its rows already fit."""
+    """Returns the model with logits of this width; the model itself if they already have it."""
     fits = model.vocabulary == vocabulary
     return model if fits else cast(Model, FittedModel(model, vocabulary))
 

@@ -27,16 +27,16 @@ from simulator.acceptance.rate_prior import (
 from simulator.acceptance.tokens import alpha_from_block_efficiency
 from simulator.numerics.arguments import Floats
 
-# Standard deviation of the change of all logits with the logarithm of the context.
+# Standard deviation of the slope of all logits over the logarithm of the context.
 _BY_CONTEXT = 0.3
-# Means follow the counts as if these were so much more exact than they are.
+# Means are computed with the counts' errors multiplied by this, so that they follow the counts.
 _SHARPER = 0.01
-# A length further than this from what all others imply, in standard deviations, contradicts them.
+# A length contradicts the others if it is this many standard deviations from their prediction.
 _CONTRADICTS = 2.5
 # Rounding to two decimals moves a difference of lengths by up to this many tokens.
 _ROUNDED = 0.01
-# Logits by which later positions may be accepted more often than the first ones; drafts that others
-# published reach 1.8 (`specplan plan --typical list`).
+# Largest rise of the logits from the first positions to later ones; published drafts reach 1.8
+# (`specplan plan --typical list`).
 _MOST_RISE = 3.0
 
 
@@ -52,9 +52,9 @@ def from_counts(
 
     counted: the counts. Without any, the rates are the prior's.
     kind: kind of draft, which selects the prior (`rate_prior`) unless `prior` is given.
-    cut_short: as of ByPosition.
-    elsewhere: standard deviation of a common change of all logits on the requests to be served, for
-      example another workload.
+    cut_short: the field of `ByPosition`.
+    elsewhere: standard deviation of a shift of all logits between the counted requests and the
+      requests to be served, for example of another workload.
     """
     mean, covariance = (rate_prior(kind) if prior is None else prior).law(LONGEST)
     law = np.zeros((LONGEST + 1, LONGEST + 1))

@@ -1,4 +1,4 @@
-"""Policies: one γ, a γ by batch, or a γ for each kind of request."""
+"""Policies of a server: one γ, a γ by batch size, or a γ for each kind of request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simulator.traffic.server import Server, by_batch
 
 @dataclass(frozen=True, slots=True)
 class GammaTable:
-    """A policy: γ by batch and kind of request, shape (slots, kinds)."""
+    """A policy: γ by batch size 1, 2, … and kind of request, shape (slots, kinds)."""
 
     gammas: NDArray[np.int64]
 
@@ -28,7 +28,7 @@ class GammaTable:
 
     @classmethod
     def scheduled(cls, pair: Pair, drawn: Pair | None = None) -> GammaTable:
-        """Returns the advised γ at every batch, by the time to decode an output.
+        """Returns the policy of the advised γ at every batch, by the time to decode an output.
 
         γ changes only where keeping it would lose more than NEAR. The γ with the shortest time
         minimises every factor of the steady state's distribution, and so the number of requests.
@@ -58,9 +58,9 @@ class GammaTable:
 
     @classmethod
     def by_request(cls, pair: Pair) -> GammaTable:
-        """Returns for each kind of request the γ that is best if all requests are of that kind.
+        """Returns the policy with the best γ for each kind, as if all requests were of that kind.
 
-        This is an upper bound for engines that adapt γ to a request, since α is known at once.
+        This is an upper bound for engines that adapt γ to a request, because α is known at once.
         """
         server = pair.drafting
         slots, gammas = np.arange(1, server.slots + 1)[:, None], np.arange(server.seconds.shape[-1])
@@ -71,7 +71,7 @@ class GammaTable:
 
     @property
     def by_batch(self) -> NDArray[np.int64]:
-        """γ by batch, of requests of the first kind, shape (slots,)."""
+        """γ by batch size for the first kind of requests, shape (slots,)."""
         return self.gammas[:, 0]
 
     def ranges(self, most: int) -> tuple[Range, ...]:
@@ -82,8 +82,8 @@ class GammaTable:
 def by_rank(pair: Pair, steps: Mapping[int, tuple[float, float]]) -> tuple[Server, GammaTable]:
     """Returns a server that verifies by rank, and its policy.
 
-    Each batch has the steps of a γ that emits about as many tokens, with their time scaled to the
-    time per token of verification by rank.
+    Each batch takes steps of the γ that emits about as many tokens as verification by rank. Their
+    time is scaled to the time per token of verification by rank.
 
     steps: time of a step and tokens that it emits per sequence, by batch, linear between batches.
     """

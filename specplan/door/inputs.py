@@ -1,4 +1,4 @@
-"""Models, prompts, engines, acceptances and costs as Python states them."""
+"""Models, prompts, engines, acceptances and costs as arguments of the Python functions."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Prompts = str | Path | Sequence[str]  # a file, folder or glob, or the prompts t
 
 
 class EngineOptions(TypedDict, total=False):
-    """The engine to run on, in place of specplan's own decoder: the options of `--engine`.
+    """Options of an engine that runs in place of specplan's own decoder, as with `--engine`.
 
-    engine: its name: llama.cpp, vllm, sglang, transformers, ...
-    engine_command: shell command that starts it.
-    draft_sampling: how it chooses draft tokens.
+    engine: name of the engine: llama.cpp, vllm, sglang, transformers, ...
+    engine_command: shell command that starts the engine.
+    draft_sampling: how the engine chooses draft tokens.
     concurrency: numbers of simultaneous requests.
     threads: threads of each model.
     servers: whether the servers of all γ run together or one after the other.
@@ -47,7 +47,7 @@ class EngineOptions(TypedDict, total=False):
 
 
 def require_known(stated: Mapping[str, object], settings: type) -> None:
-    """Refuses, with a TypeError, a keyword that is not among the settings."""
+    """Raises TypeError if a keyword is not a field of the settings."""
     known = settings.__annotations__
     unknown = [name for name in stated if name not in known]
     if unknown:
@@ -57,9 +57,9 @@ def require_known(stated: Mapping[str, object], settings: type) -> None:
 def settings_of(
     engine: EngineOptions, target: str | None, draft: str | None, text: PromptSettings, seed: int
 ) -> dict[str, Any]:
-    """Returns what every request for a run states, on the engine if one is named.
+    """Returns the fields that all requests for runs share, on an engine or the own decoder.
 
-    Raises ValueError if settings of an engine are given without its name.
+    Raises ValueError if settings of an engine are given without the engine's name.
     """
     from engines.kind import EngineSettings
     from estimator.settings import ModelSettings, TimingSettings
@@ -78,7 +78,7 @@ def settings_of(
 
 @contextmanager
 def source_of(prompts: Prompts | None, max_new_tokens: int) -> Iterator[PromptSettings]:
-    """Yields the settings of prompts; a list of texts is a file while they are used."""
+    """Yields the settings of prompts; a list of texts is written to a temporary file."""
     from estimator.settings import PromptSettings
     from simulator.numerics.arguments import integer
 
@@ -98,7 +98,7 @@ def source_of(prompts: Prompts | None, max_new_tokens: int) -> Iterator[PromptSe
 def both(
     acceptance: AcceptanceKind | OfRuns | Observation | Profile, cost: CostKind | Profile | None
 ) -> tuple[AcceptanceKind, CostKind]:
-    """Returns acceptance and cost; a source that holds both, such as Runs, fills the missing one.
+    """Returns acceptance and cost; a source of both, such as Runs, replaces a missing one.
 
     Raises ValueError if either is missing.
     """

@@ -57,7 +57,7 @@ class ModelOptions:
     """Options of models, prompts and sampling.
 
     target: Model to accelerate: embedded, a Hugging Face name or a folder.  [default: embedded]
-    force: Take an n-gram model though its tokenizer is not known to be the target's.
+    force: Accept an n-gram model even if its tokenizer is not known to be the target's.
     device: Where the models run; auto: a GPU if there is one.
     device_map: Spread a target that one GPU does not hold over all: auto, balanced, balanced_low_0,
       sequential (accelerate's), or a JSON object of a device for each module. The draft runs where
@@ -72,14 +72,14 @@ class ModelOptions:
     dataset_config: Configuration of a data set that has several.
     dataset_split: Split of the data set.  [default: its only one]
     num_prompts: Number of prompts to use; generate uses one.
-    chat: Give each prompt as a user's message in the chat template.
+    chat: Put each prompt into the chat template, as a user's message.
     max_new_tokens: Tokens after each prompt, at most.
-    draft_temperature: Temperature of the draft; 0: its likeliest token, as most servers draft. The
+    draft_temperature: Temperature of the draft; 0: its likeliest token, the default of servers. The
       output distribution is the target's at any draft temperature.  [default: the target's]
     top_k: Keep the k likeliest tokens.
     top_p: Keep the smallest set of tokens with this probability.
     min_p: Drop tokens less likely than this times the likeliest.
-    repetition_penalty: Weaken tokens that the text has; 1 changes nothing.
+    repetition_penalty: Weaken tokens that are already in the text; 1 changes nothing.
     lattice_k: Candidates per head for heads+RESCORER and heads*P.  [default: 16]
     rescoring_weight: Weight of the rescorer relative to the heads, at least 0.  [default: 1]
     """
@@ -126,15 +126,15 @@ class TimingOptions:
         metavar="PERCENT",
         default=PRECISION_PERCENT,
         callback=duration,
-        help="Time no more once the clock lets no speed-up be off by more, 90 % of the time.",
+        help="Stop repeating once timing errors of all speed-ups are below this, 90 % confidence.",
     )
     time_limit = rare(
         type=float,
         metavar="SECONDS",
         callback=duration,
-        help="Begin no more runs after this, all drafts and temperatures together; two prompts, of "
-        "a profile and with BiLD all, run once in any case.  [default: 120 of the embedded target, "
-        "else none]",
+        help="Begin no more runs after this time, for all drafts and temperatures together. Two "
+        "prompts always run once; for a profile and with BiLD, all do.  [default: 120 for the "
+        "embedded target, else none]",
     )
 
 
