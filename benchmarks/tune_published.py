@@ -19,6 +19,7 @@ from published_sweeps import Choice, sweeps
 
 from engines.tuning.outlook import Outlook
 from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import published_prior
 from simulator.cost.fitted.runs import Run
@@ -29,7 +30,7 @@ def session(sweep: dict[int, Row], effects: dict[str, Any], worth: float) -> Cho
     first = next(iter(sweep.values()))
     longest = max(sweep)
 
-    def costs(runs: Sequence[Run]) -> Posterior:
+    def costs(runs: Sequence[Run], _load: LoadPoint) -> Posterior:
         return infer(first.machine, published_prior(first.traits, effects=effects), runs)
 
     runs: list[Run] = []

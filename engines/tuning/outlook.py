@@ -20,8 +20,8 @@ from simulator.numerics.intervals import Forecast, deviations
 
 # A longer γ is run if the longest one so far is faster than all shorter ones by this share.
 RISING = 0.02
-# From runs to what is known of a server's cost.
-Costs = Callable[[Sequence[Run]], Posterior]
+# From the runs at a load, and the load, to what is known of a server's cost.
+Costs = Callable[[Sequence[Run], LoadPoint], Posterior]
 # A median and its interval.
 Value = tuple[float, float, float]
 
@@ -41,7 +41,7 @@ class Outlook:
         *,
         longest: int,
         worth: float,
-        costs: Costs = costs_of_runs,
+        costs: Costs | None = None,
     ) -> None:
         """Computes the forecasts of every γ from the runs, and which γ to measure next.
 
@@ -50,7 +50,7 @@ class Outlook:
           load: the load to forecast.
           longest: the largest γ considered, at least 1.
           worth: smallest expected gain of speed, as a share, for a further run.
-          costs: maps runs to a posterior of costs.
+          costs: returns the cost by runs and a prior; None: the prior of all kinds of draft.
         """
         acceptance = from_counts(
             [
@@ -60,7 +60,8 @@ class Outlook:
             ]
         )
         own = [run for run in runs if run.load == load]
-        price = Pricing.of_doubt(costs(own), load)
+        posterior = costs_of_runs(own) if costs is None else costs(own, load)
+        price = Pricing.of_doubt(posterior, load)
         planned = plan(acceptance, price, max_gamma=longest, worth=worth)
         self.load, self.longest, self.advice = load, longest, planned.advice
         self._gains, self._plain = planned.curve.gains, baseline_seconds(price)

@@ -11,7 +11,6 @@ from engines.tuning.outlook import Costs, Outlook, with_threshold
 from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
 from estimator.prompts.prompts import prompts_hash
 from estimator.writing import write_json
-from simulator.cost.fitted.by_batch import costs_of_runs
 from simulator.cost.fitted.machine import LoadPoint
 
 # Called with the outlook, and the completed run; None: no run yet; a sentence: how long the search
@@ -45,7 +44,7 @@ class Search:
         """
         self.bench, self.how = bench, bench.how
         self._draft, self._shown = draft, shown
-        self._costs = costs_of_runs if costs is None else costs
+        self._costs = costs
         how, lengths = self.how, [len(prompt) for prompt in bench.prompts]
         if max(how.concurrencies) > len(lengths):
             raise ValueError(
@@ -115,7 +114,7 @@ class Search:
     def _priced(self, concurrency: int) -> bool:
         """Returns whether forecasts of times exist, from runs or from a deployment's prior."""
         measured = any(each.measured for each in self.tuned.at(concurrency))
-        return measured or self._costs is not costs_of_runs
+        return measured or self._costs is not None
 
     def _with_expected(self, row: TunedRun, before: Outlook) -> TunedRun:
         if not self._priced(row.concurrency) or row.gamma > before.longest:

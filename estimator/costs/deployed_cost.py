@@ -1,7 +1,6 @@
 """Chooses a model of a deployment's passes, and infers its cost from the prior and the runs."""
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from estimator.costs.kernel_tables import MeasuredKernels
@@ -62,7 +61,9 @@ def deployed_cost(
     """
     gpu, tp = deployment.hardware.name, deployment.conditions.tp
     machine = gpu if tp == 1 else f"{tp} × {gpu}"
-    roofline = costs_of(deployment, engine, dtype, known=known or {})(runs)
+    traits = _traits(deployment, engine, dtype)
+    prior = published_prior(traits).fixed(**known or {})
+    roofline = infer(RooflineMachine(deployment), prior, runs)
     found = DeployedCost(roofline, "public", f"the roofline of {machine}", ())
     if model == found.model:
         return found
@@ -80,23 +81,10 @@ def deployed_cost(
             taken = f"--cost-model public takes {found.source} in their place"
             raise ValueError(f"{error}; {taken}") from None
         return found._replace(notes=(f"No measured kernels: {error}.",))
-    prior = published_prior(_traits(deployment, engine, dtype), over="kernels")
+    prior = published_prior(traits, over="kernels")
     posterior = infer(kernels, prior, runs)
     source = f"kernels measured on {machine} ({tables.name})"
     return DeployedCost(posterior, "kernels", source, _differences(posterior, roofline, loads[0]))
-
-
-def costs_of(
-    deployment: Deployment,
-    engine: str | None,
-    dtype: str | None,
-    *,
-    known: Mapping[str, float] = MappingProxyType({}),
-) -> Callable[[Sequence[Run]], Posterior]:
-    """Returns a function from runs to the posterior of a deployment's cost by the roofline."""
-    prior = published_prior(_traits(deployment, engine, dtype)).fixed(**known)
-    machine = RooflineMachine(deployment)
-    return lambda runs: infer(machine, prior, runs)
 
 
 def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Traits:

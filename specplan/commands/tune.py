@@ -106,7 +106,7 @@ def _costs(
         if replace(deployed, dtype=None if engine == OWN else deployed.dtype) != Deployed():
             raise click.UsageError("--gpu must be given with --target-config, --dtype and so on")
         return None
-    from estimator.costs.deployed_cost import costs_of
+    from estimator.costs.deployed_cost import deployed_cost
 
     deployed = replace(
         deployed,
@@ -116,7 +116,10 @@ def _costs(
         ),
         dtype=None if deployed.dtype == "auto" else deployed.dtype,
     )
-    return costs_of(deployment_of(deployed), None if engine == OWN else engine, deployed.dtype)
+    deployment, server = deployment_of(deployed), None if engine == OWN else engine
+    return lambda runs, load: (
+        deployed_cost(deployment, [load], engine=server, dtype=deployed.dtype, runs=runs).posterior
+    )
 
 
 def _config(stated: Path | None, folder: str | None, model: str) -> Path:

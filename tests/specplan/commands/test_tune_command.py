@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from estimator.costs.kernel_tables import MeasuredKernels
 from specplan.main import main
 
 SMALL = ["--num-prompts", "2", "--prompt-tokens", "8", "--max-new-tokens", "12", "--repeats", "1"]
@@ -76,7 +77,9 @@ def test_a_dry_run_says_what_it_expects_and_writes_no_file(tmp_path: Path) -> No
     assert not path.exists()
 
 
-def test_a_deployment_gives_the_first_guess(tmp_path: Path) -> None:
+def test_a_deployment_gives_the_first_guess(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     configs = Path("docs/configs").resolve()
     for name, model in (("target", "llama-3.1-8b"), ("draft", "llama-3.2-1b")):
         (tmp_path / name).mkdir()
@@ -92,3 +95,10 @@ def test_a_deployment_gives_the_first_guess(tmp_path: Path) -> None:
     assert draft["expected_ms_per_token_low"] < draft["expected_ms_per_token_high"]
     assert found["advised"][0]["gain_probability"] < 0.9
     assert "This takes about" in found["notes"][0]
+    # With a library of kernels the first guess is theirs, as plan's is.
+    monkeypatch.setattr("estimator.costs.kernel_tables.version", lambda _: "0.12.0")
+    monkeypatch.setattr(MeasuredKernels, "_look_up", lambda *_, **__: 1e-3)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    slow = json.loads(tuned("--dry-run", "--gpu", "h100", *stated, "--json").stdout)
+    # 32 layers of at least five kernels, and the output matrix.
+    assert slow["rows"][0]["expected_ms_per_token"] > 100
