@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import IO, Any
 
 STANDARD_STREAMS = (0, 1, 2)
@@ -56,18 +55,11 @@ def keeps_its_place(path: Path) -> bool:
         there = path.stat()
     except FileNotFoundError:
         return False
-    return not stat.S_ISREG(there.st_mode) or any(
-        os.path.samestat(there, stream) for stream in _standard_streams()
-    )
-
-
-def _standard_streams() -> list[os.stat_result]:
-    """Returns the status of the standard streams that are open."""
-    found = []
-    for number in STANDARD_STREAMS:
-        with suppress(OSError):
-            found.append(os.fstat(number))
-    return found
+    for stream in STANDARD_STREAMS:
+        with suppress(OSError):  # of a stream that is closed
+            if os.path.samestat(there, os.fstat(stream)):
+                return True
+    return not stat.S_ISREG(there.st_mode)
 
 
 @contextmanager
@@ -81,13 +73,8 @@ def uninterrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or before is None:
         yield
         return
-    came = False
-
-    def remember(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        came = True
-
-    signal.signal(signal.SIGINT, remember)
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
     try:
         yield
     finally:
@@ -118,8 +105,8 @@ def held(output: Path) -> Iterator[None]:
             f"({file})"
         ) from None
     try:
-        for path in {output, place}:
-            _remove_left_behind(path)
+        _remove_left_behind(output)
+        _remove_left_behind(place)
         yield
     finally:
         # Removed while the lock is held: a process that opens the name next makes a new file.

@@ -50,12 +50,11 @@ def score_rows(
     step: called after each text with its number of words.
     """
     model = rows.model
-    reach = model.order - 1
     text: list[int] = [BEGIN]
     values: list[float] = []
     unknown: list[bool] = []
     for word in sentences.tolist():
-        row = rows.log_row(text[max(len(text) - reach, 0) :])
+        row = rows.log_row(text[max(len(text) - model.order + 1, 0) :])
         values.append(float(row[rows.vocabulary.end if word == END else word]))
         unknown.append(word >= model.ids or bool(model.number[word] < 0))
         text.append(word)

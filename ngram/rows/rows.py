@@ -59,14 +59,10 @@ class Rows:
         `<s>` precedes the text, and the part after an end of text within it.
         """
         reach = self.model.order - 1
-        words: list[int] = []
-        for token in reversed(text[max(len(text) - reach, 0) :]):
-            if token in self._breaks:
-                break
-            words.append(token)
-        if len(words) < reach:
-            words.append(BEGIN)
-        return words[::-1]
+        last = list(text[max(len(text) - reach, 0) :])
+        ends = [place for place, token in enumerate(last) if token in self._breaks]
+        words = last[ends[-1] + 1 :] if ends else last
+        return words if len(words) == reach else [BEGIN, *words]
 
     def log_row(self, context: Sequence[int]) -> Row:
         """Returns the natural logarithm of the next token's distribution, shape (width,).

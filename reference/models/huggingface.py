@@ -66,9 +66,8 @@ def resolve_device(device: str) -> torch.device:
     """Returns the device for "auto", "cpu" or "cuda"; refuses "cuda" where there is none."""
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device must be one that this machine has, got cuda without a CUDA device")
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(device)
+    automatic = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(automatic if device == "auto" else device)
 
 
 def load_model(
