@@ -5,7 +5,7 @@ Processes that share a measurement must have equal models, prompts and settings.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -135,8 +135,7 @@ def measure_traces(
     for turn in range(0, len(to_do), processes.count):
         of_turn = to_do[turn : turn + processes.count]
         own = of_turn[processes.number] if processes.number < len(of_turn) else ()
-        missing = [number for number in own if number not in known]
-        for number, traces in processes.shared(_traces(tracing, own, missing)):
+        for number, traces in processes.shared(_traces(tracing, own, known)):
             known[number] = traces
             if kept is not None:
                 kept.add(number, traces)
@@ -147,9 +146,9 @@ def measure_traces(
 
 
 def _traces(
-    tracing: Tracing, batch: Sequence[int], missing: Sequence[int]
+    tracing: Tracing, batch: Sequence[int], known: Container[int]
 ) -> Iterator[tuple[int, TracePair]]:
-    """Yields the index and the traces of each missing prompt of a batch, sampled together."""
+    """Yields the index and the traces of each new prompt of a batch, sampled together."""
     if not batch:
         return
     subject, prompts = tracing.subject, [tracing.prompts[number] for number in batch]
@@ -161,5 +160,5 @@ def _traces(
         texts = [decode(subject.target, *prompts, generator=generators[0], **how).tokens]
     lengths = {"max_gamma": tracing.max_gamma, "ahead": tracing.ahead}
     for number, prompt, tokens in zip(batch, prompts, texts, strict=True):
-        if number in missing:
+        if number not in known:
             yield number, trace_pair(subject, prompt, tokens, **lengths)

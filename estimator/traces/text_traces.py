@@ -1,6 +1,8 @@
 """Traces of texts that runs produced, and predictions from them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,46 +24,35 @@ from simulator.cost.cost import Cost
 REPLICATES = 2000
 
 
+@dataclass(frozen=True, slots=True)
 class TextTraces:
-    """Traces of texts, each scored once even if several arms produced it."""
+    """Traces of texts, each scored once even if several arms produced it.
 
-    def __init__(
-        self,
-        subject: Subject,
-        prompts: Sequence[Sequence[int]],
-        max_gamma: int,
-        *,
-        ahead: int = 0,
-    ) -> None:
-        """Stores a pair and its prompts; max_gamma, ahead: arguments of `scoring.trace`."""
-        self.subject = subject
-        self.prompts = prompts
-        self._max_gamma, self._ahead = max_gamma, ahead
-        rule = subject.rule
-        self._leniences = (rule.lenience,) if isinstance(rule, Lenient) else ()
-        self._known: dict[tuple[int, tuple[int, ...]], Trace] = {}
+    max_gamma, ahead: arguments of `scoring.trace`.
+    """
+
+    subject: Subject
+    prompts: Sequence[Sequence[int]]
+    max_gamma: int
+    ahead: int = 0
+    known: dict[tuple[int, tuple[int, ...]], Trace] = field(default_factory=dict)
 
     def of(self, texts: Sequence[Generation]) -> list[Trace]:
         """Returns the trace of each prompt's text."""
-        keys = [(prompt, text.tokens) for prompt, text in enumerate(texts)]
-        for prompt, tokens in keys:
-            if (prompt, tokens) not in self._known:
-                found = trace(
-                    self.subject,
-                    self.prompts[prompt],
-                    tokens,
-                    max_gamma=self._max_gamma,
-                    leniences=self._leniences,
-                    ahead=self._ahead,
-                )
-                judged = verification_of(self.subject.rule) or "token"
-                self._known[prompt, tokens] = found.judged(judged, max(self._max_gamma, 1))
-        return [self._known[key] for key in keys]
+        rule, longest, found = self.subject.rule, max(self.max_gamma, 1), []
+        how: dict[str, Any] = {"max_gamma": self.max_gamma, "ahead": self.ahead}
+        how["leniences"] = (rule.lenience,) if isinstance(rule, Lenient) else ()
+        for key in enumerate(text.tokens for text in texts):
+            if key not in self.known:
+                own = trace(self.subject, self.prompts[key[0]], key[1], **how)
+                self.known[key] = own.judged(verification_of(rule) or "token", longest)
+            found.append(self.known[key])
+        return found
 
     def alpha(self, texts: Sequence[Generation]) -> float:
         """Returns the acceptance rate along the texts under the subject's rule."""
-        traces = self.of(texts)
-        return lenient_alpha(traces, *self._leniences) if self._leniences else alpha(traces)
+        traces, rule = self.of(texts), self.subject.rule
+        return lenient_alpha(traces, rule.lenience) if isinstance(rule, Lenient) else alpha(traces)
 
     def tie_gap(self, own: Runs, arm: str) -> float | None:
         """Returns the largest logit gap where a greedy arm first differs from the baseline."""
