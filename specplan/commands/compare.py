@@ -7,7 +7,6 @@ import click
 from specplan.options.answers import output_option
 from specplan.options.declared import option, takes
 from specplan.options.requests import Command
-from specplan.reports.output import print_json
 
 FORMATS = ("table", "json", "csv", "latex")
 
@@ -42,21 +41,17 @@ def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: b
       specplan compare a.json b.json --format latex -o table.tex
     """
     from estimator.comparison import compare_files
-    from estimator.writing import write_json, write_whole
+    from estimator.writing import json_text, write_whole
     from specplan.reports.compare import compare_csv, compare_json, compare_latex, compare_text
 
     comparison = compare_files(a, b)
-    chosen = "json" if as_json else form
-    if chosen == "json":
-        if output is None:
-            print_json(compare_json(comparison))
-        else:
-            write_json(compare_json(comparison), output)
+    if as_json or form == "json":
+        text = f"{json_text(compare_json(comparison))}\n"
     else:
-        made = {"table": compare_text, "csv": compare_csv, "latex": compare_latex}[chosen]
-        if output is None:
-            click.echo(made(comparison), nl=False)
-        else:
-            write_whole(output, made(comparison).encode())
-    if output is not None:
+        made = {"table": compare_text, "csv": compare_csv, "latex": compare_latex}[form]
+        text = made(comparison)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_whole(output, text.encode())
         click.echo(f"Wrote {output}")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
-from specplan.options.answers import Printed
+from specplan.options.answers import Printed, answer
 from specplan.options.costs.roofline import Roofline, best_cost, deployment_of
 from specplan.options.declared import option, takes
 from specplan.options.deployment import DATA_SHEET, Deployed
 from specplan.options.kinds import require
 from specplan.options.requests import Command, fill, is_stated
-from specplan.reports.output import print_json, warn
+from specplan.reports.output import warn
 
 if TYPE_CHECKING:
     from figures.ours.batch_size import FigureLoad
@@ -99,10 +99,7 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
     written: list[Path] = []
     for entry in tqdm(chosen, unit="figure", disable=None):
         written += write_figure(entry, drawn.folder, formats=formats, results=results, load=load)
-    if drawn.as_json:
-        print_json({"files": written})
-    else:
-        click.echo("\n".join(map(str, written)))
+    answer(lambda: {"files": written}, lambda: "\n".join(map(str, written)), form=drawn)
 
 
 def _chosen(names: tuple[str, ...]) -> tuple[Entry, ...]:
@@ -139,10 +136,7 @@ def _load(
 
 def _list(options: Listed) -> None:
     entries = _chosen(options.names)
-    if options.as_json:
-        rows = [{"name": e.name, "source": e.source, "shows": e.shows} for e in entries]
-        print_json({"figures": rows})
-        return
+    rows = [{"name": e.name, "source": e.source, "shows": e.shows} for e in entries]
     width = max(len(entry.name) for entry in entries)
-    for entry in entries:
-        click.echo(f"{entry.name:{width}}  {entry.shows} ({entry.source})")
+    lines = [f"{e.name:{width}}  {e.shows} ({e.source})" for e in entries]
+    answer(lambda: {"figures": rows}, lambda: "\n".join(lines), form=options)

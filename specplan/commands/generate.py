@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from estimator.settings import MOST_GAMMA
-from specplan.options.answers import Printed, json_option
+from specplan.options.answers import Printed, answer, json_option
 from specplan.options.declared import COUNT, option, rare, takes
 from specplan.options.model_options import (
     MODELS,
@@ -129,21 +129,13 @@ def beams(request: GenerateBeams, form: Printed) -> None:
 
     search, texts = generate_beams(request)
     beams = list(zip(search.beams, texts, strict=True))
+    counted = ("steps", "target_calls", "judged", "covered", "blocks")
+    found = [{"text": text, "tokens": beam.tokens, "score": beam.score} for beam, text in beams]
+    data = {"beams": found, **{name: getattr(search, name) for name in counted}}
+    lines = [f"{beam.score:.4f}  {text!r}" for beam, text in beams]
+    answer(lambda: data, lambda: "\n".join(lines), form=form)
     if form.as_json:
-        counted = ("steps", "target_calls", "judged", "covered")
-        print_json(
-            {
-                "beams": [
-                    {"text": text, "tokens": beam.tokens, "score": beam.score}
-                    for beam, text in beams
-                ],
-                **{name: getattr(search, name) for name in counted},
-                "blocks": search.blocks,
-            }
-        )
         return
-    for beam, text in beams:
-        click.echo(f"{beam.score:.4f}  {text!r}")
     covered = search.covered / search.judged if search.judged > 0 else 0.0
     tell(
         f"\n{search.steps} steps in {search.target_calls} target calls; the draft's "
