@@ -47,12 +47,10 @@ def canvas(
     size: tuple[float, float] = (7.2, 4.6),
     sharex: bool = False,
 ) -> tuple[Figure, list[Axes]]:
-    """Returns a new figure and its axes, row by row.
+    """Returns a new figure of a size in inches, and its axes, row by row.
 
     Title (on top) and source (below) are wrapped to the width. With sharex, panels in a column
     share the horizontal axis.
-
-    size: width and height in inches.
     """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -88,10 +86,7 @@ def name_axes(axes: Axes, *, x: str, y: str, panel: str = "") -> None:
 def plot_lines(
     axes: Axes, x: Sequence[float], lines: Sequence[tuple[str, Sequence[float]]]
 ) -> list[tuple[float, str, str]]:
-    """Plots named lines in the cycle's colours and returns labels for label_right.
-
-    Lines of integers are drawn as steps.
-    """
+    """Plots named lines, integers as steps, and returns labels for label_right."""
     labels = []
     for (name, y), colour in zip(lines, cycle(CYCLE), strict=False):
         steps = all(float(value).is_integer() for value in y)
@@ -116,11 +111,9 @@ def note(
     colour: str = INK,
     size: float = TEXT_SIZE,
 ) -> None:
-    """Writes a remark.
+    """Writes a remark at a position in the coordinates `within` (named as in matplotlib).
 
-    at: its position, in the coordinates `within` (named as in matplotlib).
-    offset: distance from there, in points.
-    align: part of the text that is placed there.
+    offset: distance from there, in points; align: part of the text that is placed there.
     """
     horizontal, vertical = align.split()
     axes.annotate(

@@ -98,9 +98,7 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
         with process.main_process_first():
             lessons = large_texts(subject, prompts, texts_file, request.seed, progress.step)
         taught, judging = lessons[: -request.held_out], lessons[-request.held_out :]
-
         judge = partial(held_out, subject, judging, rollback, seed=request.seed, progress=progress)
-
         before = judge(request.fallback)
         parsed = parse_drafter(name)
         exits = isinstance(parsed, ModelKind) and parsed.of_target

@@ -5,12 +5,13 @@ therefore also compared at a threshold with as many large calls as before.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from estimator.intervals import Interval, difference, jackknife_interval, left_out, ratio_interval
+from estimator.intervals import difference, jackknife_interval, left_out, ratio_interval
 from estimator.progress import Progress
 from reference.laws import seeded
 from reference.score_text import score_text
@@ -20,34 +21,8 @@ from reference.training.alignment import Lesson
 from simulator.numerics.intervals import CONFIDENCE
 from studies.bild.decoder import Fallback, Rollback, bild_session
 
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A ratio of sums over prompts: sum of numerators over sum of denominators."""
-
-    numerators: tuple[float, ...]
-    denominators: tuple[float, ...]
-
-    @property
-    def value(self) -> float:
-        return sum(self.numerators) / sum(self.denominators)
-
-    @property
-    def measured(self) -> tuple[float, float | None, float | None]:
-        """The ratio with its interval over prompts."""
-        return self.value, *ratio_interval(self.numerators, self.denominators)
-
-    def change(self, other: "Share") -> Interval:
-        """Returns the interval of another share minus this share, over the same prompts."""
-        before, after = (
-            left_out(np.array(share.numerators)) / left_out(np.array(share.denominators))
-            for share in (self, other)
-        )
-        return jackknife_interval(other.value - self.value, after - before, scale=difference)
-
-
-HeldOut = dict[str, Share]
-"""Measures of one small model on held-out prompts.
+HeldOut = dict[str, NDArray[np.float64]]
+"""Shares of one small model on held-out prompts, each as numerators and denominators, (2, prompts).
 
 alpha: mean of sum min(p, q) along texts that the large model wrote.
 fallbacks: large calls over tokens emitted by BiLD.
@@ -82,12 +57,17 @@ def held_out(
         generator = seeded(subject.target.device, seed, number)
         runs.append(bild_session(subject, lesson.prompt, policy, generator).finished())
         progress.step()
-    tokens = tuple(float(len(run.tokens)) for run in runs)
+    tokens = [len(run.tokens) for run in runs]
     return {
-        "alpha": Share(tuple(float(b.sum()) for b in betas), tuple(float(len(b)) for b in betas)),
-        "fallbacks": Share(tuple(float(run.target_calls) for run in runs), tokens),
-        "rollbacks": Share(tuple(float(run.rollbacks) for run in runs), tokens),
+        "alpha": np.array([[float(of.sum()) for of in betas], [len(of) for of in betas]]),
+        "fallbacks": np.array([[run.target_calls for run in runs], tokens], float),
+        "rollbacks": np.array([[run.rollbacks for run in runs], tokens], float),
     }
+
+
+def _value(share: NDArray[np.float64]) -> float:
+    numerator, denominator = map(sum, share.tolist())
+    return float(numerator / denominator)
 
 
 def changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float) -> dict[str, Any]:
@@ -96,7 +76,7 @@ def changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float)
     judge: returns the measures after training at a fallback threshold.
     """
     after = judge(fallback)
-    equal_fallback, equal = _with_as_many_calls(before["fallbacks"].value, judge)
+    equal_fallback, equal = _with_as_many_calls(_value(before["fallbacks"]), judge)
     rollbacks = {name: _compared(before[name], equal[name]) for name in ("fallbacks", "rollbacks")}
     return {name: _compared(before[name], after[name]) for name in before} | {
         "confidence": CONFIDENCE,
@@ -116,13 +96,19 @@ def _with_as_many_calls(
         given = judge(threshold)
         tried.append((threshold, given))
         step = 0.25 / 2**halving
-        threshold += step if given["fallbacks"].value < fallbacks else -step
-    return min(tried, key=lambda one: abs(one[1]["fallbacks"].value - fallbacks))
+        threshold += step if _value(given["fallbacks"]) < fallbacks else -step
+    return min(tried, key=lambda one: abs(_value(one[1]["fallbacks"]) - fallbacks))
 
 
-def _compared(before: Share, after: Share) -> dict[str, Any]:
+def _compared(before: NDArray[np.float64], after: NDArray[np.float64]) -> dict[str, Any]:
     """Returns a share before and after training, and its change, each with an interval."""
-    change = (after.value - before.value, *before.change(after))
-    parts = {"before": before.measured, "after": after.measured, "change": change}
+    shares = (before, after)
+    change = _value(after) - _value(before)
+    first, then = (left_out(share[0]) / left_out(share[1]) for share in shares)
+    parts = [(_value(share), *ratio_interval(*share.tolist())) for share in shares]
+    parts.append((change, *jackknife_interval(change, then - first, scale=difference)))
     names = ("value", "low", "high")
-    return {when: dict(zip(names, values, strict=True)) for when, values in parts.items()}
+    return {
+        when: dict(zip(names, numbers, strict=True))
+        for when, numbers in zip(("before", "after", "change"), parts, strict=True)
+    }
