@@ -119,10 +119,16 @@ class Ratio(Cost):
 
 
 @dataclass(frozen=True, slots=True)
-class WrappedCost(Cost):
-    """Wraps another cost and delegates to it. Subclasses override what they change."""
+class ChangedCost(Cost):
+    """Another cost whose blocks are drafted, or checked, in other times, in the unit of `inner`.
+
+    drafting: time of drafting γ tokens, at least 1; None: as `inner`.
+    again: time that checking γ drafted tokens, at least 1, takes in addition; None: as `inner`.
+    """
 
     inner: Cost
+    drafting: Callable[[int], float] | None = None
+    again: Callable[[int], float] | None = None
 
     @property
     def in_seconds(self) -> bool:
@@ -134,7 +140,11 @@ class WrappedCost(Cost):
 
     @property
     def by_steps(self) -> bool:
-        return self.inner.by_steps
+        return self.drafting is None and self.inner.by_steps
+
+    @property
+    def verification_free(self) -> bool:
+        return self.again is None and self.inner.verification_free
 
     @property
     def step_seconds(self) -> float:
@@ -149,28 +159,17 @@ class WrappedCost(Cost):
         return self.inner.c
 
     def drafting_seconds(self, gamma: ArrayLike) -> Floats:
-        return self.inner.drafting_seconds(gamma)
+        if self.drafting is None:
+            return self.inner.drafting_seconds(gamma)
+        return _of_drafts(gamma, self.drafting)
 
     def checking_seconds(self, gamma: ArrayLike) -> Floats:
-        return self.inner.checking_seconds(gamma)
+        seconds = self.inner.checking_seconds(gamma)
+        return seconds if self.again is None else seconds + _of_drafts(gamma, self.again)
 
 
-@dataclass(frozen=True, slots=True)
-class Redrafted(WrappedCost):
-    """The cost of a pair of models with another way to draft.
-
-    drafting: the time of drafting γ tokens, at least 1, in the unit of `inner`.
-    """
-
-    drafting: Callable[[int], float]
-    by_steps = False
-
-    @property
-    def verification_free(self) -> bool:
-        return self.inner.verification_free
-
-    def drafting_seconds(self, gamma: ArrayLike) -> Floats:
-        return by_gamma(gamma, lambda length: self.drafting(length) if length > 0 else 0.0)
+def _of_drafts(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:
+    return by_gamma(gamma, lambda length: seconds(length) if length > 0 else 0.0)
 
 
 def by_gamma(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.replay import Replay
-from simulator.cost.cost import Cost, Redrafted
+from simulator.cost.cost import ChangedCost, Cost
 from simulator.cost.curves import pass_points, pass_seconds
 from simulator.numerics.arguments import Floats, integer, integers, probability
 
@@ -61,7 +61,7 @@ class BeamCost(Cost):
         return pass_seconds(self.target_seconds, self.budget(gamma))
 
 
-def hierarchical_cost(cost: Cost, *, inner: Cost, alpha: float, gamma: int) -> Redrafted:
+def hierarchical_cost(cost: Cost, *, inner: Cost, alpha: float, gamma: int) -> ChangedCost:
     """Returns the cost of blocks with a draft model that a cheaper drafter speeds up.
 
         drafting(n) = c t_p(1) W(n) / t        (Leviathan et al. 2023, section 6, left open there)
@@ -75,4 +75,4 @@ def hierarchical_cost(cost: Cost, *, inner: Cost, alpha: float, gamma: int) -> R
     """
     rate, length = float(probability("alpha", alpha)), integer("gamma", gamma)
     step = cost.c * cost.step_seconds / inner.step_seconds
-    return Redrafted(cost, lambda n: step * Replay(np.full(n, rate)).seconds(length, inner))
+    return ChangedCost(cost, lambda n: step * Replay(np.full(n, rate)).seconds(length, inner))

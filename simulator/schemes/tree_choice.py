@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from simulator.acceptance.acceptance import Acceptance, Iid
 from simulator.choice.advice import advise
 from simulator.choice.curve import best_gamma, speed_up
-from simulator.cost.cost import Cost, Redrafted
+from simulator.cost.cost import ChangedCost, Cost
 from simulator.cost.curves import pass_points, pass_seconds
 from simulator.numerics.arguments import integer
 from simulator.numerics.intervals import Forecast
@@ -49,9 +49,9 @@ class Passes:
         points = pass_points("draft_seconds", self.draft_seconds)
         object.__setattr__(self, "draft_seconds", points)
 
-    def of_trees(self, shapes: Shapes) -> Redrafted:
+    def of_trees(self, shapes: Shapes) -> ChangedCost:
         """Returns the cost of blocks that draft these trees, by number of nodes."""
-        return Redrafted(
+        return ChangedCost(
             self.chain,
             lambda nodes: float(
                 pass_seconds(self.draft_seconds, draft_passes(shapes[nodes])).sum()

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from simulator.cost.cost import WrappedCost, by_gamma
+from simulator.cost.cost import ChangedCost, Cost
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.machine import Drafting, LoadPoint, Machine, Work
 from simulator.cost.fitted.posterior import ParametricCost
@@ -18,32 +17,26 @@ from simulator.numerics.arguments import Floats
 Rejected = Callable[[int], Floats]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadAgain(WrappedCost):
-    """The cost of a target whose recurrent layers are reset to the block's start if it is rejected.
+def read_again(cost: Cost, rejected: Rejected) -> ChangedCost:
+    """Returns the cost of a target whose recurrent layers are reset if its block is rejected.
 
         t(γ) = t_0(γ) + Σ_{a<γ} P(rejected after a accepted tokens) · t_p(a + 1)
 
-    inner: block times t_0 without reading again, and pass times t_p.
+    cost: block times t_0 without reading again, and pass times t_p.
     rejected: probability that a block is rejected after each number of accepted tokens.
     """
 
-    rejected: Rejected
+    def again(length: int) -> float:
+        # All blocks contain the time outside their pass, so that differences cancel it.
+        outside = cost.checking_seconds(0) - cost.step_seconds
+        return float(rejected(length) @ (cost.checking_seconds(np.arange(length)) - outside))
 
-    def checking_seconds(self, gamma: ArrayLike) -> Floats:
-        def again(length: int) -> float:
-            # All blocks contain the time outside their pass, so that differences cancel it.
-            passes = self.inner.checking_seconds(np.arange(length)) + (
-                self.inner.step_seconds - self.inner.checking_seconds(0)
-            )
-            return float(self.rejected(length) @ passes) if length > 0 else 0.0
-
-        return np.asarray(self.inner.checking_seconds(gamma) + by_gamma(gamma, again))[()]
+    return ChangedCost(cost, again=again)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingAgain(Machine):
-    """A machine with uncertain parameters that reads accepted tokens again, as ReadAgain does."""
+    """A machine in doubt whose target reads accepted tokens again, as in `read_again`."""
 
     inner: Machine
     rejected: Rejected
@@ -74,7 +67,7 @@ def reading_again(price: Pricing, rejected: Rejected) -> Pricing:
     """Returns the pricing of a target that reads a rejected block's accepted tokens again."""
     cost = price.cost
     if not isinstance(cost, ParametricCost):
-        return replace(price, cost=ReadAgain(cost, rejected))
+        return replace(price, cost=read_again(cost, rejected))
     known = cost.posterior
     posterior = infer(ReadingAgain(known.machine, rejected), known.prior, known.runs)
     return replace(price, cost=ParametricCost(posterior, cost.load))

@@ -12,7 +12,7 @@ from simulator.acceptance.by_position import ByPosition
 from simulator.acceptance.from_counts import from_counts
 from simulator.choice.curve import baseline_seconds, best_gamma, speed_up, token_seconds
 from simulator.choice.plan import Plan, plan
-from simulator.cost.cost import WrappedCost
+from simulator.cost.cost import ChangedCost
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.machine import COUNT, Drafting, FittedMachine, LoadPoint
 from simulator.cost.fitted.posterior import ParametricCost, Posterior
@@ -37,7 +37,7 @@ def doubtful(posterior: Posterior, acceptance: Acceptance, *, max_gamma: int = 1
 def test_without_doubt_it_is_the_plan_of_the_cost_itself() -> None:
     sure = Prior(PRIOR.logs, 1e-16 * np.eye(COUNT), 1e-9, 1e-9)
     posterior = infer(SERVED, sure, [])
-    cost = WrappedCost(ParametricCost(posterior, LOAD))
+    cost = ChangedCost(ParametricCost(posterior, LOAD))
     found = doubtful(posterior, Iid(0.8), max_gamma=12)
     assert found.curve.improvement_factor == pytest.approx(
         speed_up(Iid(0.8), cost, found.curve.gamma)

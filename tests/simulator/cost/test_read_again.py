@@ -15,7 +15,7 @@ from simulator.cost.curves import CostModel
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.machine import Drafting, LoadPoint, seconds_of
 from simulator.cost.fitted.prior import Traits, published_prior
-from simulator.cost.fitted.read_again import ReadAgain, ReadingAgain
+from simulator.cost.fitted.read_again import ReadingAgain, read_again
 from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing
 
@@ -26,7 +26,7 @@ COST = CostModel(target_seconds=TARGET, draft_seconds=0.001, overhead_seconds=0.
 @pytest.mark.parametrize("gamma", [1, 2, 5])
 def test_a_rejection_behind_a_tokens_adds_a_pass_over_one_more(gamma: int) -> None:
     rates = (0.9, 0.5, 0.7, 0.2, 0.6)
-    again = ReadAgain(COST, ByPosition(rates).rejected)
+    again = read_again(COST, ByPosition(rates).rejected)
     expected, stands = float(COST.block_seconds(gamma)), 1.0
     for accepted in range(gamma):
         passes = float(np.interp(accepted + 1, list(TARGET), list(TARGET.values())))
@@ -37,7 +37,7 @@ def test_a_rejection_behind_a_tokens_adds_a_pass_over_one_more(gamma: int) -> No
 
 
 def test_free_verification_reads_again_for_a_step_after_each_rejection() -> None:
-    again = ReadAgain(Ratio(0.1), Iid(0.8).rejected)
+    again = read_again(Ratio(0.1), Iid(0.8).rejected)
     assert float(again.block_seconds(3)) == pytest.approx(1.3 + (1 - 0.8**3), rel=1e-12)
     assert not again.verification_free
 
@@ -57,7 +57,7 @@ def test_a_machine_in_doubt_reads_again_as_its_cost_does() -> None:
     again = cost_at(ReadingAgain(SERVED, OFTEN.rejected), LOAD, PRIOR.logs)
     alone = cost_at(SERVED, LOAD, PRIOR.logs)
     gammas = np.arange(6)
-    expected = ReadAgain(alone, OFTEN.rejected).block_seconds(gammas)
+    expected = read_again(alone, OFTEN.rejected).block_seconds(gammas)
     np.testing.assert_allclose(again.block_seconds(gammas), expected, rtol=1e-12)
     assert expected[3] > alone.block_seconds(3)
 
