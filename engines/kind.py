@@ -63,7 +63,7 @@ class Drafted:
 
     @property
     def head(self) -> HeadKind | None:
-        """The facts about its kind; None for a model."""
+        """The kind of head that the draft is; None for a model."""
         from estimator.model_shapes.head_kind import head_kind  # imports numpy
 
         return head_kind(self.kind)

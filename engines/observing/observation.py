@@ -109,7 +109,7 @@ class Observation(Counts):
 
     @property
     def of_one_request(self) -> Observation:
-        """The counts with themselves as their only request."""
+        """This observation with its counts listed as a single request."""
         if self.drafts == 0 or self.drafted == 0:
             return self
         trials = self.accepted / self.alpha_iid.value if self.accepted > 0 else self.drafts
@@ -142,7 +142,7 @@ class Observation(Counts):
 
     @property
     def block_efficiency(self) -> float:
-        """Tokens per target call: the accepted tokens, and one more."""
+        """Tokens per target call: the accepted tokens and the target's own."""
         return 1 + self.accepted / self.drafts
 
     @property
@@ -180,7 +180,7 @@ class Observation(Counts):
 
     @property
     def iid_p_value(self) -> float | None:
-        """p-value of equal acceptance at all positions, which short blocks lower, too; or None."""
+        """p-value of equal acceptance at all positions; None if α is only a lower bound."""
         return None if self.is_lower_bound else iid_p_value(self.hits, drafts=self.drafts)
 
     @property

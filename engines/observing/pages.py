@@ -20,7 +20,7 @@ _BY_POSITION = "spec_decode_num_accepted_tokens_per_pos"
 
 
 def samples(page: str, prefix: str) -> Iterator[Sample]:
-    """Yields a page's numbers with a prefix; their names lack it and the end "_total"."""
+    """Yields a page's numbers with a prefix; their names are without prefix and "_total"."""
     from prometheus_client.parser import text_string_to_metric_families
 
     for family in text_string_to_metric_families(page):

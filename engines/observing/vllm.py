@@ -92,7 +92,7 @@ def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
 
 
 def _counted(lines: Sequence[tuple[str, str, str]]) -> NDArray[np.int64]:
-    """Returns drafts, drafted tokens, accepted tokens, and these by position, summed over lines.
+    """Returns sums over lines: drafts, drafted tokens, accepted tokens in all and by position.
 
     A line's number of drafts is its accepted tokens over the sum of its rates.
 

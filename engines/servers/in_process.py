@@ -35,7 +35,7 @@ class InProcessPair(ABC):
 
     @abstractmethod
     def load(self, source: str) -> Any:
-        """Returns the model of a name or folder."""
+        """Returns the model that is loaded from a name or folder."""
 
     def models(self, setting: Setting) -> tuple[Any, Any | None]:
         """Returns the model that decodes, and its draft if γ is above 0."""
@@ -48,7 +48,7 @@ class InProcessPair(ABC):
 
 
 class InProcessServer:
-    """A pair that counts like a server; subclasses complete texts."""
+    """Decodes in this process and counts like a server. Subclasses define `complete`."""
 
     model = None
 
@@ -60,7 +60,7 @@ class InProcessServer:
 
 
 class OwnDecoder:
-    """The decoder with a pair; texts continue after an end-of-text token."""
+    """specplan's own decoder as an engine; texts go on after an end-of-text token."""
 
     flags = ()
 
@@ -73,7 +73,7 @@ class OwnDecoder:
 
 
 class OwnServer(InProcessServer):
-    """A pair of specplan's own decoder."""
+    """Decodes with a pair of models and specplan's own decoder."""
 
     def __init__(self, subject: Subject, setting: Setting) -> None:
         super().__init__(f"specplan {version('specplan')}", setting)
@@ -82,7 +82,7 @@ class OwnServer(InProcessServer):
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text, with the pair's length and temperature; see `EngineServer`.
+        """Returns a text of the pair's own length and temperature; see `EngineServer`.
 
         The first block counts as the pass over the prompt.
         """

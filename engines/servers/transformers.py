@@ -45,7 +45,7 @@ class Transformers(InProcessPair):
 
 
 class TransformersServer(InProcessServer):
-    """A pair of transformers models."""
+    """Decodes with a pair of transformers models in this process."""
 
     def __init__(self, model: Any, assistant: Any | None, setting: Setting) -> None:
         import transformers

@@ -68,7 +68,7 @@ def texts_of(trial: Trial, own: EngineRun) -> list[Text]:
 
 
 def local_scorer(target: str, draft: str) -> Scorer:
-    """Returns a scorer that loads both models on this machine, once; any temperature.
+    """Returns a scorer for any temperature, which loads both models once on this machine.
 
     target, draft: names or folders.
     """
@@ -85,7 +85,7 @@ def local_scorer(target: str, draft: str) -> Scorer:
 
 
 def engine_scorer(engine: Engine) -> Scorer:
-    """Returns a scorer by an engine, which serves one model after the other."""
+    """Returns a scorer that uses an engine, which serves one model after the other."""
 
     def of_model(model: Literal["target", "draft"], texts: Sequence[Text]) -> list[TextScores]:
         with engine.serve(Setting(0, model=model)) as server:

@@ -126,7 +126,7 @@ def _server(request: TuneServer) -> Ready:
 
 
 class Reached:
-    """A running server as an engine with a fixed γ, or with the γ that a request sets."""
+    """A running server as an engine; its γ is fixed, or set by each request."""
 
     flags = ()
 
@@ -142,7 +142,7 @@ class Reached:
 
 
 def _as_it_runs(search: Search, gamma: int, shown: Shown) -> Tuned:
-    """Returns the tuning with a run of the server's own γ, and the restart to make for the next."""
+    """Measures a server at its fixed γ; returns the tuning, with flags to restart it if useful."""
     concurrencies = search.how.concurrencies
     now = search.outlook(concurrencies[0])
     shown(now, f"The server drafts {gamma} tokens a block, and is measured as it runs.")

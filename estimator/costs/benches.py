@@ -82,7 +82,7 @@ def _batched_bench(rows: Rows, path: Path) -> dict[int, float]:
 
 
 def _vllm_latency(rows: Rows, path: Path, models: dict[str, None], latencies: Latencies) -> None:
-    """Adds the median latency of each row."""
+    """Adds each row's median latency to `latencies`, and its model to `models`."""
     for row in rows:
         stated = row["benchmark"].get("extra_info", {}).get("args", {})
         missing = [name for name in _VLLM_SIZES if not isinstance(stated.get(name), int)]
@@ -98,7 +98,7 @@ def _vllm_latency(rows: Rows, path: Path, models: dict[str, None], latencies: La
 
 
 def _steps(latencies: Latencies) -> dict[int, float]:
-    """Returns the time of a step by batch size: the time that each further output token adds."""
+    """Returns the time of a step by batch size: the latency that one more output token adds."""
     points = {}
     for (batch, _), by_output in sorted(latencies.items()):
         if len(by_output) < 2:

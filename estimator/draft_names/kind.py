@@ -108,7 +108,7 @@ class DrafterKind(ABC):
         return cls(value)  # type: ignore[call-arg]
 
     def __str__(self) -> str:
-        """Returns its name: the prefix, and the values that are not the default."""
+        """Returns the drafter's name: the prefix, and the values that differ from defaults."""
         given = (each for field, each in self._values.items() if each != field.default)
         return ":".join((self.prefix, *map(str, given)))
 
@@ -119,7 +119,7 @@ class DrafterKind(ABC):
 
     @abstractmethod
     def load(self, context: LoadContext) -> DrafterOf:
-        """Returns a function that makes the drafter; refuses a target that cannot have it."""
+        """Returns a function that makes the drafter; refuses a target that it does not fit."""
 
     @property
     def reads(self) -> frozenset[str]:
@@ -127,17 +127,17 @@ class DrafterKind(ABC):
 
     @property
     def branches(self) -> bool:
-        """Whether it drafts several continuations of one text."""
+        """Whether the drafter proposes several continuations of one text."""
         return False
 
     @property
     def lookup_lengths(self) -> tuple[int, int] | None:
-        """Fewest and most tokens of its matches, if it is a lookup and nothing else."""
+        """Fewest and most tokens of a lookup's matches; None for other drafters."""
         return None
 
     @property
     def suffixes(self) -> tuple[int, bool] | None:
-        """If it is only suffix decoding: its trees' depth, and whether earlier outputs have one."""
+        """Depth of suffix trees, and whether earlier outputs have one; None: other drafters."""
         return None
 
     def from_texts(self, tokenizer: Any) -> Copies | None:
@@ -146,17 +146,17 @@ class DrafterKind(ABC):
 
     @property
     def served(self) -> str | None:
-        """Name or folder by which a server can load it; None if it is not a separate model."""
+        """Name or folder by which a server loads the draft; None: it is no separate model."""
         return None
 
     @property
     def parts(self) -> tuple[DrafterKind, ...]:
-        """The drafters that it consists of: all drafters among its fields."""
+        """The drafters among the fields, of which this drafter consists."""
         return tuple(each for each in self._values.values() if isinstance(each, DrafterKind))
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Files, folders or hub names from which it is loaded."""
+        """Files, folders or hub names from which the drafter is loaded."""
         return tuple(map(str, self.own_files)) if self.served is None else (self.served,)
 
     @property

@@ -60,7 +60,7 @@ def _of_table(path: Path) -> Iterator[list[dict[str, Any]]]:
 
 
 def encoded(part: LogPart, tokenizer: Any) -> tuple[list[Pair], list[tuple[int, str]]]:
-    """Returns the ids of the prompts and outputs of a part; number and reason of its bad lines.
+    """Returns a part's pairs (prompt ids, output ids), and its bad lines (number, reason).
 
     Without a tokenizer the log must have ids, which are not checked.
     """
@@ -100,7 +100,7 @@ def _parsed(line: bytes | dict[str, Any]) -> LogLine:
 
 
 def _ids(values: list[Any], tokenizer: Any, *, special: bool) -> list[Any]:
-    """Returns values with texts as ids if there is a tokenizer, which may add special tokens."""
+    """Returns values, with texts tokenized; special: whether the tokenizer adds its tokens."""
     texts = [value for value in values if isinstance(value, str)]
     if not texts or tokenizer is None:
         return values

@@ -100,9 +100,9 @@ def read_arrays(path: Path) -> Arrays:
 def write_matches(
     path: Path, least: Sequence[int], tokens: Sequence[int], blocks: NDArray[np.int64]
 ) -> None:
-    """Writes how many blocks a lookup with some least lengths of a match has along texts.
+    """Writes the number of blocks that a lookup decodes texts in, by least length of a match.
 
-    least: the lengths, ascending, at least one; the first is the lookup's own.
+    least: the least lengths, ascending, one or more; the first is the lookup's own.
     tokens: number of tokens in each group of texts.
     blocks: blocks with 0, …, γ drafted tokens, shape (groups, lengths, γ, γ + 1) for γ = 1, 2, ….
     """

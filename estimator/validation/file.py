@@ -74,7 +74,7 @@ class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def predicted_calibrated(self) -> float | None:
-        """`predicted`, by the name that some decoders' rows also write."""
+        """`predicted` under its second name, which rows of some decoders also write."""
         return self.predicted
 
     @property

@@ -84,7 +84,7 @@ def _calls(fallback: float, rollback: float) -> BildCalls:
 
 
 def _intensity(calls: BildCalls) -> float:
-    """Returns operations per byte, relative to the large model."""
+    """Returns arithmetic operations per byte moved, relative to the large model."""
     return float(calls.operations(PARAMETER_RATIO) / calls.memory_traffic(PARAMETER_RATIO))
 
 
@@ -136,7 +136,7 @@ def implied_c(speed_up: float) -> float:
 
 
 def draw_costs(data: Numbers) -> drawing.Figure:
-    """Returns Figure 8: for each quantity our bar and the paper's."""
+    """Returns Figure 8: our bar and the paper's bar for each quantity."""
     (fallback, rollback), printed = fitted(), data["published"][-1]
     figure, (axes,) = drawing.canvas(
         "Big Little Decoder moves a fifth of the bytes for a tenth more arithmetic",

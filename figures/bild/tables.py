@@ -99,7 +99,7 @@ def lines_of(table: str) -> Numbers:
 
 
 def own_line(sweep: MeasuredSweep, method: str, row: BildRow | None) -> tuple[Any, ...]:
-    """Returns one of our lines; without numbers if there is no row."""
+    """Returns the cells of our line for a method; all numbers are None if there is no row."""
     named = ("ours", sweep.task, method)
     if row is None:
         return *named, *[None] * 6, ""
@@ -114,10 +114,11 @@ def own_line(sweep: MeasuredSweep, method: str, row: BildRow | None) -> tuple[An
 
 
 def methods_of(table: str, sweep: MeasuredSweep) -> dict[str, BildRow | None]:
-    """Returns our rows by method; None if no row qualifies, empty if no row belongs in the table.
+    """Returns our row for each method of a table; None if no row qualifies.
 
-    Table 1 has the fastest row at each loss, Table 3 speculative decoding at its best γ and BiLD at
-    its speed or quality, Table 4 its fastest without loss, Table 5 the best and both losses.
+    Empty if the sweep is not in the table. Table 1 has the fastest row at each loss; Table 3
+    speculative decoding at its best γ, and BiLD at this speed or this quality; Table 4 BiLD's
+    fastest row without loss; Table 5 BiLD's best quality, and the fastest row at each loss.
     """
     bild, draft = sweep.of("bild"), sweep.draft
     no_loss, one_point = (sweep.fastest("bild", loss=loss) for loss in (NO_LOSS, 1.0))

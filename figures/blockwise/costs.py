@@ -145,9 +145,9 @@ def draw_own_traffic(data: Numbers) -> drawing.Figure:
 
 
 def times(table: str) -> Numbers:
-    """Returns milliseconds for one lattice: the paper's table, then ours for the same sizes.
+    """Returns milliseconds per lattice: the paper's table, then our times of equal sizes.
 
-    Ours have intervals over lattices. Table 12 is of 8 steps of 16 arcs, Table 13 of one path.
+    Our times have intervals over lattices. Table 12: 8 steps of 16 arcs. Table 13: one path.
     """
     printed = [
         (

@@ -130,7 +130,7 @@ def load_model(path: Path) -> BackoffModel:
 
 
 def _read(path: Path, key: str) -> BackoffModel | None:
-    """Returns the model cached under a key, or None: what is damaged or another's is replaced."""
+    """Returns the model cached under a key; None if the file is damaged or has another key."""
     try:
         arrays = unsealed(path.read_bytes())
     except (OSError, ValueError):

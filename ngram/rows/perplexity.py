@@ -20,9 +20,9 @@ class Score:
     """The log-probability of a corpus.
 
     words: number of scored tokens and ends of text.
-    unknown: number of words that the model lacks.
+    unknown: number of words that are not in the model's vocabulary.
     log_probability: sum of natural logarithms over all words.
-    known_log_probability: sum of natural logarithms over the words that the model has.
+    known_log_probability: sum of natural logarithms over the words in the model's vocabulary.
     """
 
     words: int
@@ -36,7 +36,7 @@ class Score:
 
     @property
     def known_perplexity(self) -> float:
-        """The perplexity of the words that the model has; NaN if it has none."""
+        """The perplexity of the words in the model's vocabulary; NaN if there are none."""
         known = self.words - self.unknown
         return math.exp(-self.known_log_probability / known) if known > 0 else math.nan
 

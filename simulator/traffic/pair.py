@@ -119,7 +119,7 @@ class Pair:
         return {gamma: min(below[gamma], above[gamma]) for gamma in below.keys() & above.keys()}
 
     def captured(self, gains: Floats, batch: ArrayLike) -> Floats:
-        """Returns log gains, a clear loss at steps beyond the captured graphs, shape (γ, n)."""
+        """Returns log gains, replaced by a clear loss beyond captured graphs, shape (γ, n)."""
         if self.wall is None:
             return gains
         crossed = self.wall.crossed(np.asarray(batch), np.array(self.gammas)[:, None])

@@ -79,7 +79,7 @@ def validate(
     seed: int = 0,
     **engine: Unpack[EngineOptions],
 ) -> list[Validation | EngineValidation]:
-    """Compares predicted with measured speed-up: what `specplan validate` does.
+    """Compares predicted with measured speed-ups, as `specplan validate` does.
 
     Args:
       target, draft, prompts, max_new_tokens, seed, engine: see `measure`.
@@ -106,7 +106,7 @@ def validate(
 
 
 def observe(*sources: str, gamma: int | None = None) -> Observation:
-    """Returns what servers, logs or metrics pages count: what `specplan observe` reads.
+    """Returns the counts of servers, logs or metrics pages, as `specplan observe` reads them.
 
     Args:
       sources: URLs of running servers, or files of their logs, metrics and benches.
@@ -122,7 +122,7 @@ def observe(*sources: str, gamma: int | None = None) -> Observation:
 
 
 class SearchOptions(TypedDict, total=False):
-    """How a search ends and what it may do: options of `specplan tune`.
+    """Limits and settings of a search: options of `specplan tune`.
 
     worth: per cent of speed that a further run must promise; 0.2 if not given.
     max_runs: most runs at each concurrency, the baseline not counted; 6 if not given.

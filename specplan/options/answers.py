@@ -34,7 +34,7 @@ class Written(Printed):
 
 
 def answer(data: Callable[[], object], text: Callable[[], str], *, form: Printed) -> None:
-    """Prints a command's result in the requested form, then writes it; no failed write loses it."""
+    """Prints a command's result in the requested form, then writes it, if requested, to a file."""
     output = form.output if isinstance(form, Written) else None
     if form.as_json or output == STDOUT:
         print_json(data())

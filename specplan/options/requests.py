@@ -80,7 +80,7 @@ class Command(click.Command):
         write_options(self.get_params(ctx), ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the way that the options select; our notices are printed at once, as warnings."""
+        """Runs the command's variant that the options select; prints notices as warnings."""
         from estimator.progress import Notice
 
         ways = ways_of(self)

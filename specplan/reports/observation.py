@@ -137,7 +137,7 @@ def observation_text(
 
 
 def as_observed(flags: str, observation: Observation, *, server: str) -> str:
-    """Returns exported flags with the observed build's names, and what they change there."""
+    """Returns exported flags with the observed build's names, and a note if drafts ended early."""
     exports = exports_of(server)
     if observation.kind != server:
         return flags
@@ -150,7 +150,7 @@ def as_observed(flags: str, observation: Observation, *, server: str) -> str:
 
 
 def run_text(run: Run, observation: Observation) -> str:
-    """Returns how to plan from an observed run and further runs."""
+    """Returns the command that plans from the observed run and further runs."""
     gamma = "G" if observation.stated_gamma is None else str(run.gamma)
     batch = "" if run.load.batch == 1 else f",batch={run.load.batch}"
     rates = "/".join(f"{rate:.4g}" for rate in run.rates)

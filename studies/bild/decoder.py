@@ -237,6 +237,6 @@ def _blocks(
 def bild_session(
     subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
 ) -> Session:
-    """Returns a session of both models; the subject's rule is what the large model rolls back."""
+    """Returns a session in which both models write; the subject's rule decides on rollbacks."""
     text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
     return Session(text, seconds, _blocks(subject, text, policy, generator))

@@ -25,10 +25,10 @@ Drafts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class BlockText:
-    """One text, and the lattices of the blocks that begin at its positions except the first.
+    """One text, and the lattices of the blocks that begin at all its positions but the first.
 
-    before: the ids before the first of these blocks.
-    tokens: the following ids, shape (N,), int64; a block begins at each.
+    before: the ids before the first block.
+    tokens: the following ids, shape (N,), int64; a block begins at each of them.
     arcs, scores: the lattices' tokens, likeliest first, and log-probabilities, (N, h - 1, k).
     entropy: entropy of each head's distribution, the model's own first, in nats, shape (N, h).
     """
@@ -46,7 +46,7 @@ class BlockText:
 
     @property
     def own(self) -> NDArray[np.int64]:
-        """The first head's token of each block, which is the last one before it, shape (N,)."""
+        """The token before each block, which the model's own head chose, shape (N,)."""
         return np.concatenate([[self.before[-1]], self.tokens[:-1]])
 
     def ahead(self) -> NDArray[np.int64]:
@@ -71,7 +71,7 @@ def block_text(
     stopping: Stopping,
     k: int,
 ) -> BlockText | None:
-    """Returns the target's greedy continuation with its blocks; None if it has one token only."""
+    """Returns the target's greedy continuation with its blocks; None if it has a single token."""
     own = decode(
         target, prompt, sampling=Sampling(0.0), stopping=stopping, generator=torch.Generator()
     )

@@ -223,7 +223,7 @@ def _train(
     drawn: int,
     below: int,
 ) -> Trained:
-    """Trains on examples drawn below a number, with replacement, from the seed and the step."""
+    """Trains on batches of `drawn` numbers below `below`, drawn with replacement by the seed."""
 
     def batch(step: int) -> Tensor:
         generator = torch.Generator().manual_seed(training.seed * 1_000_003 + step)
@@ -237,7 +237,7 @@ def _train(
 def head_accuracy(
     heads: Heads, embedding: nn.Module, *, windows: Tensor, states: Tensor
 ) -> list[float]:
-    """Returns how often the likeliest token of each head 2..h is the text's token.
+    """Returns the accuracy of each head 2..h: how often its likeliest token is the text's token.
 
     windows, states: as in `train_on_states`, of text that was not trained on.
     """

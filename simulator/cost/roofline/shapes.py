@@ -38,7 +38,7 @@ class Weights:
 
     @property
     def active_values(self) -> float:
-        """Number of weights that one token is multiplied by."""
+        """Number of weights that multiply the activations of one token."""
         return self.values * self.active / self.experts if self.experts else float(self.values)
 
 
@@ -94,7 +94,7 @@ class ModelShape:
 
     @property
     def active_parameters(self) -> float:
-        """Number of weights that one token is multiplied by."""
+        """Number of weights that multiply the activations of one token."""
         return sum(each.active_values for each in self.multiplied)
 
     @property

@@ -119,12 +119,12 @@ class Lattice:
 
     @property
     def k(self) -> int:
-        """Arcs at each position."""
+        """Number of arcs at each position."""
         return len(self.tokens[0])
 
 
 def require_arcs(k: int, vocabulary: int) -> None:
-    """Raises ValueError if k is not the number of one or more tokens of the vocabulary."""
+    """Raises ValueError unless k, a number of tokens, lies in [1, vocabulary]."""
     if not 1 <= k <= vocabulary:
         raise ValueError(f"k must lie in [1, {vocabulary}], the tokens of the vocabulary, got {k}")
 
