@@ -213,8 +213,7 @@ def draw_table(
     axes.axis("off")
     edges = [sum(widths[:i]) / sum(widths) for i in range(len(widths))]
     lines = len(cells) + 1
-    axes.set_xlim(0, 1)
-    axes.set_ylim(lines, 0)
+    axes.set(xlim=(0, 1), ylim=(lines, 0))
     for i, row in enumerate([heading, *cells]):
         for j, (edge, text) in enumerate(zip(edges, row, strict=True)):
             mark = (i - 1, j) in marked

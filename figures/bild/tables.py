@@ -85,14 +85,11 @@ def lines_of(table: str) -> Numbers:
     speed-up over the large model with our interval over prompts, and calls in per cent of the
     emitted tokens, each None if not known. The setting is our thresholds, or γ.
     """
-    lines = [
-        (
-            *("paper", line.dataset, line.method, line.quality, line.speedup, None, None),
-            *(vars(line).get(f"{call}_percent") for call in ("fallback", "rollback")),
-            "",
+    lines: list[tuple[Any, ...]] = []
+    for dataset, method, quality, speedup, *calls in published(table).cells:
+        lines.append(
+            ("paper", dataset, method, quality, speedup, None, None, *(calls or (None, None)), "")
         )
-        for line in published(table)
-    ]
     for sweep in measured():
         lines += [own_line(sweep, *method) for method in methods_of(table, sweep).items()]
     return numbers(_NAMES, lines)

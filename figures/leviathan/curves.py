@@ -29,8 +29,7 @@ def draw_tokens(data: Numbers) -> drawing.Figure:
     )
     lines = [(f"γ = {gamma}", data[f"gamma_{gamma}"]) for gamma in GAMMAS]
     labels = drawing.plot_lines(axes, data["alpha"], lines)
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0.8, max(row[-1] for _, row in lines) + 0.2)
+    axes.set(xlim=(0, 1), ylim=(0.8, max(row[-1] for _, row in lines) + 0.2))
     drawing.name_axes(axes, x="acceptance rate α", y="expected tokens per target call")
     drawing.label_right(axes, labels)
     return figure
@@ -98,8 +97,7 @@ def draw_factors(data: Numbers) -> drawing.Figure:
         drawing.name_axes(
             axes, x="acceptance rate α", y="factor over standard decoding", panel=panel
         )
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, max(GAMMAS) + 2.2)
+        axes.set(xlim=(0, 1), ylim=(0, max(GAMMAS) + 2.2))
     drawing.label_right(left, speed)
     for gamma, (_, name, colour) in zip(GAMMAS, operations, strict=True):
         begin = data[f"operations_gamma_{gamma}"][0]

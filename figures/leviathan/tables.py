@@ -16,13 +16,10 @@ MAX_GAMMA = 64
 
 def compute_factors() -> Numbers:
     """Returns the six rows of Table 1, at c = ĉ = 0, by Theorems 10 and 8."""
-    rows = [
-        (
-            row.alpha, row.gamma, float(operations_factor(row.alpha, row.gamma, 0.0)),
-            float(improvement_factor(row.alpha, row.gamma, 0.0)), row.operations, row.speed,
-        )
-        for row in published("leviathan-table1")
-    ]  # fmt: skip
+    rows = []
+    for alpha, gamma, *printed in published("leviathan-table1").cells:
+        factors = (operations_factor(alpha, gamma, 0.0), improvement_factor(alpha, gamma, 0.0))
+        rows.append((alpha, gamma, *map(float, factors), *printed))
     return numbers("alpha gamma operations speed published_operations published_speed", rows)
 
 
@@ -94,8 +91,7 @@ def draw_alphas(data: Numbers) -> drawing.Figure:
     axes.set_yticks([line for line, _, _ in names], [name for _, name, _ in names])
     for tick, (_, _, weight) in zip(axes.get_yticklabels(), names, strict=True):
         tick.set_fontweight(weight)
-    axes.set_ylim(height, -0.7)
-    axes.set_xlim(0, 1)
+    axes.set(ylim=(height, -0.7), xlim=(0, 1))
     drawing.name_axes(axes, x="acceptance rate α", y="")
     drawing.key(axes, anchor=(0.0, 1.01), columns=len(temperatures))
     return figure
@@ -103,15 +99,11 @@ def draw_alphas(data: Numbers) -> drawing.Figure:
 
 def compute_speed_ups() -> Numbers:
     """Returns the settings of Table 4: Theorem 8, the paper's expectation and its measurement."""
-    printed = published("leviathan-table4")
-    rows = [
-        (
-            *(row.task, row.draft, row.temperature, row.gamma, row.alpha, row.c),
-            *(float(improvement_factor(row.alpha, row.gamma, row.c)), row.expected, row.empirical),
-        )
-        for row in printed
-    ]
     names = "task draft temperature gamma alpha c theorem8 published_expected published_empirical"
+    rows = []
+    for *given, gamma, alpha, c, expected, empirical in published("leviathan-table4").cells:
+        factor = float(improvement_factor(alpha, gamma, c))
+        rows.append((*given, gamma, alpha, c, factor, expected, empirical))
     return numbers(names, rows)
 
 
@@ -153,13 +145,12 @@ def compute_lenience() -> Numbers:
     T5-small's, from the text of §A.5.
     """
     rows = []
-    for row in published("leviathan-table5"):
+    for sampling, draft, lenience, alpha, printed in published("leviathan-table5").cells:
         gamma = ARGMAX_GAMMA
-        if row.sampling == "standard":
-            gamma = int(optimal_gamma(row.alpha, C, max_gamma=MAX_GAMMA))
-        improvement = float(improvement_factor(row.alpha, gamma, C))
-        given = (row.sampling, row.draft, row.lenience, row.alpha)
-        rows.append((*given, gamma, improvement, row.improvement))
+        if sampling == "standard":
+            gamma = int(optimal_gamma(alpha, C, max_gamma=MAX_GAMMA))
+        improvement = float(improvement_factor(alpha, gamma, C))
+        rows.append((sampling, draft, lenience, alpha, gamma, improvement, printed))
     names = "sampling draft lenience alpha gamma improvement published_improvement"
     return numbers(names, rows)
 

@@ -30,11 +30,10 @@ def compute(results: Validated | None = None) -> Numbers:
     names = "setting draft temperature predicted measured low high"
     if results is None:
         printed = [
-            (
-                *(f"{row.task} {row.draft}", row.draft, float(row.temperature)),
-                *(row.expected, row.empirical, None, None),
-            )
-            for row in published("leviathan-table4")
+            (f"{task} {draft}", draft, float(temperature), expected, measured, None, None)
+            for task, draft, temperature, *_, expected, measured in published(
+                "leviathan-table4"
+            ).cells
         ]
         return numbers(names, printed)
     points = [
@@ -103,9 +102,7 @@ def draw(data: Numbers) -> drawing.Figure:
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 2},
         arrowprops={"arrowstyle": "-", "color": drawing.INK, "linewidth": 0.7, "shrinkB": 4},
     )  # fmt: skip
-    axes.set_xlim(low, high)
-    axes.set_ylim(low, high)
-    axes.set_aspect("equal")
+    axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
     drawing.name_axes(axes, x="measured speed-up", y="predicted speed-up")
     drawing.key(axes, anchor=(1.03, 0.0))
     return figure
