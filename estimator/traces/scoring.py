@@ -117,39 +117,30 @@ def _traces(
 ) -> list[Trace]:
     target, drafter = subject.target, subject.drafter
     scores = score_text(target, drafter, prompt, tokens, options, sampling=subject.sampling)
-    traces = []
-    for scored in scores:
-        ratio, lenient = scored.ratio.numpy(), scored.lenient_beta.mean(dim=0).tolist()
+    text, traces = target.beginning(prompt), []
+    for sampling, scored in zip(options.samplings, scores, strict=True):
+        ratio, by_start = scored.ratio.numpy(), scored.ratio.ndim > 1
+        ratio = _by_start(ratio) if by_start else ratio
+        sure = None
+        if ahead and isinstance(drafter, Confident) and scored.confidence is not None:
+            along = scored.confidence.float().numpy()
+            along = _by_start(along) if by_start else along
+            known = (along, ratio > 0) if sampling.greedy and not by_start else None
+            how: dict[str, Any] = {"device": target.device, "length": ahead, "known": known}
+            sure = RecordedConfidence(along, *own_paths(drafter, text, tokens, sampling, **how))
+        lenient = scored.lenient_beta.mean(dim=0).tolist()
         traces.append(
             Trace(
                 beta=scored.beta.numpy(),
-                ratio=_by_start(ratio) if ratio.ndim > 1 else ratio,
+                ratio=ratio,
                 drafted=None if scored.drafted is None else scored.drafted.numpy(),
                 limit=subject.stopping.max_new_tokens,
                 alpha_by_lenience=dict(zip(options.leniences, lenient, strict=True)),
-                rank=None if scored.rank is None or ratio.ndim > 1 else scored.rank.numpy(),
+                rank=None if scored.rank is None or by_start else scored.rank.numpy(),
+                confidence=sure,
             )
         )
-    if ahead == 0 or not isinstance(drafter, Confident):
-        return traces
-    text = target.beginning(prompt)
-    found = []
-    for sampling, one, scored in zip(options.samplings, traces, scores, strict=True):
-        if scored.confidence is None:
-            return traces
-        along = scored.confidence.float().numpy()
-        along = _by_start(along) if along.ndim > 2 else along
-        paths = own_paths(
-            drafter,
-            text,
-            tokens,
-            sampling,
-            device=target.device,
-            length=ahead,
-            known=(along, one.ratio > 0) if sampling.greedy and along.ndim == 2 else None,
-        )
-        found.append(replace(one, confidence=RecordedConfidence(along, *paths)))
-    return found
+    return traces
 
 
 def _by_start(values: NDArray[Any]) -> NDArray[Any]:
