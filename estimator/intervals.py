@@ -32,7 +32,7 @@ def ratio(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def rate(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns an interval symmetric in the log odds; for 0 and 1 a linear one."""
+    """Returns an interval symmetric in the log odds; for the values 0 and 1, in the value."""
     if value in (0, 1):
         return max(0.0, value - reach * error), min(1.0, value + reach * error)
     odds = value / (1 - value)
@@ -46,7 +46,7 @@ def difference(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def student(degrees: float) -> float:
-    """Returns how many standard errors of some degrees of freedom an interval reaches."""
+    """Returns half an interval's width in standard errors, by Student's t distribution."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, ENDS[1]))

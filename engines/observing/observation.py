@@ -180,7 +180,7 @@ class Observation(Counts):
 
     @property
     def iid_p_value(self) -> float | None:
-        """p-value of equal acceptance at all positions; None if α is only a lower bound."""
+        """p-value of equal acceptance at all positions; short blocks lower it, or make it None."""
         return None if self.is_lower_bound else iid_p_value(self.hits, drafts=self.drafts)
 
     @property

@@ -22,7 +22,7 @@ EXACT, CLEARLY = 0.01, 4.0
 
 
 class Search:
-    """A search that continues the runs of earlier calls."""
+    """A search for the best γ, which continues with the runs of earlier calls."""
 
     def __init__(
         self,

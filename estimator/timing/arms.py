@@ -149,7 +149,7 @@ def without_draft(subject: Subject, prompt: Sequence[int], generator: torch.Gene
 
 @dataclass(frozen=True, slots=True)
 class Speculative:
-    """Speculative decoding under a policy."""
+    """A decoder: speculative decoding under a policy."""
 
     policy: Policy
 
@@ -162,9 +162,9 @@ class Speculative:
 def timed_blocks(
     subject: Subject, prompt: Sequence[int], *, gamma: int, p_min: float, seed: int
 ) -> Iterator[tuple[Block, float]]:
-    """Yields a text's blocks of at most gamma drafted tokens, each with the time at its end.
+    """Yields a text's blocks of at most gamma drafted tokens, each with the clock at its end.
 
-    p_min: a draft ends after a token of less probability.
+    p_min: a draft ends after a token with a lower probability.
     """
     policy: Policy = Fixed(gamma) if p_min == 0 else Confidence(p_min, gamma)
     decoder = Speculative(policy) if gamma > 0 else without_draft
@@ -174,12 +174,12 @@ def timed_blocks(
 
 
 def probing(gammas: Sequence[int]) -> dict[str, Decoder]:
-    """Returns the arms that measure costs, by name: texts with one draft length each."""
+    """Returns the decoders that measure costs, one for each draft length, by name."""
     return {f"{PROBE}{gamma}": Speculative(Fixed(gamma)) for gamma in probed(gammas)}
 
 
 def probed(gammas: Sequence[int]) -> list[int]:
-    """Returns the distinct draft lengths to time; 0 joins a single one, to show a step's cost."""
+    """Returns the distinct draft lengths to time; adds 0 to a single one, to price a draft step."""
     distinct = sorted(set(gammas))
     return distinct if len(distinct) > 1 else sorted({0, *distinct})
 
@@ -216,5 +216,5 @@ def adaptive(
 
 
 def planning_generations(prompts: Sequence[Sequence[int]], max_gamma: int) -> int:
-    """Returns how often `adaptive` calls progress."""
+    """Returns the number of texts that `adaptive` decodes; it reports progress after each."""
     return len(prompts[:PROBED_PROMPTS]) * (2 + len(probed(probed_gammas(max_gamma))))

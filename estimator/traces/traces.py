@@ -156,7 +156,7 @@ def replayed_calls(trace: Trace, gamma: int) -> float:
 
 
 def replayed_blocks(traces: Sequence[Trace], max_gamma: int) -> dict[int, tuple[float, ...]]:
-    """Returns the `blocks` of `simulator.acceptance.replay.Recorded`, by γ = 1..max_gamma."""
+    """Returns blocks per token that draft 0, …, γ tokens (`Recorded.blocks`), by γ from 1."""
     tokens = sum(trace.tokens for trace in traces)
     replays = [trace.replay for trace in traces]
     return {

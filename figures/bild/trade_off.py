@@ -26,7 +26,7 @@ def aims(axes: drawing.Axes, quality: float) -> None:
 
 
 def prepare(axes: drawing.Axes, sweep: MeasuredSweep, *, panel: str) -> None:
-    """Draws the large model's mark and the lines of `aims`, and names the axes."""
+    """Draws the large model's mark and both lines of quality (`aims`), and names the axes."""
     quality = sweep.score(sweep.large)
     aims(axes, quality)
     axes.plot(1, quality, "X", color=drawing.INK, markersize=9, label="large model alone", zorder=3)

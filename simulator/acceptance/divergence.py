@@ -22,7 +22,7 @@ def alpha_of_laws(p: ArrayLike, q: ArrayLike) -> Floats:
 
         α = E[Σ_x min(p(x), q(x))]            (Leviathan et al. 2023, Corollary 6)
 
-    p, q: as of beta_of_laws, at positions of texts drawn from the target.
+    p, q: see `beta_of_laws`; the positions are of texts drawn from the target.
     """
     return np.asarray(np.mean(beta_of_laws(p, q)))[()]
 

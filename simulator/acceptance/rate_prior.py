@@ -60,7 +60,7 @@ def rate_prior(kind: str | None, *, fitted: dict[str, Any] | None = None) -> Rat
 
 
 def workload_spread() -> float:
-    """Returns the standard deviation of one draft's logit rates between published workloads."""
+    """Returns the standard deviation, over published workloads, of one draft's logit of a rate."""
     return float(_published()["workloads"])
 
 

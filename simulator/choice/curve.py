@@ -154,7 +154,7 @@ def curve_of(
     """Returns tokens per call and speed-up of each γ.
 
     gammas: at least 1 each, rising, shape (n,).
-    c_hat, doubt: as of `simulator.choice.plan.plan`.
+    c_hat, doubt: see `simulator.choice.plan.plan`.
     """
 
     def operations(lengths: NDArray[np.int64]) -> Floats:

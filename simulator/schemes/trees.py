@@ -185,7 +185,7 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
 
     where the k-th child's subtree has j nodes.
 
-    acceptance: as of tree_tokens.
+    acceptance: see `tree_tokens`.
     """
     rates = checked_rates(acceptance)
     sizes = integer("max_nodes", max_nodes, at_least=1) + 1

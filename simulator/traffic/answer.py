@@ -17,7 +17,7 @@ from simulator.traffic.simulated import Simulated, simulations
 from simulator.traffic.steady import Steady
 
 Interval = tuple[float, float]
-# Share of the capacity up to which the closed form's times are exact to a few per cent
+# Share of the capacity below which times in closed form have errors of a few per cent
 # (`benchmarks/traffic_closed_form.py --near`).
 TRUSTED = 0.8
 
@@ -26,8 +26,9 @@ TRUSTED = 0.8
 class TrafficRequest:
     """A server, its load, and the requested computations.
 
-    rates: requests per second; burst: requests that arrive together in their place.
-    doubt: draws of the pair; None if its costs and acceptance are exact.
+    rates: requests per second.
+    burst: requests that arrive together, instead of arrivals at `rates`; None: no burst.
+    doubt: random draws of costs and acceptance; None if both are exact.
     arrivals: maps a rate to the requests to simulate; None: no simulation.
     """
 
@@ -41,7 +42,7 @@ class TrafficRequest:
 
     @property
     def drawn(self) -> Pair | None:
-        """The pair once per draw; None if it is exact."""
+        """The pair with an axis of random draws of its times; None if nothing is uncertain."""
         if self.doubt is None:
             return None
         drafting, baseline = map(self.doubt.of, (self.pair.drafting, self.pair.baseline))
@@ -77,7 +78,7 @@ class TrafficRow:
 
     @property
     def near_capacity(self) -> bool:
-        """Whether the rate is so near the capacity that the closed form's times are too short."""
+        """Whether the rate is so near the capacity that the closed form underestimates times."""
         return self.stable and self.rate > TRUSTED * float(self.state.max_rate)
 
 

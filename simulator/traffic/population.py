@@ -60,7 +60,7 @@ class Population:
 
 
 def population(server: Server, demand: Demand, gamma: ArrayLike) -> Population:
-    """Returns the speed of the server with 1 to `max_batch` requests in it; gamma as in steady."""
+    """Returns the speed of the server with 1 to `max_batch` requests in it; gamma: see `steady`."""
     decoding = at_gamma(server.blocks.needed(demand.output_tokens - 1).mean(axis=-2), gamma)
     most = server.max_batch(demand)
     seconds, present = at_gamma(server.seconds, gamma)[..., :most], np.arange(1, most + 1.0)

@@ -147,7 +147,7 @@ def steady(server: Server, demand: Demand, gamma: ArrayLike, rate: ArrayLike) ->
 
 
 def max_rate(server: Server, demand: Demand, gamma: ArrayLike) -> Floats:
-    """Returns the requests per second that the server can sustain; arguments as in steady."""
+    """Returns the requests per second that the server can sustain; arguments: see `steady`."""
     return np.asarray(population(server, demand, gamma).max_rate)[()]
 
 

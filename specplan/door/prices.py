@@ -49,8 +49,8 @@ def sized(
     """Returns a pricing with the draft's share of the target's weights, if names state it.
 
     Args:
-      runs: measurements, which may have the share or the target's name.
-      served, share: the target's name and the draft's share, as a source has them.
+      runs: measurements, which may state the draft's share or the target's name.
+      served, share: the target's name and the draft's share, from a source of counts.
     """
     target = named.target or next((run.model for run in runs if run.model is not None), served)
     known = [price.draft_share, named_share(target, named.draft), share]
@@ -63,8 +63,8 @@ def walled(
 ) -> tuple[CostKind, Wall | None]:
     """Returns the costs without runs beyond captured graphs, and the limit of captured graphs.
 
-    Left out are runs whose step exceeds the limit while their baseline's step does not. A warning
-    is printed for each of them, since it would spoil the fit.
+    A run beyond captured graphs has a step above the limit and a baseline's step below it. It would
+    spoil the fit, so a warning is printed and the run is left out.
 
     server: the engine to use if the costs do not name one.
 
@@ -88,7 +88,7 @@ def walled(
 
 
 def _wall(graphs: Graphs, engine: EngineKind | None) -> Wall | None:
-    """Returns an engine's limit of captured graphs; None if it has none, or none is known."""
+    """Returns the stated limit of captured graphs, else the engine's; None: no limit is known."""
     own = None if engine is None else engine.wall
     if graphs.graph_tokens is not None and graphs.graph_requests is not None:
         raise click.UsageError("--graph-tokens cannot be combined with --graph-requests")

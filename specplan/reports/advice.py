@@ -15,9 +15,9 @@ from simulator.choice.plan import Plan
 from simulator.cost.pricing import DEFAULT_CONTEXT
 
 NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
-# Acceptance may fall short of the stated one by this.
+# The advice also states the odds of a gain for an acceptance rate that is lower by this.
 _SHORT = 0.1
-# Relative: speed-ups that differ by less are one answer.
+# Speed-ups count as equal if their relative difference is smaller.
 _SAME = 0.05
 
 
@@ -46,7 +46,7 @@ def advice_lines(plan: Plan) -> list[str]:
 
 
 def break_evens(plan: Plan) -> tuple[float | None, float | None]:
-    """Returns the acceptance rate and the c at which speculation breaks even; None if none does."""
+    """Returns the acceptance rate and the c at which speculation breaks even; None: no such one."""
     cap, cost = len(plan.curve.gamma), plan.price.cost
     alpha = break_even_alpha(cost, max_gamma=cap)
     c = break_even_c(plan.acceptance, cost, max_gamma=cap) if cost.by_steps else math.nan
@@ -112,7 +112,7 @@ def _gain(plan: Plan, gamma: int) -> str:
 
 
 def _tolerance(plan: Plan) -> list[str]:
-    """Returns the range of γ that lose little: the top of the curve is flat."""
+    """Returns a sentence with the range of γ that lose little, if it has more than one γ."""
     near = plan.within(0.02)
     first = last = plan.advice.best
     while first - 1 in near and first > 1:
@@ -123,13 +123,13 @@ def _tolerance(plan: Plan) -> list[str]:
 
 
 def _limits(plan: Plan) -> list[str]:
-    """Returns why a longer draft is not advised: few observations, or captured graphs."""
+    """Returns reasons against a longer draft: few observations, or captured graphs."""
     timed, best, named = plan.price.timed, plan.optimal_gamma, plan.advice.named
     batch, wall, lines = plan.price.batch, plan.price.wall, []
     if timed and best not in timed and named not in plan.within(plan.near):
         lines.append(
             f"K = {best} ({plan.curve.improvement_factor[best - 1]:.2f} times) was not timed, and "
-            f"only K that were are advised: 'specplan validate --gamma {best}' measures it."
+            f"only timed K are advised: 'specplan validate --gamma {best}' measures it."
         )
     if plan.most_gamma is not None and named > 0:
         lines.append(
@@ -157,7 +157,7 @@ def _limits(plan: Plan) -> list[str]:
 
 
 def _next(plan: Plan) -> list[str]:
-    """Returns the next run, the options that add it, and its expected gain; nothing if none."""
+    """Returns a sentence on the next run, the options that add it, and its gain, if any."""
     following, most, point = plan.advice.next_run, plan.acceptance.observed_gamma, plan.price.point
     if following is None:
         return []
@@ -206,7 +206,7 @@ def _speed(plan: Plan) -> list[str]:
 
 
 def _iid(plan: Plan) -> list[str]:
-    """Returns whether equal acceptance at all positions would give nearly these numbers."""
+    """Returns a sentence on the speed-up under equal acceptance at all positions."""
     error = iid_error(plan.acceptance, max_gamma=len(plan.curve.gamma))
     gamma = plan.advice.named
     if error is None or gamma == 0:

@@ -114,7 +114,7 @@ def summary_lines(summary: Mapping[str, Any], validations: Sequence[Validation])
 
 
 def precision_lines(reached: float | None) -> list[str]:
-    """Returns the error of speed-ups that the clock allows, if it is known."""
+    """Returns a line with the error of speed-ups due to timing, if it is known."""
     if reached is None:
         return []
     return [
@@ -124,7 +124,7 @@ def precision_lines(reached: float | None) -> list[str]:
 
 
 def _costs(validation: Validation) -> str:
-    """Returns a line with this pair's times that Theorem 8 ignores, such as verification."""
+    """Returns a line with measured times, also those that Theorem 8 ignores."""
     row, cost = validation.rows[-1], validation.cost
     longest, step = max(cost.target_seconds), cost.verify_seconds(1)
     return (
@@ -136,7 +136,7 @@ def _costs(validation: Validation) -> str:
 
 
 def _short(name: str) -> str:
-    """Returns a name; for a long path, its end."""
+    """Returns a name, or the end of a long path."""
     return name if len(name) <= _LONGEST_NAME else f"...{name[3 - _LONGEST_NAME :]}"
 
 
@@ -159,7 +159,7 @@ def _error(row: SpeculativeRow) -> str:
 
 
 def marks(row: SpeculativeRow | EngineRow) -> str:
-    """Returns the marks after a row: a text that is not the target's own, an impossible number."""
+    """Returns the warnings after a row: "TEXT DIFFERS" from the target's, "!" for a doubt."""
     gap = getattr(row, "tie_gap", None)
     text = "TEXT DIFFERS" + ("" if gap is None else f" ({gap:.2g})")
     return "  ".join([text] * (row.identical_to_target is False) + ["!"] * bool(row.doubts))

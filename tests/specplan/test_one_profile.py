@@ -87,4 +87,4 @@ def test_no_gamma_but_a_timed_one_is_advised(name: str, tmp_path: Path) -> None:
     if name == "lookup":
         assert (advised, plan["optimal_gamma"], profile.optimal_gamma) == (8, 19, 8)
         text = run("plan", "--profile", str(file))
-        assert "K = 19 (1.87 times) was not timed, and only K that were are advised" in text
+        assert "K = 19 (1.87 times) was not timed, and only timed K are advised" in text

@@ -151,7 +151,7 @@ class RankedTexts:
         text.
 
         gamma: drafted tokens per block, from 1 to `longest`.
-        seconds: as of `walked`; see `step_seconds`.
+        seconds: see `walked` and `step_seconds`.
         budget: how the server chooses the number of verified tokens; None simulates an oracle that
           knows which tokens will be accepted.
         """
