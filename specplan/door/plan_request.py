@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engines.kind import EngineKind, engine_kinds, names_of
+from engines.kind import engine_kinds, names_of
 from specplan.door.prices import law_of, sized, walled
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.costs.times import OfRuns
@@ -53,7 +53,9 @@ def requested(
     exporting = None if server is None else engine_kinds()[server]
     drafting = exporting
     if exporting is None and stopping.p_min is not None:
-        drafting = server_of(stopping)
+        rule = stopping.stopping_rule or DEFAULT_RULE
+        having = names_of(lambda kind: kind.exports is not None and kind.exports.stopping == rule)
+        drafting = engine_kinds()[having[0]] if having else None
     runs = (costs.runs or ()) if isinstance(costs, Runs) else ()
 
     def made(priced: Sequence[Pricing]) -> Made:
@@ -141,13 +143,6 @@ def _require_one_schedule(acceptances: int, priced: Sequence[Pricing]) -> None:
     if acceptances * len(priced) > 1 and not (acceptances == len(gpus) == 1 and loads):
         what = "--gpu" if len(gpus) > 1 else "alpha and c"
         raise click.UsageError(f"--export needs a single {what}")
-
-
-def server_of(options: StoppingOptions) -> EngineKind | None:
-    """Returns the server with the stated stopping rule; None if no server has it."""
-    rule = options.stopping_rule or DEFAULT_RULE
-    found = names_of(lambda kind: kind.exports is not None and kind.exports.stopping == rule)
-    return engine_kinds()[found[0]] if found else None
 
 
 def stopped(

@@ -19,7 +19,7 @@ from specplan.options.traffic_options import Arrivals, Batching, Simulation, lat
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from simulator.cost.pricing import Load
-    from simulator.traffic.demand import Demand, LatencyTargets, Requests
+    from simulator.traffic.demand import Demand, Requests
     from specplan.options.costs.times import OfRuns
     from specplan.options.kinds import AcceptanceKind, CostKind
     from specplan.options.plan_options import Graphs
@@ -39,7 +39,7 @@ def requested(
 ) -> tuple[TrafficRequest, tuple[str, ...], Load | None]:
     """Returns the request, notes for its readers, and the load of the first prices."""
     from reference.files import text_lines
-    from simulator.traffic.demand import read_trace
+    from simulator.traffic.demand import LatencyTargets, read_trace
     from simulator.traffic.server import doubt_of
 
     file = profiled(accepted, costs)
@@ -78,11 +78,15 @@ def requested(
         texts = ranked(file, basis)
         rows = [plan(acceptance, each, max_gamma=batching.max_gamma) for each in walls]
         pair = replace(pair, ranked=ranked_steps(rows, texts))
+    targets = None
+    if load.slo is not None:
+        goals = (load.slo.get(name) for name in ("ttft", "tpot"))
+        targets = LatencyTargets(*(None if ms is None else ms / 1e3 for ms in goals))
     request = TrafficRequest(
         pair,
         () if burst is not None else load.rate or (trace.rate if trace else 0.0,),
         doubt_of(priced, acceptance, pair.drafting),
-        _targets(load.slo),
+        targets,
         None if burst is not None else _arrivals(simulation, demand, trace),
         0 if simulation.seed is None else simulation.seed,
         burst,
@@ -122,14 +126,6 @@ def _burst(most: int, demand: Demand, trace: Requests | None) -> Requests:
     if count > len(trace.seconds):
         raise ValueError(f"burst must be at most the trace's {len(trace.seconds)}, got {count}")
     return Requests(np.zeros(count), trace.prompt_tokens[:count], trace.output_tokens[:count])
-
-
-def _targets(slo: dict[str, float] | None) -> LatencyTargets | None:
-    from simulator.traffic.demand import LatencyTargets
-
-    if slo is None:
-        return None
-    return LatencyTargets(*(slo[name] / 1e3 if name in slo else None for name in ("ttft", "tpot")))
 
 
 def _arrivals(

@@ -78,13 +78,18 @@ def pair_of(
     """Returns the server with and without speculation; wall: its limit of captured graphs."""
     import numpy as np
 
+    from simulator.numerics.arguments import integer
     from simulator.traffic.blocks import Blocks
     from simulator.traffic.pair import Pair
     from simulator.traffic.server import Server, by_batch
 
     if not all(price.cost.in_seconds for price in priced):
         raise click.UsageError("--c has no times: give --target-ms and --draft-ms, or others")
-    longest = _longest(priced, batching)
+    if batching.gamma is not None:
+        longest = integer("gamma", batching.gamma, at_least=1)
+    else:
+        most = [price.max_gamma for price in priced if price.max_gamma is not None]
+        longest = min([integer("max-gamma", batching.max_gamma, at_least=1), *most])
     gammas = np.arange(1, longest + 1)
     lengths = accepting.tokens_per_call(gammas)
     times = [
@@ -118,15 +123,6 @@ def pair_of(
     measured = {price.batch: price.own_gains for price in priced}
     known = all(price.posterior is None or price.posterior.calibrated for price in priced)
     return Pair(server, server.without(alone), demand, tuple(captured), measured, known, wall)
-
-
-def _longest(priced: Sequence[Pricing], batching: Batching) -> int:
-    from simulator.numerics.arguments import integer
-
-    if batching.gamma is not None:
-        return integer("gamma", batching.gamma, at_least=1)
-    most = [price.max_gamma for price in priced if price.max_gamma is not None]
-    return min([integer("max-gamma", batching.max_gamma, at_least=1), *most])
 
 
 def _prompts(price: Pricing, demand: Demand, batching: Batching) -> tuple[Prompts, Prompts]:
