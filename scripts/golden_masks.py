@@ -24,6 +24,7 @@ _STILL: list[tuple[Any, float, str]] = [
                " predicted_calibrated end_to_end_predicted end_to_end_measured"
                " speedup_low speedup speedup_high"),
     (0.5, 0, "noise_percent noise_within_percent spread_percent precision_percent error_percent"
+             " error_percent_low error_percent_high"
              " mean_abs_error_percent max_abs_error_percent time_error_percent"
              " mean_abs_time_error_percent max_abs_time_error_percent line_error_percent"
              " bild_mean_abs_error_percent window_mean_abs_error_percent"
