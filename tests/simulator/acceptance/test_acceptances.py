@@ -93,6 +93,8 @@ def test_rates_by_position_longhand() -> None:
     assert acceptance.tokens_per_call([1, 2, 3]) == pytest.approx([1.705, 2.199, 2.492])
     last = 0.293 / 0.494
     assert acceptance.tokens_per_call(5) == pytest.approx(2.492 + 0.293 * last + 0.293 * last**2)
+    # A position that is never accepted ends all beyond it.
+    assert ByPosition((0.4, 0.0, 0.0)).tokens_per_call([1, 2, 9]) == pytest.approx([1.4] * 3)
 
 
 def test_alpha_of_rates_by_position_is_the_likeliest_of_their_counts() -> None:
@@ -108,12 +110,6 @@ def test_alpha_of_rates_by_position_is_the_likeliest_of_their_counts() -> None:
     assert found == pytest.approx(alpha[likelihood.argmax()], abs=1e-4)
     assert ByPosition((0.0, 0.0)).alpha == 0
     assert ByPosition((1.0, 1.0)).alpha == 1
-
-
-def test_a_position_that_never_stood_ends_all_beyond_it() -> None:
-    acceptance = ByPosition((0.4, 0.0, 0.0))
-    assert acceptance.conditional == (0.4, 0.0, 0.0)
-    assert acceptance.tokens_per_call([1, 2, 9]) == pytest.approx([1.4] * 3)
 
 
 def test_drawn_blocks_yield_what_rates_by_position_say() -> None:

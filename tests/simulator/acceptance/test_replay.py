@@ -195,15 +195,11 @@ def test_positions_are_those_of_a_text_decoded_block_by_block(gamma: int) -> Non
     assert sum(accepted) == 30 - calls
 
 
-def test_one_replay_for_each_gamma() -> None:
+def test_one_replay_for_each_gamma_and_a_matrix_of_a_vectors_entries_changes_nothing() -> None:
     acceptance = np.random.default_rng(7).random(30)
     calls = Replay(acceptance).calls([[1, 2], [3, 4]])
     assert calls.shape == (2, 2)
     assert calls[1, 0] == pytest.approx(Replay(acceptance).calls(3), rel=1e-14)
-
-
-def test_a_matrix_of_a_vectors_entries_changes_nothing() -> None:
-    acceptance = np.random.default_rng(8).random(30)
     reach = np.minimum(np.arange(30)[:, np.newaxis] + np.arange(6), 29)
     assert Replay(acceptance[reach]).calls(6) == pytest.approx(Replay(acceptance).calls(6))
 

@@ -3,13 +3,12 @@
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import planned as single
 import pytest
 from served_machines import SERVED
 
 from simulator.acceptance.acceptance import Iid
-from simulator.choice.curve import draftable, speed_up
+from simulator.choice.curve import speed_up
 from simulator.choice.grid import (
     DENSE,
     PlanRequest,
@@ -87,12 +86,12 @@ def test_no_schedule_crosses_the_captured_graphs() -> None:
             assert not WALL.crossed(each.last_batch, each.gamma) or each.gamma == 0
 
 
-def test_batch_sizes_that_draft_alike_are_one_range() -> None:
+def test_a_range_has_sizes_that_draft_alike_and_those_before_the_larger() -> None:
     assert schedule({1: 4, 2: 4, 3: 2, 4: 0}) == (Range(1, 2, 4), Range(3, 3, 2), Range(4, 4, 0))
-
-
-def test_sizes_between_take_the_gamma_of_the_larger() -> None:
-    assert schedule({4: 4, 8: 2, 32: 1}) == (Range(1, 4, 4), Range(5, 8, 2), Range(9, 32, 1))
+    assert schedule({32: 1, 4: 4, 8: 2}) == (Range(1, 4, 4), Range(5, 8, 2), Range(9, 32, 1))
+    ranges = schedule({1: 0, 3: 5, 7: 5, 20: 1})
+    sizes = [b for each in ranges for b in range(each.first_batch, each.last_batch + 1)]
+    assert sizes == list(range(1, 21))
 
 
 def test_a_gamma_goes_on_while_it_is_near_the_best() -> None:
@@ -101,25 +100,9 @@ def test_a_gamma_goes_on_while_it_is_near_the_best() -> None:
     assert schedule({1: 4, 2: 3, 3: 3, 4: 2}) == (Range(1, 1, 4), Range(2, 3, 3), Range(4, 4, 2))
 
 
-def test_the_order_given_does_not_matter() -> None:
-    assert schedule({8: 1, 2: 3}) == schedule({2: 3, 8: 1})
-
-
-def test_every_size_up_to_the_largest_is_in_one_range() -> None:
-    ranges = schedule({1: 0, 3: 5, 7: 5, 20: 1})
-    sizes = [b for each in ranges for b in range(each.first_batch, each.last_batch + 1)]
-    assert sizes == list(range(1, 21))
-
-
 def test_speculation_stops_paying_after_the_last_range_that_drafts() -> None:
     assert last_paying_batch(schedule({4: 4, 8: 2, 32: 0})) == 8
     assert last_paying_batch(schedule({4: 0})) is None
-
-
-def test_gamma_is_at_most_the_layers_or_a_multiple_of_them() -> None:
-    gammas = np.arange(1, 10)
-    assert gammas[draftable(gammas, 3)].tolist() == [1, 2, 3, 6, 9]
-    assert draftable(gammas, 1).all()
 
 
 @pytest.mark.parametrize("multiple", [1, 2, 3, 5])

@@ -42,11 +42,8 @@ def test_table_5_prints_more_than_its_alphas_and_c_allow(row: SimpleNamespace) -
     assert most < row.improvement - 0.05
 
 
-def test_the_bigram_example_of_section_3_6() -> None:
+def test_the_bigram_example_of_section_3_6_and_no_speculation() -> None:
     assert round(float(improvement_factor(0.2, 3, 0)), 2) == 1.25
-
-
-def test_gamma_zero_is_no_speculation() -> None:
     assert (improvement_factor([0, 0.5, 1], 0, [0, 0.1, 3]) == 1).all()
 
 
@@ -104,11 +101,8 @@ def test_the_oracle_drafts_what_will_be_accepted_and_pays_for_it(alpha: float, c
     assert oracle_improvement_factor(alpha, c) == pytest.approx(factor, rel=1e-12)
 
 
-def test_the_oracle_does_not_use_a_draft_dearer_than_the_target() -> None:
+def test_the_oracle_uses_no_draft_dearer_than_the_target_and_a_free_perfect_one_for_ever() -> None:
     assert oracle_improvement_factor([0.3, 0.9, 1.0], [1.0, 1.5, 4.0]).tolist() == [1, 1, 1]
-
-
-def test_a_perfect_free_draft_is_unbounded() -> None:
     assert oracle_improvement_factor(1.0, [0.0, 0.25]).tolist() == [np.inf, 4]
 
 
@@ -195,26 +189,14 @@ def test_is_exact_where_optima_run_into_millions() -> None:
 @pytest.mark.parametrize(
     ("alpha", "c"),
     [
-        (1 - 1e-12, 1e-12),
-        (1 - 1e-12, 1e-300),
-        (1 - 1e-12, 0.5),
-        (1 - 1e-12, 0.999),
-        (1 - 1e-9, 1 - 1e-8),
-        (0.5, 1e-12),
-        (0.5, 1e-300),
-        (0.5, 5e-324),
-        (1e-12, 1e-13),
-        (1e-300, 1e-301),
-        (1e-300, 5e-324),
-        (0.9, 0.9 - 1e-15),
-        (1e-3, 1e-320),
+        *((1 - 1e-12, c) for c in (1e-12, 1e-300, 0.5, 0.999)), (1 - 1e-9, 1 - 1e-8),
+        *((0.5, c) for c in (1e-12, 1e-300, 5e-324)), (1e-12, 1e-13), (1e-300, 1e-301),
+        (1e-300, 5e-324), (0.9, 0.9 - 1e-15), (1e-3, 1e-320),
         # δ beyond and just below where its logarithm takes over, and K > 745, where W's argument
         # would underflow.
-        (0.3, 5e-18),
-        (0.3, 5.2e-18),
-        (0.1, 3e-3),
+        (0.3, 5e-18), (0.3, 5.2e-18), (0.1, 3e-3),
     ],
-)
+)  # fmt: skip
 def test_is_exact_where_the_plain_lambert_form_fails(alpha: float, c: float) -> None:
     assert_exact(alpha, c)
 
@@ -232,13 +214,6 @@ def test_the_continuous_optimum_is_the_lambert_form() -> None:
     best = optimal_gamma(alpha, c, max_gamma=10**6)
     assert inside.sum() > 1500
     assert ((best == np.floor(real)) | (best == np.floor(real) + 1))[inside].all()
-
-
-def test_ties_go_to_the_shorter_draft() -> None:
-    # Both γ give 1.25: 1.5/1.2 and 1.75/1.4.
-    assert optimal_gamma(0.5, 0.2, max_gamma=9) == 1
-    # α = c: γ = 1 gives exactly 1.
-    assert optimal_gamma(0.3, 0.3, max_gamma=9) == 0
 
 
 def test_zero_is_where_alpha_exceeds_c_by_no_more_than_rounding() -> None:
@@ -265,15 +240,13 @@ def test_zero_is_where_alpha_exceeds_c_by_no_more_than_rounding() -> None:
         (0.2, 0.3, 0),
         (0.9, 5.0, 0),
         (0.8, 0.05, 8),
+        (0.99, 0.001, 32),  # the cap
+        (0.5, 0.2, 1),  # both γ 1 and 2 give 1.25: 1.5/1.2 and 1.75/1.4
+        (0.3, 0.3, 0),  # γ = 1 gives exactly 1
     ],
 )
-def test_special_pairs(alpha: float, c: float, expected: int) -> None:
+def test_special_pairs_ties_and_the_cap(alpha: float, c: float, expected: int) -> None:
     assert optimal_gamma(alpha, c, max_gamma=32) == expected
-
-
-def test_the_cap_binds() -> None:
-    assert optimal_gamma(0.99, 0.001, max_gamma=5) == 5
-    assert optimal_gamma(0.99, 0.001, max_gamma=1) == 1
 
 
 def test_the_result_is_of_integers_and_broadcasts() -> None:
