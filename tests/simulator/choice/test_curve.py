@@ -13,10 +13,11 @@ from simulator.acceptance.from_counts import from_counts
 from simulator.choice.curve import baseline_seconds, best_gamma, speed_up, token_seconds
 from simulator.choice.plan import Plan, plan
 from simulator.cost.cost import ChangedCost
+from simulator.cost.fitted.by_batch import costs_of_runs
 from simulator.cost.fitted.fit import infer
-from simulator.cost.fitted.machine import COUNT, Drafting, FittedMachine, LoadPoint
+from simulator.cost.fitted.machine import COUNT, Drafting, LoadPoint
 from simulator.cost.fitted.posterior import ParametricCost, Posterior
-from simulator.cost.fitted.prior import Prior, Traits, published_prior, vague_prior
+from simulator.cost.fitted.prior import Prior, Traits, published_prior
 from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing, Wall
 
@@ -52,7 +53,7 @@ def test_without_doubt_it_is_the_plan_of_the_cost_itself() -> None:
 def test_what_a_server_user_knows_is_enough() -> None:
     """Published: Apertus 8B with an EAGLE head, 5.82, 3.375 and 1.765 ms a token; γ 3 had 2.16."""
     runs = [run(0, 5.82), run(1, 3.375, 1.853), run(7, 1.765, 4.522)]
-    posterior = infer(FittedMachine(), vague_prior([each.step_seconds for each in runs]), runs)
+    posterior = costs_of_runs(runs)
     found = doubtful(posterior, from_counts([Accepted(1, 1.853), Accepted(7, 4.522)]), max_gamma=7)
     law = token_seconds(found.acceptance, found.price, found.curve.gamma)
     low, middle, high = (1e3 * law.quantile(share)[2] for share in (0.05, 0.5, 0.95))
@@ -64,7 +65,7 @@ def test_what_a_server_user_knows_is_enough() -> None:
 
 def test_one_run_says_which_to_try_next() -> None:
     runs = [run(0, 7.1), run(3, 4.1, 2.85)]
-    posterior = infer(FittedMachine(), vague_prior([each.step_seconds for each in runs]), runs)
+    posterior = costs_of_runs(runs)
     found = doubtful(posterior, from_counts([Accepted(3, 2.85)]))
     tried = found.advice.next_run
     assert tried is not None
@@ -78,11 +79,11 @@ def test_one_run_says_which_to_try_next() -> None:
 
 def test_runs_of_a_small_gain_are_kept() -> None:
     runs = [run(0, 9.5), run(3, 8.9, 2.1)]
-    posterior = infer(FittedMachine(), vague_prior([each.step_seconds for each in runs]), runs)
+    posterior = costs_of_runs(runs)
     found = doubtful(posterior, from_counts([Accepted(3, 2.1)]))
     assert (found.advised_gamma, found.advice.measured) == (3, True)
     # Without a baseline there is no measured gain.
-    posterior = infer(FittedMachine(), vague_prior([runs[1].step_seconds]), runs[1:])
+    posterior = costs_of_runs(runs[1:])
     found = doubtful(posterior, from_counts([Accepted(3, 2.1)]))
     assert not found.advice.measured
     assert found.advice.next_run is not None

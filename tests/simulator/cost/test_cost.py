@@ -17,17 +17,11 @@ MEASURED = CostModel(
 )
 
 
-def test_verification_is_linear_between_and_beyond_the_points() -> None:
+def test_verification_is_linear_between_and_beyond_the_points_and_never_falls_beyond() -> None:
     seconds = MEASURED.verify_seconds([1, 2, 3, 4, 6, 8, 10])
     expected = [0.033, 0.056, 0.061, 0.066, 0.0705, 0.075, 0.0795]
     assert seconds == pytest.approx(expected, rel=1e-14)
-
-
-def test_one_point_is_a_flat_curve() -> None:
     assert CostModel({1: 0.02}, 0.001).verify_seconds([1, 5, 100]).tolist() == [0.02] * 3
-
-
-def test_a_falling_last_segment_is_not_drawn_out() -> None:
     cost = CostModel({1: 0.02, 4: 0.03, 8: 0.028}, 0.001)
     assert cost.verify_seconds([6, 8, 10_000]) == pytest.approx([0.029, 0.028, 0.028])
 
@@ -51,12 +45,8 @@ def test_drafting_is_linear_between_its_points_and_goes_on_by_steady_steps() -> 
     assert cost.block_seconds(3) == pytest.approx(0.007 + 0.02 + 0.001, rel=1e-14)
     assert cost.c == pytest.approx(0.15, rel=1e-14)
 
-
-def test_a_search_that_found_nothing_may_take_time() -> None:
+    # A search that found nothing may take time.
     cost = CostModel({1: 0.02}, 0.0, draft_curve={0: 0.004, 2: 0.006})
     assert cost.drafting_seconds([0, 1, 2, 9]) == pytest.approx([0.004, 0.005, 0.006, 0.006])
-
-
-def test_without_points_drafting_is_a_line_of_steady_steps() -> None:
     gamma = np.arange(9)
     np.testing.assert_array_equal(MEASURED.drafting_seconds(gamma), gamma * 0.003)

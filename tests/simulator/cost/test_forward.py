@@ -78,13 +78,8 @@ def test_memory_holds_the_input_embedding_too() -> None:
 
 def test_time_is_never_less_for_more() -> None:
     sizes = np.array([1, 2, 3, 8, 64, 300])
-    seconds = forward_seconds(
-        LLAMA_8B,
-        H100,
-        new_tokens=sizes[:, None, None],
-        context=1000 * sizes[:, None],
-        batch=sizes,
-    )
+    more = {"new_tokens": sizes[:, None, None], "context": 1000 * sizes[:, None]}
+    seconds = forward_seconds(LLAMA_8B, H100, **more, batch=sizes)
     assert seconds.shape == (6, 6, 6)
     assert all((np.diff(seconds, axis=axis) >= 0).all() for axis in range(3))
 
@@ -183,65 +178,35 @@ def test_expected_experts_are_those_of_routing_at_random(
     assert abs(counts.mean() - expected) <= 4.4 * error + 1e-9
 
 
-def test_one_token_reads_the_experts_it_is_sent_to() -> None:
-    assert float(distinct_experts(1, experts=128, active=8)) == pytest.approx(8, rel=1e-12)
-
-
-def test_many_tokens_read_all_of_them() -> None:
-    assert float(distinct_experts(10_000, experts=128, active=8)) == pytest.approx(128, rel=1e-12)
-
-
-def test_no_token_reads_none() -> None:
-    assert float(distinct_experts(0, experts=8, active=2, reuse=0.5)) == 0
-
-
-def test_full_reuse_reads_what_one_token_does() -> None:
-    read = distinct_experts([1, 5, 100], experts=64, active=6, reuse=1.0)
-    assert read == pytest.approx(6, rel=1e-12)
-
-
-def test_reuse_lies_between() -> None:
-    some = float(distinct_experts(5, experts=128, active=8, reuse=0.4))
-    assert 8 < some < float(distinct_experts(5, experts=128, active=8))
-
-
-def test_all_experts_active_are_all_read() -> None:
+def test_tokens_read_between_the_experts_of_one_and_all_of_them() -> None:
+    read = distinct_experts([0, 1, 5, 10_000], experts=128, active=8)
+    assert read[[0, 1, 3]] == pytest.approx([0, 8, 128], rel=1e-12)
+    full = distinct_experts([0, 1, 5, 100], experts=128, active=8, reuse=1.0)
+    assert full == pytest.approx([0, 8, 8, 8], rel=1e-12)
+    assert 8 < float(distinct_experts(5, experts=128, active=8, reuse=0.4)) < read[2]
     assert float(distinct_experts(3, experts=2, active=2)) == 2
 
 
-TENSOR_H100 = find_hardware("h100")
-
-
 def test_two_gpus_halve_the_pass_but_for_two_all_reduces_a_layer() -> None:
-    alone = float(forward_seconds(LLAMA_8B, TENSOR_H100, new_tokens=1, context=512, batch=8))
-    shared = float(
-        forward_seconds(
-            LLAMA_8B, TENSOR_H100, new_tokens=1, context=512, batch=8, conditions=Conditions(tp=2)
-        )
-    )
-    agreeing = float(all_reduce_seconds(TENSOR_H100, values=8 * 4096, gpus=2))
+    alone = float(forward_seconds(LLAMA_8B, H100, new_tokens=1, context=512, batch=8))
+    sizes: dict[str, Any] = {"new_tokens": 1, "context": 512, "batch": 8}
+    shared = float(forward_seconds(LLAMA_8B, H100, **sizes, conditions=Conditions(tp=2)))
+    agreeing = float(all_reduce_seconds(H100, values=8 * 4096, gpus=2))
     assert shared == pytest.approx(alone / 2 + 64 * agreeing, rel=1e-12)
 
 
 def test_an_all_reduce_is_latency_and_twice_the_vector_over_the_link() -> None:
     # Eight GPUs: 7/8 of the vector goes out, and 7/8 of the sum comes back.
-    seconds = float(all_reduce_seconds(TENSOR_H100, values=1e9, gpus=8))
+    seconds = float(all_reduce_seconds(H100, values=1e9, gpus=8))
     assert seconds == pytest.approx(6e-6 + 2 * 7 / 8 * 2e9 / 450e9, rel=1e-12)
 
-
-def test_one_gpu_has_nobody_to_agree_with() -> None:
     assert float(all_reduce_seconds(find_hardware("m1"), values=1e6, gpus=1)) == 0
 
 
-def test_weights_and_heads_are_dealt_out() -> None:
+def test_weights_and_heads_are_dealt_out_and_a_latent_cache_is_held_by_every_gpu() -> None:
     alone, shared = (memory_bytes(LLAMA_8B, context=1000, batch=4, tp=tp) for tp in (1, 4))
     assert float(shared) == float(alone) / 4
-
-
-def test_more_gpus_than_key_value_heads_hold_copies() -> None:
     cache = LLAMA_8B.caches[0]
+    # More GPUs than key-value heads hold copies.
     assert [cache_share(cache, tp) for tp in (1, 2, 8, 16)] == [1, 1 / 2, 1 / 8, 1 / 8]
-
-
-def test_a_latent_cache_is_held_by_every_gpu() -> None:
-    assert cache_share(replace(LLAMA_8B.caches[0], kind="latent", shards=1), 8) == 1
+    assert cache_share(replace(cache, kind="latent", shards=1), 8) == 1

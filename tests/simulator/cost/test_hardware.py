@@ -37,10 +37,12 @@ def test_unknown_gpu_lists_all_names() -> None:
     with pytest.raises(ValueError, match=message) as error:
         find_hardware("voodoo2")
     assert all(name in str(error.value) for name in CATALOGUE)
+    assert set(ALIASES.values()) <= set(CATALOGUE)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_every_entry_names_its_source_and_has_both_roofs(name: str) -> None:
+    """A weight must be used 10 to 600 times before arithmetic binds (Leviathan et al., §3.4)."""
     entry = CATALOGUE[name]
     assert entry.name == name
     assert len(entry.source) > 15
@@ -49,12 +51,6 @@ def test_every_entry_names_its_source_and_has_both_roofs(name: str) -> None:
     assert 5e10 < entry.bandwidth < 1e13
     assert 1e10 < entry.memory_bytes < 1e12
     assert entry.link_bandwidth is None or 1e10 < entry.link_bandwidth < 1e12
-
-
-@pytest.mark.parametrize("name", CATALOGUE)
-def test_a_weight_must_be_used_many_times_before_arithmetic_binds(name: str) -> None:
-    # The premise of Leviathan et al. §3.4 (compute to spare): 10 to 600 operations a byte.
-    entry = CATALOGUE[name]
     dtype = next(iter(entry.peak_flops))
     assert 10 < entry.flops(dtype) / entry.bandwidth < 600
 
@@ -87,10 +83,6 @@ def test_hardware_of_ones_own_has_the_three_numbers_given() -> None:
     assert (own.bandwidth, own.memory_bytes) == (1e12, 4.8e10)
 
 
-def test_aliases_lead_somewhere() -> None:
-    assert set(ALIASES.values()) <= set(CATALOGUE)
-
-
 @pytest.mark.parametrize(
     ("name", "bits"),
     [
@@ -110,9 +102,7 @@ def test_aliases_lead_somewhere() -> None:
 )
 def test_bits_of_a_weight_are_those_of_the_format(name: str, bits: float) -> None:
     assert find_format(name).bytes_per_value * 8 == pytest.approx(bits, rel=1e-12)
-
-
-def test_symmetric_groups_have_no_zero_point() -> None:
+    # Symmetric groups have no zero point.
     assert int4(group=128, zero_points=False).bytes_per_value == 0.5 + 2 / 128
 
 
