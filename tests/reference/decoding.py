@@ -99,3 +99,13 @@ def scored(
     options = ScoreOptions([sampling if own is None else own], leniences, gamma)
     [scores] = score_text(target, drafter, prompt, tokens, options, sampling=sampling)
     return scores
+
+
+def require_accepted(found: Generation, scores: Scores, gamma: int) -> None:
+    """Fails unless scores of 0 and 1 along a text tell what each of its blocks accepted."""
+    place, length = 0, len(found.tokens)
+    for block in found.blocks:
+        along = range(min(gamma, length - place))
+        path = [int(scores.ratio[place + offset, offset]) for offset in along]
+        assert block.accepted == min([*path, 0].index(0), length - place - 1)
+        place += len(block.tokens)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from decoding import alone, scored, speculate
+from decoding import alone, require_accepted, scored, speculate
 from eagle3_laboratory import random_tensors, safeailabs, tiny_target, written
 from enumeration import STRICT_ACCEPTANCE, own_law, require_equal, walk_choices
 from plain_laws import plain_law
@@ -114,19 +114,14 @@ def test_greedy_ids_of_trees_are_the_targets_own_and_the_scores_tell_its_calls(
     parents = (*[-1] * 20, *[3] * 20, *[19] * 20, *[20] * 20, *[45] * 20)
     head = head_drafter(target, GREEDY, tmp_path / "head", drafted=20)
     drafter = TreeDrafter(head, parents)
-    accepted = []
+    accepted: list[int] = []
     for length in (1, 5):
         prompt = random_prompt(length, 0)
         own = alone(target, prompt, GREEDY, Stopping(24)).tokens
         found = speculate(target, drafter, prompt, GREEDY, Fixed(3), Stopping(24))
         assert found.tokens == own
-        scores = scored(target, drafter, prompt, own, 3, GREEDY)
-        place = 0
-        for block in found.blocks:
-            path = [int(scores.ratio[place + k, k]) for k in range(min(3, len(own) - place))]
-            assert block.accepted == min([*path, 0].index(0), len(own) - place - 1)
-            place += len(block.tokens)
-            accepted.append(block.accepted)
+        require_accepted(found, scored(target, drafter, prompt, own, 3, GREEDY), 3)
+        accepted += [block.accepted for block in found.blocks]
     assert max(accepted) > 0
 
 

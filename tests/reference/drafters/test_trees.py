@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from combinations import (
     model_drafter,
     table_text,
 )
-from decoding import alone, scored, speculate
+from decoding import alone, require_accepted, scored, speculate
 from enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
 from plain_laws import plain_law, random_table
 from tabular import Table, TabularModel
@@ -217,14 +216,7 @@ def test_scores_along_a_text_tell_every_call_of_a_tree(shape: str, temperature: 
             scores = scored(
                 target, drafter, PROMPT, text.tokens, gamma, sampling, own=drafter.sampling
             )
-            starts = list(accumulate((len(block.tokens) for block in text.blocks), initial=0))
-            for block, start in zip(text.blocks, starts, strict=False):
-                own = [
-                    int(scores.ratio[start + offset, offset])
-                    for offset in range(min(gamma, len(text.tokens) - start))
-                ]
-                room = limit - start - 1
-                assert block.accepted == min([*own, 0].index(0), room)
+            require_accepted(text, scores, gamma)
             assert scores.drafted is not None
             assert scores.drafted.tolist() == [min(gamma, 2)] * len(text.tokens)
 
