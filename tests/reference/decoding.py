@@ -102,7 +102,7 @@ def scored(
 
 
 def require_accepted(found: Generation, scores: Scores, gamma: int) -> None:
-    """Fails unless scores of 0 and 1 along a text tell what each of its blocks accepted."""
+    """Fails unless a text's scores of 0 and 1 give the accepted tokens of each of its blocks."""
     place, length = 0, len(found.tokens)
     for block in found.blocks:
         along = range(min(gamma, length - place))

@@ -171,13 +171,13 @@ def test_unlisted_shorter_contexts_weigh_1() -> None:
     assert rows.log_row([3, 1])[2] / LN10 == pytest.approx(-0.2)
 
 
-VOCABULARY_PERPLEXITY = Vocabulary(40, end=39)
+SCORED = Vocabulary(40, end=39)
 
 
 @pytest.mark.parametrize("order", [2, 3, 5])
 def test_perplexity_of_known_words_is_kenlms(order: int, tmp_path: Path) -> None:
     path = written(tmp_path / "model.arpa", random_texts(1), order)
-    rows = Rows(trained_model(random_texts(1), order), VOCABULARY_PERPLEXITY)
+    rows = Rows(trained_model(random_texts(1), order), SCORED)
     held_out = sentences([*random_texts(2, texts=20), [35, 1, 36], [38]])
     steps: list[int] = []
     ours = score_rows(rows, held_out, steps.append)
@@ -192,7 +192,7 @@ def test_perplexity_of_known_words_is_kenlms(order: int, tmp_path: Path) -> None
 
 
 def test_order_1_is_scored_by_rows_alone(tmp_path: Path) -> None:
-    rows = Rows(trained_model([[1, 1], [2]], 1), VOCABULARY_PERPLEXITY)
+    rows = Rows(trained_model([[1, 1], [2]], 1), SCORED)
     row = rows.row([])
     expected = [row[1], row[1], row[39], row[2], row[39]]
     score = score_rows(rows, sentences([[1, 1], [2]]))
