@@ -82,22 +82,22 @@ EARLIEST = "the earliest of the longest matches, up to the text's end"
 class Exports:
     """Functions that write an engine's settings for a plan, as text to paste.
 
-    model_method: the engine's name for a separate draft model; heads know theirs (`HeadKind`).
+    model_method: the engine's name for a separate draft model; `HeadKind` has the names of heads.
     fixed: writes settings for exactly γ >= 1 tokens per block, from γ, the draft, its sampling
       (None: unknown), the verification, and the threshold of `stopping` (0: none).
     stopping: rule that ends an unsure draft (`simulator.acceptance.stopping`); empty: none.
     draft_sampling: how the engine drafts by default; None: its flags always state it.
-    judges_blocks: whether it can verify a draft as a whole (Sun et al. 2024).
+    judges_blocks: whether the engine can verify a draft as a whole (Sun et al. 2024).
     schedule: writes γ by batch size, from ranges (some with γ above 0) and the draft; None: the
       engine takes no schedule.
-    unscheduled: methods (`methods_of`) that it loads, but does not schedule.
+    unscheduled: methods (`methods_of`) that the engine loads, but does not schedule.
     lookup: writes a lookup of at most γ tokens, from γ, the shortest and the longest match; None:
       the engine has no lookup.
-    lookup_rule: the match that its lookup copies from, in words.
+    lookup_rule: the match that the engine's lookup copies from, in words.
     suffix: writes suffix decoding of at most γ tokens, from γ, the tree's depth, and whether other
-      requests' outputs are used; None: the engine has none.
-    tree: writes draft trees, from depth, most children of a node, and nodes; None: it has none.
-    former: parts of these settings that older versions spell otherwise, with that spelling.
+      requests' outputs are used; None: the engine has no suffix decoding.
+    tree: writes draft trees, from depth, most children of a node, and nodes; None: no trees.
+    former: pairs of a part of these settings and its spelling in older versions.
     """
 
     model_method: str
@@ -118,9 +118,9 @@ class Exports:
 class PrintedCounts:
     """A text in which an engine prints its counts of drafted and accepted tokens.
 
-    marks: strings of which such a text has one: metric prefixes, parts of log lines, or JSON keys.
-    reader: place of the function that reads it, "module:name" in engines.observing.
-    program: program that prints the JSON.
+    marks: metric prefixes, parts of log lines, or JSON keys; each text has one of them.
+    reader: place of the function that reads the text, "module:name" in engines.observing.
+    program: name of the program that prints the JSON.
     """
 
     form: Literal["metrics", "log", "JSON"]
@@ -129,7 +129,7 @@ class PrintedCounts:
     program: str = ""
 
     def read(self, text: Any, gamma: int | None) -> Observation:
-        """Returns the counts in a text or JSON object; gamma: γ if the user states it."""
+        """Returns the counts in a text or JSON object; gamma: γ stated by the user, or None."""
         found: Observation = later(f"engines.observing.{self.reader}")(text, gamma)
         return found
 
@@ -138,18 +138,18 @@ class PrintedCounts:
 class EngineKind:
     """One kind of engine.
 
-    start: starts it with a pair; None: specplan does not run it.
-    connect: connects to a running server by URL; None: it has no server.
-    takes: names of the optional EngineSettings that it accepts.
-    draft_samplings: its ways of drafting, the default first.
+    start: starts the engine with a pair; None: specplan does not run it.
+    connect: connects to a running server by URL; None: the engine has no server.
+    takes: names of the optional EngineSettings that the engine accepts.
+    draft_samplings: the engine's ways of drafting, the default first.
     drafts_past_end: whether a block drafts γ tokens even if fewer can still be emitted.
     drafts_with_prompt: whether the pass over the prompt also verifies a draft.
-    acceptance: default source of acceptance: "engine", its servers score texts; "local", this
-      machine scores them; "counts", like "local", but profiles use the engine's counters.
+    acceptance: default source of acceptance: "engine", the engine's servers score texts; "local",
+      this machine scores them; "counts", like "local", but profiles use the engine's counters.
     in_turn: whether servers of several γ run one after the other by default.
     version_page: page of a server with a JSON object that has `version`; None: no such page.
-    exports: writers of its settings; None: no way to set its γ is known.
-    wall: the largest step that it captures as a CUDA graph by default; None: it captures none.
+    exports: writers of the engine's settings; None: no way to set its γ is known.
+    wall: the largest step that is captured as a CUDA graph by default; None: none is captured.
     """
 
     name: str
@@ -169,7 +169,7 @@ class EngineKind:
 
     @property
     def scores_texts(self) -> bool:
-        """Whether its servers score given texts."""
+        """Whether the engine's servers score given texts."""
         return self.acceptance == "engine"
 
 

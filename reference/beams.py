@@ -79,9 +79,9 @@ class Beams:
 
 
 def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: BeamSettings) -> Beams:
-    """Returns the beams after one more token.
+    """Returns the state after all beams are extended by a token.
 
-    log_probs: by running beam, log-probabilities of the next token, float32, (vocabulary,).
+    log_probs: log-probabilities of the next token by running beam, float32, shape (vocabulary,).
     """
     grown = _grown(beams.running, log_probs, search.candidates)
     if len(grown) < search.candidates:
@@ -114,7 +114,7 @@ def _grown(
     most: int,
     without: frozenset[int] = frozenset(),
 ) -> list[Beam]:
-    """Returns the likeliest beams of one more token, which is none of `without`, best first."""
+    """Returns the likeliest beams extended by a token, best first; excludes tokens `without`."""
     rows = torch.stack([log_probs[beam.tokens] for beam in running])
     if without:
         rows = rows.index_fill(1, torch.tensor(sorted(without), device=rows.device), -torch.inf)
@@ -130,8 +130,8 @@ class BeamBlock:
     """One target call of a beam search.
 
     drafted: number of steps that the draft searched ahead.
-    steps: number of steps that the target then took, 1..drafted + 1.
-    fed: tokens that the target read: the ends of its beams and the drafted tokens.
+    steps: number of search steps that the target completed, 1..drafted + 1.
+    fed: number of tokens that the target read: the last ones of its beams, and drafted ones.
     """
 
     drafted: int
@@ -161,15 +161,16 @@ class BeamSearch:
 
     @property
     def judged(self) -> int:
-        """Number of drafted steps whose beams were compared: the covered ones, and one a block.
+        """Number of drafted steps whose beams were compared with the target's beams.
 
-        The last block's last step ends the search, so its beams are not compared.
+        These are the covered steps, and the step of each block that was not covered. The last
+        block's last step ends the search, so its beams are not compared.
         """
         return self.covered + sum(block.steps <= block.drafted for block in self.blocks[:-1])
 
     @property
     def covered(self) -> int:
-        """Number of drafted steps that held the target's beams: top_w(M_p) within top_u(M_q)."""
+        """Number of drafted steps that contained the target's beams: top_w(M_p) in top_u(M_q)."""
         return sum(block.steps - 1 for block in self.blocks)
 
 

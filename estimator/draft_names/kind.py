@@ -58,18 +58,19 @@ class LoadContext:
 
 
 class DrafterKind(ABC):
-    """One kind of drafter; an instance is a drafter that a user named.
+    """One kind of drafter. An instance is a drafter that a user named.
 
-    prefix: how its names begin; "" if they contain other names, or may be anything.
-    names: its names in help texts; they show whether it may have a value after a colon, or must.
+    prefix: beginning of the names; "" if names contain other names, or may be anything.
+    names: names in help texts, which show whether a value after a colon is allowed or needed.
     match_priority: JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME or ANY_NAME.
-    own_states: whether it needs hidden states of the target's own passes, and so cannot draft for
-      another model.
-    rescores: whether it can choose among drafts of blockwise heads.
-    supports_trees: whether it can draft trees (`reference.drafters.trees`).
-    uncompiled, unspread, unmeasured: why models cannot have compiled passes with it, the target
-      cannot be on several devices, or its acceptance cannot be measured; None: they can.
-    copies_earliest: whether its lookup copies from the earliest of the longest matches.
+    own_states: whether the drafter needs hidden states of the target's own passes, and so cannot
+      draft for another model.
+    rescores: whether the drafter can choose among drafts of blockwise heads.
+    supports_trees: whether the drafter can draft trees (`reference.drafters.trees`).
+    uncompiled: why models cannot have compiled passes with this drafter; None: they can.
+    unspread: why the target cannot be on several devices; None: it can.
+    unmeasured: why acceptance cannot be measured; None: it can.
+    copies_earliest: whether a lookup copies from the earliest of the longest matches.
 
     Example of a kind's name (CONTRIBUTING.md shows a complete kind, `Repeat`):
       >>> class Silence(DrafterKind):
@@ -104,7 +105,7 @@ class DrafterKind(ABC):
 
     @classmethod
     def of_value(cls, value: str, text: str) -> DrafterKind:
-        """Returns the drafter of a name with a value, which is its first field by default."""
+        """Returns the drafter of a name "prefix:value"; the value is the first field by default."""
         return cls(value)  # type: ignore[call-arg]
 
     def __str__(self) -> str:

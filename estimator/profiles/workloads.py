@@ -13,7 +13,7 @@ from estimator.timing.rates import Timed, of_prompts, priced, without
 from estimator.traces.traces import Trace, alpha, replayed_calls
 from simulator.numerics.intervals import CONFIDENCE
 
-TINY = 1e-9  # blocks: fewer are a rounding error of none
+TINY = 1e-9  # expected blocks: fewer count as none
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class SpeedUps:
 def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> SpeedUps:
     """Returns the speed-ups over all prompts, with jackknife intervals over prompts.
 
-    Leaving out a prompt leaves out its text and its timings. A single prompt gives no intervals.
+    The jackknife leaves out a prompt's text and timings. A single prompt gives no intervals.
 
     gammas: at least 1 each, ascending.
     """
@@ -44,7 +44,7 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
     tokens = np.array([float(trace.tokens) for trace in traces])
 
     def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns row 0 over all prompts, row i + 1 over all but prompt i."""
+        """Returns sums: row 0 over all prompts, row i + 1 over all prompts except prompt i."""
         return np.concatenate([values.sum(axis=0)[None], left_out(values)])[: len(costs)]
 
     saved = sums(tokens) * np.array([cost.baseline_seconds for cost in costs])

@@ -13,9 +13,9 @@ WAYS = ("parallel base", "parallel 4-gram")
 
 
 def histograms() -> Numbers:
-    """Returns, by head, the share of positions whose entropy is in each bin from `entropy` nats on.
+    """Returns the share of positions in each bin of entropy, by head.
 
-    They are our heads'; the paper prints no numbers.
+    The heads are ours, because the paper prints no numbers. entropy: lower end of the bin, in nats.
     """
     result = analysis()
     bars = [
@@ -55,9 +55,9 @@ def draw_histograms(data: Numbers) -> drawing.Figure:
 
 
 def by_text() -> Numbers:
-    """Returns our texts: h_max (last head with increasing mean entropy) and block efficiency.
+    """Returns h_max (last head with increasing mean entropy) and block efficiency of our texts.
 
-    The paper's points are data sets, without printed numbers.
+    The paper has a point for each data set, but prints no numbers.
     """
     result = analysis()
     efficiencies = result.block_efficiency_by_text
@@ -88,9 +88,9 @@ def draw_by_text(data: Numbers) -> drawing.Figure:
 
 
 def by_arcs() -> Numbers:
-    """Returns block efficiencies of the best path among k arcs a head, with intervals of ours.
+    """Returns block efficiencies of the best path among k arcs a head; ours with intervals.
 
-    The paper prints three k per data set; `relative` is over the block efficiency at k = 1.
+    The paper prints three values of k per data set. relative: over the efficiency at k = 1.
     """
     rows: list[tuple[Any, ...]] = []
     for dataset, printed in published_grid("blockwise-table9").items():
@@ -109,7 +109,7 @@ def by_arcs() -> Numbers:
 
 
 def draw_by_arcs(data: Numbers) -> drawing.Figure:
-    """Returns Figure 6: our curve with its intervals, the paper's points."""
+    """Returns Figure 6: our curve with its intervals, and the paper's points."""
     ours = data.where(dataset=OURS)
     figure, (axes,) = drawing.canvas(
         f"The best path among {ours['k'][-1]} arcs a head has {ours['relative'][-1]:.2f} times "
@@ -138,9 +138,9 @@ def draw_by_arcs(data: Numbers) -> drawing.Figure:
 
 
 def by_drafts() -> Numbers:
-    """Returns block efficiencies of the p best paths, with intervals of ours.
+    """Returns block efficiencies of the p best paths, the paper's and ours; ours with intervals.
 
-    The paper prints two p per data set and way.
+    The paper prints two values of p for each data set and each way of choosing paths.
     """
     rows: list[tuple[Any, ...]] = []
     for dataset, printed in published_grid("blockwise-table4").items():

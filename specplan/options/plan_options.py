@@ -47,8 +47,8 @@ class Choice(DraftNamed):
 
     c_hat: Operations of a draft step over operations of a target step.  [default: c]
     gamma: Evaluate this gamma.  [default: the best]
-    near: Advise the smallest gamma that is no more than this slower than the best.
-    reads_again: The target reads accepted tokens again. After a rejection, as recurrent layers do.
+    near: Advise the smallest gamma that is at most this much slower than the best.
+    reads_again: The target reads accepted tokens again. Recurrent layers do so after a rejection.
     """
 
     c_hat: float | None = rare()
@@ -74,8 +74,8 @@ class Graphs:
 class StoppingOptions:
     """Thresholds and rule of drafts that end early.
 
-    p_min: Plan the confidence that ends a draft, too. These thresholds, or auto: 0 to 0.95; with
-      --profile. For a lookup on recorded texts: the least number of matched tokens.
+    p_min: Also plan the confidence below which a draft ends. Thresholds, or auto for 0 to 0.95;
+      needs --profile. For a lookup on recorded texts: the least number of matched tokens.
     stopping_rule: The rule of --p-min: llama.cpp, llama.cpp-older, transformers, product,
       calibrated.  [default: the rule of --export's server, else llama.cpp]
     """
