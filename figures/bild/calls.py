@@ -85,7 +85,7 @@ def _calls(fallback: float, rollback: float) -> BildCalls:
 
 def _intensity(calls: BildCalls) -> float:
     """Returns arithmetic operations per byte moved, relative to the large model."""
-    return float(calls.operations(PARAMETER_RATIO) / calls.memory_traffic(PARAMETER_RATIO))
+    return calls.operations(PARAMETER_RATIO) / calls.memory_traffic(PARAMETER_RATIO)
 
 
 @cache
@@ -100,9 +100,7 @@ def fitted() -> tuple[float, float]:
 
     fallback = brentq(lambda x: _intensity(_calls(x, 0.0)) - PUBLISHED_INTENSITY, 1e-6, 1.0)
     rollback = brentq(
-        lambda x: float(_calls(fallback, x).operations(PARAMETER_RATIO)) - PUBLISHED_OPERATIONS,
-        0.0,
-        0.5,
+        lambda x: _calls(fallback, x).operations(PARAMETER_RATIO) - PUBLISHED_OPERATIONS, 0.0, 0.5
     )
     return float(fallback), float(rollback)
 
@@ -117,11 +115,11 @@ def compute_costs() -> Numbers:
     calls = _calls(fallback, rollback)
     # The intensity does not depend on the rollback.
     intensity = _intensity(_calls(fallback, 0.0))
-    memory = float(calls.memory_traffic(PARAMETER_RATIO))
-    speed_up = float(calls.tokens) / (1 + LAYER_RATIO * float(calls.small_calls))
+    memory = calls.memory_traffic(PARAMETER_RATIO)
+    speed_up = calls.tokens / (1 + LAYER_RATIO * calls.small_calls)
     [printed] = published("bild-table1").where(dataset=DATASET, method=METHOD)["speedup"]
     rows = (
-        ("operations", float(calls.operations(PARAMETER_RATIO)), PUBLISHED_OPERATIONS, True, False),
+        ("operations", calls.operations(PARAMETER_RATIO), PUBLISHED_OPERATIONS, True, False),
         ("memory traffic", memory, PUBLISHED_MEMORY, False, True),
         ("arithmetic intensity", intensity, PUBLISHED_INTENSITY, True, True),
         ("speed-up", speed_up, printed, False, False),
@@ -132,7 +130,7 @@ def compute_costs() -> Numbers:
 def implied_c(speed_up: float) -> float:
     """Returns the cost of a small call over a large one that would give this speed-up."""
     calls = _calls(*fitted())
-    return (float(calls.tokens) / speed_up - 1) / float(calls.small_calls)
+    return (calls.tokens / speed_up - 1) / calls.small_calls
 
 
 def draw_costs(data: Numbers) -> drawing.Figure:

@@ -131,7 +131,7 @@ def count_calls(
         read = min(at + drafted, tokens)
         far = np.flatnonzero(distance[at:read] > rollback)
         at = 1 + (at + int(far[0]) if far.size else read)
-    return BildCalls(np.asarray(float(at)), np.asarray(float(small_calls)), lengths, unread)
+    return BildCalls(at, small_calls, lengths, unread)
 
 
 def predict(
@@ -158,6 +158,5 @@ def predict(
         for large, small in zip(large_traces, small_traces, strict=True)
         for trace in [spliced(large, small, fallback=fallback, rollback=rollback)]
     ]
-    return BildCalls(
-        *(np.sum([getattr(calls, one.name) for calls in counted], 0) for one in fields(BildCalls))
-    )
+    names = [one.name for one in fields(BildCalls)]
+    return BildCalls(*(sum(getattr(calls, name) for calls in counted) for name in names))

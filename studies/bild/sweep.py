@@ -180,14 +180,14 @@ def _row(subject: Subject, texts: Timed, name: str, arm: Arm | None) -> BildRow:
 
 def _predicted(row: BildRow, calls: BildCalls, cost: Cost) -> BildRow:
     """Returns the row with its predicted speed and calls added."""
-    latency = float(calls.latency(cost))
-    per_token = row.tokens / float(calls.tokens)
+    latency = calls.latency(cost)
+    per_token = row.tokens / calls.tokens
     return structs.replace(
         row,
         predicted=1 / latency,
         predicted_seconds=latency * cost.baseline_seconds,
-        predicted_large_calls=float(calls.large_calls) * per_token,
-        predicted_small_calls=float(calls.small_calls) * per_token,
+        predicted_large_calls=calls.large_calls * per_token,
+        predicted_small_calls=calls.small_calls * per_token,
     )
 
 
