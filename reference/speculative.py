@@ -58,9 +58,10 @@ def speculative_blocks(
         # The target adds a token to every block, so the draft may have one token less than is left.
         rest = prefix + stopping.max_new_tokens - len(text)
         gamma = min(policy.gamma(blocks), rest - 1)
+        draft = drafter.propose(text, gamma, policy, generator)
         verified = verify_draft(
             target,
-            drafter.propose(text, gamma, policy, generator),
+            draft,
             text,
             drafter_name=drafter.name,
             sampling=subject.sampling,
@@ -71,11 +72,11 @@ def speculative_blocks(
         text += emitted
         # Accepted tokens after the text's end are not emitted, so they do not count.
         accepted = min(verified.accepted, len(emitted))
-        seconds = clock.seconds()
-        blocks.append(
-            Block(gamma, verified.drafted, tuple(emitted), accepted, *seconds, ending=ending)
+        block = Block(
+            gamma, verified.drafted, tuple(emitted), accepted, *clock.seconds(), ending=ending
         )
-        yield blocks[-1]
+        blocks.append(block)
+        yield block
 
 
 @torch.inference_mode()

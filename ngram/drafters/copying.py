@@ -63,8 +63,8 @@ class LatestMatches(Matches):
 
         A copy that reaches the text's end begins again: `a b a b` continues with `a b a b`...
         """
-        first = self.found()[-1:]
-        copied = self._text[first[0] : first[0] + limit] if first else []
+        places = self.found()
+        copied = self._text[places[-1] : places[-1] + limit] if places else []
         return list(islice(cycle(copied), limit))
 
 

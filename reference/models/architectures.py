@@ -33,9 +33,8 @@ class CausalModel(CachedModel):
         # `generate` also passes positions. Without them RoBERTa and its relatives count from their
         # padding id, and skip padding tokens even inside the text. Falcon with alibi accepts
         # positions but counts for itself.
-        self._takes_positions = "position_ids" in inspect.signature(
-            module.forward
-        ).parameters and not getattr(module.config, "alibi", False)
+        takes = "position_ids" in inspect.signature(module.forward).parameters
+        self._takes_positions = takes and not getattr(module.config, "alibi", False)
 
     def _empty_cache(self) -> Cache:
         cache = DynamicCache(config=self.module.config)
