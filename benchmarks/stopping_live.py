@@ -44,7 +44,7 @@ from reference.laws import Sampling
 from reference.models.huggingface import load_model
 from reference.records import Stopping
 from reference.speculative import Subject
-from simulator.acceptance.stopping.rule import RULES, StoppingRule
+from simulator.acceptance.stopping.stopped_text import RULES, StoppingRule
 from simulator.cost.curves import CostModel
 
 LONGEST = (4, 8, 16)

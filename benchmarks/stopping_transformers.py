@@ -34,7 +34,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.models.huggingface import load_model
 from reference.records import Stopping
 from reference.speculative import Subject
-from simulator.acceptance.stopping.rule import RULES
+from simulator.acceptance.stopping.stopped_text import RULES
 
 # A setting: the longest draft and the threshold, or a model that decodes by itself.
 Setting = tuple[int, float] | str

@@ -15,7 +15,7 @@ from simulator.acceptance.stopping.ranking import (
     RankedTexts,
     step_seconds,
 )
-from simulator.acceptance.stopping.rule import COLUMNS
+from simulator.acceptance.stopping.stopped_text import COLUMNS
 from simulator.choice.curve import first_best, speed_up
 from simulator.choice.plan import Plan
 

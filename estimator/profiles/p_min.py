@@ -14,8 +14,7 @@ from estimator.traces.calibration import calibrated, reliability
 from estimator.traces.trace_file import MATCHES, read_arrays, read_traces, traces_path
 from estimator.traces.traces import DraftSampling, Trace, alpha
 from simulator.acceptance.replay import Recorded
-from simulator.acceptance.stopping.rule import MATCH, StoppingRule
-from simulator.acceptance.stopping.stopped_text import Stopped
+from simulator.acceptance.stopping.stopped_text import MATCH, Stopped, StoppingRule
 from simulator.cost.cost import Cost
 
 # Thresholds that --p-min auto tries.

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from simulator.acceptance.divergence import block_acceptance
 from simulator.acceptance.replay import Replay
-from simulator.acceptance.stopping.rule import StoppingRule
-from simulator.acceptance.stopping.stopped_text import StoppedText
+from simulator.acceptance.stopping.stopped_text import StoppedText, StoppingRule
 
 DraftSampling = Literal["sampled", "argmax"]
 DRAFT_SAMPLINGS: tuple[DraftSampling, ...] = ("sampled", "argmax")

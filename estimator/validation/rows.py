@@ -26,8 +26,7 @@ from estimator.traces.text_traces import TextTraces, ahead_interval, replay_fact
 from estimator.traces.traces import Trace, replayed_calls
 from estimator.validation.file import SpeculativeRow, row_doubts
 from reference.policies import Confidence, Fixed, Policy, Product
-from simulator.acceptance.stopping.rule import RULES
-from simulator.acceptance.stopping.stopped_text import StoppedBlocks
+from simulator.acceptance.stopping.stopped_text import RULES, StoppedBlocks
 from simulator.choice.walltime import improvement_factor
 from simulator.cost.cost import Cost
 

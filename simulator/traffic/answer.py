@@ -1,4 +1,6 @@
-"""The answer of `specplan traffic`: steady states with intervals, and simulations."""
+"""The answer of `specplan traffic`: steady states with intervals, and simulations by policy."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,12 +11,76 @@ from simulator.choice.advice import Advice
 from simulator.choice.grid import Range
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import ENDS
-from simulator.traffic.demand import LatencyTargets, Requests
+from simulator.traffic.demand import LatencyTargets, Requests, SimulationResult
+from simulator.traffic.events import serve
 from simulator.traffic.pair import Pair
-from simulator.traffic.policy import GammaTable
-from simulator.traffic.server import Doubt
-from simulator.traffic.simulated import Simulated, simulations
+from simulator.traffic.policy import GammaTable, by_rank
+from simulator.traffic.server import Doubt, Server
 from simulator.traffic.steady import Steady
+
+Way = tuple[Server, GammaTable]
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """One simulation: arrivals served under one policy.
+
+    rate: requests per second; 0 for a burst.
+    policy: none, fixed, schedule, request or adaptive.
+    gamma: drafted tokens per block of the fixed policy; None for other policies.
+    """
+
+    rate: float
+    policy: str
+    result: SimulationResult
+    gamma: int | None = None
+
+
+def simulations(
+    pair: Pair, requests: Requests, schedule: GammaTable, *, rate: float, gamma: int, seed: int
+) -> list[Simulated]:
+    """Returns the simulations of a rate, without drafts and under each policy that sustains it."""
+    ways = {} if rate >= pair.max_rate_without else {"none": _fixed(pair, 0)}
+    if rate < pair.max_rate:
+        ways |= {"fixed": _fixed(pair, gamma), "schedule": (pair.drafting, schedule)}
+        if pair.drafting.blocks.kinds > 1:
+            ways["request"] = (pair.drafting, GammaTable.by_request(pair))
+        if pair.ranked is not None:
+            ways["adaptive"] = by_rank(pair, pair.ranked)
+    return [_served(name, way, requests, rate=rate, seed=seed) for name, way in ways.items()]
+
+
+def burst_simulations(
+    pair: Pair, requests: Requests, *, drawn: Pair | None, seed: int
+) -> tuple[Simulated, ...]:
+    """Returns simulations of a burst: no drafts, the fixed γ that ends it first, and others."""
+    none, *fixed = (
+        _served("fixed" if gamma else "none", _fixed(pair, gamma), requests, seed=seed, gamma=gamma)
+        for gamma in (0, *pair.gammas)
+    )
+    ways = {"schedule": (pair.drafting, GammaTable.scheduled(pair, drawn))}
+    if pair.ranked is not None:
+        ways["adaptive"] = by_rank(pair, pair.ranked)
+    others = [_served(name, way, requests, seed=seed) for name, way in ways.items()]
+    return none, min(fixed, key=lambda each: each.result.seconds), *others
+
+
+def _fixed(pair: Pair, gamma: int) -> Way:
+    server = pair.server(gamma)
+    return server, GammaTable.fixed(server, gamma)
+
+
+def _served(
+    policy: str,
+    way: Way,
+    requests: Requests,
+    *,
+    seed: int,
+    rate: float = 0.0,
+    gamma: int | None = None,
+) -> Simulated:
+    return Simulated(rate, policy, serve(way[0], requests, way[1], seed=seed), gamma)
+
 
 Interval = tuple[float, float]
 # Share of the capacity below which times in closed form have errors of a few per cent
@@ -117,8 +183,7 @@ class Traffic:
 def answer(request: TrafficRequest) -> Traffic:
     """Returns the steady states at each rate, and the rates that the server sustains.
 
-    Raises ValueError if a rate is not positive, the server sustains no rate, its cache is too small
-    for one request, or even an idle server misses the targets.
+    Raises ValueError if even an idle server misses the targets, or a rate is not sustained.
     """
     pair, targets = request.pair, request.targets
     most, without = float(pair.max_rate), float(pair.max_rate_without)
@@ -127,8 +192,7 @@ def answer(request: TrafficRequest) -> Traffic:
             f"rate must lie between 0 and {max(most, without):.4g} requests a second, "
             f"the capacity of the server, got {min(request.rates):g}"
         )
-    crossing = float(pair.break_even())
-    drawn = request.drawn
+    crossing, drawn = float(pair.break_even()), request.drawn
     near = min(crossing, 0.999 * most) or 1e-3 * most
     *found, at_crossing = pair.advice([*request.rates, near], drawn)
     schedule = GammaTable.scheduled(pair, drawn)
@@ -141,13 +205,9 @@ def answer(request: TrafficRequest) -> Traffic:
             advised = advice if gamma > 0 else None
             rows.append(TrafficRow(rate, gamma, state, tokens, on_target=met, advice=advised))
         if request.arrivals is not None:
+            arrived, seed = request.arrivals(rate), request.seed
             simulated += simulations(
-                pair,
-                request.arrivals(rate),
-                schedule,
-                rate=rate,
-                gamma=advice.named,
-                seed=request.seed,
+                pair, arrived, schedule, rate=rate, gamma=advice.named, seed=seed
             )
     exact = Traffic(
         rows=tuple(rows),

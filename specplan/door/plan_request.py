@@ -167,7 +167,7 @@ def stopped(
         raise click.UsageError("--p-min needs --profile, whose traces have the confidence")
     from estimator.profiles.p_min import AUTO, matched, recorded_traces, replayed
     from simulator.acceptance.replay import Recorded
-    from simulator.acceptance.stopping.rule import RULES
+    from simulator.acceptance.stopping.stopped_text import RULES
 
     recorded = all(isinstance(each, Recorded) for each in request.acceptances)
     if basis.verification != "token" or not recorded:

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from simulator.traffic.answer import TrafficRequest
+from simulator.traffic.answer import Simulated, TrafficRequest
 from simulator.traffic.pair import Pair
-from simulator.traffic.simulated import Simulated
 from specplan.reports.possible import possible
 from specplan.reports.table import Column, folded, shown, table
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from estimator.profiles.p_min import replayed
 from estimator.traces.calibration import calibrated, calibration, reliability
 from estimator.traces.traces import RecordedConfidence, Trace
-from simulator.acceptance.stopping.rule import RULES
+from simulator.acceptance.stopping.stopped_text import RULES
 
 TOKENS, LONGEST = 400, 3
 

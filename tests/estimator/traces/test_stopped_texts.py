@@ -19,7 +19,7 @@ from reference.policies import Confidence, Policy, Product
 from reference.records import Block, Stopping
 from reference.scoring import confidence
 from reference.speculative import Subject
-from simulator.acceptance.stopping.rule import RULES, StoppingRule
+from simulator.acceptance.stopping.stopped_text import RULES, StoppingRule
 
 MOST = 3
 ARGMAX = Sampling(0.0)

@@ -5,8 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from simulator.acceptance.replay import Replay
-from simulator.acceptance.stopping.rule import RULES
-from simulator.acceptance.stopping.stopped_text import StoppedText
+from simulator.acceptance.stopping.stopped_text import RULES, StoppedText
 
 TOKENS, LONGEST = 600, 6
 RULE = RULES["llama.cpp"]
