@@ -131,9 +131,9 @@ def best_by_batch(profile: Profile) -> list[BestAtBatch]:
 def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
     """Returns how much the first, second, … drafted token adds to the tokens per target call.
 
-    From blocks of the longest timed draft, so additions never rise. Older profiles have no such
-    rates; their additions come from tokens per call at each γ. The second list is α^k, the values
-    if acceptances are independent.
+    The rates are of blocks of the longest timed draft, so additions never rise. Older profiles lack
+    these rates; their additions come from tokens per call at each γ. The second list is α^k: the
+    additions if acceptances are independent.
     """
     from scipy.optimize import isotonic_regression
 

@@ -28,7 +28,7 @@ Seconds = NDArray[np.float64]
 
 
 def median(repeats: Sequence[Generation]) -> Generation:
-    """Returns the first of the repeats of a text with the medians of each block's times.
+    """Returns a text's first repeat; each block's times are medians over the repeats.
 
     All repeats do equal work, and the machine's speed was divided out. The remaining differences
     are accidental, and a median ignores them. A minimum would select the luckiest moment, and short

@@ -82,9 +82,9 @@ class Texts:
 
 
 def agreeing(texts: Texts, sources: Integers, places: Integers, room: Integers) -> Integers:
-    """Returns how many tokens are equal from each source and from its place on, shape (M,).
+    """Returns how many tokens from each source on equal the tokens from its place on, shape (M,).
 
-    sources, places: shape (M,); each source comes before its place.
+    sources, places: pairs of places, shape (M,); each source comes before its place.
     room: the most tokens to compare, shape (M,); they lie inside the texts.
     """
     found = np.zeros(len(places), dtype=np.int64)

@@ -52,8 +52,8 @@ class Pair:
         """Returns the server that drafts γ tokens; 0: without speculation.
 
         It decodes no more sequences together than captured graphs hold, because the time of a
-        larger step is not known. Where the baseline's largest step is beyond them, too, all are
-        decoded: eager steps are compared with eager ones.
+        larger step is not known. This limit does not apply if the baseline's largest step also
+        exceeds the graphs, because eager steps are then compared with eager steps.
         """
         whole = self.baseline if gamma == 0 else self.drafting
         if self.wall is None or self.eager:

@@ -22,10 +22,10 @@ NEVER = sys.maxsize
 class BildTrace:
     """The quantities on which BiLD's policies decide, at each token of a text.
 
-    certainty: the small model's along the draft that begins here, shape (tokens, most); NaN after
-      the draft's end.
-    ends: tokens after which that draft ends the text, or NEVER, shape (tokens,).
-    distance: between both models' distributions, shape (tokens,).
+    certainty: certainty of the small model along the draft that begins at the token, shape (tokens,
+      most); NaN after the draft's end.
+    ends: number of tokens after which that draft ends the text, or NEVER, shape (tokens,).
+    distance: distance between both models' distributions, shape (tokens,).
     same: whether the small model writes the text's own token, shape (tokens,).
     """
 
@@ -47,8 +47,8 @@ def bild_trace(
 ) -> BildTrace:
     """Returns the quantities on which BiLD's policies decide, along a greedily decoded text.
 
-    Where the small model writes the text's own token, its draft equals the draft from the next
-    token, so only the drafts at the other tokens are run.
+    If the small model writes the text's own token, its draft continues as the draft from the next
+    token. So only the drafts at the other tokens are run.
 
     drafter: the greedy small model.
     continuation: the ids after the prompt, at least 1.

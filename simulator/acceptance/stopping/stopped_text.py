@@ -126,11 +126,11 @@ MATCH = StoppingRule(
 class Stopped(Recorded):
     """Acceptance of recorded texts with drafts of at most γ tokens that a stopping rule may end.
 
-    `blocks` counts blocks by the number of tokens that they verify.
+    `blocks` counts blocks by their number of verified tokens.
 
-    paid: acceptance with blocks counted by draft steps: one step more if a token is dropped.
+    paid: acceptance with blocks counted by draft steps; a dropped token costs one step more.
     rule: the stopping rule.
-    p_min: the rule's threshold, in [0, 1]; of lookups the least number of matched tokens.
+    p_min: the rule's threshold, in [0, 1]; for lookups, the least number of matched tokens.
     drafted_error: standard error of drafted over emitted tokens at the largest γ; 0 if exact.
     """
 

@@ -20,7 +20,7 @@ from specplan.options.runs import Runs
 class Ratios(CostKind, order=1, needs=("c",)):
     """One or several ratios c of Theorem 8 (Leviathan et al. 2023).
 
-    c: Draft step time over target step time; or:
+    c: Draft step time over target step time, instead of the times below.
     """
 
     c: tuple[float, ...] = option(callback=numbers, metavar="C")
@@ -55,10 +55,10 @@ def verify_points(values: tuple[str, ...]) -> dict[int, float]:
 
 @dataclass(frozen=True)
 class DraftTimes:
-    """Times of a block except for verification.
+    """Times of a block, without verification.
 
     draft_ms: Draft step, milliseconds.
-    overhead_ms: Everything else in a block, milliseconds.
+    overhead_ms: Time of a block outside drafting and verification, milliseconds.
     """
 
     draft_ms: float = option(callback=duration)

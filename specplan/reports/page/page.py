@@ -73,10 +73,10 @@ def ranked(profiles: Sequence[Named]) -> list[Named]:
 
 
 def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
-    """Returns the page's first words on ranked drafts, as in its JSON object.
+    """Returns the advice at the top of the page, for ranked drafts, as in its JSON object.
 
-    headline: which draft, which γ, what gain. sure: sentences on how far to trust it. flags: by
-    server, what sets it there; empty where there is nothing to set.
+    headline: the draft, its γ and the gain. sure: sentences on how far to trust the headline.
+    flags: the flags that set this draft and γ, by server; empty if speculation is not advised.
     """
     first, best, alpha = drafts[0], drafts[0].best, drafts[0].profile.alpha
     if best is None:
