@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngram.rows.words import BEGIN, END, MAX_ORDER, NAMES, UNKNOWN, Grams, word_name
-from reference.files import limited, whole_file
+from reference.files import MOST_BYTES, limited, whole_file
 
 LINES_AT_ONCE = 1 << 12  # few enough for a processor's cache
 COUNT = re.compile(rb"ngram ([0-9]+)\s*=\s*([0-9]+)")
@@ -47,8 +48,7 @@ class _Codes(dict[bytes, int]):
         if TOKEN_ID.fullmatch(name) is None or int(name) > MAX_ID:
             text = name.decode("utf-8", "replace")
             raise ValueError(f"a word must be a token id, <unk>, <s> or </s>, got {text}")
-        self[name] = int(name)
-        return self[name]
+        return self.setdefault(name, int(name))
 
 
 class _Reader:
@@ -119,7 +119,8 @@ class _Reader:
         words = np.empty((count, order), np.int32)
         probability, backoff = np.empty(count), np.empty(count)
         done = 0
-        while lines := list(islice(self.file, min(count - done, LINES_AT_ONCE))):
+        rest = iter(partial(self.file.readline, MOST_BYTES), b"")  # a longer line is a wrong one
+        while lines := list(islice(rest, min(count - done, LINES_AT_ONCE))):
             part = slice(done, done + len(lines))
             parsed = self._parsed(lines, count - done, order=order, highest=highest)
             words[part], probability[part], backoff[part] = parsed
@@ -219,16 +220,16 @@ def write_arpa(
     path: Path, orders: Sequence[Grams], step: Callable[[], object] = lambda: None
 ) -> None:
     """Writes a model's orders, from 1 up, atomically; calls `step` after each order."""
-    with whole_file(path) as partial, partial.open("w", encoding="ascii", newline="\n") as file:
+    with (
+        whole_file(path) as unfinished,
+        unfinished.open("w", encoding="ascii", newline="\n") as file,
+    ):
         file.write("\\data\\\n")
         for grams in orders:
             file.write(f"ngram {grams.order}={len(grams)}\n")
         ids = max(int(grams.words.max(initial=0)) for grams in orders) + 1
         # A word's name is at its id; the special words are at their negative codes.
-        names = np.empty(ids + len(NAMES), dtype=object)
-        names[:ids] = [str(word) for word in range(ids)]
-        for word in range(UNKNOWN, 0):
-            names[word] = word_name(word)
+        names = np.array([word_name(word) for word in (*range(ids), *range(UNKNOWN, 0))], object)
         for grams in orders:
             file.write(f"\n\\{grams.order}-grams:\n")
             _write_lines(file, grams, names)
