@@ -67,11 +67,12 @@ class Prior:
     calibrated: bool = True
 
     def fixed(self, **known: float) -> Prior:
-        """Returns the prior with some parameters set to known values, by name, each above 0."""
+        """Returns the prior with some parameters set to known values, by name, each at least 0."""
         logs, covariance = self.logs.copy(), self.covariance.copy()
         for name, value in known.items():
             index = PARAMETERS.index(name)
-            logs[index] = np.log(value)
+            with np.errstate(divide="ignore"):  # a time may be known to be 0
+                logs[index] = np.log(value)
             covariance[index, :] = covariance[:, index] = 0
             covariance[index, index] = SURE
         return replace(self, logs=logs, covariance=covariance)

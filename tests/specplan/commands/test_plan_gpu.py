@@ -57,6 +57,8 @@ def test_roofline_of_one_batch_is_a_full_plan(gpu: str) -> None:
     for slower in ("--context 8192 --dtype float16", "--layer-overhead-us 300"):
         other = run_json(f"{gpu} {slower}")
         assert other["baseline_tokens_per_second"] < result["baseline_tokens_per_second"]
+    free = run_json(f"{gpu} --layer-overhead-us 0")
+    assert free["baseline_tokens_per_second"] > result["baseline_tokens_per_second"]
 
 
 def test_what_does_not_fit_is_marked_where_its_number_would_stand(pair: str) -> None:
