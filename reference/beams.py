@@ -161,10 +161,9 @@ class BeamSearch:
 
     @property
     def judged(self) -> int:
-        """Number of drafted steps whose beams were compared with the target's beams.
+        """Number of drafted steps compared with the target's: the covered ones, and one per block.
 
-        These are the covered steps, and the step of each block that was not covered. The last
-        block's last step ends the search, so its beams are not compared.
+        The last block's last step ends the search, so its beams are not compared.
         """
         return self.covered + sum(block.steps <= block.drafted for block in self.blocks[:-1])
 

@@ -107,10 +107,7 @@ def counts_of(runs: Sequence[Run]) -> list[Accepted]:
 def completed(
     runs: Sequence[Run], acceptance: Acceptance, counted: Accepted | None = None
 ) -> tuple[Run, ...]:
-    """Returns the runs with missing accepted lengths filled in.
-
-    A length comes from the counts if they have the run's γ, else from the acceptance.
-    """
+    """Returns the runs, with missing lengths from counts at the same γ, else from acceptance."""
 
     def filled(run: Run) -> Run:
         if counted is not None and counted.gamma == run.gamma:

@@ -76,7 +76,7 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
     """Returns the advice at the top of the page, for ranked drafts, as in its JSON object.
 
     headline: the draft, its γ and the gain. sure: sentences on how far to trust the headline.
-    flags: the flags that set this draft and γ, by server; empty if speculation is not advised.
+    flags: the flags that set this draft and γ, by server; only servers that have the draft.
     """
     first, best, alpha = drafts[0], drafts[0].best, drafts[0].profile.alpha
     if best is None:
