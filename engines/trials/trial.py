@@ -148,7 +148,7 @@ class Trial:
         first: int,
         progress: Callable[[], object],
     ) -> EngineRun:
-        """Returns the texts that a server writes; `first`, the first one's number, is a seed."""
+        """Returns the texts that a server writes; first: number of the first text, for the seed."""
         return run(
             server,
             prompts,

@@ -44,7 +44,7 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
     expected_ms_per_token: forecast before the run, with its interval.
     measured: whether the run finished and drafted γ tokens per block.
     began: start of the run in seconds since 1970.
-    turns: for each turn its γ, number, seconds, target passes and decoded tokens.
+    turns: γ, number of the turn, seconds, target passes and decoded tokens of each turn.
     most_gamma: the largest γ that the server accepts, if it rejected this one.
     note: reason why the run does not count.
     """
@@ -90,7 +90,7 @@ class Advised(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
-    """A tuning.
+    """The runs of a search for the best γ, and its advice.
 
     setup: settings that all runs share: engine, models, prompts, sampling.
     context: mean number of tokens in a request's cache.

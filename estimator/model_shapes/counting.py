@@ -79,7 +79,7 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
 def _built(
     config: str,
 ) -> tuple[Any, PreTrainedModel, list[tuple[CacheLayers, ...]], Mapping[str, int]]:
-    """Returns the text's configuration, its model, and a pass; config is JSON text."""
+    """Returns the language model of a config.json: configuration, module, caches, weight uses."""
     parsed = json.loads(config)
     decoder = decoder_config(parsed)
     model = build(decoder, kind=parsed["model_type"])
@@ -106,7 +106,7 @@ def architecture(config: Mapping[str, Any]) -> str:
 
 
 def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
-    """Returns the configuration of the causal language model; of several parts, the text part."""
+    """Returns the causal language model's configuration: for a multimodal model, the text part."""
     from transformers import CONFIG_MAPPING
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
 

@@ -237,9 +237,9 @@ class Pricing:
 def _prompts(
     exact: Callable[[int], tuple[float, float]], posterior: Posterior, tokens: int
 ) -> tuple[float, float]:
-    """Returns prompt seconds (without and with a draft), with the posterior's target arithmetic.
+    """Returns the seconds to read a prompt, without and with a draft, corrected by the posterior.
 
-    A pass takes at least as long as a pass over one token.
+    The pass of the target is corrected; it takes at least as long as a pass over one token.
     """
     from simulator.cost.fitted.machine import LoadPoint, seconds_of
 

@@ -54,7 +54,7 @@ class Prompts:
         return apart if self.chunk is None else np.maximum(apart - self.apart(1), 0.0)
 
     def max_rate(self, tokens: float, step: float) -> Floats:
-        """Returns the prompts per second if only they took time; step: least seconds of a step."""
+        """Returns the most prompts per second that can be read; step: least seconds of a step."""
         if self.chunk is None:
             return np.asarray(1 / self.apart(tokens))
         widths = np.array([n for n in self.seconds if n < self.chunk] + [self.chunk])
@@ -117,8 +117,8 @@ class Server:
 def by_batch(batches: Sequence[int], seconds: ArrayLike, slots: int) -> Floats:
     """Returns times at every batch from 1 to slots, linear between the given batches.
 
-    batches: ascending, at least 1. Below the first batch its times hold; above the last the line
-      through the last two batches continues.
+    batches: ascending, at least 1. Smaller batches take the times of the first one. The line
+      through the last two batches continues above the last one.
     seconds: times at these batches, shape (..., batches, columns).
     """
     given, places = np.asarray(seconds, dtype=np.float64), np.array(batches, dtype=np.float64)
@@ -131,14 +131,14 @@ def by_batch(batches: Sequence[int], seconds: ArrayLike, slots: int) -> Floats:
     return np.asarray(found)
 
 
-# The ends of an interval then have standard errors of 3 % of its width.
+# Number of draws, which gives the ends of an interval standard errors of 3 % of its width.
 DRAWS = 400
 _SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Random draws of a server's step times and acceptance rates, for what is uncertain in them.
+    """Random draws of a server's uncertain step times and acceptance rates.
 
     seconds: factors of step times by draw, batch size (1 to `slots`) and γ (0 to `longest`), shape
       (draws, slots, longest + 1).
@@ -150,7 +150,7 @@ class Doubt:
     logits: Floats
 
     def of(self, server: Server) -> Server:
-        """Returns the server once per draw. Prompt times scale with steps without drafts."""
+        """Returns the server with an axis of draws; prompt times change as steps without drafts."""
         factors = self.seconds[..., : server.seconds.shape[-1]]
         logit, change = self.logits.T[:, :, None, None]
         return replace(
@@ -167,7 +167,7 @@ def doubt_of(prices: Sequence[Pricing], acceptance: Acceptance, server: Server) 
     prices: costs by ascending batch.
     server: the server at its most probable costs and acceptance.
     """
-    # numpy's takes a tenth of the whole answer to import.
+    # Python's generator, because importing numpy's takes a tenth of the whole answer.
     gauss = Random(_SEED).gauss
     slots, columns = server.seconds.shape
     lots = np.array([[gauss(0.0, 1.0) for _ in range(columns + 3)] for _ in range(DRAWS)])
@@ -186,8 +186,8 @@ def _factors(cost: ParametricCost, longest: int, lots: Floats) -> Floats:
     """Returns factors by γ: drawn step times divided by the most probable ones.
 
     Their shape is (draws, longest + 1), and their logarithms are jointly normal
-    (Posterior.seconds_per_token). Times at drawn parameters would mostly be too long where few runs
-    bound the parameters.
+    (Posterior.seconds_per_token). Times at drawn parameters would mostly be too long if few runs
+    determine the parameters.
 
     lots: standard normal draws, shape (draws, longest + 2).
     """

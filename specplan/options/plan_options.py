@@ -26,12 +26,12 @@ COPIES = MappingProxyType({"suffix": "suffix", "ngram": "lookup"})
 
 @dataclass(frozen=True)
 class DraftNamed:
-    """Names, kind and largest γ.
+    """Names of the models, the kind of draft, and the largest γ.
 
-    target: The target's name. With --draft: c is checked by the sizes in both names.
+    target: The target's name. With --draft, the sizes in both names check c.
     draft: The draft model's name. For --export, and with --target for a check of c.
-    draft_kind: Kind of draft, without --draft-config. It says how acceptance goes on beyond the
-      counted positions, and what --export names.
+    draft_kind: Kind of draft, without --draft-config. It selects the usual acceptance after the
+      counted positions, and the method that --export names.
     max_gamma: The largest gamma to consider.
     """
 

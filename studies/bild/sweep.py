@@ -109,7 +109,7 @@ def _predictions(
     texts: Timed,
     arms: Mapping[str, Arm],
 ) -> dict[str, BildCalls]:
-    """Returns the predicted calls of BiLD by name of its setting; empty unless it is greedy."""
+    """Returns BiLD's predicted calls by name of the arm; empty if decoding is not greedy."""
     bild = {name: arm for name, arm in arms.items() if arm.decoder in (BILD, WINDOW)}
     longest = max(bild.values(), key=lambda arm: arm.most)
     policy, rule = longest.policy, longest.rule
