@@ -104,7 +104,7 @@ class Confidence:
 class Product(Confidence):
     """Drafts until the product of the drafted tokens' own probabilities is below the threshold.
 
-    The token that brings it there stays in the draft.
+    The token that makes the product fall below the threshold stays in the draft.
     """
 
     name: ClassVar[str] = "product"
@@ -120,7 +120,7 @@ class Product(Confidence):
 
 
 def own_probability(token: Tensor, q: Laws) -> float:
-    """Returns a drafted token's probability, at temperature 1 if greedy; 1 without logits."""
+    """Returns q(token); for a one-hot q, the probability at temperature 1, or 1 without logits."""
     law = q.at_temperature_one() if isinstance(q, OneHot) else q
     return 1.0 if law is None else float(law.of(token))
 

@@ -133,7 +133,7 @@ class Head:
         parallel: bool = False,
         longest: int | None = None,
     ) -> DraftShape:
-        """Returns the draft of a body with further weights, using the target's embedding.
+        """Returns a head with the weights of `body` and further ones, and the target's embedding.
 
         added: further weights used in every step; once, in_turn: see DraftShape.
         """

@@ -42,8 +42,8 @@ def measure(
       max_gamma: longest draft to price.
       seed: seed of the texts.
       output: file for the profile, which `Recorded` reads; None: no file.
-      engine: runs on this engine (llama.cpp, vllm, ...), in place of specplan's own decoder;
-        `specplan.door.inputs.EngineOptions` lists its settings, keywords too.
+      engine: runs on this engine (llama.cpp, vllm, ...), in place of specplan's own decoder. Its
+        settings are further keywords, listed in `specplan.door.inputs.EngineOptions`.
 
     Returns:
       the profile; None in all but the first of several processes.

@@ -196,7 +196,7 @@ def train_on_states(
 def train_jointly(
     heads: Heads, module: Any, training: Training, *, windows: Tensor, texts: int
 ) -> Trained:
-    """Trains heads and their model together, in place; L_1 is the model's own loss.
+    """Trains heads and their model together, in place, on the sum of all losses.
 
     windows: ids, shape (windows, length).
     texts: number of windows drawn at random for each step.

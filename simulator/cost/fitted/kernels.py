@@ -172,10 +172,10 @@ class KernelMachine(DeployedMachine):
 
 
 def _matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, int, int]]:
-    """Returns outputs, inputs and number of the weight products on each GPU.
+    """Returns the weight matrices on each GPU: numbers of outputs, of inputs, and of matrices.
 
-    Attention is taken as two matrices (queries, keys and values; output), feed-forward as two (gate
-    and up; down), other kinds as one of the model's width.
+    Attention counts as two matrices (queries, keys and values; output), feed-forward as two (gate
+    and up; down), and other kinds as one matrix of the model's width.
     """
     hidden, layers = shape.hidden, max(shape.layers, 1)
     values = weights.values / layers

@@ -120,8 +120,8 @@ class BenchFiles(
     bench_paths: Times of the target in a bench's file. Written by llama-bench -o json,
       llama-batched-bench or vllm bench latency, in place of --target-ms and --verify-ms; repeat for
       more files.
-    draft_bench_paths: The draft's times from the same benches, of which a pass over one token
-      counts, in place of --draft-ms; repeat for more files.
+    draft_bench_paths: The draft's times from the same benches, in place of --draft-ms. Only the
+      time of a pass over one token is used; repeat for more files.
     """
 
     bench_paths: tuple[Path, ...] = option(
