@@ -20,7 +20,10 @@ Number = tuple[float, Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One number in two measurements: b - a, with its interval; None for a single prompt."""
+    """The difference b - a of one number in two measurements, with its interval.
+
+    low, high: ends of the interval; None if the measurements have a single prompt.
+    """
 
     number: str
     a: float
@@ -31,7 +34,7 @@ class Difference:
 
     @property
     def distinguishable(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether 0 lies outside the interval of the difference."""
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
 
@@ -93,8 +96,9 @@ class Comparison:
 def compare_files(a: Path, b: Path) -> Comparison:
     """Returns the differences between two profiles, or two validations, with equal prompts.
 
-    Raises ValueError if a file is neither, if kinds or prompts differ, if a file lacks the numbers
-    without each prompt, or if the files have no setting in common.
+    Raises ValueError if a file is neither a profile nor a validation, if one file is a profile and
+    the other a validation, if prompts differ, if a file lacks the numbers computed without each
+    prompt, or if the files have no setting in common.
     """
     files = [(read_measured(path), path) for path in (a, b)]
     profiles = [each for each, _ in files if isinstance(each, Profile)]

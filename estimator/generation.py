@@ -37,8 +37,8 @@ GAMMA, BEAMS = 4, 4
 class OneText:
     """Settings that every decoder of a single text shares.
 
-    text: source of the prompt (the first one is used), and number of new tokens.
-    prompt: the prompt itself, in place of a source; None: use the source.
+    text: source of prompts, of which the first is used, and number of new tokens.
+    prompt: the text of the prompt; None: the prompt is read from the source.
     """
 
     text: PromptSource = field(default_factory=PromptSource)
@@ -54,7 +54,7 @@ class OneText:
                 raise ValueError(f"prompt and {source} cannot both be given")
 
     def started(self, loaded: LoadedPair, session: Session, rule: Rule) -> Started:
-        """Returns the session, with the prompt's ids unless a template or an encoder hides them."""
+        """Returns the session and the ids to display; none with a chat template or an encoder."""
         [ids] = loaded.prompts
         hidden = self.text.chat or session.text != ids
         return Started(loaded.tokenizer, [] if hidden else list(ids), session, rule)
@@ -62,7 +62,10 @@ class OneText:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A session, whose blocks are decoded on demand; before: ids to display before the blocks."""
+    """A session, which decodes each block when the caller requests it.
+
+    before: ids of the prompt to display before the blocks; empty: display no prompt.
+    """
 
     tokenizer: Any
     before: list[int]
@@ -71,7 +74,7 @@ class Started:
 
 
 def stopping_at(loaded: LoadedPair, stop_strings: tuple[str, ...]) -> Stopping:
-    """Returns the stopping rule of a pair's text, with the given stop strings."""
+    """Returns the rule that ends a pair's text; the text also ends after a stop string."""
     strings = StopStrings(stop_strings, loaded.tokenizer.decode) if stop_strings else None
     return replace(loaded.stopping, stop_strings=strings)
 
@@ -88,7 +91,7 @@ class GenerateAlone(OneText):
     seed: int = 0
 
     def loaded(self, gammas: Sequence[int] = ()) -> LoadedPair:
-        """Returns the loaded models; passes for drafts of these lengths are compiled, too."""
+        """Returns the loaded models. gammas: draft lengths for which passes are compiled."""
         require_one_process("generate")
         if "" in self.stop_strings:
             raise ValueError("a stop string must have at least one character, got ''")
@@ -163,7 +166,10 @@ def generate(request: Generate) -> Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateBeams(OneText):
-    """Settings of a beam search (Leviathan et al. 2023, A.4); draft_beams None: twice the beams."""
+    """Settings of a speculative beam search (Leviathan et al. 2023, A.4).
+
+    draft_beams: number of beams of the draft's search; None: twice `beams`.
+    """
 
     models: ModelSettings = field(default_factory=ModelSettings)
     beams: int = BEAMS
@@ -172,7 +178,7 @@ class GenerateBeams(OneText):
 
     @property
     def draft_width(self) -> int:
-        """Width of the draft's search."""
+        """Number of beams of the draft's search."""
         return 2 * self.beams if self.draft_beams is None else self.draft_beams
 
 

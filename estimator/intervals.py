@@ -24,7 +24,10 @@ Scale = Callable[[float, float, float], tuple[float, float]]
 
 
 def ratio(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns a log-symmetric interval; for value 0, the interval [0, reach × error]."""
+    """Returns an interval of ± reach standard errors, symmetric in log(value).
+
+    For value 0 the interval is [0, reach × error].
+    """
     if value == 0:
         return 0.0, reach * error
     factor = float(np.exp(min(reach * error / value, MOST_LOGARITHM)))
@@ -32,7 +35,10 @@ def ratio(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def rate(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns an interval symmetric in the log odds; for the values 0 and 1, in the value."""
+    """Returns an interval of ± reach standard errors, symmetric in the log odds.
+
+    For the values 0 and 1 it is symmetric in the value, and cut to [0, 1].
+    """
     if value in (0, 1):
         return max(0.0, value - reach * error), min(1.0, value + reach * error)
     odds = value / (1 - value)
@@ -41,19 +47,19 @@ def rate(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def difference(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns an interval that is symmetric about the value."""
+    """Returns the interval value ± reach × error; reach: number of standard errors."""
     return value - reach * error, value + reach * error
 
 
 def student(degrees: float) -> float:
-    """Returns half an interval's width in standard errors, by Student's t distribution."""
+    """Returns half an interval's width over the standard error, by Student's t distribution."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, ENDS[1]))
 
 
 def degrees_of_freedom(sizes: ArrayLike) -> float:
-    """Returns the degrees of freedom of an error over prompts of different sizes.
+    """Returns the degrees of freedom of a standard error that is estimated from unequal prompts.
 
         (Σ n_i)² / Σ n_i² - 1, at least 1      (Kish 1965, the effective sample size)
 
@@ -67,11 +73,12 @@ def degrees_of_freedom(sizes: ArrayLike) -> float:
 def jackknife_interval(
     value: float, without: ArrayLike, *, scale: Scale, sizes: ArrayLike | None = None
 ) -> Interval:
-    """Returns the interval of a statistic of prompts; (None, None) for one prompt.
+    """Returns the interval of a statistic over all prompts; (None, None) for one prompt.
 
         standard error² = (n-1)/n · Σ(θ_i - mean)²
 
-    without: the statistic with each prompt left out, θ_i, shape (n,); not read for one prompt.
+    value: the statistic over all n prompts.
+    without: θ_i, the statistic computed without prompt i, shape (n,); not used if n is 1.
     sizes: sizes of the prompts, shape (n,), for `degrees_of_freedom`; None: equal sizes.
     """
     left_out = np.asarray(without, dtype=np.float64)
@@ -86,7 +93,7 @@ def jackknife_interval(
 def ratio_interval(
     numerators: Sequence[float], denominators: Sequence[float], *, scale: Scale = ratio
 ) -> Interval:
-    """Returns the interval of sum(numerators) / sum(denominators), one of each per prompt."""
+    """Returns the interval of sum(numerators) / sum(denominators); each prompt adds one of each."""
     above, below = np.array(numerators, dtype=float), np.array(denominators, dtype=float)
     value = float(above.sum() / below.sum())
     without = left_out(above) / left_out(below)
@@ -94,7 +101,7 @@ def ratio_interval(
 
 
 def left_out(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the sums over all prompts but one, for each prompt; for one prompt, its value.
+    """Returns, for each prompt, the sum over all other prompts; for a single prompt, its value.
 
     values: shape (prompts, ...).
     """
@@ -106,8 +113,9 @@ def steps_out_of_order(
 ) -> dict[int, str]:
     """Returns a sentence for each γ whose step is significantly faster than a smaller γ's.
 
-    seconds: time of a step, by γ.
-    ratio: returns the interval of the second γ's step time over the first γ's.
+    seconds: seconds per step, by γ.
+    ratio: function of a smaller and a larger γ; returns the interval of the larger γ's step time
+      over the smaller γ's.
     """
     found: dict[int, str] = {}
     for shorter, longer in pairwise(sorted(seconds)):

@@ -11,7 +11,10 @@ Kind = TypeVar("Kind")
 
 
 def kinds_in(folders: Iterable[str], of: type[Kind]) -> list[type[Kind]]:
-    """Returns the subclasses of `of` in the modules of some packages that are not abstract."""
+    """Returns all concrete subclasses of `of` that the modules of the packages contain.
+
+    folders: dotted names of packages.
+    """
     modules = (module for folder in folders for module in modules_in(folder))
     members = (each for module in modules for each in vars(module).values())
     classes = dict.fromkeys(each for each in members if inspect.isclass(each))
@@ -19,6 +22,6 @@ def kinds_in(folders: Iterable[str], of: type[Kind]) -> list[type[Kind]]:
 
 
 def modules_in(folder: str) -> list[ModuleType]:
-    """Returns the modules of a package, given by its dotted name."""
+    """Returns the modules of the package with this dotted name."""
     found = pkgutil.iter_modules(importlib.import_module(folder).__path__)
     return [importlib.import_module(f"{folder}.{module.name}") for module in found]

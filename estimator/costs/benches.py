@@ -15,14 +15,14 @@ Latencies = dict[tuple[int, int], dict[int, float]]
 
 
 def read_benches(paths: Sequence[Path]) -> dict[int, float]:
-    """Returns t_p(n), seconds of a target pass over n tokens, by n, which includes 1.
+    """Returns t_p(n), the seconds of a target pass over n tokens, by n. n = 1 is always included.
 
-    From `llama-bench -o json` n is the rows' pp (tg is a pass over one token). From
-    `llama-batched-bench --output-format jsonl` and `vllm bench latency` it is the number of
-    sequences that each decode one token. Such a step reads the weights once, like a block of n
-    tokens, and n caches.
+    In files of `llama-bench -o json`, n is the prompt length pp; tg is a pass over one token. In
+    files of `llama-batched-bench --output-format jsonl` and `vllm bench latency`, n is the number
+    of sequences that each decode one token. Such a step reads the weights once, like a block of n
+    tokens, but it reads n caches.
 
-    Raises ValueError if a file has another format, lacks the sizes needed, or is for another model.
+    Raises ValueError if a file has another format or lacks sizes, or if the files' models differ.
     """
     if not paths:
         raise ValueError("costs must have at least one file, got none")
@@ -98,7 +98,7 @@ def _vllm_latency(rows: Rows, path: Path, models: dict[str, None], latencies: La
 
 
 def _steps(latencies: Latencies) -> dict[int, float]:
-    """Returns the time of a step by batch size: the latency that one more output token adds."""
+    """Returns seconds per step by batch size, the latency that one more output token adds."""
     points = {}
     for (batch, _), by_output in sorted(latencies.items()):
         if len(by_output) < 2:

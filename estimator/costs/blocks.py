@@ -22,15 +22,15 @@ HOLD_UP = 10
 def block_means(
     texts: Sequence[Generation],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the mean times of blocks by draft length, the statistic behind all prices.
+    """Returns the mean times of blocks by draft length, from which all costs are estimated.
 
-    It is the mean over the blocks of all texts, because a run takes their sum. Blocks that were
-    delayed (by another program or the garbage collector) are left out.
+    Each mean is over the blocks of all texts, because the time of a run is the sum over its blocks.
+    Blocks that another program or the garbage collector delayed are left out.
 
     Returns:
       lengths: numbers of drafted tokens that occur, ascending, shape (lengths,).
       counts: number of blocks of each length, shape (lengths,).
-      seconds: verifying, drafting and other, shape (lengths, 3).
+      seconds: mean seconds per block of verifying, drafting and other work, shape (lengths, 3).
     """
     seconds = defaultdict(list)
     for text in texts:
@@ -51,16 +51,16 @@ def block_means(
 
 
 def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> CostModel:
-    """Returns the cost model of probing runs: times of blocks by draft length.
+    """Returns the cost model fitted to the times of blocks by draft length.
 
-        t_p(1), t_b: the baseline's forward pass, and its time outside the pass
+        t_p(1), t_b: the baseline's forward pass, and the baseline's time outside that pass
         t_p(g+1): the target's forward pass over a draft of g tokens
         t_o: time outside both models' passes that does not grow with the draft
         t_d(g): drafting and all other time in a block of g drafted tokens, without t_o
         t_q: growth of t_d per token, without the first token
 
-    probe: texts decoded speculatively. If all drafts have one length, t_q is the additional time
-      over blocks without drafts; without such blocks it is only the drafter's passes.
+    probe: texts decoded speculatively. If all drafts have one length, t_q is the time by which
+      these blocks exceed blocks without drafts. Without such blocks, t_q is the drafter's passes.
     """
     _, _, [[step, _, baseline_overhead]] = block_means(baseline)
     lengths, counts, seconds = block_means(probe)
@@ -87,7 +87,7 @@ def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> Co
 
 
 def priced_ratio(cost: Cost, probe: Sequence[Generation]) -> float | None:
-    """Returns c, draft step over target step; None if no probing text drafted anything."""
+    """Returns c, time of a draft step over time of a target step; None if `probe` has no drafts."""
     return cost.c if any(text.drafted for text in probe) else None
 
 

@@ -29,8 +29,9 @@ _COMPARED = 3
 class DeployedCost(NamedTuple):
     """The uncertain cost of a deployment, given its runs, and the source of the passes' times.
 
-    source: its name, for example "the roofline of h100-sxm".
-    notes: why no kernels were used, and the other model's result if it differs.
+    model: "public" for the roofline, "kernels" for measured kernels.
+    source: name of that model, for example "the roofline of h100-sxm".
+    notes: why no measured kernels were used, or how much the roofline's result differs.
     """
 
     posterior: Posterior
@@ -51,13 +52,14 @@ def deployed_cost(
 ) -> DeployedCost:
     """Returns the cost of a deployment, with its uncertainty.
 
-    Refuses to price by kernels that were not measured, and runs that contradict each other.
+    Refuses the model "kernels" if a kernel was not measured, and runs that contradict each other.
 
-    loads: loads to price, at least one.
-    model: source of the passes' times; None: measured kernels if they cover the case.
-    engine: the server; None: any of several.
-    dtype: storage of the target's weights, if the user states it.
-    known: parameters that the user states; they select the roofline.
+    loads: loads whose cost is computed, at least one.
+    model: source of the passes' times; None: measured kernels if they cover all loads, else the
+      roofline.
+    engine: the server; None: the server is unknown.
+    dtype: number format of the target's weights; None: the user states none.
+    known: values of parameters that the user states; measured kernels are then not used.
     """
     gpu, tp = deployment.hardware.name, deployment.conditions.tp
     machine = gpu if tp == 1 else f"{tp} × {gpu}"
@@ -100,7 +102,7 @@ def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Tr
 
 
 def _differences(ours: Posterior, other: Posterior, load: LoadPoint) -> tuple[str, ...]:
-    """Returns a note if the roofline's cost differs by more than _DIFFERENT; else nothing."""
+    """Returns a note if the roofline's cost differs by over _DIFFERENT; else an empty tuple."""
     machines = [(each.machine, each.logs) for each in (ours, other)]
     blocks = [seconds_of(m.block_work(load, Drafting(_COMPARED)), logs) for m, logs in machines]
     steps = [seconds_of(m.plain_work(load), logs) for m, logs in machines]

@@ -39,7 +39,7 @@ _ROUTING = "power_law_1.2"
 
 
 def missing(gpu: str, engine: str | None) -> str | None:
-    """Returns why there are no tables for a GPU and a server; None if there are tables."""
+    """Returns why no kernel times exist for a GPU and a server; None if they exist."""
     try:
         installed = version(PACKAGE)
     except PackageNotFoundError:
@@ -54,9 +54,10 @@ def missing(gpu: str, engine: str | None) -> str | None:
 
 
 class MeasuredKernels(KernelTables):
-    """Kernels of one GPU and server, read from the library once and then from the cache folder.
+    """Measured kernel times of one GPU and server, from the package aiconfigurator-core.
 
-    Raises ValueError if there are no such tables.
+    Each time is read from the package once, and then from the cache folder. Raises ValueError if
+    the package has no tables for the GPU and the server.
     """
 
     def __init__(self, gpu: str, engine: str | None) -> None:
@@ -164,7 +165,7 @@ class MeasuredKernels(KernelTables):
 
     @cached_property
     def _engine(self) -> tuple[Any, Any]:
-        """The library's reader of the tables, and its tables of measured times."""
+        """The objects of aiconfigurator-core that compute kernel times and hold measured times."""
         from aiconfigurator_core.sdk import perf_database
         from aiconfigurator_core.sdk.engine import EngineHandle
 
@@ -187,7 +188,7 @@ class MeasuredKernels(KernelTables):
 
 
 def _stored(stored: float, system: str, *, routed: bool = False) -> str:
-    """Returns the library's name of the kernel for weights of `stored` bytes each."""
+    """Returns aiconfigurator-core's name for a kernel whose weights take `stored` bytes each."""
     if stored > 1.5:
         return "bfloat16"
     if stored > 0.9:

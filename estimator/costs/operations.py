@@ -47,7 +47,7 @@ def _weights(module: Any, config: Any) -> float:
 
 
 def _share_of_tokens(module: Any, config: Any, name: str, parameter: Any) -> float:
-    """Returns the share of tokens that use a weight: all, or those sent to its expert."""
+    """Returns the share of tokens that use a weight: 1, or the share that its expert receives."""
     found = EXPERTS.fullmatch(name)
     text = config.get_text_config(decoder=True)
     chosen = next((n for c in CHOSEN if (n := getattr(text, c, None)) is not None), None)
@@ -59,10 +59,10 @@ def _share_of_tokens(module: Any, config: Any, name: str, parameter: Any) -> flo
 
 
 def c_hat(target_module: Any, drafter: Drafter) -> float:
-    """Returns operations of a draft step over operations of a target step; 0 for a table.
+    """Returns operations of a draft step over operations of a target step; 0 for an n-gram table.
 
-    For a head on the target's states each weight counts once per drafted token, although some
-    weights are used only once per token of the target. Refuses a draft model of unknown weights.
+    In a head on the target's states each weight counts once per drafted token, although some
+    weights are used only once per target token. Refuses a draft model whose weights are unknown.
     """
     whole, draft = operations_per_token(target_module), draft_model(drafter)
     if isinstance(drafter, StateHeadDrafter):

@@ -10,7 +10,7 @@ from estimator.settings import ModelSettings
 
 @dataclass(frozen=True, slots=True)
 class Eagle3Name(DrafterKind):
-    """An EAGLE-3 head from its folder; None: the embedded target's head."""
+    """An EAGLE-3 head. folder: its folder; None: the head of the embedded target."""
 
     prefix = "eagle3"
     names = ("eagle3", "eagle3:FOLDER")

@@ -22,9 +22,9 @@ _VIA = re.compile(r"\s+via(?::(\S*))?\s+")
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy(DrafterKind):
-    """A model and its drafter, which may itself be a hierarchy: `A via B via C`.
+    """A draft model whose own tokens another drafter drafts, named `A via B` or `A via B via C`.
 
-    gamma: tokens that B drafts per block; `via:N`.
+    gamma: number of tokens that the inner drafter B drafts per block, N in `A via:N B`.
     """
 
     names = ("A via B (the model A, sped up by B)",)

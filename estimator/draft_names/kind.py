@@ -36,7 +36,10 @@ JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME, ANY_NAME = range(4)
 
 @dataclass(frozen=True, slots=True)
 class LoadContext:
-    """The target and the settings of a drafter; `passes` gives models plain or compiled passes."""
+    """The target and settings with which a drafter is loaded.
+
+    passes: takes a draft model and returns it, with compiled passes if the user wants them.
+    """
 
     target: CachedModel
     tokenizer: Any
@@ -44,7 +47,7 @@ class LoadContext:
     passes: Callable[[CachedModel], CachedModel] = lambda draft: draft
 
     def pretrained(self, name: str) -> CachedModel:
-        """Returns a transformers model of the target's kind."""
+        """Returns the named transformers model, loaded with the target's device and precision."""
         from reference.models.huggingface import load_model, require_same_kind
 
         draft = load_model(
@@ -105,7 +108,7 @@ class DrafterKind(ABC):
 
     @classmethod
     def of_value(cls, value: str, text: str) -> DrafterKind:
-        """Returns the drafter of a name "prefix:value"; the value is the first field by default."""
+        """Returns the drafter named "prefix:value". By default its first field gets the value."""
         return cls(value)  # type: ignore[call-arg]
 
     def __str__(self) -> str:
@@ -133,26 +136,26 @@ class DrafterKind(ABC):
 
     @property
     def lookup_lengths(self) -> tuple[int, int] | None:
-        """Fewest and most tokens of a lookup's matches; None for other drafters."""
+        """Shortest and longest match of a lookup, in tokens; None for other drafters."""
         return None
 
     @property
     def suffixes(self) -> tuple[int, bool] | None:
-        """Depth of suffix trees, and whether earlier outputs have one; None: other drafters."""
+        """Depth of the suffix trees, and whether earlier outputs have a tree; None: no trees."""
         return None
 
     def from_texts(self, tokenizer: Any) -> Copies | None:
-        """Returns a function that drafts along recorded texts; None if texts do not suffice."""
+        """Returns a function that drafts along recorded texts; None: drafts need a model."""
         return None
 
     @property
     def served(self) -> str | None:
-        """Name or folder by which a server loads the draft; None: it is no separate model."""
+        """Name or folder from which a server loads the draft; None: no separate draft model."""
         return None
 
     @property
     def parts(self) -> tuple[DrafterKind, ...]:
-        """The drafters among the fields, of which this drafter consists."""
+        """The drafters inside this drafter, which are its fields."""
         return tuple(each for each in self._values.values() if isinstance(each, DrafterKind))
 
     @property
@@ -168,11 +171,14 @@ class DrafterKind(ABC):
     def require(  # noqa: B027 - most suit all
         self, target: str, *, tokenizer: Any, settings: ModelSettings
     ) -> None:
-        """Refuses a target, given by name and tokenizer, that the drafter does not fit."""
+        """Raises ValueError if the drafter does not fit the target's name or tokenizer."""
 
 
 class ModelKind(DrafterKind):
-    """A model, for which another drafter can draft; of_target: whether it is part of the target."""
+    """A draft model, for which another drafter can draft.
+
+    of_target: whether the model is a part of the target.
+    """
 
     supports_trees = True
     of_target: ClassVar[bool] = False

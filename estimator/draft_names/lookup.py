@@ -14,9 +14,9 @@ _FORM = re.compile(r"lookup:vllm(?::(\d+)-(\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class Lookup(DrafterKind):
-    """Copies from the latest of the longest matches in the text; no server does just this.
+    """Copies what followed the latest of the longest matches in the text. No server has this rule.
 
-    longest: most tokens of a match.
+    longest: largest number of tokens in a match.
     """
 
     prefix = "lookup"
@@ -54,10 +54,10 @@ class Lookup(DrafterKind):
 
 @dataclass(frozen=True, slots=True)
 class LookupOfVllm(DrafterKind):
-    """Copies from the earliest of the longest matches, at most to the text's end.
+    """Copies what followed the earliest of the longest matches, at most to the text's end.
 
-    shortest, longest: tokens of a match, vLLM's prompt_lookup_min and prompt_lookup_max. With a
-      shortest match of 1, transformers' prompt_lookup_num_tokens has the same rule.
+    shortest, longest: fewest and most tokens in a match; prompt_lookup_min and prompt_lookup_max
+      in vLLM. With shortest = 1, prompt_lookup_num_tokens in transformers has this rule, too.
     """
 
     prefix = "lookup:vllm"

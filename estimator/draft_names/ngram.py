@@ -38,7 +38,7 @@ class Ngram(DrafterKind):
             require_tokenizer(Path(self.file), tokenizer, name=target)
 
     def rows(self, tokenizer: Any, *, width: int | None = None) -> Rows:
-        """Returns the model's rows; width: size of the target's vocabulary, see Rows."""
+        """Returns the n-gram model's distributions; width: size of the target's vocabulary."""
         from ngram.formats.model_files import embedded_model, load_model
         from ngram.rows.rows import Rows
         from ngram.rows.words import vocabulary_of

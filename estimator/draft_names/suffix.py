@@ -14,8 +14,8 @@ from ngram.drafters.suffixes import DEPTH, MOST_DEPTH
 class Suffix(DrafterKind):
     """Suffix decoding (Oliaro et al. 2024) over the prompt and the output.
 
-    depth: depth of its trees: most tokens of a suffix and its continuation together.
-    file: a log of earlier outputs, which have a tree of their own; None: no log.
+    depth: depth of the suffix trees, the most tokens in a suffix plus its continuation.
+    file: a log of earlier outputs, from which a second tree is built; None: no second tree.
     """
 
     prefix = "suffix"

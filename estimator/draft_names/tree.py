@@ -21,8 +21,8 @@ _PARENTS = re.compile(r"-?\d+(,-?\d+)*")
 class Tree(DrafterKind):
     """A model, or a head on the target's states, that drafts a tree.
 
-    parents: for each token the index of its parent, an earlier token, or -1 for the text. -1,-1,0:
-      two choices of the next token, and one token after the first choice.
+    parents: for each drafted token the index of the token that it follows; -1: it follows the text.
+      For example, -1,-1,0 drafts two choices of the next token, and one token after the first.
     """
 
     names = ("A tree:PARENTS",)

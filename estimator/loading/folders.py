@@ -18,12 +18,12 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
 
 def target_source(name: str) -> str:
-    """Returns the source of a target or its tokenizer; `embedded` becomes its folder."""
+    """Returns the name or folder to load a target from; "embedded" becomes its folder."""
     return str(weights_folder("target")) if name == EMBEDDED else name
 
 
 def file_stamps(name: str) -> list[str]:
-    """Returns name, size and time of each file at a path; a hub name is returned unchanged."""
+    """Returns name, size and modification time of each file at a path; a hub name as it is."""
     path = Path(name)
     if not path.exists():
         return [name]
@@ -33,7 +33,7 @@ def file_stamps(name: str) -> list[str]:
 
 
 def model_files(target: str, drafters: Iterable[DrafterKind]) -> list[str]:
-    """Returns the stamps of all files that a target and its drafters are loaded from."""
+    """Returns name, size and time of all files from which a target and its drafters are loaded."""
     parts = (part for drafter in drafters for part in walk(drafter))
     sources = [target_source(target), *(source for part in parts for source in part.sources)]
     return [stamp for source in sources for stamp in file_stamps(source)]
@@ -42,7 +42,7 @@ def model_files(target: str, drafters: Iterable[DrafterKind]) -> list[str]:
 def own_hashes(drafter: DrafterKind) -> list[str]:
     """Returns hashes of the drafter's files in specplan's own formats: n-grams and heads.
 
-    Unlike stamps, hashes are equal on every machine.
+    Hashes of equal files are equal on every machine, unlike the files' modification times.
     """
     places = [place for part in walk(drafter) for place in part.own_files]
     files = [file for place in places for file in (place, *sorted(place.glob("*")))]
@@ -74,10 +74,10 @@ def read_corpus(
 
 @dataclass(frozen=True, slots=True)
 class FolderPair:
-    """A pair for engines that load models themselves, and its prompts.
+    """Files of a target and a draft, for engines that load models themselves, and the prompts.
 
     target, draft: names or folders; a draft's folder also has the tokenizer's files.
-    prompts: ids, at least two prompts.
+    prompts: token ids of each prompt, at least two prompts.
     """
 
     target_name: str
@@ -93,7 +93,7 @@ def folder_pair(
     """Returns a pair without loading its models, and twice the requested number of prompts.
 
     target: embedded, a name or a folder; None: the embedded one.
-    drafts: one model; empty: the embedded one, if the target is embedded.
+    drafts: name of one draft model; empty: the embedded draft, if the target is embedded.
     folder: folder for temporary files; it must exist as long as the pair is used.
     """
     target = EMBEDDED if target is None else target

@@ -41,13 +41,13 @@ OF_SOME_KINDS = ("lattice_k", "rescoring_weight")
 
 @dataclass(frozen=True, slots=True)
 class LoadedPair:
-    """The loaded objects of a model command.
+    """The models, drafters and prompts that a command loaded.
 
-    drafters: by name, a function that makes the drafter for given sampling settings.
-    prompts: ids, at least one prompt.
-    categories, references: category and reference of each prompt; None if its file has none.
+    drafters: for each drafter's name, a function from sampling settings to the drafter.
+    prompts: token ids of each prompt, at least one prompt.
+    categories, references: category and reference of each prompt; None if its file states none.
     stopping: max_new_tokens and the target's end-of-text ids.
-    origins: identity of the models' content: files, device, precision.
+    origins: strings that identify the models' content: files, device, precision.
     """
 
     target: CachedModel
@@ -61,7 +61,7 @@ class LoadedPair:
 
 
 def draft_names(models: ModelSettings) -> tuple[str, ...]:
-    """Returns the drafters' names: the given ones, else the embedded draft."""
+    """Returns the names of the drafters in the settings, by default the embedded draft's name."""
     if not models.drafts and models.target not in (None, EMBEDDED):
         raise ValueError("draft must be given with a target, got none")
     return models.drafts or (EMBEDDED,)
@@ -76,7 +76,7 @@ def one_draft(models: ModelSettings) -> str:
 
 
 def require_rule(drafts: Iterable[str], rule: Rule) -> None:
-    """Refuses drafts that branch under another rule than the strict one."""
+    """Refuses drafts with several continuations unless the acceptance rule is the strict one."""
     for draft in drafts:
         if parse_drafter(draft).branches and not isinstance(rule, Strict):
             raise ValueError(
@@ -95,12 +95,11 @@ def load(
 ) -> LoadedPair:
     """Returns the models, drafters and prompts that settings name.
 
-    Checks that need no model come before a model is read, in this order: names, prompts, device,
-    tokenizers.
+    Names, prompts, device and tokenizers are checked, in this order, before a model is read.
 
     Args:
-      models: a target; with drafters if they are ModelSettings.
-      sampling: settings of the target; None: nothing is cut off.
+      models: settings of the target; if they are ModelSettings, of drafters, too.
+      sampling: sampling settings of the target; None: top-k and top-p cut off no tokens.
       prompt: a prompt in place of the source `text`.
       compiling: off, on or try.
       gammas: draft lengths for which passes are compiled.
@@ -158,7 +157,7 @@ def load(
 def _device_map(
     models: TargetSettings, parts: Iterable[DrafterKind], *, compiling: str
 ) -> DeviceMap | None:
-    """Returns how the target is spread over devices; None: on one device."""
+    """Returns how the target's layers are divided among devices; None: one device has all."""
     if compiling != "off":
         for why in filter(None, (part.uncompiled for part in parts)):
             raise ValueError(f"compile cannot be given with {why}")
@@ -191,7 +190,7 @@ DRAFT_WIDTHS = (1, 2)
 def _with_passes(
     model: CachedModel, *, compiling: str, longest: int, widths: Sequence[int] = DRAFT_WIDTHS
 ) -> CachedModel:
-    """Returns a model with compiled passes if `compiling` is "on", or "try" and they succeed."""
+    """Returns the model, with compiled passes if `compiling` is "on", or "try" and it succeeds."""
     if compiling == "off":
         return model
     try:

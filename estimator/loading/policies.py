@@ -13,9 +13,9 @@ STOPPING = {"confidence": Confidence, "product": Product}
 def parse_policies(
     names: Sequence[str], *, gammas: Sequence[int], max_gamma: int
 ) -> dict[str, Policy | None]:
-    """Returns the policies that a user named; None for the adaptive one, which waits for costs.
+    """Returns the named policies. The adaptive policy is None until costs are measured.
 
-    `fixed` means one policy for each gamma. Refuses a name or a value that is not known.
+    The name `fixed` adds one policy per gamma. Refuses an unknown name or value.
     """
     policies: dict[str, Policy | None] = {}
     for name in names:
