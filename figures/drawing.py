@@ -47,7 +47,7 @@ def canvas(
     size: tuple[float, float] = (7.2, 4.6),
     sharex: bool = False,
 ) -> tuple[Figure, list[Axes]]:
-    """Returns a new figure of a size in inches, and its axes, row by row.
+    """Returns a new figure of `size` (width and height in inches), and its axes row by row.
 
     Title (on top) and source (below) are wrapped to the width. With sharex, panels in a column
     share the horizontal axis.
@@ -86,7 +86,7 @@ def name_axes(axes: Axes, *, x: str, y: str, panel: str = "") -> None:
 def plot_lines(
     axes: Axes, x: Sequence[float], lines: Sequence[tuple[str, Sequence[float]]]
 ) -> list[tuple[float, str, str]]:
-    """Plots named lines, integers as steps, and returns labels for label_right."""
+    """Plots named lines (steps if the values are integers); returns labels for label_right."""
     labels = []
     for (name, y), colour in zip(lines, cycle(CYCLE), strict=False):
         steps = all(float(value).is_integer() for value in y)
@@ -157,7 +157,7 @@ def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
 def key(axes: Axes, *, anchor: tuple[float, float], columns: int = 1) -> None:
     """Writes a small frameless legend for marks that cannot be labelled in place.
 
-    anchor: its lower left corner as fractions of the axes; above 1 is outside.
+    anchor: the legend's lower left corner, as fractions of the axes; above 1 is outside.
     """
     axes.legend(
         frameon=False, fontsize=TEXT_SIZE - 0.5, labelcolor=INK, loc="lower left",
@@ -182,14 +182,14 @@ def colour_bar(figure: Figure, heat: Any, axes: Axes, *, label: str) -> Any:
 def intervals(
     axes: Axes, ends: Iterable[tuple[float, float | None, float | None]], colour: str
 ) -> None:
-    """Draws a vertical line from low to high at each x; nothing where they are None."""
+    """Draws a vertical line at each (x, low, high); none where low and high are None."""
     for x, low, high in ends:
         if low is not None and high is not None:
             axes.plot([x, x], [low, high], color=colour, linewidth=1)
 
 
 def short_name(draft: str) -> str:
-    """Returns a draft's name for drawings: files without their folders, as ngram:m.arpa."""
+    """Returns a draft's name for drawings, without folders of files, e.g. ngram:m.arpa."""
     return re.sub(r"[^:+]*[/\\](?=[^/\\])", "", draft)
 
 
@@ -207,7 +207,7 @@ def draw_table(
 
     widths: relative widths of the columns.
     size: width and height in inches.
-    marked: cells (row, column).
+    marked: the cells to mark, as (row, column).
     """
     figure, (axes,) = canvas(title, source=source, size=size)
     axes.axis("off")

@@ -23,7 +23,7 @@ class Numbers:
 
     names: names of the columns.
     cells: shape (rows, columns).
-    caption: origin of the numbers, e.g. a results file; None: as the figure's source says.
+    caption: origin of the numbers, e.g. a results file; None: the origin that the figure prints.
 
     Example:
       >>> data = numbers("model gamma", [("small", 2), ("small", 4), ("large", 2)])
@@ -57,7 +57,7 @@ class Numbers:
         return list(dict.fromkeys(self[name]))
 
     def csv(self) -> str:
-        """Returns CSV: None is an empty cell; floats read back exactly."""
+        """Returns the table as CSV text. None is an empty cell; floats keep all their digits."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([self.names, *self.cells])
         return text.getvalue()
@@ -91,7 +91,7 @@ def _values(column: Sequence[str]) -> list[Any]:
 
 
 def published_grid(table: str) -> dict[str, dict[str, Any]]:
-    """Returns a paper's table as a dictionary by first cell of the row, then by column."""
+    """Returns a paper's table as {first cell of the row: {column name: cell}}."""
     printed = published(table)
     return {
         name: dict(zip(printed.names[1:], cells, strict=True)) for name, *cells in printed.cells

@@ -37,7 +37,8 @@ _OURS = "ours"
 class Entry:
     """One figure: its name, source and content.
 
-    takes_results, takes_load: whether compute() accepts the results of a validation, or a load.
+    takes_results: whether compute() accepts the results of a validation.
+    takes_load: whether compute() accepts a deployment and its load.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Entry:
     takes_load: bool = False
 
     def declared(self) -> tuple[Callable[..., Any], Callable[[Any], Figure]]:
-        """Returns the functions that compute and draw it: modules declare them in `FIGURES`."""
+        """Returns the functions that compute and draw the figure, from its module's `FIGURES`."""
         paper = self.name.partition("-")[0]
         room = paper if paper in ("leviathan", "bild", "blockwise") else "ours"
         for module in pkgutil.iter_modules(importlib.import_module(f"figures.{room}").__path__):
@@ -79,9 +80,9 @@ def write_figure(
     results: Validated | None = None,
     load: object | None = None,
 ) -> list[Path]:
-    """Computes and draws a figure; returns the files written, one for each format, atomically.
+    """Computes and draws a figure, and writes one file for each format; returns the files.
 
-    A missing folder is created. Refuses an unknown format.
+    Each file is written atomically. A missing folder is created. Refuses an unknown format.
     """
     for name in formats:
         if name not in FORMATS:
@@ -101,7 +102,7 @@ def write_figure(
 def save_image(figure: Figure, path: Path) -> None:
     """Writes a drawing to one file, PNG or SVG by its suffix; refuses another suffix.
 
-    Equal drawings give equal files: without a date or random names.
+    Equal drawings give equal files, because no date or random name is written.
     """
     import matplotlib
 

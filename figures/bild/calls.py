@@ -15,10 +15,11 @@ PUBLISHED_SHARE = 20
 
 
 def compute_shares() -> Numbers:
-    """Returns BiLD's rows and both models' rows, for our unaligned pairs at temperature 0.
+    """Returns quality and percentage of large calls of BiLD and of each model without the other.
 
-    In the paper both models run at every step, and the large one replaces unlikely tokens. Here the
-    large model writes one token per call, so its percentage is calls over tokens.
+    Covers our sweeps of unaligned pairs at temperature 0. In the paper both models run at every
+    step, and the large one replaces unlikely tokens. Here the large model writes one token per
+    call, so its percentage of the text is its number of calls over the number of tokens.
     """
     rows = [
         (
@@ -90,11 +91,11 @@ def _intensity(calls: BildCalls) -> float:
 
 @cache
 def fitted() -> tuple[float, float]:
-    """Returns fallback and rollback probability, fitted to the two bars marked as fitted.
+    """Returns the probabilities of fallback and rollback that fit two of the paper's bars.
 
     The paper gives neither probability for this data set. In the cost model the intensity depends
-    only on the fallback, and then the operations only on the rollback. So two bars determine both
-    probabilities, and the other two bars are predictions.
+    only on the fallback, and then the operations only on the rollback. So the bars of intensity and
+    operations determine both probabilities, and the other two bars are predictions.
     """
     from scipy.optimize import brentq
 
@@ -106,9 +107,9 @@ def fitted() -> tuple[float, float]:
 
 
 def compute_costs() -> Numbers:
-    """Returns the cost model's quantities and the paper's, relative to vanilla inference.
+    """Returns four costs by our cost model and in the paper, relative to vanilla inference.
 
-    fitted: whether the cost model was fitted to the quantity.
+    fitted: whether the probabilities were chosen so that the cost model gives the paper's number.
     rounded: whether the paper gives only a rounded number in words ("5x").
     """
     fallback, rollback = fitted()
@@ -128,7 +129,7 @@ def compute_costs() -> Numbers:
 
 
 def implied_c(speed_up: float) -> float:
-    """Returns the cost of a small call over a large one that would give this speed-up."""
+    """Returns c, the time of a small call over a large call, that would give this speed-up."""
     calls = _calls(*fitted())
     return (calls.tokens / speed_up - 1) / calls.small_calls
 

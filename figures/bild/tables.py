@@ -28,7 +28,7 @@ SOURCE = "ours: two cores of an AMD EPYC virtual machine, 2026-11-21 and 22, fig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredSweep(Sweep):
-    """One sweep of a pair.
+    """One sweep over BiLD's thresholds with one pair of models on one task.
 
     task: "translation", "code" or "spelling".
     draft: "unaligned" or "aligned".
@@ -82,8 +82,8 @@ def lines_of(table: str) -> Numbers:
     """Returns the lines that the paper prints in a table, then our lines for every sweep.
 
     A line has a method's quality (BLEU or ROUGE-L in the paper, the sweep's metric in ours), its
-    speed-up over the large model with our interval over prompts, and calls in per cent of the
-    emitted tokens, each None if not known. The setting is our thresholds, or γ.
+    speed-up over the large model with our interval over prompts, and its large calls and rollbacks
+    in per cent of the emitted tokens. Unknown numbers are None. setting: our thresholds, or our γ.
     """
     lines: list[tuple[Any, ...]] = []
     for dataset, method, quality, speedup, *calls in published(table).cells:
@@ -96,7 +96,7 @@ def lines_of(table: str) -> Numbers:
 
 
 def own_line(sweep: MeasuredSweep, method: str, row: BildRow | None) -> tuple[Any, ...]:
-    """Returns the cells of our line for a method; all numbers are None if there is no row."""
+    """Returns the cells of our line for a method, from its measured row; no row: numbers None."""
     named = ("ours", sweep.task, method)
     if row is None:
         return *named, *[None] * 6, ""
@@ -111,11 +111,12 @@ def own_line(sweep: MeasuredSweep, method: str, row: BildRow | None) -> tuple[An
 
 
 def methods_of(table: str, sweep: MeasuredSweep) -> dict[str, BildRow | None]:
-    """Returns our row for each method of a table; None if no row qualifies.
+    """Returns our measurement for each method of a table; None if no measurement qualifies.
 
-    Empty if the sweep is not in the table. Table 1 has the fastest row at each loss; Table 3
-    speculative decoding at its best γ, and BiLD at this speed or this quality; Table 4 BiLD's
-    fastest row without loss; Table 5 BiLD's best quality, and the fastest row at each loss.
+    The dictionary is empty if the table does not show the sweep. Table 1: BiLD's fastest at each
+    loss. Table 3: speculative decoding at its fastest γ, BiLD's best that is as fast, and its
+    fastest that is as good. Table 4: BiLD's fastest without loss. Table 5: BiLD's best quality,
+    and its fastest at each loss.
     """
     bild, draft = sweep.of("bild"), sweep.draft
     no_loss, one_point = (sweep.fastest("bild", loss=loss) for loss in (NO_LOSS, 1.0))
@@ -146,7 +147,7 @@ def draw_lines(
 ) -> drawing.Figure:
     """Returns a table with a row for each data set and a column for each method.
 
-    paper, ours: the last part of the source: the paper's table, and a remark about ours.
+    paper, ours: parts of the small print: the paper's table, and a remark on our numbers.
     percentages: whether cells include fallback and rollback percentages.
     """
     methods = lines.distinct("method")
@@ -169,7 +170,7 @@ def draw_lines(
 
 
 def cell(line: Any, *, percentages: bool) -> str:
-    """Returns quality, speed-up and interval; fallback and rollback percentages if requested."""
+    """Returns a cell's text: quality, speed-up, its interval and, if requested, percentages."""
     if line.quality is None or line.speedup is None:
         return "none"
     text = f"{line.quality:.2f}  {line.speedup:.2f}×"

@@ -26,7 +26,7 @@ def aims(axes: drawing.Axes, quality: float) -> None:
 
 
 def prepare(axes: drawing.Axes, sweep: MeasuredSweep, *, panel: str) -> None:
-    """Draws the large model's mark and both lines of quality (`aims`), and names the axes."""
+    """Marks the large model, draws both quality lines (`aims`) and names the axes."""
     quality = sweep.score(sweep.large)
     aims(axes, quality)
     axes.plot(1, quality, "X", color=drawing.INK, markersize=9, label="large model alone", zorder=3)
@@ -55,7 +55,7 @@ def draw_rows(
 def compute_latencies() -> Numbers:
     """Returns the points that the paper prints (Table 1), and our sweeps at temperature 0.
 
-    latency: seconds per token over the large model's; low, high: its interval.
+    latency: seconds per token over the large model's; low, high: interval of the latency.
     """
     points: list[tuple[Any, ...]] = [
         ("paper", line.dataset, line.method, 1 / line.speedup, None, None, line.quality)
@@ -75,7 +75,7 @@ def compute_latencies() -> Numbers:
 
 
 def draw_latencies(data: Numbers) -> drawing.Figure:
-    """Returns Figure 4: the paper's IWSLT, then a panel for each of our tasks."""
+    """Returns Figure 4: a panel with the paper's IWSLT data, then one for each of our tasks."""
     drawn = [(sweep, aligned(sweep.task)) for sweep in measured() if sweep.is_plain]
     columns = 1 + len(drawn)
     figure, panels = drawing.canvas(
@@ -113,14 +113,14 @@ def draw_latencies(data: Numbers) -> drawing.Figure:
 
 
 def ablation(decoder: str, rollback: float | None) -> str:
-    """Returns the name of BiLD without one of its parts, or of BiLD itself."""
+    """Returns "BiLD", or the parts that a run leaves out: "no fallback", "no rollback" or both."""
     if decoder == "window":
         return "no fallback" if rollback is not None else "neither"
     return "no rollback" if rollback is None else "BiLD"
 
 
 def _ablated() -> list[MeasuredSweep]:
-    """Returns the sweeps of Figure 5: greedy, unaligned, with runs without one of BiLD's parts."""
+    """Returns Figure 5's sweeps: greedy, unaligned, with runs that lack fallback or rollback."""
     both = {"no fallback", "no rollback"}
 
     def ablations(sweep: MeasuredSweep) -> set[str]:
@@ -132,14 +132,14 @@ def _ablated() -> list[MeasuredSweep]:
 
 
 def _by_threshold() -> list[MeasuredSweep]:
-    """Returns a greedy sweep per task for Figure 10: the aligned draft's, if it was measured."""
+    """Returns one greedy sweep per task for Figure 10: with the aligned draft if measured."""
     return [aligned(sweep.task) or sweep for sweep in measured() if sweep.is_plain]
 
 
 def _points(sweeps: Sequence[MeasuredSweep], *decoders: str) -> Numbers:
     """Returns the rows of sweeps that ran one of these decoders.
 
-    decoder: "bild", or "window": drafts of `most` tokens without a fallback.
+    decoder: "bild", or "window", which always drafts `most` tokens (no fallback).
     latency: seconds per token over the large model's.
     """
     rows = [
@@ -157,7 +157,7 @@ def _points(sweeps: Sequence[MeasuredSweep], *decoders: str) -> Numbers:
 def _panels(
     sweeps: Sequence[MeasuredSweep], *, title: str, source: str
 ) -> tuple[drawing.Figure, list[tuple[drawing.Axes, MeasuredSweep]]]:
-    """Returns a canvas with a prepared panel for each sweep."""
+    """Returns a figure, and a panel for each sweep with axes named and the large model drawn."""
     figure, axes = drawing.canvas(
         title,
         source=f"{source}; lines: the large model's quality and one point below; {SOURCE}",
@@ -195,7 +195,7 @@ def draw_ablation(_: Numbers) -> drawing.Figure:
 
 
 def draw_thresholds(data: Numbers) -> drawing.Figure:
-    """Returns Figure 10: a curve per rollback threshold, larger marks for larger fallbacks."""
+    """Returns Figure 10: a curve per rollback threshold; marks grow with the fallback threshold."""
     figure, prepared = _panels(
         _by_threshold(),
         title="Each curve a rollback threshold, each mark a fallback threshold",

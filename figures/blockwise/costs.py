@@ -30,13 +30,13 @@ WAYS = ("base", "4-gram", "neural", "parallel base", "parallel 4-gram")
 def bytes_per_token(
     contexts: Sequence[int], *, tokens: int, block_efficiency: float, weights: float, cache: float
 ) -> list[float]:
-    """Returns the bytes moved per emitted token: of weights, then of the cache at each context.
+    """Returns the bytes moved per emitted token: weights first, then the cache at each context.
 
         weights / B   and   cache·(L + p·h) / B        (Kim et al. 2024, Table 11)
 
-    A call reads the cache of the preceding L tokens, writes p drafts of h tokens and emits B. The
-    paper prints no formula; this one reproduces its 24 numbers to the printed digits. As in the
-    paper, a rescorer's weights and cache count once per call, although it runs for each head.
+    A call reads the cache of the preceding L tokens, writes the cache of p drafts of h tokens and
+    emits B tokens. The paper has no formula; this one reproduces its 24 numbers as printed. A
+    rescorer's weights and cache count once per call, as in the paper, although it runs per head.
 
     tokens: p·h, number of drafted tokens in one call; 0 without drafting.
     weights: bytes of all weights.
@@ -47,10 +47,10 @@ def bytes_per_token(
 
 
 def table11() -> Numbers:
-    """Returns Table 11 in gigabytes, from printed block efficiencies and sizes of models.
+    """Returns Table 11 in gigabytes per token, from the paper's block efficiencies and model sizes.
 
-    A context of None: the weights. The FLOPS are left out, because the paper counts them
-    differently.
+    Rows with context None give the traffic of the weights. The FLOPS are left out, because the
+    paper counts them differently.
     """
     rows = []
     for method, printed in published_grid("blockwise-table11").items():
@@ -100,7 +100,7 @@ def draw_table11(data: Numbers) -> drawing.Figure:
 
 
 def own_traffic() -> Numbers:
-    """Returns our models' memory traffic in megabytes per token; a context of None: weights."""
+    """Returns our models' memory traffic in MB per token; context None: traffic of the weights."""
     ours = analysis()
     sizes, rows = ours.setup["sizes"], []
     for way in ("autoregressive", *WAYS):
@@ -122,7 +122,7 @@ def own_traffic() -> Numbers:
 
 
 def draw_own_traffic(data: Numbers) -> drawing.Figure:
-    """Returns our traffic by drafting method, titled with the traffic of weights."""
+    """Returns a table of our memory traffic by drafting method, with the least in the title."""
     weights = {row.way: row.megabytes for row in data.where(context=None)}
     least = min(weights, key=lambda way: weights[way])
     cells = []
@@ -145,9 +145,10 @@ def draw_own_traffic(data: Numbers) -> drawing.Figure:
 
 
 def times(table: str) -> Numbers:
-    """Returns milliseconds per lattice: the paper's table, then our times of equal sizes.
+    """Returns milliseconds per lattice: the paper's, then ours for lattices of the same sizes.
 
-    Our times have intervals over lattices. Table 12: 8 steps of 16 arcs. Table 13: one path.
+    Our times have intervals over lattices. Lattices in Table 12 have 8 steps of 16 arcs; Table 13
+    finds one path per lattice.
     """
     printed = [
         (

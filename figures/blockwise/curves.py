@@ -15,7 +15,9 @@ WAYS = ("parallel base", "parallel 4-gram")
 def histograms() -> Numbers:
     """Returns the share of positions in each bin of entropy, by head.
 
-    The heads are ours, because the paper prints no numbers. entropy: lower end of the bin, in nats.
+    The heads are our own, because the paper prints no numbers.
+
+    entropy: lower end of the bin, in nats.
     """
     result = analysis()
     bars = [
@@ -55,7 +57,7 @@ def draw_histograms(data: Numbers) -> drawing.Figure:
 
 
 def by_text() -> Numbers:
-    """Returns h_max (last head with increasing mean entropy) and block efficiency of our texts.
+    """Returns, for each of our texts, h_max (up to which mean entropy rises) and block efficiency.
 
     The paper has a point for each data set, but prints no numbers.
     """
@@ -88,9 +90,11 @@ def draw_by_text(data: Numbers) -> drawing.Figure:
 
 
 def by_arcs() -> Numbers:
-    """Returns block efficiencies of the best path among k arcs a head; ours with intervals.
+    """Returns block efficiencies of the best path through the k likeliest tokens of each head.
 
-    The paper prints three values of k per data set. relative: over the efficiency at k = 1.
+    The paper prints three values of k per data set. Our numbers have intervals.
+
+    relative: block efficiency over that at k = 1.
     """
     rows: list[tuple[Any, ...]] = []
     for dataset, printed in published_grid("blockwise-table9").items():
@@ -138,9 +142,9 @@ def draw_by_arcs(data: Numbers) -> drawing.Figure:
 
 
 def by_drafts() -> Numbers:
-    """Returns block efficiencies of the p best paths, the paper's and ours; ours with intervals.
+    """Returns block efficiencies when the p best paths are verified, in the paper and ours.
 
-    The paper prints two values of p for each data set and each way of choosing paths.
+    The paper prints two values of p for each data set and method. Our numbers have intervals.
     """
     rows: list[tuple[Any, ...]] = []
     for dataset, printed in published_grid("blockwise-table4").items():

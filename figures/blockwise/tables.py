@@ -22,10 +22,10 @@ PAPER = "Kim et al. 2024 (blockwise drafts)"
 
 
 class OwnAnalysis(Analysis, frozen=True, kw_only=True):
-    """The analysis of the embedded target.
+    """The analysis of blockwise heads on the embedded target.
 
-    setup: the models, the date and other notes of the benchmark; "sizes" are each model's number of
-      weights and its number of values per token in the cache.
+    setup: models, date and other notes of the benchmark; "sizes" are each model's number of
+      weights, and its number of values in the cache per token.
     """
 
     setup: dict[str, Any]
@@ -44,7 +44,7 @@ def analysis() -> OwnAnalysis:
 
 
 def said() -> str:
-    """Returns the origin of our numbers, for the small print."""
+    """Returns the small print on our numbers: texts, heads, lattices and intervals."""
     ours = analysis()
     return (
         f"Ours: {ours.texts} greedy texts of {ours.tokens} tokens in all from held-out "
@@ -56,7 +56,7 @@ def said() -> str:
 def _grid(
     printed: Mapping[str, Mapping[str, Any]], ours: Mapping[str, float | Way | None]
 ) -> Numbers:
-    """Returns a table's cells: the paper's rows, then our row with its intervals, if known.
+    """Returns a table's cells: the paper's rows, then our row, with intervals where known.
 
     printed: the paper's values by data set and column.
     ours: our values by column; the cell of a missing column is empty.
@@ -84,7 +84,7 @@ def efficiencies(table: str) -> Numbers:
 
 
 def repetition() -> Numbers:
-    """Returns Table 3: repetition in percent and run lengths, before and after a 2-gram."""
+    """Returns Table 3: repeated tokens in percent and longest runs, without and with a 2-gram."""
     base, rescored = analysis().ways["base"], analysis().ways["2-gram"]
     ours = {
         "% consecutive": base.consecutive_percent,
@@ -115,13 +115,13 @@ def _shares(row: Any) -> dict[str, float | None]:
 
 
 def weights() -> Numbers:
-    """Returns Table 8: the weights with the largest block efficiency."""
+    """Returns Table 8: each rescorer's weight that gives the largest block efficiency."""
     tuned = {name: tuning.best_weight for name, tuning in analysis().tuning.items()}
     return _grid(published_grid("blockwise-table8"), tuned)
 
 
 def own(cells: Numbers, column: str) -> float:
-    """Returns our own number in a column."""
+    """Returns the value of our row in a column."""
     return float(cells.where(dataset=OURS, column=column)["value"][0])
 
 
@@ -133,9 +133,9 @@ def draw_grid(
     form: str = ".2f",
     width: float = 9.6,
 ) -> drawing.Figure:
-    """Returns a table with the rows of the paper, then ours in bold with its interval below.
+    """Returns a table: the paper's rows, then our row in bold, and below it our intervals.
 
-    title: a function of the cells if it contains numbers; form: format of the numbers.
+    title: text, or a function that returns it from the cells; form: format of the numbers.
     """
     columns = cells.distinct("column")
 

@@ -36,9 +36,9 @@ def draw_tokens(data: Numbers) -> drawing.Figure:
 
 
 def compute_optima() -> Numbers:
-    """Returns the γ that maximises Theorem 8 for α from 0 to 0.95, one curve per c.
+    """Returns the γ with the largest speed-up (Theorem 8) for α from 0 to 0.95, a curve per c.
 
-    Infinite at c = 0 for every α > 0, because each further token is free (section 3.6).
+    That γ is infinite at c = 0 for every α > 0, because each further token is free (section 3.6).
     """
     alphas = np.linspace(0.0, 0.95, 191)
     best = {
@@ -70,7 +70,7 @@ def draw_optima(data: Numbers) -> drawing.Figure:
 
 
 def compute_factors() -> Numbers:
-    """Returns Theorems 8 and 10 at c = ĉ = 0: factors over standard decoding by α and γ."""
+    """Returns speed-up and relative operations (Theorems 8 and 10) by α and γ, at c = ĉ = 0."""
     alphas = np.linspace(0.0, 1.0, 101)
     speed = {f"speed_gamma_{g}": improvement_factor(alphas, g, 0.0) for g in GAMMAS}
     operations = {f"operations_gamma_{g}": operations_factor(alphas, g, 0.0) for g in GAMMAS}
@@ -119,10 +119,10 @@ COLOURS = {
 
 
 def compute_traces() -> Numbers:
-    """Returns one trace per γ over the same TOKENS positions, each accepted with probability α.
+    """Returns the forward passes that decode one text of TOKENS tokens, for each traced γ.
 
-    A row is one forward pass: its γ (0: standard decoding), the part of a model that is called
-    (one of DURATIONS), its start and its duration.
+    All γ share one random draw of the positions at which a draft is right, with probability α. A
+    row is a pass: γ (0: standard decoding), the model part that runs, its start and its duration.
     """
     accepted = np.random.default_rng(SEED).random(TOKENS) < ALPHA
     rows = []

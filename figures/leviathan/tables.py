@@ -41,7 +41,7 @@ def draw_factors(data: Numbers) -> drawing.Figure:
 
 
 def compute_alphas(results: Validated | None = None) -> Numbers:
-    """Returns the published α, then α of each draft and temperature in the results, if given."""
+    """Returns the published α, then, if results are given, their α by draft and temperature."""
     printed = [
         ("published", row.target, row.draft, float(row.temperature), row.alpha)
         for row in published("leviathan-table3")
@@ -98,7 +98,7 @@ def draw_alphas(data: Numbers) -> drawing.Figure:
 
 
 def compute_speed_ups() -> Numbers:
-    """Returns Theorem 8's speed-up and the paper's expected and measured ones, as in Table 4."""
+    """Returns Table 4: the speed-up by Theorem 8, and the paper's expected and measured ones."""
     names = "task draft temperature gamma alpha c theorem8 published_expected published_empirical"
     rows = []
     for *given, gamma, alpha, c, expected, empirical in published("leviathan-table4").cells:
@@ -139,10 +139,10 @@ def draw_speed_ups(data: Numbers) -> drawing.Figure:
 
 
 def compute_lenience() -> Numbers:
-    """Returns Table 5 with Theorem 8's improvement at the printed α and c = 0.015.
+    """Returns Table 5, with the speed-up by Theorem 8 at the printed α and c = 0.015.
 
-    Sampling is at the best γ for each α, argmax at the paper's γ = 8. The published improvement is
-    T5-small's, from the text of §A.5.
+    Standard sampling uses the best γ for each α; argmax uses the paper's γ = 8. The published
+    improvement is the one that §A.5 gives for T5-small.
     """
     rows = []
     for sampling, draft, lenience, alpha, printed in published("leviathan-table5").cells:

@@ -47,8 +47,8 @@ BATCHES = tuple(sorted({round(2 ** (i / 12)) for i in range(109)}))
 class FigureLoad:
     """Models on hardware, the tokens in each sequence's cache, and the acceptance rate.
 
-    cost: its cost by measured kernels or public measurements; None: by the roofline.
-    name: the deployment in words; None: by its sizes.
+    cost: the deployment's cost, fitted to measured kernels or public measurements; None: roofline.
+    name: the deployment in words; None: `caption` describes it by its models' sizes.
     """
 
     deployment: Deployment
@@ -72,7 +72,7 @@ class FigureLoad:
         )
 
     def speed_ups(self, batch: int, gammas: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Returns the speed-up of each γ at one batch size, as `specplan plan` shows it."""
+        """Returns each γ's speed-up at one batch size, as `specplan plan` prints it."""
         if self.cost is None:
             largest = int(gammas.max())
             cost = roofline_cost(
@@ -86,7 +86,7 @@ class FigureLoad:
 
 
 def default_load() -> FigureLoad:
-    """Returns an 8B model with a 1B draft on an H100, with the roofline's costs."""
+    """Returns an 8B model with a 1B draft on an H100, whose costs the roofline estimates."""
     conditions = Conditions(
         efficiency=DEFAULT_EFFICIENCY, layer_overhead_seconds=DEFAULT_LAYER_SECONDS
     )
@@ -102,7 +102,7 @@ def default_load() -> FigureLoad:
 class BatchSize(Numbers):
     """The best γ and speed-ups by batch size.
 
-    gaining: by fixed γ, all batch sizes at which it gains, ascending.
+    gaining: for each fixed γ, the batch sizes at which this γ is faster than γ = 0, ascending.
     largest: the largest batch size, up to MAX_BATCH, that fits into memory.
     """
 
@@ -114,9 +114,10 @@ class BatchSize(Numbers):
 def compute(load: FigureLoad | None = None) -> BatchSize:
     """Returns the best γ for each batch size that fits into memory, up to MAX_BATCH.
 
-    load: None: `default_load`.
+    load: the deployment and its load; None: `default_load`.
 
-    Raises ValueError if not even one sequence fits, or if the draft is limited to fewer tokens.
+    Raises ValueError if not even one sequence fits, or if the draft cannot propose as many tokens
+    as the largest of FIXED_GAMMAS.
     """
     given = default_load() if load is None else load
     longest, cap = given.deployment.draft.longest, MAX_GAMMA

@@ -22,9 +22,9 @@ PUBLISHED_PERCENT = (5.0, 8.0)
 
 
 def mean_tokens(counts: NDArray[np.int64]) -> tuple[float, float]:
-    """Returns tokens per block, an estimate of E[τ], and the standard error.
+    """Returns the mean number of tokens per block, an estimate of E[τ], and its standard error.
 
-    Both are quotients of exact integers; the last bits of a sum of shares depend on the processor.
+    Sums of integers are exact, so all processors give equal bits, unlike with sums of shares.
 
     counts: entry t - 1 counts the blocks that yielded t tokens, the target's own included.
     """
@@ -46,8 +46,8 @@ def simulate_block_verification(
     The gain of block verification does not follow from α, nor from the distribution of β, because
     the effect of a ratio above 1 depends on both p and q. So it is simulated.
 
-    target, draft: distributions, shape (pairs, vocabulary). Each position of each block has one
-      pair of rows, all equally likely and independent of the others.
+    target, draft: pairs of distributions, shape (pairs, vocabulary). Each position of each block
+      draws its pair independently, all pairs equally likely.
     """
     drawn_by = np.cumsum(draft, axis=1)
     share = np.ones(blocks)
@@ -69,10 +69,10 @@ def simulate_block_verification(
 
 
 def compute() -> Numbers:
-    """Returns tokens per call of random pairs (p, q), i.i.d. over positions, for each α and γ.
+    """Returns tokens per target call for each α and γ, for random pairs of distributions (p, q).
 
     by_token: verification by token, which depends only on α (Leviathan et al. 2023, Eq. 1).
-    by_block, error: verification by block, simulated, and its standard error.
+    by_block, error: verification by block, simulated, and the standard error of the simulation.
     """
     generator = np.random.default_rng(SEED)
     points = []
@@ -89,7 +89,7 @@ def compute() -> Numbers:
 
 
 def gains(data: Numbers) -> dict[float, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Returns the gain of verification by block in per cent of tokens and its error, by α."""
+    """Returns, by α, the gain of verification by block in % of tokens, and its standard error."""
     tokens, blocks, error = (
         np.reshape(data[name], (-1, len(GAMMAS))) for name in ("by_token", "by_block", "error")
     )
@@ -98,7 +98,7 @@ def gains(data: Numbers) -> dict[float, tuple[NDArray[np.float64], NDArray[np.fl
 
 
 def draw(data: Numbers) -> drawing.Figure:
-    """Returns the drawing: a line per α with two standard errors, and the paper's range."""
+    """Returns the drawing: gain against γ, a line per α; bars are two standard errors."""
     figure, (axes,) = drawing.canvas(
         "Judged as a whole, more of a draft is accepted, above all of a long one",
         source="Ours: Monte Carlo over random pairs of laws (draft = target's logits and noise), "

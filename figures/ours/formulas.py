@@ -21,7 +21,7 @@ LEVELS = (1.1, 1.5, 2.0, 3.0, 5.0)
 def compute_map() -> Numbers:
     """Returns the best γ and its speed-up for α up to 0.95 and c from 0.01 to 1, by c, then by α.
 
-    They are 0 and 1 where no draft helps.
+    Where no draft helps, γ is 0 and the speed-up 1.
     """
     by_cost, by_alpha = np.geomspace(0.01, 1.0, 81), np.linspace(0.0, 0.95, 96)
     costs, alphas = (each.ravel() for each in np.meshgrid(by_cost, by_alpha, indexing="ij"))
@@ -78,9 +78,10 @@ MAX_GAMMA = 32
 
 
 def compute_verification() -> Numbers:
-    """Returns the best γ, its speed-up, and the speed-up of Theorem 8's γ, by slope, then by α.
+    """Returns the best γ and its speed-up, by verification slope, then by α; c is fixed.
 
-    Theorem 8 of Leviathan et al. 2023 assumes that verification is free.
+    Also returns the speed-up of the γ that Theorem 8 of Leviathan et al. 2023 chooses, as if
+    verification were free. slope: time per further verified token over a pass for one token.
     """
     laws = [Iid(alpha) for alpha in np.linspace(0.0, 0.95, 96).tolist()]
     free = [best_gamma(law, Ratio(C), max_gamma=MAX_GAMMA) for law in laws]
@@ -96,7 +97,7 @@ def compute_verification() -> Numbers:
 
 
 def draw_verification(data: Numbers) -> drawing.Figure:
-    """Returns the best γ on the left, its speed-up on the right."""
+    """Returns the drawing: the best γ on the left, its speed-up on the right, against α."""
     figure, (left, right) = drawing.canvas(
         "When verification is not free, draft less: the γ of Theorem 8 can lose where a shorter "
         "one gains",
@@ -148,7 +149,7 @@ SEQUENCES = 8
 
 
 def compute_trees() -> Numbers:
-    """Returns the expected tokens per call by number of drafted tokens, a line for each shape.
+    """Returns the expected tokens per call by number of drafted tokens, for each shape of tree.
 
     best: the best tree (Sequoia, section 3.1). sequences: up to SEQUENCES chains that differ in
     their first token. binary: two children at each node, level by level. single: one chain.
@@ -167,7 +168,7 @@ def compute_trees() -> Numbers:
 
 
 def draw_trees(data: Numbers) -> drawing.Figure:
-    """Returns a line for each shape."""
+    """Returns the drawing: tokens per call against drafted tokens, a line for each tree shape."""
     figure, (axes,) = drawing.canvas(
         "The best tree goes on gaining with its size; chains, and chains side by side, do not",
         source="Ours, after Sequoia (Chen et al. 2024), section 3.1: expected tokens per call by "
@@ -191,9 +192,9 @@ INNER_ALPHAS, INNER_C = (0.3, 0.5, 0.7), 0.02
 
 
 def compute_hierarchy() -> Numbers:
-    """Returns the best speed-up for each c, first without and then with cheaper drafters.
+    """Returns the best speed-up for each c, without and with a cheaper drafter for the draft model.
 
-    inner_alpha: acceptance rate of the cheap drafter's tokens; 0: no cheap drafter.
+    inner_alpha: rate at which the draft model accepts the cheap drafter's tokens; 0: no drafter.
     c: time of a draft model's step over a target step.
     """
     acceptance, cheap = Iid(ALPHA), Ratio(INNER_C)
@@ -210,7 +211,7 @@ def compute_hierarchy() -> Numbers:
 
 
 def draw_hierarchy(data: Numbers) -> drawing.Figure:
-    """Returns a line without a cheap drafter, and one for each cheap drafter (Leviathan, §6)."""
+    """Returns the drawing: best speed-up against c, without and with each cheap drafter."""
     ratios = data.distinct("c")
     lines = {rate: data.where(inner_alpha=rate)["speedup"] for rate in data.distinct("inner_alpha")}
     most = np.divide([*lines.values()], lines[0]).max() - 1

@@ -21,9 +21,9 @@ def within_band(point: Any) -> bool:
 
 
 def compute(results: Validated | None = None) -> Numbers:
-    """Returns the predicted rows of a validation; without results, the paper's Table 4.
+    """Returns predicted and measured speed-ups: the results', or else those of the paper's Table 4.
 
-    low, high: interval of the measurement, None if unknown.
+    low, high: interval of the measured speed-up; None if unknown.
 
     Raises ValueError if no row of the results has a prediction.
     """
@@ -51,7 +51,7 @@ def compute(results: Validated | None = None) -> Numbers:
 
 
 def save(results: Validated, path: Path) -> None:
-    """Draws a validation into one image file."""
+    """Draws a validation's predictions against its measurements into one image file."""
     save_image(draw(compute(results)), path)
 
 

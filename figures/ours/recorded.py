@@ -16,9 +16,10 @@ FORMER_DEFAULT = 0.75  # llama.cpp's, until pull request 22506
 
 
 def compute_confidence() -> Numbers:
-    """Returns the predicted speed-ups by threshold, for each draft and γ; 0 is a fixed γ.
+    """Returns the predicted speed-ups by threshold, for each draft and γ.
 
-    They are the answers of `specplan plan --p-min auto --json` for profiles of the embedded target.
+    A draft ends when its confidence falls below the threshold; threshold 0 is a fixed γ. Source:
+    `specplan plan --p-min auto --json` for profiles of the embedded target.
     """
     lines: dict[str, list[float]] = {}
     for draft in DRAFTS:
@@ -35,14 +36,14 @@ def grid(data: Numbers, draft: str) -> NDArray[np.float64]:
 
 
 def change(data: Numbers, draft: str, p_min: float | None = None) -> float:
-    """Returns the best speed-up, at one threshold or any, over the best fixed γ's, minus 1."""
+    """Returns the best speed-up at p_min (None: at any p_min) over the best fixed γ's, minus 1."""
     factors = grid(data, draft)
     at = factors if p_min is None else factors[data["p_min"].index(p_min)]
     return float(at.max() / factors[0].max() - 1)
 
 
 def draw_confidence(data: Numbers) -> drawing.Figure:
-    """Returns a heat map for each draft, with its best cell and its best fixed γ."""
+    """Returns a heat map of speed-ups by γ and threshold for each draft; the best are marked."""
     gains = " and ".join(f"{change(data, draft):.1%}" for draft in DRAFTS)
     losses = " and ".join(f"{-change(data, draft, FORMER_DEFAULT):.0%}" for draft in DRAFTS)
     figure, panels = drawing.canvas(
@@ -92,10 +93,10 @@ BUDGETS = ("walk", "previous_step")
 
 
 def compute_ranks() -> Numbers:
-    """Returns the gains in percent by batch size, for the texts of each draft.
+    """Returns how much faster verification by rank is, in %, by batch size, for each draft's texts.
 
-    They come from the answers of `specplan plan --verification adaptive --json`. Verification by
-    rank has the better of its two budgets.
+    The speed-ups are the output of `specplan plan --verification adaptive --json`. Verification by
+    rank uses the better of its two budgets. GAINS names what is compared with what.
     """
     lines = {}
     for draft in DRAFTS:
@@ -107,17 +108,17 @@ def compute_ranks() -> Numbers:
 
 
 def _speeds(rows: Sequence[object], *ways: str) -> NDArray[np.float64]:
-    """Returns the speed-up of the fastest of some ways, by batch size."""
+    """Returns, by batch size, the largest speed-up among these ways of verifying."""
     return np.array([max(vars(row)[way].speed_up for way in ways) for row in rows])
 
 
 def gain(data: Numbers, draft: str, name: str) -> NDArray[np.float64]:
-    """Returns a draft's gain of that name in percent, by batch size."""
+    """Returns the column of one of GAINS for a draft's texts: per cent, by batch size."""
     return np.array(data[f"{draft} {name}"])
 
 
 def draw_ranks(data: Numbers) -> drawing.Figure:
-    """Returns a panel for each draft, with a line for each gain."""
+    """Returns the drawing: gain against batch size, a panel per draft, a line per comparison."""
     most = max(gain(data, draft, "rank, over K by batch").max() for draft in DRAFTS)
     figure, panels = drawing.canvas(
         f"Against the best K of each batch, verification by rank gains at most {most:.0f} %",
@@ -145,9 +146,10 @@ def draw_ranks(data: Numbers) -> drawing.Figure:
 
 
 def compute_public() -> Numbers:
-    """Returns the benchmark's measurements with a known accepted length, by draft.
+    """Returns public measurements of speed-ups with a known accepted length, and two predictions.
 
-    before: speed-up by the bare roofline. predicted: speed-up with the prior of other sources.
+    before: predicted by the roofline.
+    predicted: by the roofline with a prior that is fitted to other sources' measurements.
     """
     found = vars(results("published_speculation"))
     names = "draft measured before predicted"
@@ -155,7 +157,7 @@ def compute_public() -> Numbers:
 
 
 def draw_public(data: Numbers) -> drawing.Figure:
-    """Returns predicted against measured, in two panels, with a colour per draft."""
+    """Returns the drawing: predicted against measured speed-up, a panel for each prediction."""
     titles = {"before": "the bare roofline", "predicted": "prior of other sources"}
     before, now = (np.abs(np.divide(data[name], data["measured"]) - 1).mean() for name in titles)
     figure, panels = drawing.canvas(

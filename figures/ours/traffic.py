@@ -33,9 +33,9 @@ _SHARES = np.concatenate([np.linspace(0.01, 0.9, 90), np.linspace(0.905, 0.995, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrafficCurve(Numbers):
-    """Milliseconds per token and to the first token by rate, infinite above the capacity.
+    """Milliseconds per token and to the first token by rate of requests; infinite above capacity.
 
-    break_even: the rate above which requests take longer with speculation; None: never.
+    break_even: requests per second above which requests take longer with speculation; None: never.
     """
 
     pair: Pair
@@ -43,7 +43,10 @@ class TrafficCurve(Numbers):
 
 
 def default_pair() -> Pair:
-    """Returns an 8B model with a 1B draft, γ = 4, on an H100, by public measurements."""
+    """Returns servers of an 8B model on an H100, with a 1B draft (γ = 4) and without a draft.
+
+    Their costs are fitted to public measurements.
+    """
     load, gammas = default_load(), np.arange(1, GAMMA + 1)
     deployment = load.deployment
     prior = published_prior(Traits(None, prior_of(deployment.draft.kind)))
@@ -62,7 +65,7 @@ def default_pair() -> Pair:
 
 
 def compute(pair: Pair | None = None, *, caption: str | None = None) -> TrafficCurve:
-    """Returns latencies by rate, for `pair` or else default_pair."""
+    """Returns latencies by rate of requests, for `pair` or else for `default_pair()`."""
     if pair is None:
         pair = default_pair()
         load = default_load()
@@ -101,7 +104,7 @@ def title(data: TrafficCurve) -> str:
 
 
 def draw(data: TrafficCurve) -> drawing.Figure:
-    """Returns the drawing: time per token on top, time to the first token below, by rate."""
+    """Returns the drawing: time per token on top, to the first token below, against the rate."""
     demand = data.pair.demand
     figure, (top, bottom) = drawing.canvas(
         title(data),
