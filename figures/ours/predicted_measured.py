@@ -21,7 +21,7 @@ def within_band(point: Any) -> bool:
 
 
 def compute(results: Validated | None = None) -> Numbers:
-    """Returns predicted and measured speed-ups: the results', or else those of the paper's Table 4.
+    """Returns predicted and measured speed-ups of the results; None: of the paper's Table 4.
 
     low, high: interval of the measured speed-up; None if unknown.
 
