@@ -32,7 +32,10 @@ TOKENS = 4
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A model's sizes, weights, and caches with BYTES_PER_VALUE per key or value (ModelShape)."""
+    """A model's sizes, weights and caches, before number formats are chosen.
+
+    caches: counted as if each key or value took BYTES_PER_VALUE bytes.
+    """
 
     name: str
     layers: int
@@ -48,9 +51,10 @@ Count = Callable[[Mapping[str, Any], tuple[str, ...], Part], Counted]
 
 
 def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole") -> Counted:
-    """Returns the counts of the model, or of its last decoder layer, that transformers builds.
+    """Returns the counts of the model that transformers builds from a configuration.
 
     kept: regular expressions for names of modules that quantisation leaves plain.
+    part: "whole" for the model; otherwise the model's last decoder layer is counted.
     """
     # The storage format of weights changes no module.
     text, model, caches, uses = _built(json.dumps(without_storage(config), default=dict))
@@ -79,7 +83,7 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
 def _built(
     config: str,
 ) -> tuple[Any, PreTrainedModel, list[tuple[CacheLayers, ...]], Mapping[str, int]]:
-    """Returns the language model of a config.json: configuration, module, caches, weight uses."""
+    """Returns a config.json's language model: configuration, module, caches, uses of weights."""
     parsed = json.loads(config)
     decoder = decoder_config(parsed)
     model = build(decoder, kind=parsed["model_type"])
@@ -133,7 +137,7 @@ def without_storage(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def build(config: PreTrainedConfig, *, kind: str) -> PreTrainedModel:
-    """Returns the model on the meta device: modules and sizes without numbers."""
+    """Returns the model on torch's meta device, where tensors have shapes and no values."""
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -150,10 +154,10 @@ def _one_line(error: Exception) -> str:
 
 
 def meta_pass(model: PreTrainedModel) -> tuple[Any, Mapping[str, int]]:
-    """Returns the cache after a pass over a few tokens, and the uses of matrices in the pass.
+    """Returns the cache after a pass over a few tokens, and how often the pass used each matrix.
 
-    The cache holds tensors without numbers. Uses are counted by the matrix' name, over all modules
-    that share it; a matrix whose module was not called is missing.
+    The cache's tensors have shapes and no values. Uses are counted by the matrix's name, over all
+    modules that share the matrix. A matrix whose module was not called has no entry.
     """
     import torch
 
@@ -186,9 +190,9 @@ def meta_pass(model: PreTrainedModel) -> tuple[Any, Mapping[str, int]]:
 
 @contextmanager
 def _counted(model: nn.Module) -> Iterator[dict[int, int]]:
-    """Counts by identity how often matrices are used, over all modules that hold them.
+    """Yields the number of uses of each matrix, by `id`; it counts while the context is open.
 
-    Looking up an embedding does not count; an output matrix may be the embedding, too.
+    Looking up an embedding is no use. The output matrix may be the embedding matrix.
     """
     from torch import nn
 

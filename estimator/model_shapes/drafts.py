@@ -30,11 +30,11 @@ def read_pair(
     activations: str | None = None,
     uncached: bool = False,
 ) -> tuple[ModelShape, DraftShape]:
-    """Returns the shapes of both models; refuses files that are no usable config.json.
+    """Returns the shapes of the target and the draft; refuses files that are no valid config.json.
 
     dtype, activations: see shape_of.
     draft_dtype: number format of the draft's weights; None: dtype.
-    uncached: whether to count both models without reading or writing the cache of counts.
+    uncached: whether both models are counted without the cache of earlier counts.
     """
     counts = count if uncached else count_once
     target_config, draft_config = _read_config(target_file), _read_config(draft_file)
@@ -86,7 +86,7 @@ def draft_of(
 ) -> DraftShape:
     """Returns the shape of the draft that a configuration describes.
 
-    config: the draft's parsed config.json; the target's own describes its MTP head.
+    config: the draft's parsed config.json; for the target's MTP head, the target's config.json.
     target, target_shape: the target's parsed config.json, and its shape.
     dtype, activations, count: see shape_of.
     """
@@ -100,9 +100,9 @@ def draft_of(
 
 
 def kind_of(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> HeadKind | None:
-    """Returns the kind of head that a config.json describes; None for a model.
+    """Returns the kind of head that a config.json describes; None if it describes a whole model.
 
-    The target's own configuration describes its head for multi-token prediction.
+    A target's head for multi-token prediction is described by the target's own configuration.
     """
     if _MARK in _flattened(config):  # refuses unknown formats
         return next(kind for kind in head_kinds() if kind.speculators == config[_MARK])
@@ -110,10 +110,10 @@ def kind_of(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> HeadKind
 
 
 def _flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns a configuration in one object: sizes of layers and settings of drafting.
+    """Returns a configuration in the format of `speculators` as one object without nested ones.
 
-    `speculative_tokens` is taken from its proposal method. Configurations in other formats are
-    returned unchanged. Refuses unknown types, and missing layers.
+    `speculative_tokens` is read from the proposal method. Configurations in other formats are
+    returned unchanged. Refuses unknown types of head, and a configuration without layers.
     """
     if _MARK not in config:
         return config
@@ -133,7 +133,7 @@ def _flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _tokens(drafting: Any) -> Any:
-    """Returns the number of tokens of the default drafting method, else of the first one."""
+    """Returns the tokens that the default drafting method drafts, or else the first method."""
     methods = drafting.get("proposal_methods") if isinstance(drafting, Mapping) else None
     if not isinstance(methods, list) or not all(isinstance(each, Mapping) for each in methods):
         return None

@@ -27,11 +27,11 @@ LAYERS = "llama"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A head's configuration and its target.
+    """A head's configuration, its target, and the functions that count its weights.
 
-    config: the parsed config.json, flattened if in speculators' format; for multi-token prediction
-      the target's own.
-    shape_of, storage: return the shape of a configuration's model and its formats, as wanted.
+    config: the head's parsed config.json, without nested objects if its format is `speculators`;
+      for multi-token prediction, the target's parsed config.json.
+    shape_of, storage: functions from a configuration to its model's shape and storage formats.
     count: see estimator.model_shapes.shape.shape_of.
     """
 
@@ -58,14 +58,14 @@ class Head:
         return tuple(replace(each, held=False) for each in self.target.only("head"))
 
     def get(self, name: str, default: Any = None, *, within: str | None = None) -> Any:
-        """Returns a value, from the object `within` if it is there."""
+        """Returns the configuration's value of a key; the object `within` is searched first."""
         nested = self.config.get(within) if within is not None else None
         if isinstance(nested, Mapping) and name in nested:
             return nested[name]
         return self.config.get(name, default)
 
     def integer(self, name: str, *, within: str | None = None) -> int:
-        """Returns a positive integer that this kind must have, here or in the object `within`."""
+        """Returns the positive integer of a required key; the object `within` is searched first."""
         value = self.get(name, within=within)
         size = first_size([value])
         if size is None:
@@ -77,9 +77,11 @@ class Head:
         return size
 
     def taps(self, *places: tuple[str | None, str], default: int) -> int:
-        """Returns the number of the target's layers that it reads, from the first list that exists.
+        """Returns the number of target layers whose states the head reads.
 
-        places: objects (None: the configuration itself) and keys of lists.
+        places: object and key of each list of layers; the first list that exists is counted. Object
+          None is the configuration itself.
+        default: the result if no list exists.
         """
         lists = (self.get(name, within=within) for within, name in places)
         found = (len(each) for each in lists if isinstance(each, Sequence) and each)
@@ -101,7 +103,7 @@ class Head:
         return self.require_width(name, self.config.get(name))
 
     def body(self, vocabulary: int) -> ModelShape:
-        """Returns the shape of the decoder layers with their own output matrix."""
+        """Returns the shape of the head's decoder layers and an output matrix of its own."""
         sizes = {"vocab_size": vocabulary, "tie_word_embeddings": False}
         return self.shape_of({"model_type": LAYERS, **self.config, **sizes})
 
@@ -119,7 +121,7 @@ class Head:
         weights: tuple[Weights, ...],
         caches: tuple[CacheLayers, ...] = (),
     ) -> ModelShape:
-        """Returns the shape of one draft step, for a head with one layer: all that it reads."""
+        """Returns the shape of one draft step of a head with one layer, given all that it reads."""
         heads, activations = self.target.heads, self.stored.activations
         return ModelShape(name, 1, width, heads, vocabulary, weights, caches, activations)
 
@@ -133,9 +135,10 @@ class Head:
         parallel: bool = False,
         longest: int | None = None,
     ) -> DraftShape:
-        """Returns a head with the weights of `body` and further ones, and the target's embedding.
+        """Returns a head that has the weights of `body` and more, and uses the target's embedding.
 
-        added: further weights used in every step; once, in_turn: see DraftShape.
+        added: more weights that every draft step uses.
+        once, in_turn: weights used once per block, or for one token after another (DraftShape).
         """
         step = replace(body, name=f"{self.kind} head", weights=(*body.multiplied, *added))
         others = sum(each.stored_bytes for each in (*once, *in_turn) if each.held)
@@ -158,15 +161,15 @@ class HeadKind:
     name: its name for users.
     shape: counts a head of this kind.
     match_priority: kinds with lower numbers look at a configuration first.
-    prior: its class in `simulator.cost.fitted.prior.DRAFTS`.
-    named: part of the names of its architectures, in lower case; "" if they do not show it.
-    types: its model types.
-    keys: keys that only its configurations have.
-    recognises: other signs that a configuration, given with its target's, is of this kind.
-    methods: its name on each server that loads it, by the engine's name.
-    speculators: its `speculators_model_type`; None if that format has no such kind.
-    in_target: whether its weights are in the target's checkpoint, so servers load no other file.
-    drafts_blocks: whether a server gives it a block to fill, instead of a number of steps.
+    prior: name of the kind's prior of costs in `simulator.cost.fitted.prior.DRAFTS`.
+    named: text in the kind's architecture names, in lower case; "" if names do not show the kind.
+    types: values of `model_type` that only this kind has.
+    keys: keys that only configurations of this kind have.
+    recognises: test by other signs, given a configuration and its target's; None: no other signs.
+    methods: name of the kind's method on each server that loads it, by the server's name.
+    speculators: the kind's `speculators_model_type`; None if that format has no such kind.
+    in_target: whether the target's checkpoint contains the head, so servers load no other file.
+    drafts_blocks: whether servers expect a block size for the kind, instead of a number of steps.
     parallel_drafting: whether servers load it as another kind that drafts all positions at once.
 
     Example: a kind recognised by one key, counted as a body of llama layers.
@@ -192,7 +195,7 @@ class HeadKind:
     parallel_drafting: bool = False
 
     def describes(self, config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
-        """Returns whether a configuration, given with its target's, is of this kind."""
+        """Returns whether a configuration is of this kind; target: its target's configuration."""
         return (
             (self.named != "" and self.named in class_names(config))
             or config.get("model_type") in self.types
@@ -209,12 +212,12 @@ def head_kinds() -> tuple[HeadKind, ...]:
 
 
 def head_kind(name: str) -> HeadKind | None:
-    """Returns the kind of a name; None for "model", which is no head."""
+    """Returns the kind of head with this name; None for "model", which is no head."""
     return next((kind for kind in head_kinds() if kind.name == name), None)
 
 
 def prior_of(name: str) -> str:
-    """Returns the class of a kind of draft in `simulator.cost.fitted.prior.DRAFTS`."""
+    """Returns the name of a draft's prior of costs in `simulator.cost.fitted.prior.DRAFTS`."""
     kind = head_kind(name)
     return name if kind is None else kind.prior
 

@@ -43,11 +43,11 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 
 
 class Known(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The counts of a well-known model, and what they depend on.
+    """The counts of a well-known model, and the inputs of `count` that give them.
 
-    sizes: the configuration's sizes (see the function `sizes`).
+    sizes: the parts of the configuration that determine sizes, from the function `sizes`.
     counted: counts of the model, or of its last layer.
-    kept, part: the arguments of `count` that they hold for.
+    kept, part: the arguments with which `count` returns `counted`.
     """
 
     sizes: dict[str, Any]
@@ -100,7 +100,7 @@ def read_known() -> tuple[Known, ...]:
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """Cached counts and their key."""
+    """A cache file's counts; key: hash of the configuration and the versions of the code."""
 
     key: str
     counted: Counted
@@ -109,10 +109,10 @@ class _Kept(msgspec.Struct, frozen=True):
 def count_once(
     config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole"
 ) -> Counted:
-    """Returns the result of `count`, from the cache if it has it.
+    """Returns the result of `count`, from the cache if the cache contains it.
 
-    The key is the configuration's content and the versions of transformers and of our counting
-    code. A file that cannot be read or written is ignored.
+    Cached counts hold for one configuration, one version of transformers and one version of
+    specplan's counting code. A cache file that cannot be read or written is ignored.
     """
     plain = without_storage(config)
     known = known_count(plain, kept, part)

@@ -34,7 +34,7 @@ class Storage:
     kept: tuple[str, ...] = ()
 
     def weights(self, kind: WeightKind, values: int, form: NumberFormat) -> Weights:
-        """Returns weights that are stored in one of the two formats."""
+        """Returns `values` weights of one kind; form: their format, `plain` or `quantised`."""
         computed_in = form.product_format(self.activations)
         return Weights(kind, values, values * form.bytes_per_value, computed_in)
 
@@ -53,9 +53,9 @@ def shape_of(
 
     Args:
       config: the parsed config.json; for a multimodal model only the text part counts.
-      dtype: number format of the weights (a name in `FORMATS`); None: the configuration's own,
-        including its quantization_config.
-      activations: number format of activations; None: 16 bits, or the configuration's.
+      dtype: number format of the weights, a name in `FORMATS`; None: the formats that the
+        configuration and its quantization_config state.
+      activations: number format of activations; None: the configuration's, by default 16 bits.
       count: `count`, or a function with cached counts (estimator.model_shapes.kept_counts).
     """
     architecture(config)
@@ -75,7 +75,7 @@ def shape_of(
 
 
 def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[Weights, ...]:
-    """Returns the weights in their storage formats; weights stored alike are added up."""
+    """Returns the weights in their storage formats; weights of equal kind and format are added."""
     totals: Counter[tuple[NumberFormat, CountedWeights]] = Counter()
     for each in counted:
         quantised = each.quantised or stored.quantised.everywhere
@@ -93,8 +93,8 @@ def storage(
 ) -> Storage:
     """Returns the storage formats of a model with this configuration.
 
-    dtype: a name in FORMATS for the weights, which overrides the configuration.
-    activations: format of activations; None: 16 bits, or the configuration's.
+    dtype: format of the weights, a name in FORMATS; None: the configuration's.
+    activations: format of activations; None: the configuration's, by default 16 bits.
     """
     parts = [each for each in (config.get("text_config"), config) if isinstance(each, Mapping)]
     named = dtype if dtype in _PLAIN else _named(parts)
@@ -179,7 +179,7 @@ def _integer(bits: Any, fields: Mapping[str, Any], *, asymmetric: bool) -> Numbe
 
 
 def _pattern(module: str) -> str:
-    """Returns the regular expression for a module name: a part, a glob, or "re:" with one."""
+    """Returns a regular expression for a module: a name's part, a glob, or "re:" and the regex."""
     if module.startswith("re:"):
         return module.removeprefix("re:")
     words = (re.escape(word) for word in module.removeprefix("model.").split("*"))

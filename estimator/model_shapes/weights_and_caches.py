@@ -35,10 +35,10 @@ _ROUTERS = ("gate", "router", "shared_expert_gate")
 
 @dataclass(frozen=True, slots=True)
 class CountedWeights:
-    """The number of weights of one kind that would be stored in one format, whichever it is.
+    """The number of weights of one kind that share one storage format, not yet chosen.
 
     kind, values, experts, active, held: see simulator.cost.roofline.shapes.Weights.
-    quantised: whether a quantised format is used for them when only linear layers are quantised.
+    quantised: whether these weights are quantised in a model whose linear layers are quantised.
     """
 
     kind: WeightKind
@@ -57,13 +57,13 @@ def count_weights(
     within: str = "",
     uses: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[CountedWeights, ...]:
-    """Returns the model's weights by kind; a tied output matrix is counted once, as the head.
+    """Returns the model's weights by kind. A tied output matrix is counted once, as kind "head".
 
-    A matrix that a pass uses several times is counted for each use; `held` is true for one of them.
+    A matrix that a pass uses n times is counted n times, and `held` is true for one of the n.
 
     kept: regular expressions for names of modules that quantisation leaves plain.
-    within: prefix of the names to count.
-    uses: number of uses per pass, by name of the matrix, if not 1 (`meta_pass`).
+    within: prefix of the names of the weights to count.
+    uses: number of uses per pass, by the matrix's name; 1 for names not listed (`meta_pass`).
     """
     totals: Counter[CountedWeights] = Counter()
     for kind, name, parameter, experts in _sorted(model):
@@ -161,7 +161,7 @@ def first_size(values: Iterable[Any]) -> int | None:
 
 
 def layer_caches(cache: Any, config: PreTrainedConfig) -> list[tuple[CacheLayers, ...]]:
-    """Returns the caches of each layer; refuses a pass without caches, or with an unknown kind."""
+    """Returns the caches of each layer; refuses a model without caches or with an unknown kind."""
     each_layer: list[tuple[CacheLayers, ...]] = []
     latest: dict[str, CacheLayers] = {}
     kinds = chain(getattr(config, "layer_types", None) or (), repeat(""))

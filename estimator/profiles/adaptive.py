@@ -26,11 +26,12 @@ _GIVES_UP = 0.95
 
 
 class WaySpeed(NamedTuple):
-    """The speed of one way to choose the verified tokens, at its best draft length.
+    """The speed of one method of choosing which drafted tokens are verified, at its best γ.
 
-    gamma: drafted tokens of each sequence; 0: no speculation.
+    gamma: drafted tokens per sequence and step; 0: no speculation.
     speed_up: speed-up over no speculation at this batch size.
-    verified, tokens: drafted tokens that a step verifies, and tokens that it emits, per sequence.
+    verified: drafted tokens that a step verifies per sequence.
+    tokens: tokens that a step emits per sequence.
     error: standard error of log(speed_up) due to a finite number of simulated steps.
     """
 
@@ -42,9 +43,9 @@ class WaySpeed(NamedTuple):
 
 
 def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
-    """Returns texts with drafted tokens ranked by confidence, calibrated on other texts.
+    """Returns texts whose drafted tokens can be ranked by confidence, calibrated on other texts.
 
-    traces: at least one, of argmax drafts, with own paths from every block start.
+    traces: at least one, of argmax drafts, with the draft's own path from every block start.
     """
     column = COLUMNS["largest"]
     texts = []
@@ -63,10 +64,11 @@ def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
 
 
 def adaptive_speeds(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, Mapping[str, WaySpeed]]:
-    """Returns the speed of each way to choose the verified tokens, by batch size.
+    """Returns, by batch size, the speed of each method of choosing which tokens are verified.
 
-    The ways: "one K" is the best draft length for all batch sizes together; "K by batch" the best
-    one for each; "walk" and "previous step" verify by rank with these budgets; "oracle" knows which
+    "one K" verifies all tokens, with the best draft length for all batch sizes together; "K by
+    batch" uses each batch size's best length. "walk" and "previous step" verify the likeliest
+    tokens; the confidences of this or the previous step set their number. "oracle" knows which
     tokens will be accepted.
 
     plans: one for each batch size, with the acceptance recorded along the texts; at least one.
@@ -88,7 +90,7 @@ def adaptive_speeds(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, Mapp
 
 
 def ranked_steps(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, tuple[float, float]]:
-    """Returns the time of a step and the tokens that it emits per sequence, by batch size.
+    """Returns, by batch size, the seconds of a step and the tokens that it emits per sequence.
 
     Tokens are verified by rank as vLLM does, with the best draft length of each batch size.
     """
@@ -101,7 +103,7 @@ def ranked_steps(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, tuple[f
 
 
 def _spread(plans: Sequence[Plan]) -> list[Plan]:
-    """Returns at most MOST_BATCHES plans that fit in memory, with evenly spaced log batch sizes."""
+    """Returns at most MOST_BATCHES plans that fit in memory, evenly spaced in log batch size."""
     fitting = [plan for plan in plans if plan.price.load is None or plan.price.load.fits] or plans
     by_batch = {plan.price.batch: plan for plan in fitting}
     if len(by_batch) < len(fitting):

@@ -21,11 +21,12 @@ MOST_DRAWN = 32
 
 @dataclass(frozen=True, slots=True)
 class BestGamma:
-    """A profile at the best timed γ (0: do not speculate), and its plan.
+    """The best timed draft length of a profile, and the plan that chose it.
 
+    gamma: the best timed γ; 0: do not speculate.
     gain: the speed-up at `gamma`, with its interval; 1 at γ = 0.
-    seconds: seconds of a block at max(gamma, 1): drafting, verifying, other.
-    slope: mean time, in target steps, that each drafted token adds to verification.
+    seconds: seconds of drafting, verifying and other work per block of max(gamma, 1) tokens.
+    slope: mean time that each drafted token adds to verification, in target steps.
     """
 
     gamma: int
@@ -37,7 +38,10 @@ class BestGamma:
 
 @dataclass(frozen=True, slots=True)
 class BestAtBatch:
-    """The best γ at one batch size (0: do not speculate), its speed-up, and the time per token."""
+    """The best γ at one batch size (0: do not speculate), its speed-up, and its ms per token.
+
+    load: the times of passes at this batch size.
+    """
 
     load: LoadCosts
     gamma: int
@@ -46,7 +50,7 @@ class BestAtBatch:
 
 
 def best_of(profile: Profile) -> BestGamma | None:
-    """Returns the profile's best γ with its gain and times; None if it has no costs."""
+    """Returns the profile's best γ with its gain and times; None if the profile has no costs."""
     cost, gamma = profile.cost, profile.optimal_gamma
     if cost is None:
         return None
@@ -65,9 +69,9 @@ def best_of(profile: Profile) -> BestGamma | None:
 
 
 def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = None) -> Plan:
-    """Returns the plan of a profile with a cost, as `specplan plan --profile` makes it.
+    """Returns the plan that `specplan plan --profile` makes from a profile, at the given cost.
 
-    sampling: the way to sample drafts; None: the one whose speed-ups the profile measured.
+    sampling: how drafts are sampled; None: as in the profile's measured speed-ups.
     """
     acceptance = profile.drafting(sampling).under(profile.verification)
     price = Pricing(cost, timed=tuple(profile.improvement_factor))
@@ -78,9 +82,9 @@ def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = 
 def measured_doubt(profile: Profile) -> Doubt | None:
     """Returns the covariance of log measured speed-ups; None for a single prompt.
 
-    The jackknife, (n - 1) / n Σ (xᵢ - x̄)(xᵢ - x̄)ᵀ with xᵢ without prompt i (Efron and Stein
-    1981), plus the difference of two baseline measurements. It is widened so that normal intervals
-    equal Student's t. A γ that was not timed gets the error of the nearest timed γ.
+    The covariance is the jackknife's, (n - 1) / n Σ (xᵢ - x̄)(xᵢ - x̄)ᵀ, where xᵢ leaves out prompt i
+    (Efron and Stein 1981), plus the squared difference of two baseline measurements. It is scaled
+    so that normal intervals equal Student's t. An untimed γ gets the nearest timed γ's error.
     """
     without = {} if profile.left_out is None else profile.left_out.improvement_factor
     timed = np.array(sorted(without))
@@ -100,9 +104,9 @@ def measured_doubt(profile: Profile) -> Doubt | None:
 
 
 def with_intervals(profile: Profile) -> Profile:
-    """Returns a profile with the intervals that a plan of the profile gives its speed-ups.
+    """Returns the profile, with each speed-up's interval replaced by the interval in its plan.
 
-    Speed-ups that were not saved without each prompt (`LeftOut`) keep the file's intervals.
+    A profile without jackknife values (`LeftOut`) keeps its intervals.
     """
     doubt, found = measured_doubt(profile), profile.improvement_factor
     if doubt is None:
@@ -131,9 +135,9 @@ def best_by_batch(profile: Profile) -> list[BestAtBatch]:
 def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
     """Returns how much the first, second, … drafted token adds to the tokens per target call.
 
-    The rates are of blocks of the longest timed draft, so additions never rise. Older profiles lack
-    these rates; their additions come from tokens per call at each γ. The second list is α^k: the
-    additions if acceptances are independent.
+    The first list is measured on blocks of the longest timed draft, so its values never rise. Older
+    profiles lack these rates; their values come from tokens per call at each γ. The second list is
+    α^k, the values for independent acceptances.
     """
     from scipy.optimize import isotonic_regression
 

@@ -12,7 +12,7 @@ _LAYER_IDS = ((NESTED, "target_layer_ids"), (None, "aux_hidden_state_layer_ids")
 
 
 def projects_by(name: str) -> Callable[[Mapping[str, Any], Mapping[str, Any]], bool]:
-    """Returns whether a configuration names a kind of DFlash with its own projections."""
+    """Returns a function that tests whether a configuration's `projector_type` has this name."""
 
     def recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
         nested = config.get(NESTED)
@@ -24,12 +24,12 @@ def projects_by(name: str) -> Callable[[Mapping[str, Any], Mapping[str, Any]], b
 def dflash(head: Head, *, in_turn: Sequence[Weights] = (), anchored: bool = False) -> DraftShape:
     """Returns a DFlash head (Chen et al. 2026).
 
-    A projection of some of the target's states gives it further keys and values. Embedding and
-    output matrix are the target's, unless it has its own vocabulary. The first position of a block
-    holds the known token.
+    The head also attends to keys and values projected from some of the target's states. It uses the
+    target's embedding and output matrix, unless it has a vocabulary of its own. The first position
+    of a block holds the last known token.
 
     in_turn: weights that multiply every token after the pass, one token after another.
-    anchored: whether the known token's position drafts, too; a configuration may override it.
+    anchored: whether the known token's position drafts, too. A configuration may override this.
     """
     width = head.integer("hidden_size")
     tapped = head.target_width()

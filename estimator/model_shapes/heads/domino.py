@@ -6,11 +6,11 @@ from simulator.cost.roofline.shapes import DraftShape
 
 
 def domino(head: Head) -> DraftShape:
-    """Returns a Domino head: a block in one pass, then a correction of each token's logits.
+    """Returns a Domino head, which drafts a block in one pass, then corrects each token's logits.
 
-    A gated recurrent unit without biases reads the embeddings of the tokens so far. Its state and
-    the position's state pass through two matrices to the vocabulary. With `shift_label` the first
-    position drafts, too.
+    A gated recurrent unit without biases reads the embeddings of earlier tokens. Two matrices map
+    its state and the position's hidden state to logits. If the configuration sets `shift_label`,
+    the block's first position drafts, too.
     """
     width = head.integer("hidden_size")
     state = head.integer("gru_hidden_dim", within=NESTED)

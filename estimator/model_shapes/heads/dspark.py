@@ -9,10 +9,10 @@ _RANK = 256
 
 
 def dspark(head: Head) -> DraftShape:
-    """Returns a DSpark head: a block in one pass, then a bias from each token to the next.
+    """Returns a DSpark head, which drafts a block in one pass, then adds a bias to the logits.
 
-    The bias has low rank, W1 W2: a row of W1 is looked up, and W2 multiplies it for every token.
-    The first position drafts, too.
+    The bias depends on the token before and has low rank, W1 W2: for every token a row of W1 is
+    looked up and multiplied by W2. The block's first position drafts, too.
     """
     stated = "speculators_model_type" in head.config
     rank = head.get("markov_rank", default=_RANK if stated else 0, within=NESTED)

@@ -11,7 +11,7 @@ _SAME = ("hidden_size", "vocab_size")
 
 
 def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
-    """Returns whether a configuration has a single layer, as wide as a deeper target."""
+    """Returns whether a configuration has one layer, a deeper target and the target's sizes."""
     # Published heads name the class of an ordinary model.
     text = target.get("text_config") if isinstance(target.get("text_config"), Mapping) else target
     assert isinstance(text, Mapping)
@@ -27,7 +27,7 @@ def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
 def eagle(head: Head) -> DraftShape:
     """Returns an EAGLE head (Li et al. 2024); EAGLE-2 uses the same head with dynamic trees.
 
-    Each step begins with a projection of embedding and state, concatenated. There is no norm before
+    Each step first projects the concatenated embedding and hidden state. There is no norm before
     the first layer's attention and none after the last layer. The output matrix is the target's.
     """
     nested = head.config.get("model")

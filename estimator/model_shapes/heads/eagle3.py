@@ -12,11 +12,12 @@ _TAPPED = 3
 def eagle3(head: Head, masks: tuple[int, ...] = ()) -> DraftShape:
     """Returns an EAGLE-3 head (Li et al. 2025).
 
-    Its first layer's attention reads embedding and state, concatenated, each with its own norm. The
-    states of three target layers are projected to one, once per block. Its output matrix has the
-    draft's own vocabulary; its embedding is the target's unless it was trained.
+    The first layer's attention reads the embedding and the state, each normed, concatenated. Once
+    per block the states of three target layers are projected to one state. The output matrix has
+    the draft's own vocabulary. The embedding is the target's unless the head has trained its own.
 
-    masks: extra vectors, in widths of the joined states; with them it drafts all positions at once.
+    masks: sizes of vectors with which the head drafts all positions at once, in multiples of the
+      width of the three states together; empty: it drafts token by token.
     """
     width = head.integer("hidden_size")
     tapped = head.target_width()

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def gemma_assistant(head: Head) -> DraftShape:
-    """Returns an assistant (Gemma team 2026): it has no cache, and drafts token by token.
+    """Returns a Gemma assistant (Gemma team 2026), which drafts token by token without own caches.
 
-    Projections map embedding and state from the target's width to its own, and back. With
-    `use_ordered_embeddings` only the output rows of the likeliest groups of tokens are read.
+    Projections map embedding and state from the target's width to the assistant's, and back. With
+    `use_ordered_embeddings` a step reads the output rows of only the likeliest groups of tokens.
     """
     wide = head.require_width("backbone_hidden_size", head.integer("backbone_hidden_size"))
     text, model = _layers(head)
@@ -48,7 +48,7 @@ def gemma_assistant(head: Head) -> DraftShape:
 
 
 def _layers(head: Head) -> tuple[Any, PreTrainedModel]:
-    """Returns the text's configuration, and its layers without key and value projections."""
+    """Returns the assistant's text configuration and model, without key and value projections."""
     described = head.config.get("text_config")
     if not isinstance(described, Mapping):
         raise ValueError(
@@ -65,7 +65,7 @@ def _layers(head: Head) -> tuple[Any, PreTrainedModel]:
 
 
 def _caches(text: Any, target: ModelShape) -> tuple[CacheLayers, ...]:
-    """Returns the target's caches that these layers read: the last target layer's of each kind."""
+    """Returns the caches that the assistant reads: the last target layer's, per attention kind."""
     found = []
     for windowed, kind in ((True, "sliding_attention"), (False, "full_attention")):
         layers = zip(text.per_layer_config, text.layer_types, strict=True)

@@ -11,8 +11,8 @@ _NAMES = ("medusa_num_heads", "num_heads")
 def medusa(head: Head) -> DraftShape:
     """Returns the heads of Medusa (Cai et al. 2024): each drafts one position by residual blocks.
 
-    A step is one head; γ heads are read for γ tokens. Width and vocabulary are the target's unless
-    the configuration states them.
+    A draft step reads one head, so γ tokens need γ heads. Width and vocabulary equal the target's
+    unless the configuration states them.
     """
     head = replace(head, config={"dtype": "bfloat16", **head.config})
     width = head.require_width("hidden_size", head.get("hidden_size", default=head.target.hidden))

@@ -7,11 +7,11 @@ from simulator.cost.roofline.shapes import DraftShape
 
 
 def mlp_speculator(head: Head) -> DraftShape:
-    """Returns an MLP speculator (Wertheimer et al. 2024): n stages, each with its own weights.
+    """Returns an MLP speculator (Wertheimer et al. 2024), whose n stages draft one token each.
 
-    A stage adds the embedding of the last token to a projection of the state, normalises, and
-    multiplies an output matrix. With `tie_weights` all stages share their weights, except the
-    projection of the target's state.
+    A stage adds the last token's embedding to a projection of the state before, normalises the sum
+    and multiplies it by an output matrix. With `tie_weights` all stages share their weights, except
+    that the first stage, which reads the target's state, has its own projection.
     """
     head = replace(head, config={"dtype": "float16", **head.config})
     name = "emb_dim" if "emb_dim" in head.config else "hidden_size"

@@ -29,7 +29,7 @@ def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
 
 
 def layers_of(config: Mapping[str, Any]) -> int:
-    """Returns how many layers of multi-token prediction a configuration has."""
+    """Returns the number of layers for multi-token prediction that a configuration states, or 0."""
     places = [each for each in (config, *map(config.get, _NESTED)) if isinstance(each, Mapping)]
     return first_size(place.get(name) for place in places for name in LAYERS) or 0
 
@@ -37,10 +37,10 @@ def layers_of(config: Mapping[str, Any]) -> int:
 def mtp(head: Head) -> DraftShape:
     """Returns the shape of a head of multi-token prediction (DeepSeek-AI 2024, §2.2).
 
-    The head has K layers like the target's last decoder layer and drafts one token with each; it
-    drafts more if its layers are run again. Each layer has a projection, which joins the embedding
-    and the hidden state (both normed), and one more norm. It uses the target's embedding and output
-    matrix. Refuses a configuration that states no layer.
+    The head has K layers like the target's last decoder layer. Each layer drafts one token; to
+    draft more than K tokens, the layers run again. A layer also has a projection that joins the
+    normed embedding and the normed hidden state, and one more norm. The head uses the target's
+    embedding and output matrix. Refuses a configuration that states no layer.
     """
     layers = layers_of(head.config)
     if layers == 0:

@@ -6,7 +6,7 @@ from simulator.cost.roofline.shapes import DraftShape
 
 
 def p_eagle(head: Head) -> DraftShape:
-    """Returns a P-EAGLE head: EAGLE-3, and a vector that replaces states not computed yet."""
+    """Returns a P-EAGLE head: EAGLE-3 with a vector that replaces states not yet computed."""
     return eagle3(head, (1,))
 
 
