@@ -49,8 +49,8 @@ _PACKAGES = ("simulator", "reference", "ngram", "estimator", "engines", "studies
 class Program(click.Group):
     """A group that imports subcommands when they are used and prints each error in one line.
 
-    Exit status: 0 success, 2 bad input (ValueError, a wrong option, a file that cannot be read), 1
-    another failure or, silently, a reader that closed the pipe, 130 Ctrl-C.
+    Exit status: 0 success; 2 bad input (ValueError, a wrong option, a file that cannot be read);
+    130 Ctrl-C; 1 another failure. If stdout is a closed pipe, the status is 1 without a message.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -111,7 +111,7 @@ class Program(click.Group):
 
 
 def require_own_packages() -> None:
-    """Raises ImportError if another installed module shadows one of our packages.
+    """Raises ImportError if Python finds another module by the name of one of specplan's packages.
 
     The message names the other module's file.
     """

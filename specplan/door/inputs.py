@@ -32,8 +32,8 @@ class EngineOptions(TypedDict, total=False):
 
     engine: name of the engine: llama.cpp, vllm, sglang, transformers, ...
     engine_command: shell command that starts the engine.
-    draft_sampling: how the engine chooses draft tokens.
-    concurrency: numbers of simultaneous requests.
+    draft_sampling: argmax: the draft's likeliest token; sampled: a token drawn from the draft.
+    concurrency: numbers of simultaneous requests to run, e.g. (1, 8).
     threads: threads of each model.
     servers: whether the servers of all γ run together or one after the other.
     """
@@ -57,7 +57,7 @@ def require_known(stated: Mapping[str, object], settings: type) -> None:
 def settings_of(
     engine: EngineOptions, target: str | None, draft: str | None, text: PromptSettings, seed: int
 ) -> dict[str, Any]:
-    """Returns the fields that all requests for runs share, on an engine or the own decoder.
+    """Returns the settings that every kind of run needs, on an engine or specplan's own decoder.
 
     Raises ValueError if settings of an engine are given without the engine's name.
     """
@@ -78,7 +78,7 @@ def settings_of(
 
 @contextmanager
 def source_of(prompts: Prompts | None, max_new_tokens: int) -> Iterator[PromptSettings]:
-    """Yields the settings of prompts; a list of texts is written to a temporary file."""
+    """Yields the prompt settings; prompts given as a list are written to a temporary file."""
     from estimator.settings import PromptSettings
     from simulator.numerics.arguments import integer
 
@@ -98,9 +98,9 @@ def source_of(prompts: Prompts | None, max_new_tokens: int) -> Iterator[PromptSe
 def both(
     acceptance: AcceptanceKind | OfRuns | Observation | Profile, cost: CostKind | Profile | None
 ) -> tuple[AcceptanceKind, CostKind]:
-    """Returns acceptance and cost; a source of both, such as Runs, replaces a missing one.
+    """Returns acceptance and cost; without a cost, an acceptance such as Runs also gives the cost.
 
-    Raises ValueError if either is missing.
+    Raises ValueError if there is no cost, or an argument is not an acceptance or a cost.
     """
     if isinstance(acceptance, Profile):
         acceptance = ProfileAcceptance(ProfileFile(acceptance))
@@ -124,7 +124,7 @@ def both(
 
 
 def _observed(seen: Observation, cost: CostKind | None) -> tuple[AcceptanceKind, CostKind | None]:
-    """Returns the observed acceptance, and the cost with the observed time added to its runs."""
+    """Returns the observed acceptance and the cost; the observed run joins the cost's runs."""
     from engines.observing.profiles import observed_run
     from simulator.cost.pricing import DEFAULT_CONTEXT
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 class ObserveArguments:
     """A request to `specplan observe`.
 
-    reading: options of the sources: Followed with --follow, else Observed.
-    profile: source of c_hat for costs without one; None: no source.
-    costs: stated cost of blocks; None: from the sources' times, if they have any.
+    reading: options that name the sources: a `Followed` with --follow, else an `Observed`.
+    profile: gives c_hat to costs that have none; None: no profile was given.
+    costs: cost of blocks that the user states; None: computed from the sources' times, if any.
     """
 
     reading: Followed | Observed
@@ -39,11 +39,11 @@ class ObserveArguments:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The runs that a user states."""
+        """The runs that a user states with --run; empty for other costs."""
         return (self.costs.runs or ()) if isinstance(self.costs, Runs) else ()
 
     def completed(self, observation: Observation) -> ObserveArguments:
-        """Returns the request; stated runs without accepted lengths get the observed ones."""
+        """Returns the request; its runs without an accepted length get the observed length."""
         if not isinstance(self.costs, Runs):
             return self
         law = observation.acceptance(law_of(self.reading.draft_kind))
@@ -51,7 +51,7 @@ class ObserveArguments:
         return replace(self, costs=replace(self.costs, runs=runs or None))
 
     def price(self, run: Run | None = None) -> Pricing | None:
-        """Returns the cost of blocks; None if it is not known.
+        """Returns the cost of blocks; None if neither the options nor `run` give one.
 
         run: the observed γ and time per token, added to the stated runs; None: no times observed.
         """
@@ -92,7 +92,7 @@ class ObserveArguments:
 
 
 def basis_of(row: Plan, reading: Observed) -> Basis:
-    """Returns the origin of the numbers in a plan from an observation."""
+    """Returns a summary of where the numbers of a plan from observed counts come from."""
     return Basis(
         counted=True,
         c_hat_is_c=row.price.c_hat is None,

@@ -39,7 +39,7 @@ def requested(
     stopping: StoppingOptions = FIXED_LENGTH,
     graphs: Graphs = NO_LIMITS,
 ) -> tuple[PlanRequest, Basis]:
-    """Returns the request of a plan with drafts of a fixed length, and its numbers' origin.
+    """Returns the request for a plan with drafts of a fixed length, and the origin of its numbers.
 
     server: name of the engine to export for; None: no export.
     """
@@ -120,7 +120,10 @@ def requested(
 
 
 def planned(request: PlanRequest, basis: Basis) -> tuple[tuple[Plan, ...], Basis]:
-    """Returns the plans, and their origin with the plan of the profile's other way of drafting."""
+    """Returns the plans and their basis.
+
+    If a profile has both sampled and argmax drafts, the basis contains the plan with the others.
+    """
     from simulator.choice.grid import plans
 
     rows = plans(request)
@@ -131,13 +134,13 @@ def planned(request: PlanRequest, basis: Basis) -> tuple[tuple[Plan, ...], Basis
 
 
 def profiled(*given: object) -> Profiled:
-    """Returns the first profile among acceptance and cost, or no profile."""
+    """Returns the first profile among acceptance and cost; without one, an empty `Profiled`."""
     paths = (each.profile_path for each in given if isinstance(each, Profiled))
     return Profiled(next(paths, None))
 
 
 def _require_one_schedule(acceptances: int, priced: Sequence[Pricing]) -> None:
-    """Raises click.UsageError unless there is one plan, or one for each load of one GPU."""
+    """Raises click.UsageError unless there is one plan, or plans that differ only in their load."""
     gpus = {None if price.load is None else price.load.gpu for price in priced}
     loads = all(price.load is not None for price in priced)
     if acceptances * len(priced) > 1 and not (acceptances == len(gpus) == 1 and loads):
@@ -153,15 +156,15 @@ def stopped(
     *,
     server: str | None,
 ) -> tuple[PlanRequest, Thresholds]:
-    """Returns the request with drafts that end at each threshold, and the texts replayed there.
+    """Returns the request with drafts that end early, and the texts replayed at each threshold.
 
     Args:
-      request, basis: the plan of drafts of a fixed length.
-      options: the thresholds and the rule.
-      file: the profile whose traces have the confidence.
+      request, basis: the plan with drafts of a fixed length, and the origin of its numbers.
+      options: the thresholds and the stopping rule.
+      file: the profile whose traces contain the draft's confidence in each token.
       server: the engine to export for; None: no export.
 
-    Raises click.UsageError if the profile, the verification, the rule or the costs do not fit.
+    Raises click.UsageError if --p-min cannot be used with the profile, verification, rule or costs.
     """
     if file.path is None or file.profile is None or basis.draft_sampling is None:
         raise click.UsageError("--p-min needs --profile, whose traces have the confidence")
@@ -209,7 +212,7 @@ def _ended(request: PlanRequest, found: Thresholds) -> PlanRequest:
 
 
 def ranked(file: Profiled, basis: Basis) -> RankedTexts:
-    """Returns the profile's texts for verification by rank (`--verification adaptive`)."""
+    """Returns the profile's texts with ranked draft tokens, for `--verification adaptive`."""
     from estimator.profiles.adaptive import ranked_texts
     from estimator.profiles.p_min import recorded_traces
 

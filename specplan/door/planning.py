@@ -31,7 +31,7 @@ _ROWS_PAST = 3
 
 
 class Best(NamedTuple):
-    """The draft length with the largest speed-up; if none gains, gamma is 0 and factors are 1."""
+    """The draft length with the largest speed-up; if no length gains, gamma 0 and speed-up 1."""
 
     gamma: int
     speed_up: float
@@ -70,9 +70,9 @@ class PlanResult:
         return self.plan.curve
 
     def flags(self) -> str:
-        """Returns the flags that set the advised γ in the server that `plan` was given.
+        """Returns the flags that make the server given to `plan` draft the advised γ.
 
-        Raises ValueError if no server was given, or it cannot run such a draft.
+        Raises ValueError if no server was given, or the server cannot run such a draft.
         """
         from specplan.reports.flags import flags_of_plans
 
@@ -164,7 +164,7 @@ def plan(
         cost, or the observed time of a token.
       gamma: draft length to evaluate; None: the best.
       max_gamma: largest draft length to consider, in 1..10,000.
-      near: per cent that a smaller gamma may be slower than the best and still be advised.
+      near: a smaller gamma is advised if it is at most this many per cent slower than the best.
       c_hat: operations of a draft step over operations of a target step; None: c.
       draft_kind: eagle3, mtp, suffix, ngram, ...: selects the prior for positions that were not
         counted; None: unknown.
@@ -189,7 +189,7 @@ def plan(
 
 
 def exported(profile: Profile) -> dict[str, str]:
-    """Returns the flags of `specplan plan --profile --export` for each server that has the draft.
+    """Returns, by server, the flags of `specplan plan --profile --export`, if it has the draft.
 
     Notes on a server's plan, such as its way of drafting, are comments above its flags.
     """

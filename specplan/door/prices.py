@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def law_of(draft_kind: str | None, priced: Sequence[Pricing] = ()) -> str | None:
-    """Returns the kind of draft that selects the prior of acceptance (`rate_prior`), or None.
+    """Returns the kind of draft by which `rate_prior` chooses its prior; None: not known.
 
     Args:
       draft_kind: the kind as a user states it. It has priority over a configuration.
-      priced: costs, which may come from a draft's configuration.
+      priced: costs; if they were computed from a draft's configuration, they name its kind.
     """
     from estimator.model_shapes.head_kind import prior_of  # It imports numpy.
 
@@ -46,11 +46,12 @@ def sized(
     served: str | None,
     share: float | None = None,
 ) -> Pricing:
-    """Returns a pricing with the draft's share of the target's weights, if names state it.
+    """Returns the pricing with the draft's weights as a share of the target's, if it is known.
 
     Args:
-      runs: measurements, which may state the draft's share or the target's name.
-      served, share: the target's name and the draft's share, from a source of counts.
+      named: names of draft and target, which may state their sizes.
+      runs: measurements, which may state the share or the target's name.
+      served, share: the target's name and the share, as a server or profile states them.
     """
     target = named.target or next((run.model for run in runs if run.model is not None), served)
     known = [price.draft_share, named_share(target, named.draft), share]
@@ -63,8 +64,8 @@ def walled(
 ) -> tuple[CostKind, Wall | None]:
     """Returns the costs without runs beyond captured graphs, and the limit of captured graphs.
 
-    A run beyond captured graphs has a step above the limit and a baseline's step below it. It would
-    spoil the fit, so a warning is printed and the run is left out.
+    A run is beyond captured graphs if its step exceeds the limit and its baseline's step does not.
+    It would spoil the fit, so it is left out and a warning is printed.
 
     server: the engine to use if the costs do not name one.
 

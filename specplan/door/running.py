@@ -34,9 +34,9 @@ def measure(
     """Measures acceptance and costs of a pair, as `specplan measure` does.
 
     Args:
-      target: a Hugging Face name or folder; None: the embedded pair.
-      draft: a drafter as `--draft` names it; None: the embedded draft.
-      prompts: texts, or a file, folder or glob of them; None: library sources.
+      target: a Hugging Face name or folder; None: the small target that specplan contains.
+      draft: a drafter as `--draft` names it; None: the small draft that specplan contains.
+      prompts: texts, or a file, folder or glob of them; None: source files of Python's library.
       max_new_tokens: new tokens after each prompt.
       temperature: temperature of the target; 0 is greedy.
       max_gamma: longest draft to price.
@@ -87,8 +87,8 @@ def validate(
       temperatures: temperatures of the target; 0 is greedy.
 
     Returns:
-      one validation for each temperature, or a single one on an engine, whose `rows` hold
-      predictions and measurements.
+      one validation for each temperature; on an engine, a single one for all temperatures. Their
+      `rows` contain predictions and measurements.
 
     Raises OSError, ValueError if a file or a setting cannot be used.
     """
@@ -106,7 +106,7 @@ def validate(
 
 
 def observe(*sources: str, gamma: int | None = None) -> Observation:
-    """Returns the counts of servers, logs or metrics pages, as `specplan observe` reads them.
+    """Returns counts of drafts read from servers, logs or metrics, as `specplan observe` does.
 
     Args:
       sources: URLs of running servers, or files of their logs, metrics and benches.
@@ -124,11 +124,11 @@ def observe(*sources: str, gamma: int | None = None) -> Observation:
 class SearchOptions(TypedDict, total=False):
     """Limits and settings of a search: options of `specplan tune`.
 
-    worth: per cent of speed that a further run must promise; 0.2 if not given.
-    max_runs: most runs at each concurrency, the baseline not counted; 6 if not given.
+    worth: least expected gain in speed, in per cent, for which a run is made; 0.2 if not given.
+    max_runs: largest number of runs per concurrency, without the baseline; 6 if not given.
     temperature: temperature of the target; 0, greedy, if not given.
     seed: seed of the texts and of the order of runs.
-    dry_run: whether no run is made, and only the first ones are planned.
+    dry_run: True: only plan the first runs and make none.
     """
 
     worth: float

@@ -35,7 +35,7 @@ __all__ = [
 
 
 class ObservedCounts(AcceptanceKind):
-    """Acceptance from a server's counts and from further runs of its draft."""
+    """Acceptance inferred from a server's counts, and from other runs with the server's draft."""
 
     def __init__(self, seen: Observation, others: Sequence[Accepted]) -> None:
         self._seen, self._others = seen, others
@@ -60,7 +60,7 @@ def require_ranges(*records: Any) -> None:
 
 
 def Iid(alpha: float) -> accepted.Alphas:
-    """Returns an acceptance rate alpha in [0, 1] for independent, equal positions."""
+    """Returns acceptance with probability alpha, in [0, 1], independently at each position."""
     return accepted.Alphas((alpha,))
 
 
@@ -68,8 +68,8 @@ def ByPosition(rates: Sequence[float], *, conditional: bool = False) -> accepted
     """Returns acceptance rates of positions 1, 2, ..., as servers print them.
 
     Args:
-      rates: one for each position. Shares of all drafts, so they must not rise.
-      conditional: whether rates are shares of the drafts with all earlier positions accepted.
+      rates: for each position, the share of all drafts that are accepted up to it; must not rise.
+      conditional: whether each rate instead counts only drafts accepted at all earlier positions.
     """
     return accepted.Positions(tuple(rates), conditional)
 
@@ -77,7 +77,7 @@ def ByPosition(rates: Sequence[float], *, conditional: bool = False) -> accepted
 def AcceptedFraction(
     fraction: float, gamma: int, *, drafted: float | None = None
 ) -> accepted.AcceptedFraction:
-    """Returns an acceptance from accepted over drafted tokens at one gamma.
+    """Returns an acceptance inferred from accepted over drafted tokens at one gamma.
 
     Args:
       fraction: accepted over drafted tokens, in [0, 1]; servers call it acceptance rate.
@@ -88,7 +88,7 @@ def AcceptedFraction(
 
 
 def BlockEfficiency(tokens_per_call: float, gamma: int) -> accepted.BlockEfficiency:
-    """Returns an acceptance from tokens per target call (mean acceptance length) at one gamma."""
+    """Returns an acceptance inferred from tokens per target call (mean acceptance length)."""
     return accepted.BlockEfficiency(block_efficiency=tokens_per_call, at_gamma=gamma)
 
 
@@ -117,8 +117,8 @@ def Run(
     Args:
       gamma: drafted tokens per block; 0: without speculation.
       tpot: milliseconds between two tokens of one sequence.
-      length: tokens per block, the target's own included (mean acceptance length); None: from
-        the acceptance that is planned with.
+      length: tokens per block, the target's own included (mean acceptance length); None: computed
+        from the acceptance given to `plan`.
       rates: acceptance by position as shares of all drafts, in place of length.
       batch: sequences decoded together.
       context: tokens in each sequence's cache; None: 1024.
@@ -156,7 +156,7 @@ def Runs(runs: Sequence[_Run], *, batch: int | None = None) -> OfRuns:
 
 
 def Ratio(c: float) -> times.Ratios:
-    """Returns Theorem 8's cost: a draft step takes c target steps, and verification is free."""
+    """Returns a cost: a draft step takes c target steps, verification no time (Theorem 8)."""
     return times.Ratios((c,))
 
 

@@ -37,7 +37,7 @@ def requested(
     simulation: Simulation,
     graphs: Graphs = NO_LIMITS,
 ) -> tuple[TrafficRequest, tuple[str, ...], Load | None]:
-    """Returns the request, notes for its readers, and the load of the first prices."""
+    """Returns the request, notes for the user, and the load at the smallest batch, if known."""
     from reference.files import text_lines
     from simulator.traffic.demand import LatencyTargets, read_trace
     from simulator.traffic.server import doubt_of
@@ -113,7 +113,7 @@ def _demand(load: Arrivals, trace: Requests | None) -> Demand:
 
 
 def _burst(most: int, demand: Demand, trace: Requests | None) -> Requests:
-    """Returns requests that arrive together, of mean lengths or from the start of a trace."""
+    """Returns `most` requests that arrive together: the trace's first, or ones of mean lengths."""
     import numpy as np
 
     from simulator.numerics.arguments import integer
@@ -131,7 +131,7 @@ def _burst(most: int, demand: Demand, trace: Requests | None) -> Requests:
 def _arrivals(
     simulation: Simulation, demand: Demand, trace: Requests | None
 ) -> Callable[[float], Requests] | None:
-    """Returns a function that maps a rate to requests: the trace's, or Poisson arrivals."""
+    """Returns a function from a rate to requests (trace or Poisson); None: no simulation."""
     if not simulation.simulate:
         for name, value in (("--requests", simulation.requests), ("--seed", simulation.seed)):
             if value is not None:
@@ -172,8 +172,8 @@ def traffic(
     Args:
       acceptance, cost: see `plan`.
       rate: requests per second, one number or several.
-      prompt_tokens, output_tokens: mean lengths of a request.
-      prompt_ms: time of reading one prompt; None: by the roofline.
+      prompt_tokens, output_tokens: mean number of tokens in a request's prompt and output.
+      prompt_ms: milliseconds to read one prompt; None: estimated with the cost's roofline.
       targets: latency targets in milliseconds, by name: ttft, tpot.
       simulate: whether arrivals are simulated, too.
 

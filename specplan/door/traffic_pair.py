@@ -31,7 +31,7 @@ _WIDEST = 0.9
 def priced_loads(
     stated: CostKind, known: Profile | None, demand: Demand, batching: Batching
 ) -> tuple[Pricing, ...]:
-    """Returns the costs of steps by ascending batch, at the requests' context."""
+    """Returns the costs of steps at each batch size, ascending, at the requests' mean context."""
     if isinstance(stated, OfProfile) and known is not None and known.load:
         batches = tuple(sorted({each.batch for each in known.load}))
         stated = MeasuredLoads(profile_path=stated.profile_path, batch=batches)
@@ -75,7 +75,7 @@ def pair_of(
     batching: Batching,
     wall: Wall | None,
 ) -> Pair:
-    """Returns the server with and without speculation; wall: its limit of captured graphs."""
+    """Returns the modelled server with and without speculation; wall: limit of captured graphs."""
     import numpy as np
 
     from simulator.numerics.arguments import integer
@@ -126,7 +126,7 @@ def pair_of(
 
 
 def _prompts(price: Pricing, demand: Demand, batching: Batching) -> tuple[Prompts, Prompts]:
-    """Returns the times to read prompts, with the draft and without."""
+    """Returns the times in which a server reads prompts: with a draft, and without."""
     from simulator.traffic.server import Prompts
 
     chunk = batching.chunk_tokens or None

@@ -46,7 +46,7 @@ def advice_lines(plan: Plan) -> list[str]:
 
 
 def break_evens(plan: Plan) -> tuple[float | None, float | None]:
-    """Returns the acceptance rate and the c at which speculation breaks even; None: no such one."""
+    """Returns the acceptance rate and the c at which speculation breaks even; None if none does."""
     cap, cost = len(plan.curve.gamma), plan.price.cost
     alpha = break_even_alpha(cost, max_gamma=cap)
     c = break_even_c(plan.acceptance, cost, max_gamma=cap) if cost.by_steps else math.nan
@@ -54,7 +54,7 @@ def break_evens(plan: Plan) -> tuple[float | None, float | None]:
 
 
 def odds_text(plan: Plan) -> str:
-    """Returns a sentence with the probability of a gain, also at a lower acceptance."""
+    """Returns a sentence: the probability of a gain, also if stated acceptance is 0.1 too high."""
     probability = plan.advice.gain_probability
     assert probability is not None
     words, percent = certainty(probability), f"{percentage(probability)} %"
@@ -104,7 +104,7 @@ def decision_lines(plan: Plan) -> list[str]:
 
 
 def _gain(plan: Plan, gamma: int) -> str:
-    """Returns a speed-up as text, with its interval if it has one."""
+    """Returns the speed-up at gamma as text, with its interval if it is uncertain."""
     inside = 0 < gamma <= len(plan.curve.gamma)
     curve, at = (plan.curve, gamma - 1) if inside or plan.at is None else (plan.at, 0)
     factor = f"{curve.improvement_factor[at]:.2f} times the speed without speculation"
@@ -112,7 +112,7 @@ def _gain(plan: Plan, gamma: int) -> str:
 
 
 def _tolerance(plan: Plan) -> list[str]:
-    """Returns a sentence with the range of γ that lose little, if it has more than one γ."""
+    """Returns a sentence with the γ next to the best that lose at most 2 %; [] if none do."""
     near = plan.within(0.02)
     first = last = plan.advice.best
     while first - 1 in near and first > 1:
@@ -157,13 +157,13 @@ def _limits(plan: Plan) -> list[str]:
 
 
 def _next(plan: Plan) -> list[str]:
-    """Returns a sentence on the next run, the options that add it, and its gain, if any."""
+    """Returns a sentence with the next run, the option that adds it, and its expected gain."""
     following, most, point = plan.advice.next_run, plan.acceptance.observed_gamma, plan.price.point
     if following is None:
         return []
 
     def added(gamma: int) -> str:
-        """Returns the option that adds a run of this plan's load, with MS and L to fill in."""
+        """Returns the option that adds a run; the user replaces MS and L by measured numbers."""
         load = ",length=L" if most is not None and gamma > most else ""
         if point is not None and point.batch > 1:
             load += f",batch={point.batch}"
@@ -206,7 +206,7 @@ def _speed(plan: Plan) -> list[str]:
 
 
 def _iid(plan: Plan) -> list[str]:
-    """Returns a sentence on the speed-up under equal acceptance at all positions."""
+    """Returns a sentence with the speed-up if all positions were accepted equally often."""
     error = iid_error(plan.acceptance, max_gamma=len(plan.curve.gamma))
     gamma = plan.advice.named
     if error is None or gamma == 0:

@@ -19,10 +19,10 @@ LINE_SECONDS = 30.0
 
 
 class Bar(Progress):
-    """A progress bar on stderr."""
+    """A progress bar on stderr; a line every 30 s if stderr is not a terminal."""
 
     def __init__(self, what: str, unit: str) -> None:
-        """Starts with no expected steps."""
+        """Starts a bar with the label `what` and 0 expected steps; unit: name of one step."""
         from tqdm import tqdm
 
         self._draws = sys.stderr.isatty()
@@ -68,12 +68,12 @@ class Kept(Progress):
     """Counts prompts with saved traces."""
 
     def __init__(self, path: Path | None) -> None:
-        """Starts at zero. path: the profile, next to which traces are saved; None: not saved."""
+        """Starts at 0. path: the profile's file; traces are saved next to it. None: not saved."""
         self._path, self._prompts, self._finished = path, 0, 0
 
     @contextmanager
     def told(self) -> Iterator[Self]:
-        """Prints on Ctrl-C how many traces are saved. Enter this context before a bar's."""
+        """Context that prints on Ctrl-C how many traces are saved. Enter it before a bar."""
         try:
             yield self
         except KeyboardInterrupt:

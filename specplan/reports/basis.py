@@ -1,4 +1,4 @@
-"""The origin of a plan's numbers, which its answers show."""
+"""The origin of a plan's numbers, which its text and JSON show."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class Basis:
 
     counted: whether alpha was inferred from counts, assuming i.i.d. acceptances.
     c_hat_is_c: whether c_hat was not stated, so that c replaces it.
-    draft_sampling: how drafts are made, from a profile; None if not known.
-    verification: how drafts are verified; None if not known.
+    draft_sampling: whether the profile's drafts are sampled or argmax; None if not known.
+    verification: whether drafts are verified by token or by block; None if not known.
     quiet: whether the machine was quiet while the profile was measured; None if not known.
-    notes: sentences for the reader of the text.
-    only: the single γ that a schedule drafts, where the user names one; None: any.
-    drafter: as --draft names it; None: a model or head that is not known.
-    draft_kind: as `engines.kind.Drafted` names it; None: not stated.
+    notes: sentences that the plan's text shows.
+    only: the only γ above 0 that a schedule may use, if the user states one; None: any γ.
+    drafter: the drafter as --draft names it; None: a model or head that is not known.
+    draft_kind: the draft's kind as `engines.kind.Drafted` names it; None: not stated.
     draft: the draft's name, as the user states it; None: not stated.
     doubt: covariance of measured speed-ups; None if not known.
-    other_way: acceptance by a profile's other way of drafting; None: it has none, or one was
-      chosen.
-    other: the plan by `other_way`; None without it.
+    other_way: acceptance if drafts are made in the profile's other way, sampled or argmax; None:
+      the profile has one way only, or the user chose one.
+    other: the plan with the acceptance `other_way`; None without that acceptance.
     """
 
     counted: bool = False

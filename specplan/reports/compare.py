@@ -30,7 +30,7 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def compare_text(comparison: Comparison) -> str:
-    """Returns the readable form: the names of A and B, and a line for each number."""
+    """Returns a comparison as text: the names of A and B, and one line for each compared number."""
 
     def verdict(each: Difference) -> str:
         if each.low is None:
@@ -53,7 +53,7 @@ def compare_text(comparison: Comparison) -> str:
 
 
 def compare_csv(comparison: Comparison) -> str:
-    """Returns the CSV form: a line for each number, with setup and counts."""
+    """Returns a comparison as CSV: a line for each compared number, with its setup and counts."""
     stream, names = io.StringIO(), ("target", "draft", "tokens")
     writer = csv.writer(stream, lineterminator="\n")
     numbers = ["number", "a", "b", "difference", "low", "high", "told_apart"]

@@ -1,4 +1,4 @@
-"""The loads of plans: the machine, the memory, and the γ of each batch size."""
+"""Notes and JSON on the loads of plans: the machine, the memory, and the γ of each batch size."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,7 +14,7 @@ _MOSTLY = 0.5
 
 
 def load_notes(row: Plan, load: Load) -> list[str]:
-    """Returns notes on one plan's load for its reader."""
+    """Returns notes for the user on one plan's load: its cost's source, its memory, its doubts."""
     draft = "" if load.draft_kind == "model" else f" The draft was taken for {load.draft_kind}."
     notes = [f"Costs {load.origin}, batch {row.price.batch}, context {load.context}.{draft}"]
     if not load.fits:
@@ -32,19 +32,19 @@ def load_notes(row: Plan, load: Load) -> list[str]:
 
 
 def cost_notes(loads: Sequence[Load | None]) -> list[str]:
-    """Returns the source of modelled costs, and notes on its accuracy, without repetition."""
+    """Returns the sources of modelled costs and notes on their accuracy, without duplicates."""
     modelled = [load for load in loads if load is not None and load.modelled]
     lines = [line for load in modelled for line in (f"Costs {load.origin}.", *load.notes)]
     return list(dict.fromkeys(lines))
 
 
 def cost_json(load: Load | None) -> dict[str, Any] | None:
-    """Returns the model of the costs and its source, as JSON; None without a known load."""
+    """Returns a JSON object with the cost model and its source; None if the load is not known."""
     return None if load is None else {"model": load.cost_model, "source": load.origin}
 
 
 def rows_notes(rows: Sequence[Plan]) -> list[str]:
-    """Returns notes on the loads of a table's rows, from the first row of each GPU."""
+    """Returns notes on the loads in a table of plans, taken from the first plan for each GPU."""
     notes: list[str] = []
     several = len(gpus_of(rows)) > 1
     loads = ((row.price.load, row.price.posterior) for row in reversed(rows))
@@ -59,7 +59,7 @@ def rows_notes(rows: Sequence[Plan]) -> list[str]:
 
 
 def _overhead_notes(load: Load) -> list[str]:
-    """Returns a warning if a draft's time is mostly assumed."""
+    """Returns a warning if more than half of a draft step's time is assumed; else []."""
     share = load.draft_overhead
     if share is None or share <= _MOSTLY:
         return []
@@ -70,7 +70,7 @@ def _overhead_notes(load: Load) -> list[str]:
 
 
 def graphs_line(wall: Wall) -> str:
-    """Returns the explanation of rows beyond the captured graphs, and the limit's flag."""
+    """Returns the meaning of the mark "!" (a step beyond captured graphs), and the limit's flag."""
     return (
         f"! more than {wall.most} {wall.unit} a step: no captured graph ({wall.flag}), "
         "and its time is not known"
@@ -78,7 +78,7 @@ def graphs_line(wall: Wall) -> str:
 
 
 def does_not_fit(price: Pricing) -> str:
-    """Returns a sentence that states how much memory is missing."""
+    """Returns a sentence that a batch does not fit, with the memory that each GPU would need."""
     assert price.load is not None
     assert price.load.needed_gb is not None
     return (
@@ -88,7 +88,7 @@ def does_not_fit(price: Pricing) -> str:
 
 
 def of_loads(rows: Sequence[Plan]) -> bool:
-    """Returns whether rows differ only in their load, so that a schedule can show them."""
+    """Returns whether plans differ only in their load, so that a schedule can show them."""
     same = len({row.alpha for row in rows}) == 1 and len(gpus_of(rows)) < 2
     return rows[0].price.load is not None and same
 
@@ -99,14 +99,14 @@ def gpus_of(rows: Sequence[Plan]) -> list[str]:
 
 
 def ranges_json(ranges: Sequence[Range], *, undecided: bool) -> list[dict[str, Any]]:
-    """Returns ranges of batch sizes with their γ; undecided: γ is 0, and test_gamma to measure."""
+    """Returns the ranges as JSON; undecided: gamma is 0, and test_gamma is the γ to measure."""
     if undecided:
         return [asdict(each) | {"gamma": 0, "test_gamma": each.gamma or None} for each in ranges]
     return [asdict(each) | {"test_gamma": None} for each in ranges]
 
 
 def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[str, Any]]:
-    """Returns the ranges of batch sizes for each context."""
+    """Returns as JSON the γ of each range of batch sizes, for each context; only: the γ allowed."""
     from simulator.choice.grid import schedules
 
     undecided = any(row.advice.undecided for row in rows)
@@ -118,7 +118,7 @@ def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[s
 
 
 def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
-    """Returns a line of ranges for each context, and where speculation stops gaining."""
+    """Returns, for each context, the γ of each range of batch sizes and the last batch to gain."""
     from simulator.choice.grid import last_paying_batch, schedules
 
     lines, wall = [], rows[0].price.wall
@@ -160,7 +160,7 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
 
 
 def _surely(row: Plan, words: str, sentence: str) -> str:
-    """Returns `sentence` if `words` describe the probability of a gain, else that probability."""
+    """Returns `sentence` if `words` describe the probability of a gain, else one that states it."""
     chance = row.advice.gain_probability
     found = words if chance is None else certainty(chance)
     if found == words:
@@ -170,7 +170,7 @@ def _surely(row: Plan, words: str, sentence: str) -> str:
 
 
 def _nowhere(rows: Sequence[Plan]) -> str:
-    """Returns a sentence that no batch size should speculate, with its certainty."""
+    """Returns a sentence that speculation pays at no batch size, or that this is undecided."""
     chances = [row.advice.gain_probability or 0.0 for row in rows]
     if all(certainty(each) == "a loss is likelier" for each in chances):
         return "Speculation pays at none of these batch sizes."

@@ -1,4 +1,4 @@
-"""The readable forms of validations and measurements on an engine."""
+"""Validations and measurements on an engine, as text and JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def validation_data(found: EngineValidation) -> dict[str, Any]:
-    """Returns rows, steps and summary as a JSON object."""
+    """Returns a validation's rows, step times and summary as a JSON object."""
     from estimator.validation.file import ENGINE, validation_json
 
     steps = [
@@ -37,7 +37,7 @@ def validation_data(found: EngineValidation) -> dict[str, Any]:
 
 
 def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
-    """Returns a table for each temperature and concurrency, step times, and the check of counts."""
+    """Returns a table and step times for each temperature and concurrency, and the audit."""
     first, (mean, most, time_mean, time_most, precision) = found.rows[0], found.summary.values()
     drawn = first.draft_temperature is None or first.draft_temperature >= first.temperature
     drafts = f" (its drafts: {'drawn' if drawn else 'argmax'})" if first.temperature > 0 else ""
@@ -98,7 +98,7 @@ _HIDDEN = (
 
 
 def _step_line(case: Case, steps: Steps) -> str:
-    """Returns the step times at one temperature and concurrency."""
+    """Returns a line with the baseline's time and the step time at each γ, in milliseconds."""
     priced = ", ".join(f"{gamma}: {1e3 * seconds:.2f}" for gamma, seconds in steps.seconds.items())
     form = "a line"
     if steps.line_error is not None:
@@ -140,7 +140,10 @@ _MORE_COLUMNS: list[Column[EngineRow]] = [
 
 
 def measurement_notes(request: MeasureEngine, line_error: float | None) -> str:
-    """Returns the sources of a profile's acceptance and prices; line_error: see `Steps`."""
+    """Returns sentences on where a profile's acceptance and step times come from.
+
+    line_error: relative error of a line through the step times by γ; None: it was not measured.
+    """
     if request.counted:
         where = (
             f"Acceptance is what the engine counted itself at gamma {request.priced_gammas[-1]}, "

@@ -31,9 +31,9 @@ def flags_of_plans(rows: Sequence[Plan], basis: Basis, *, server: str, p_min: fl
     """Returns the flags that make a server draft as planned, for each context separately.
 
     Args:
-      rows: plans of one acceptance, one for each load.
+      rows: plans for one acceptance, one for each load (batch and context).
       server: one of `exported_to`.
-      p_min: the threshold below which a draft ends; 0: drafts have a fixed length.
+      p_min: the confidence below which a draft ends; 0: drafts have a fixed length.
     """
     by_context: dict[int | None, list[Plan]] = {}
     for row in rows:
@@ -48,7 +48,7 @@ def flags_of_plans(rows: Sequence[Plan], basis: Basis, *, server: str, p_min: fl
 
 
 def _of_context(rows: Sequence[Plan], basis: Basis, server: str, p_min: float) -> str:
-    """Returns the flags of one draft length, or of a length by batch size."""
+    """Returns the flags for one context: one draft length, or a length for each batch size."""
     load = rows[0].price.load
     kind = basis.draft_kind or ("model" if load is None else load.draft_kind)
     draft = Drafted(basis.draft or "DRAFT", kind)
@@ -118,15 +118,15 @@ def export(
 ) -> str:
     """Returns the flags that make an engine draft gamma tokens per block, ready to paste.
 
-    Lookups and suffix decoding draft at most gamma tokens; a comment names differences between an
-    engine's lookup and ours. Refuses drafts that the engine does not have or load.
+    Lookups and suffix decoding draft at most gamma tokens. A comment states how the engine's lookup
+    differs from specplan's. Raises ValueError if the engine does not support the draft.
 
     Args:
       server: one of `exported_to`.
       gamma: drafted tokens per block; 0 gives a comment that advises no speculation.
-      drafter: the drafter as named by `--draft`, which has priority; None: only `draft` is known.
-      sampling: the planned way of drafting; None: the engine's default.
-      p_min: the threshold below which a draft ends; 0: drafts have a fixed length.
+      drafter: the drafter as `--draft` names it, with priority over `draft`; None: use `draft`.
+      sampling: whether drafts are sampled or argmax; None: the engine's default.
+      p_min: the confidence below which a draft ends; 0: drafts have a fixed length.
     """
     if drafter is not None:
         from estimator.draft_names.kind import parse_drafter
@@ -156,7 +156,7 @@ def export(
 
 
 def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> str:
-    """Returns the flags that make an engine draft by a schedule, ready to paste; see `export`."""
+    """Returns the flags that set a draft length for each range of batch sizes, ready to paste."""
     exports = exports_of(server)
     schedule = _offered(server, "several batch sizes", lambda exports: exports.schedule)
     if all(each.gamma == 0 for each in ranges):
@@ -168,7 +168,7 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
 
 
 def marked(flags: str, rows: Sequence[Plan]) -> str:
-    """Returns flags under the plans' probability of a gain, as comments if undecided."""
+    """Returns the flags below a comment with the probability of a gain, or all as comments."""
     doubtful = [row for row in rows if row.advice.gain_probability is not None]
     if not doubtful:
         return flags
@@ -198,7 +198,7 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
 
 
 def _offered(server: str, what: str, of: Callable[[Exports], Words | None]) -> Words:
-    """Returns an engine's function for a way of drafting; raises ValueError if it has none."""
+    """Returns the engine's function that writes flags for `what`; ValueError if it has none."""
     words = of(exports_of(server))
     if words is None:
         known = ", ".join(names_of(lambda kind: kind.exports and of(kind.exports)))

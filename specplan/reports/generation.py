@@ -25,7 +25,7 @@ _TOLD = (
 
 
 def piece(decode: Decode, before: Sequence[int], tokens: Sequence[int]) -> str:
-    """Returns the text that ids add after earlier ids; only the last CONTEXT of these matter."""
+    """Returns the text that `tokens` add to the ids `before`; reads only the last CONTEXT ids."""
     context = list(before[-CONTEXT:])
     head = decode(context).rstrip(UNFINISHED)
     whole = decode([*context, *tokens])
@@ -41,7 +41,7 @@ class TextStream:
         self._waiting: list[int] = []
 
     def add(self, tokens: Sequence[int]) -> str:
-        """Returns all text that is complete but not emitted; "" while a character is partial."""
+        """Returns the text of all waiting tokens; "" while their last character is incomplete."""
         self._waiting += tokens
         text = piece(self._decode, self._before, self._waiting)
         if text.endswith(UNFINISHED):
@@ -51,14 +51,17 @@ class TextStream:
         return text
 
     def rest(self) -> str:
-        """Returns the text of the remaining tokens."""
+        """Returns the text of the tokens that still wait for a complete character."""
         return piece(self._decode, self._before, self._waiting)
 
 
 def print_blocks(
     stream: Iterator[Block], tokenizer: Any, given: Sequence[int], show: bool
 ) -> list[Block]:
-    """Prints blocks while they are decoded, as text or one line each, and returns them."""
+    """Prints the prompt `given`, then each block once it is decoded. Returns the blocks.
+
+    show: print one line with the drafted tokens for each block; else print plain text.
+    """
     colour = False if os.environ.get("NO_COLOR") else None
     decode = plain(tokenizer)
     text, ids, blocks = TextStream(decode, given), list(given), []
@@ -76,7 +79,7 @@ def print_blocks(
 
 
 def plain(tokenizer: Any) -> Decode:
-    """Returns a function from ids to text without marks such as end-of-text."""
+    """Returns a function from token ids to text without special tokens such as end-of-text."""
     return lambda ids: str(tokenizer.decode(list(ids), skip_special_tokens=True))
 
 
@@ -110,7 +113,7 @@ def generation_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
 
 
 def counts(generation: Generation, rule: Rule, more: str) -> str:
-    """Returns the counts and times of a decoded text, and whether the rule is lossless."""
+    """Returns a text's counts and times, then `more`, then a warning if the rule is lossy."""
     tokens, seconds = len(generation.tokens), generation.decode_seconds
     speed = lossy = ""
     if tokens > 0 and seconds > 0:
@@ -125,7 +128,7 @@ def counts(generation: Generation, rule: Rule, more: str) -> str:
 
 
 def bild_counts(generation: Generation) -> str:
-    """Returns the shares of fallbacks and rollbacks, in per cent (Kim et al. 2023, Table 4)."""
+    """Returns fallbacks and rollbacks in per cent of the tokens (Kim et al. 2023, Table 4)."""
     tokens = len(generation.tokens)
     return (
         f" {generation.draft_calls} calls of the small model; fallback "

@@ -1,4 +1,4 @@
-"""A server's acceptance: its alpha, by position, by request, and a line for each interval."""
+"""A server's acceptance as text and JSON: alpha, and by position, request and time interval."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _SINCE = {
 def observation_json(
     observation: Observation, *, seconds: float | None, lengths: RequestLengths | None = None
 ) -> dict[str, Any]:
-    """Returns an observation with drafts as a JSON object.
+    """Returns an observation that contains drafts as a JSON object.
 
-    seconds: duration of the counting; None: since the server's counters started.
-    lengths: draft lengths of requests; None if they were not planned.
+    seconds: seconds during which drafts were counted; None: since the server's counters started.
+    lengths: the best draft length of each request; None if none was planned.
     """
     timed, drafting = observation.timed, observation.draft_seconds
     return {
@@ -71,7 +71,7 @@ def observation_json(
 def observation_text(
     observation: Observation, data: Mapping[str, Any], *, since: bool = False
 ) -> str:
-    """Returns the readable form of counts.
+    """Returns the observed counts as text.
 
     data: the result of `observation_json`; since: whether an earlier reading was subtracted.
     """
@@ -137,7 +137,7 @@ def observation_text(
 
 
 def as_observed(flags: str, observation: Observation, *, server: str) -> str:
-    """Returns exported flags with the observed build's names, and a note if drafts ended early."""
+    """Returns flags with the observed version's names, and a note if its drafts ended early."""
     exports = exports_of(server)
     if observation.kind != server:
         return flags
@@ -150,7 +150,7 @@ def as_observed(flags: str, observation: Observation, *, server: str) -> str:
 
 
 def run_text(run: Run, observation: Observation) -> str:
-    """Returns the command that plans from the observed run and further runs."""
+    """Returns the command that plans from the observed run and runs that the user adds."""
     gamma = "G" if observation.stated_gamma is None else str(run.gamma)
     batch = "" if run.load.batch == 1 else f",batch={run.load.batch}"
     rates = "/".join(f"{rate:.4g}" for rate in run.rates)
@@ -165,7 +165,7 @@ def run_text(run: Run, observation: Observation) -> str:
 
 
 def observation_line(observation: Observation, *, clock: str) -> str:
-    """Returns the counts of an interval in one line."""
+    """Returns one line with the counts of a time interval; clock: text with the time of day."""
     rates = " ".join(f"{rate.value:.3f}" for rate in observation.unconditional)
     by_position = f"  by position {rates}" if rates else ""
     alpha = observation.alpha_iid
@@ -192,7 +192,7 @@ def _iid(observation: Observation) -> str:
 def _requests_json(
     requests: Sequence[RequestCounts], lengths: RequestLengths | None
 ) -> dict[str, Any]:
-    """Returns the JSON of requests; lengths: None if nothing was planned."""
+    """Returns JSON fields on requests; lengths: their best draft lengths, None: not planned."""
     rows = [{**each._asdict(), "alpha_iid": each.accepted / each.trials} for each in requests]
     data = {"requests": rows, "alpha_spread": alpha_spread(requests)}
     if lengths is None:
@@ -220,7 +220,7 @@ def _requests_json(
 
 
 def lengths_text(found: Mapping[str, Any]) -> str:
-    """Returns the readable form of `by_request`: the draft lengths of requests and categories."""
+    """Returns text on the best draft lengths of requests and categories (`by_request` in JSON)."""
     shares = ", ".join(f"K {gamma}: {share:.0%}" for gamma, share in found["shares"].items())
     lines = [
         f"The best K by request: {shares} of requests. If the alpha of each request were known "

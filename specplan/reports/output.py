@@ -20,9 +20,9 @@ _MACHINE_ERRORS = frozenset((errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG,
 def writable(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
     """Returns an output path unchanged; raises a usage error, before any long run, if not writable.
 
-    The callback of all options that name an output file, `type=click.Path(path_type=Path)`. The
-    file itself is not touched. For a link its target is checked; a device or a pipe needs no
-    writable folder. "-" is stdout.
+    Use it as callback of options that name an output file, `type=click.Path(path_type=Path)`. It
+    does not touch the file. For a link it checks the target. A device or a pipe needs no writable
+    folder. "-" is stdout.
     """
     if value == Path("-"):
         return STDOUT
@@ -80,9 +80,9 @@ def describe(error: Exception) -> tuple[str, int]:
 
 
 def _extra_of(module: str | None) -> str | None:
-    """Returns the extra of this package that installs a module; "" for the package itself.
+    """Returns the extra (optional dependencies) of specplan that installs a module.
 
-    None if neither installs it; the extra `dev` does not count.
+    "" if specplan itself requires the module; None if nothing does. The extra `dev` is ignored.
     """
     if module is None:
         return None

@@ -102,7 +102,7 @@ def plan_fields(plan: Plan, basis: Basis) -> dict[str, Any]:
 
 
 def _doubt_fields(plan: Plan) -> dict[str, Any]:
-    """Returns the keys of uncertain numbers with their intervals; none if all are exact."""
+    """Returns the fields of uncertain plans: intervals, next run, source of costs; {} if exact."""
     at, price, following = plan.at, plan.price, plan.advice.next_run
     fields: dict[str, Any] = {}
     if plan.curve.in_doubt:
@@ -123,7 +123,7 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
 
 
 def _points(plan: Plan) -> list[dict[str, Any]]:
-    """Returns the numbers at each gamma, as JSON has them and as tables read them."""
+    """Returns a JSON object for each gamma, which is also a row of the printed table."""
     curve = plan.curve
     names = ["gamma", "expected_tokens", "improvement_factor", "operations_factor", "extrapolated"]
     columns = {name: getattr(curve, name).tolist() for name in [*names, "beyond_graphs"]}
@@ -208,7 +208,7 @@ def _assumptions(plan: Plan, basis: Basis) -> str:
 
 
 def _note(plan: Plan, point: dict[str, Any]) -> str:
-    """Returns the note after a row: extrapolated (+), beyond graphs (!), or the advised gamma."""
+    """Returns a row's marks: extrapolated (+), beyond captured graphs (!), advised, to measure."""
     gamma, notes = point["gamma"], ["+"] * point["extrapolated"] + ["!"] * point["beyond_graphs"]
     if gamma == plan.advised_gamma != plan.optimal_gamma:
         notes.append("<- advised")

@@ -24,7 +24,7 @@ _ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
 
 
 def plans_json(rows: Sequence[Plan], basis: Basis) -> dict[str, Any]:
-    """Returns the JSON object of `specplan plan`: one plan with its curve, or rows of several."""
+    """Returns the JSON object of `specplan plan`: one plan with its curve, or a list of plans."""
     if len(rows) == 1:
         return plan_json(rows[0], basis)
     data: dict[str, Any] = {"rows": [plan_fields(row, basis) for row in rows]}
@@ -34,7 +34,7 @@ def plans_json(rows: Sequence[Plan], basis: Basis) -> dict[str, Any]:
 
 
 def plans_text(rows: Sequence[Plan], basis: Basis) -> str:
-    """Returns the readable form of plans: one in full, or one line for each and the schedule."""
+    """Returns the plans as text: one in full, or a table of several with their schedule."""
     if len(rows) == 1:
         return plan_text(rows[0], basis)
     notes = [*rows_notes(rows), *basis.notes]
@@ -59,7 +59,7 @@ def plans_text(rows: Sequence[Plan], basis: Basis) -> str:
 
 
 def _cells(row: Plan) -> dict[str, Any]:
-    """Returns the values of a table's row; a plan that does not fit has no gain."""
+    """Returns a plan's values for the table; a plan that does not fit in memory has no gain."""
     load, price, best, gamma = row.price.load, row.price, row.optimal_gamma, _shown(row)
     extrapolated = row.extrapolated_at(gamma)
     best_beyond = row.extrapolated_at(best) and gamma != best
@@ -96,12 +96,12 @@ def _cells(row: Plan) -> dict[str, Any]:
 
 
 def _shown(row: Plan) -> int:
-    """Returns the γ that a row shows: --gamma if given, else the advised γ."""
+    """Returns the γ whose speed-up the table shows: --gamma if given, else the advised γ."""
     return row.gamma if row.gamma != row.optimal_gamma else row.advice.named
 
 
 def _columns(rows: Sequence[Plan]) -> list[Column[dict[str, Any]]]:
-    """Returns columns for what differs between the rows, and for each row's gain."""
+    """Returns the columns: settings in which the plans differ, then γ, speed-up and times."""
     several = len(gpus_of(rows)) > 1
     loads = [row.price.load for row in rows if row.price.load is not None]
     in_seconds = all(row.tokens_per_second is not None for row in rows)

@@ -58,7 +58,7 @@ def charts(
     validations: Sequence[Validated],
     traffic: Sequence[TrafficFile] = (),
 ) -> list[Chart]:
-    """Returns the charts with data, in the page's order."""
+    """Returns the charts that have data, in the order of the page."""
     made = [
         _speed_up(drafts), _acceptance(drafts), _along_texts(drafts), _costs(drafts),
         _predicted(validations), _traffic(traffic),
@@ -69,7 +69,7 @@ def charts(
 def _beside_iid(
     draft: Named, colour: int, points: Sequence[ChartPoint], iid: Sequence[float]
 ) -> list[Series]:
-    """Returns a draft's points and, dashed, the values under i.i.d. acceptance."""
+    """Returns a draft's points as a line, and values under i.i.d. acceptance as a dashed line."""
     dashed = (ChartPoint(point.x, value) for point, value in zip(points, iid, strict=True))
     return [
         Series(draft.name, colour, "line", tuple(points)),

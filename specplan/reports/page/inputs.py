@@ -22,7 +22,7 @@ Kind = TypeVar("Kind")
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """A request rate with or without speculation; times are None if the server is overloaded."""
+    """A server's load and speed at one request rate; times are None if it is overloaded."""
 
     rate: float
     speculation: bool
@@ -62,7 +62,7 @@ class TrafficFile(msgspec.Struct, frozen=True):
 
 
 def quickest(files: Sequence[TrafficFile]) -> list[tuple[Rate, str]]:
-    """Returns the row with the shortest requests and its file's name, at each rate of all files.
+    """Returns, for each rate found in all files, the row with the least request time and its file.
 
     Empty for a single file.
     """
@@ -75,9 +75,9 @@ def quickest(files: Sequence[TrafficFile]) -> list[tuple[Rate, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A profile with its name on the page: its draft, and its file if drafts share a name.
+    """A profile and its name on the page: the draft's name, plus the file's if drafts share one.
 
-    best: the gain at its best γ, once drafts are ranked; None without costs.
+    best: the best γ and its gain, set when drafts are ranked; None if the profile has no costs.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Named:
 
     @property
     def gain(self) -> Improvement | None:
-        """The speed-up at the best γ; None without costs."""
+        """The speed-up at the best γ; None if the profile has no costs."""
         return None if self.best is None else self.best.gain
 
     @property
@@ -109,7 +109,7 @@ class Inputs:
 
 
 def read_inputs(paths: Sequence[Path]) -> Inputs:
-    """Returns the contents of the files; raises ValueError without a profile or for other files."""
+    """Returns the files' contents; raises ValueError if none is a profile or one is unreadable."""
     files = [(path, _read(path)) for path in paths]
 
     def of(kind: type[Kind]) -> list[tuple[Path, Kind]]:

@@ -66,16 +66,16 @@ def page(inputs: Inputs, *, title: str, exported: Flags) -> str:
 
 
 def ranked(profiles: Sequence[Named]) -> list[Named]:
-    """Returns the drafts by gain, the largest first; drafts without costs come last."""
+    """Returns the drafts in order of gain, the largest first; drafts without costs come last."""
     made = ((each, with_intervals(each.profile)) for each in profiles)
     drafts = [replace(each, profile=profile, best=best_of(profile)) for each, profile in made]
     return sorted(drafts, key=lambda each: each.gain.replay if each.gain else 0.0, reverse=True)
 
 
 def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
-    """Returns the advice at the top of the page, for ranked drafts, as in its JSON object.
+    """Returns the advice at the top of the page as a JSON object; drafts: in order of gain.
 
-    headline: the draft, its γ and the gain. sure: sentences on how far to trust the headline.
+    headline: the draft, its γ and the gain. sure: sentences on how reliable the headline is.
     flags: the flags that set this draft and γ, by server; only servers that have the draft.
     """
     first, best, alpha = drafts[0], drafts[0].best, drafts[0].profile.alpha
@@ -164,7 +164,7 @@ def _start(draft: Named) -> dict[str, object]:
 
 
 def _shares(drafts: Sequence[Named], validations: Sequence[Validated]) -> list[dict[str, Any]]:
-    """Returns where the time of blocks goes, in per cent: priced at best γ, then measured."""
+    """Returns the parts of a block's time in per cent: predicted by draft, then measured by run."""
     parts = [
         (f"{draft.name}, γ = {max(draft.best.gamma, 1)}: priced", draft.best.seconds)
         for draft in drafts
