@@ -37,13 +37,13 @@ class Nodes:
     An index is a position in these arrays, a place is a position in the texts.
 
     depth: depth of the suffix tree.
-    places: place of the occurrence's last token; grouped by context, ascending.
+    places: place of each occurrence's last token; grouped by context, ascending in each group.
     first: index of the first occurrence of the same context.
-    followed: how often the context's most frequent next token has followed it, up to this
-      occurrence.
-    likeliest: index of an occurrence of the same context that is followed by that token.
-    child: index of the occurrence that is longer by the next token; -1 if that longer context
-      occurs only once, or the text ends.
+    followed: number of times that the context's most frequent next token has followed it, up to
+      this occurrence.
+    likeliest: index of an occurrence of the context that the most frequent next token follows.
+    child: index of the occurrence of the context extended by its next token; -1 if the extended
+      context occurs only once, or the text ends.
     keys: `first` and `places` packed into one number, ascending.
     at: for each context length from 1, an array with the index of the occurrence that ends at each
       place of the texts, or -1.
@@ -59,7 +59,7 @@ class Nodes:
     at: list[Integers]
 
     def before(self, index: Integers, places: Integers) -> Integers:
-        """Returns the last occurrence, before some places, of the contexts of others; or -1."""
+        """Returns the index of each context's last occurrence before a place; -1 if none."""
         first = self.first[index]
         found = np.searchsorted(self.keys, first << _PLACE_BITS | places) - 1
         return np.where(found >= first, found, -1)
@@ -72,7 +72,7 @@ def _no_drafts(count: int) -> Drafts:
 
 
 def _improve(best: Drafts, rows: Integers, others: Drafts) -> None:
-    """Replaces drafts by others that expect more accepted tokens."""
+    """Replaces drafts in `best` by drafts in `others` that have more expected accepted tokens."""
     better = np.flatnonzero(others["expected"] > best["expected"][rows] + TIE)
     best[rows[better]] = others[better]
 
@@ -80,12 +80,12 @@ def _improve(best: Drafts, rows: Integers, others: Drafts) -> None:
 def suffixes(
     texts: Texts, *, max_gamma: int, depth: int = DEPTH, earlier: Texts | None = None
 ) -> Copied:
-    """Returns the drafts of suffix decoding.
+    """Returns the draft of suffix decoding before each token of the outputs.
 
     texts: the recorded texts.
-    max_gamma: the longest draft, at least 1.
+    max_gamma: most tokens of a draft, at least 1.
     depth: depth of the suffix tree, at least 2.
-    earlier: earlier outputs, without prompts, that drafts may copy, too.
+    earlier: earlier outputs, without prompts, from which drafts may copy as well.
     """
     places = texts.written
     inside = places > np.repeat(texts.starts, texts.lengths)
@@ -111,8 +111,8 @@ def _best(
 ) -> Drafts:
     """Returns the best draft before each place.
 
-    inside: whether a token of the same text precedes the place.
-    until: the place before which earlier occurrences are searched.
+    inside: for each place, whether it lies after the first token of its text.
+    until: for each place, the place before which occurrences are searched.
     """
     best = _no_drafts(len(places))
     for length in range(min(nodes.depth - 1, len(nodes.at)), 0, -1):
@@ -130,7 +130,7 @@ def _best(
 def _drafts(
     texts: Texts, nodes: Nodes, node: Integers, places: Integers, until: Integers, most: int
 ) -> Drafts:
-    """Returns the drafts before some places that begin at given nodes."""
+    """Returns a draft before each place; it follows the suffix tree from the given node."""
     drafts = _no_drafts(len(places))
     chance = np.ones(len(places))
     agrees = np.ones(len(places), dtype=np.bool_)
@@ -167,7 +167,7 @@ def _drafts(
 
 
 def _nodes(texts: Texts, depth: int, *, shared: bool = False) -> Nodes:
-    """Returns the contexts that occur more than once in a text or, if shared, in all texts."""
+    """Returns the contexts that occur more than once in a text (shared: in all texts together)."""
     parts: list[tuple[Integers, Integers]] = []
     at, total = [], 0
     for alike in contexts(texts, depth, shared=shared):

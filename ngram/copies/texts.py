@@ -16,11 +16,11 @@ Integers = NDArray[np.int64]
 
 
 class Copied(NamedTuple):
-    """The draft before each token of the outputs, in arrays of shape (tokens,).
+    """The draft that is proposed before each token of the outputs, in arrays of shape (tokens,).
 
     drafted: number of drafted tokens.
     accepted: number of accepted tokens, counted up to the end of the text.
-    matched: length of a lookup's match, 0 without a match; None for other drafts.
+    matched: number of tokens that the lookup matched, 0 without a match; None without lookups.
     """
 
     drafted: Integers
@@ -33,8 +33,8 @@ class Texts:
     """Recorded texts, one after another; a place is an index into `tokens`.
 
     tokens: ids, shape (N,).
-    ends: where each text ends, shape (texts,), ascending.
-    outputs: where each text's output begins, after its prompt, shape (texts,).
+    ends: the place after each text's last token, shape (texts,), ascending.
+    outputs: the place of each output's first token, after the prompt, shape (texts,).
     """
 
     tokens: Integers
@@ -82,10 +82,10 @@ class Texts:
 
 
 def agreeing(texts: Texts, sources: Integers, places: Integers, room: Integers) -> Integers:
-    """Returns how many tokens from each source on equal the tokens from its place on, shape (M,).
+    """Returns the number of equal tokens from two places on, for each pair of places, shape (M,).
 
-    sources, places: pairs of places, shape (M,); each source comes before its place.
-    room: the most tokens to compare, shape (M,); they lie inside the texts.
+    sources, places: the first and second place of each pair, shape (M,); sources < places.
+    room: most tokens to compare for each pair, shape (M,); they lie inside the texts.
     """
     found = np.zeros(len(places), dtype=np.int64)
     rows = np.flatnonzero(room > 0)
@@ -104,7 +104,7 @@ _BITS = 63
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """An index of repeated contexts: places that follow the same n tokens form a group.
+    """An index of repeated contexts: places at which the same n tokens end form a group.
 
     places: places grouped by context, ascending in each group, shape (M,).
     first: index in `places` at which each place's group begins, shape (M,).
@@ -116,27 +116,27 @@ class Contexts:
     index: Integers
 
     def before(self, places: Integers) -> Integers:
-        """Returns the previous place with each place's context, or -1."""
+        """Returns the previous place at which each place's context ends; -1 if there is none."""
         index = self.index[places]
         before, rows = self._with_others(index)
         before[rows] = self.places[index[rows] - 1]
         return before
 
     def earliest(self, places: Integers) -> Integers:
-        """Returns the first place with each place's context, or -1 if no earlier place has it."""
+        """Returns the first place at which each place's context ends; -1 if none is earlier."""
         index = self.index[places]
         earliest, rows = self._with_others(index)
         earliest[rows] = self.places[self.first[index[rows]]]
         return earliest
 
     def _with_others(self, index: Integers) -> tuple[Integers, Integers]:
-        """Returns an array of -1, and the rows whose context occurred earlier."""
+        """Returns an array of -1, and the positions in `index` whose context occurred earlier."""
         rows = np.flatnonzero(index >= 0)
         return np.full(len(index), -1), rows[index[rows] > self.first[index[rows]]]
 
 
 def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Contexts]:
-    """Yields the index of contexts of 1, 2, …, `longest` tokens; each context lies in one text.
+    """Yields the index of repeated contexts of 1, 2, …, `longest` tokens, each inside one text.
 
     shared: whether equal contexts in different texts form one group.
     """
@@ -169,11 +169,11 @@ def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Co
 def lookups(texts: Texts, *, longest: int, max_gamma: int) -> Copied:
     """Returns the drafts of `ngram.drafters.copying.PromptLookupDrafter`.
 
-    A copy that reaches the end of the written text goes on with its own tokens. While these are
-    accepted they equal the text, so a draft is accepted as far as the text after the match repeats.
+    A copy that reaches the end of the text continues with its own first tokens. Accepted tokens
+    equal the recorded text, so the accepted length follows from comparing the text with itself.
 
     longest: most tokens of a match.
-    max_gamma: the longest draft, at least 1.
+    max_gamma: number of tokens of each draft, at least 1.
     """
     sources, matched = _sources(texts, range(1, longest + 1), Contexts.before)
     return _copied(texts, sources, np.where(sources >= 0, max_gamma, 0), matched)
@@ -192,7 +192,7 @@ def earliest_lookups(texts: Texts, *, shortest: int, longest: int, max_gamma: in
 def _sources(
     texts: Texts, lengths: range, match: Callable[[Contexts, Integers], Integers]
 ) -> tuple[Integers, Integers]:
-    """Returns the place that each output token's draft copies, or -1, and the match's length."""
+    """Returns the place from which each draft copies (-1: no match), and the match's length."""
     places = texts.written
     sources, matched = np.full(len(places), -1), np.zeros(len(places), dtype=np.int64)
     # The token before the first one of a text without a prompt belongs to another text.
@@ -218,7 +218,7 @@ def _copied(texts: Texts, sources: Integers, drafted: Integers, matched: Integer
 def ngrams(texts: Texts, rows: Rows, *, max_gamma: int) -> Copied:
     """Returns the drafts of `ngram.drafters.ngram_drafter.NgramDrafter` at temperature 0.
 
-    A draft is accepted as far as the model's likeliest tokens along the text are the text's own.
+    A draft is accepted up to the first place where the text is not the model's likeliest token.
 
     max_gamma: the length of every draft, at least 1.
     """

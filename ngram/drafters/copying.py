@@ -15,7 +15,7 @@ from reference.scoring import ScoreOptions, Scores, Stretch, score_laws
 
 
 class Matches:
-    """An index of the places in a text by the words before them.
+    """An index of a text that finds the places after given words.
 
     An update takes time in proportion to the number of added or removed words.
 
@@ -29,7 +29,7 @@ class Matches:
         self._followers: dict[tuple[int, ...], list[int]] = {}
 
     def update(self, text: Sequence[int]) -> None:
-        """Replaces the indexed text by another, which differs from it at the end only."""
+        """Replaces the indexed text by one that differs from it only at the end."""
         common = max(min(len(self._text), len(text) - 1), 0)
         while len(self._text) > common:
             for words in self._before(len(self._text) - 1):
@@ -48,7 +48,7 @@ class Matches:
         ]
 
     def found(self, shortest: int = 1) -> list[int]:
-        """Returns the places after the longest matches of at least `shortest` words, ascending."""
+        """Finds the longest match of at least `shortest` words; returns the places after it."""
         for words in reversed(self._before(len(self._text))):
             if len(words) >= shortest and (places := self._followers.get(words)):
                 return places
@@ -56,10 +56,10 @@ class Matches:
 
 
 class LatestMatches(Matches):
-    """Copies from the most recent of the longest matches."""
+    """Copies the words after the longest match of the text's end; of several, the latest."""
 
     def continuation(self, limit: int) -> list[int]:
-        """Returns `limit` words, or none if the text's last word has not occurred before.
+        """Returns `limit` words; an empty list if the text's last word has not occurred before.
 
         A copy that reaches the text's end begins again: `a b a b` continues with `a b a b`...
         """
@@ -69,10 +69,10 @@ class LatestMatches(Matches):
 
 
 class EarliestMatches(Matches):
-    """Copies from the earliest of the longest matches, at most to the text's end.
+    """Copies the words after the longest match; of several, the earliest. Ends at the text's end.
 
-    vLLM's rule (`vllm/v1/spec_decode/ngram_proposer.py`, 2025 and 2026), and with a shortest match
-    of 1 the rule of transformers' `PromptLookupCandidateGenerator`.
+    This is vLLM's rule (`vllm/v1/spec_decode/ngram_proposer.py`, 2025 and 2026). With a shortest
+    match of 1 it is also the rule of transformers' `PromptLookupCandidateGenerator`.
     """
 
     def __init__(self, longest: int, shortest: int) -> None:
@@ -104,7 +104,7 @@ class Index(Protocol):
         """Replaces the indexed text by another; only the parts that differ cost time."""
 
     def continuation(self, limit: int) -> list[int]:
-        """Returns at most `limit` tokens; none if nothing is found."""
+        """Returns at most `limit` tokens; an empty list if nothing is found."""
 
 
 class CopyingDrafter:
@@ -168,7 +168,7 @@ class CopyingDrafter:
 
 
 class PromptLookupDrafter(CopyingDrafter):
-    """Copies what followed the most recent of the longest matches of the text's last tokens."""
+    """Copies the tokens after the longest match of the text's end; of several, the latest."""
 
     def __init__(self, *, device: torch.device, longest: int = LONGEST) -> None:
         if not 1 <= longest <= MOST:
@@ -178,7 +178,7 @@ class PromptLookupDrafter(CopyingDrafter):
 
 
 class EarliestLookupDrafter(CopyingDrafter):
-    """Copies what followed the earliest of the longest matches, as vLLM does."""
+    """Copies the tokens after the longest match; of several, the earliest, as vLLM does."""
 
     def __init__(self, *, device: torch.device, shortest: int, longest: int) -> None:
         if not 1 <= shortest <= longest <= MOST:

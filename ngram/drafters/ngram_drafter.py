@@ -16,10 +16,10 @@ from reference.scoring import ScoreOptions, Scores, Stretch, score_laws
 
 
 class NgramDrafter:
-    """Drafts from the rows of an n-gram model, which have the width of the target's vocabulary.
+    """Drafts from an n-gram model's distributions over the target's vocabulary.
 
     An encoder-decoder model's text begins with special tokens (T5's padding; BART's end of text and
-    language). They are left out: the words after them begin a sentence, as after `<s>`.
+    language). The n-gram model skips them, and reads the words after them as after `<s>`.
     """
 
     def __init__(self, rows: Rows, sampling: Sampling, *, device: torch.device, name: str) -> None:

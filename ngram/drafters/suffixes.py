@@ -2,8 +2,9 @@
 
 SuffixDecoding (Oliaro et al. 2024, section 4): every suffix of the text that occurred before gives
 a draft, its likeliest continuation; the draft with the most expected accepted tokens is used. The
-frequency of a token estimates its acceptance. A suffix of n tokens drafts at most n tokens, and
-both together are at most as long as the tree is deep. Earlier outputs have a tree of their own.
+frequency of a token estimates its acceptance. A suffix of n tokens drafts at most n tokens. Suffix
+and draft together have at most as many tokens as the tree is deep. Earlier outputs have their own
+tree.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Suffixes:
         return other if other[1] > own[1] + TIE else own
 
     def _after(self, text: Sequence[int], places: Sequence[int]) -> Continuation:
-        """Returns the best continuation of a text whose last token occurs at `places` here."""
+        """Returns a text's best continuation; its last token occurs in this index at `places`."""
         best = NONE
         by_length: list[Sequence[int]] = []
         while places and len(by_length) + 1 < self.depth:

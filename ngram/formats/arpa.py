@@ -26,7 +26,7 @@ Parsed = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]
 def read_arpa(path: Path) -> Iterator[Grams]:
     """Yields a model's n-grams, one order at a time.
 
-    `ngram.rows.backoff.build` refuses duplicate n-grams and missing contexts.
+    It does not check for duplicate n-grams or missing contexts: `ngram.rows.backoff.build` does.
     """
     with path.open("rb") as file:
         yield from _Reader(file, path).orders()
@@ -39,7 +39,7 @@ def read_counts(path: Path) -> list[int]:
 
 
 class _Codes(dict[bytes, int]):
-    """The words of a file by their spelling; each spelling is checked once."""
+    """The code of each word in a file, by its spelling; each spelling is checked once."""
 
     def __init__(self) -> None:
         super().__init__({name.encode(): word for word, name in NAMES.items()})
@@ -64,7 +64,7 @@ class _Reader:
         return ValueError(f"{self.path}:{self.line}: {reason}")
 
     def _line(self, wanted: str) -> bytes:
-        """Returns the next line, stripped; refuses the file's end."""
+        """Returns the next line without surrounding spaces; refuses the end of the file."""
         line = limited(self.file.readline, f"a line of {self.path}")
         self.line += 1
         if not line:
@@ -136,9 +136,9 @@ class _Reader:
         return Grams(words, probability, None if highest else backoff, first_line)
 
     def _parsed(self, lines: Sequence[bytes], missing: int, *, order: int, highest: bool) -> Parsed:
-        """Returns the content of the next lines; refuses the first wrong one, found by halving.
+        """Returns the content of the next lines; halves them to find the first wrong one.
 
-        missing: how many lines the section should still have.
+        missing: number of lines that the section should still have, these lines included.
         """
         try:
             parsed = parse_lines(lines, self._codes, order=order, highest=highest)
@@ -160,7 +160,7 @@ class _Reader:
 def parse_lines(
     lines: Sequence[bytes], codes: dict[bytes, int], *, order: int, highest: bool
 ) -> Parsed:
-    """Returns the content of at least one line; an error gives the reason of a single one."""
+    """Returns the content of one or more lines; an error gives the reason for one wrong line."""
     first, *named, last = _columns(lines, order, highest=highest)
     probability = _numbers(first, "log10 probability")
     words = np.empty((len(lines), order), np.int32)
@@ -181,7 +181,7 @@ def parse_lines(
 
 
 def _columns(lines: Sequence[bytes], order: int, *, highest: bool) -> list[list[bytes]]:
-    """Returns the fields of lines by column; a missing back-off weight is 0."""
+    """Returns the columns of fields of some lines; a missing back-off weight becomes 0."""
     text = b"".join(lines)
     fields = text.split()
     # The separators of one line as our writer and KenLM's write them, one after each field.
@@ -219,7 +219,7 @@ def _shown(line: bytes) -> str:
 def write_arpa(
     path: Path, orders: Sequence[Grams], step: Callable[[], object] = lambda: None
 ) -> None:
-    """Writes a model's orders, from 1 up, atomically; calls `step` after each order."""
+    """Writes a model's n-grams atomically, from order 1 up; calls `step` after each order."""
     with (
         whole_file(path) as unfinished,
         unfinished.open("w", encoding="ascii", newline="\n") as file,
@@ -238,7 +238,7 @@ def write_arpa(
 
 
 def _write_lines(file: TextIO, grams: Grams, names: NDArray[Any]) -> None:
-    """Writes one line for each n-gram, many in one formatting call."""
+    """Writes one line for each n-gram; one formatting call makes many lines."""
     columns = [grams.log10_probability, *names[grams.words.T]]
     line = "%.8g\t" + " ".join(["%s"] * grams.order)
     if grams.log10_backoff is not None:

@@ -28,8 +28,8 @@ class Description:
     arpa: SHA-256 of the ARPA file.
     tokenizer: name by which the tokenizer was loaded; a folder's absolute path.
     order: number of words in the longest n-grams.
-    prune: by order, n-grams with this count or less were dropped.
-    estimator: "own" or "lmplz".
+    prune: for each order, the count up to which n-grams were dropped.
+    estimator: "own" or KenLM's "lmplz".
     fallback_orders: orders for which the corpus was too small to estimate discounts.
     texts, tokens: size of the corpus.
     ngrams: number of n-grams by order.
@@ -87,7 +87,7 @@ def read_description(path: Path) -> Description | None:
 
 
 def require_tokenizer(path: Path, tokenizer: Any, *, name: str) -> None:
-    """Refuses an ARPA file whose description names another tokenizer than the target's."""
+    """Refuses an ARPA file unless its description is of this file and the target's tokenizer."""
     description, place = read_description(path), description_path(path).name
     if description is None:
         reason = f"have its tokenizer's fingerprint in {place}, got none"
@@ -111,8 +111,8 @@ def cache_path(path: Path) -> Path:
 def load_model(path: Path) -> BackoffModel:
     """Returns the model of an ARPA file.
 
-    Its arrays are cached in PATH.npz. That file is read instead if it carries the hash of the ARPA
-    file's content, and replaced otherwise.
+    The model's arrays are cached in PATH.npz. The cache is read if it carries the hash of the ARPA
+    file's content; otherwise it is replaced.
     """
     read_counts(path)  # first, because a file that is no ARPA file may be endless
     key = f"{LAYOUT} {content_hash(path)}"
@@ -147,7 +147,7 @@ def embedded_model() -> BackoffModel:
 
 
 def require_embedded_tokenizer(tokenizer: Any, *, name: str) -> None:
-    """Refuses a target whose tokenizer is not the embedded one; `name` is the target's."""
+    """Refuses a target whose tokenizer is not that of the embedded models; `name` names it."""
     note = json.loads((FOLDER / "training.json").read_text(encoding="utf-8"))
     if note["fingerprint"] != fingerprint(tokenizer):
         raise ValueError(
@@ -174,7 +174,7 @@ def sealed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def unsealed(content: bytes) -> dict[str, NDArray[Any]]:
-    """Returns the arrays in the content of a file; ValueError unless `sealed` made it."""
+    """Returns the arrays in a file's content; raises ValueError unless `sealed` made it."""
     if content[-DIGITS:] != _digest(content[:-DIGITS]):
         raise ValueError("arrays must carry the hash of their content, got others or damaged ones")
     with np.load(io.BytesIO(content), allow_pickle=False) as file:

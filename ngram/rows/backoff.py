@@ -17,7 +17,7 @@ Keys = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The n n-grams of one order, sorted by their words; logarithms are natural.
+    """All n-grams of one order (n in number), sorted by their words; logarithms are natural.
 
     words: last word of each n-gram, shape (n,), int32.
     log_probability: probability of the last word given the words before it, shape (n,), float32.
@@ -38,7 +38,7 @@ class BackoffModel:
 
         p(w | h) = listed probability of hw, if any;  else backoff(h) p(w | h')    (Katz 1987)
 
-    where h' is the context without its first word, and backoff(h) is 1 if h is not listed.
+    where h is the context, h' is h without its first word, and backoff(h) is 1 if h is not listed.
 
     levels: n-grams by order, from 1 up.
     number: index of each word among the unigrams, or -1; shape (ids + 3,), indexed by the word.
@@ -54,7 +54,7 @@ class BackoffModel:
 
     @property
     def ids(self) -> int:
-        """The largest id of the model, plus 1."""
+        """The largest token id in the model, plus 1."""
         return len(self.number) - 3
 
     @property
@@ -65,7 +65,7 @@ class BackoffModel:
     def slices(self, context: Sequence[int]) -> list[tuple[float, int, int]]:
         """Returns the continuations of each suffix of a context, the shortest suffix first.
 
-        For a suffix of n words: its log back-off weight (0 if it is not listed), and the range
+        For a suffix of n words: its log back-off weight (0 if not in the model), and the range
         (first, last + 1) of its continuations among the n-grams of order n + 1.
         """
         found = []
@@ -87,7 +87,7 @@ class BackoffModel:
         return node if node >= 0 else int(self.number[UNKNOWN])
 
     def _child(self, depth: int, node: int, word: int) -> int:
-        """Returns the index of the n-gram that extends this one by a word; -1 if there is none."""
+        """Returns the index of n-gram `node` extended by a word; -1 if the model lacks it."""
         level = self.levels[depth]
         start, end = level.first[node], level.first[node + 1]
         words = self.levels[depth + 1].words[start:end]
@@ -96,7 +96,7 @@ class BackoffModel:
 
 
 def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
-    """Returns the model of n-grams; `source` is the file's name, for messages.
+    """Returns the back-off model with these n-grams; `source` names the file in messages.
 
     orders: n-grams by order, from 1 up.
     """

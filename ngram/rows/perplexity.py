@@ -44,7 +44,7 @@ class Score:
 def score_rows(
     rows: Rows, sentences: NDArray[np.int32], step: Callable[[int], object] = lambda _: None
 ) -> Score:
-    """Returns the score of a corpus by the rows that a drafter reads.
+    """Returns a corpus's score under the distributions from which a drafter drafts.
 
     sentences: the ids of all texts in sequence, each text followed by END.
     step: called after each text with its number of words.

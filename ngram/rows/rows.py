@@ -20,8 +20,8 @@ class Rows:
     equally among the ids that the model lacks (KenLM gives all of it to each of them). If the model
     lacks none, it is divided among all ids in proportion.
 
-    width: width of the rows; None: the number of the tokenizer's ids. Ids beyond the tokenizer's
-      have probability 0; ids beyond the width are cut off.
+    width: number of ids in a distribution; None: the number of the tokenizer's ids. Ids beyond the
+      tokenizer's have probability 0; ids beyond the width are cut off.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Rows:
     def context(self, text: Sequence[int]) -> list[int]:
         """Returns the last words of a text, on which its next token depends.
 
-        `<s>` precedes the text, and the part after an end of text within it.
+        The text begins with `<s>`, and so does each part of it that follows an end of text.
         """
         reach = self.model.order - 1
         last = list(text[max(len(text) - reach, 0) :])
@@ -67,7 +67,7 @@ class Rows:
     def log_row(self, context: Sequence[int]) -> Row:
         """Returns the natural logarithm of the next token's distribution, shape (width,).
 
-        context: the words before it; only the last order - 1 are used.
+        context: the words before the token; only the last order - 1 are used.
         """
         slices = self.model.slices(context)
         weight = sum(backoff for backoff, _, _ in slices)

@@ -34,7 +34,7 @@ class Grams:
     log10_probability: probability of the last word given the words before it, shape (n,), float64.
     log10_backoff: back-off weight after these words, shape (n,), float64; None for a model's
       highest order.
-    first_line: the line of the file with the first n-gram; 0 without a file.
+    first_line: number of the line that holds the first n-gram in its file; 0 without a file.
     """
 
     words: NDArray[np.int32]

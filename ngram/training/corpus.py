@@ -47,7 +47,7 @@ class Corpus:
 
 
 def corpus_files(sources: Sequence[str], pattern: str | None = None) -> list[Path]:
-    """Returns the given files and, sorted, the files in the given folders; refuses to find none.
+    """Returns the given files and, sorted, the files in the given folders; at least one.
 
     pattern: selects a folder's files, for example `**/*.md`; None: all files with a known suffix.
     """
@@ -102,7 +102,7 @@ def _decoded(content: bytes) -> Document:
 
 
 def _whole(text: str) -> Document:
-    """Returns text without halves of surrogate pairs: JSON allows them, tokenizers do not."""
+    """Replaces lone surrogates, which tokenizers refuse; returns the text and their number."""
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return whole, whole.count(REPLACEMENT) - text.count(REPLACEMENT)
 
@@ -124,7 +124,7 @@ def _json_text(line: str, where: str) -> str:
 
 
 def encode_texts(texts: Iterable[Document], tokenizer: Any) -> Corpus:
-    """Returns texts in token ids; one batch of texts is in memory at a time.
+    """Returns the token ids of texts; tokenizes one batch of texts at a time.
 
     A text is divided where it contains the tokenizer's beginning-of-text or end-of-text token.
     Texts without tokens are left out; a corpus without tokens is refused.

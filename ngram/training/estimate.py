@@ -106,7 +106,7 @@ def count_ngrams(
 
 
 def _last_of_lmplz(word: Ints, since: Ints, *, order: int, vocabulary: NDArray[np.int32]) -> int:
-    """Returns the position of the last word of the n-gram that `lmplz` processes last.
+    """Returns the position in the corpus at which the n-gram that `lmplz` processes last ends.
 
     `lmplz` numbers words as they first occur (`</s>` and `<s>` before all others) and sorts n-grams
     by their last word, then by the word before it, and so on.
@@ -161,12 +161,12 @@ class Smoother(Protocol):
     def first_order(
         self, table: NgramCounts, keep: Bools, vocabulary: Words, discounts: Discounts
     ) -> Floats:
-        """Returns the probability of each word, shape (words,); `<s>` may have any."""
+        """Returns the probability of each word, shape (words,); the value of `<s>` is ignored."""
 
     def higher_order(
         self, table: NgramCounts, keep: Bools, lower: Floats, discounts: Discounts
     ) -> tuple[Floats, Floats]:
-        """Returns each n-gram's probability and each context's weight.
+        """Returns each n-gram's probability and each context's back-off weight.
 
         keep: which of the table's n n-grams the model keeps, shape (n,).
         lower: probabilities of the order below, shape (contexts,).
@@ -190,10 +190,10 @@ def estimate(
 ) -> tuple[list[Grams], tuple[int, ...]]:
     """Returns a smoothed model's n-grams by order, and the orders with fallback discounts.
 
-    These are the orders for which the corpus is too small to estimate discounts.
+    An order has fallback discounts if the corpus is too small to estimate its discounts.
 
-    prune: by order, n-grams with this count or less are dropped; none by default. Discounts are
-      estimated before. `<unk>`, `<s>` and `</s>` are always kept.
+    prune: for each order, the count up to which n-grams are dropped, after discounts are estimated;
+      empty: none are dropped. `<unk>`, `<s>` and `</s>` are always kept.
     """
     vocabulary, tables = counts
     thresholds = prune_thresholds(prune, len(tables))

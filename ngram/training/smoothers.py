@@ -46,7 +46,7 @@ def closed_form_discounts(tallied: NDArray[np.int64]) -> tuple[float, float, flo
 
 
 class KneserNey:
-    """Discounts adjusted counts, and always interpolates with the shorter context."""
+    """Kneser-Ney smoothing: discounts adjusted counts, interpolates with the shorter context."""
 
     fallback: Discounts = FALLBACK_DISCOUNTS
 
@@ -69,7 +69,7 @@ class KneserNey:
 def _kneser_ney_shares(
     table: NgramCounts, keep: Bools, discounts: Discounts, *, contexts: int
 ) -> tuple[Floats, Floats]:
-    """Returns each n-gram's share, (a - D(a)) / a(h), and each context's weight γ(h)."""
+    """Returns each n-gram's part of its probability, (a - D(a)) / a(h), and each context's γ(h)."""
     adjusted = table.adjusted
     off = np.array([0.0, *discounts])[np.minimum(adjusted, 3)]
     freed = np.where(keep, off, adjusted)
@@ -86,7 +86,7 @@ _NOTHING_LEFT = 1e-9
 
 
 def good_turing_discounts(counts: NDArray[np.int64]) -> tuple[float, ...] | None:
-    """Returns d_1, ..., d_k from the counts of one order; None if they are undefined."""
+    """Returns the discounts d_1, …, d_k for the counts of one order; None if undefined."""
     n = np.bincount(np.minimum(counts, MOST_DISCOUNTED + 2), minlength=MOST_DISCOUNTED + 3)
     if (n[1 : MOST_DISCOUNTED + 2] == 0).any():
         return None
@@ -101,11 +101,11 @@ def good_turing_discounts(counts: NDArray[np.int64]) -> tuple[float, ...] | None
 
 
 class Katz:
-    """Good-Turing discounts of raw counts, and the shorter context for unseen n-grams.
+    """Katz's back-off: discounts raw counts; unseen n-grams use the shorter context.
 
-    Undefined discounts discount nothing. A context without probability left for unseen words then
-    counts one more occurrence, as in SRILM. At order 1 the remaining probability goes to `<unk>`;
-    `<s>` gets none.
+    If the Good-Turing discounts are undefined, counts are not discounted. A context without
+    probability left for unseen words then counts one more occurrence, as in SRILM. At order 1 the
+    remaining probability goes to `<unk>`; `<s>` gets none.
     """
 
     fallback: Discounts = (1.0,) * MOST_DISCOUNTED
@@ -134,7 +134,7 @@ class Katz:
 def _good_turing_shares(
     table: NgramCounts, keep: Bools, discounts: Discounts, *, contexts: int
 ) -> tuple[Floats, Floats]:
-    """Returns each n-gram's share, d_c c(hw) / c(h), and each context's remaining probability."""
+    """Returns each n-gram's probability, d_c c(hw) / c(h), and what remains of each context's."""
     share = np.array([0.0, *discounts, 1.0])[np.minimum(table.raw, MOST_DISCOUNTED + 1)]
     total = np.bincount(table.context, weights=table.raw, minlength=contexts)
     seen = np.where(keep, share * table.raw, 0.0)

@@ -34,7 +34,7 @@ FALLBACK = re.compile(r"Substituting fallback discounts for order (\d+)")
 
 
 def find_lmplz(given: str | None = None) -> str | None:
-    """Returns the path of the given program, or of the one on PATH; None if there is none."""
+    """Returns the path of the given program; if none is given, of `lmplz` on PATH, or None."""
     found = shutil.which("lmplz" if given is None else given)
     if given is not None and found is None:
         raise ValueError(f"lmplz must be a program that can be run, got {given}")
@@ -49,7 +49,7 @@ def run_lmplz(
     order: int,
     prune: Sequence[int],
 ) -> tuple[int, ...]:
-    """Writes an ARPA file atomically; returns the orders that used the fallback discounts.
+    """Runs `lmplz`, which writes an ARPA file; returns the orders with fallback discounts.
 
     sentences: the ids of all texts in sequence, each text followed by END.
     prune: thresholds, one per order.
@@ -101,11 +101,11 @@ def train(
 ) -> Description:
     """Trains a model; writes it and its description atomically, and returns the description.
 
-    KenLM's `lmplz` and our own estimator agree for Kneser-Ney smoothing; Katz's back-off is by our
-    own estimator only.
+    KenLM's `lmplz` and our own estimator agree on Kneser-Ney models. Only our own estimator
+    offers Katz's back-off.
 
     order: 1 to 6.
-    prune: by order, n-grams with this count or less are dropped; the last count also holds for
+    prune: for each order, the count up to which n-grams are dropped; the last count also holds for
       all higher orders.
     tokenizer_name: the name by which the corpus's tokenizer was loaded.
     lmplz: path of the program; None for our own estimator.
