@@ -1,4 +1,4 @@
-"""Beam search, by one model or drafted ahead (Leviathan et al. 2023, appendix A.4).
+"""Beam search by one model, or with a draft that searches ahead (Leviathan et al. 2023, A.4).
 
 A step chooses among all continuations of several texts by their sums of log-probabilities, so there
 is no single growing text and no distribution to verify: beams need a decoding loop of their own.
@@ -25,7 +25,7 @@ Tokens = tuple[int, ...]
 class Beam:
     """A continuation of the prompt.
 
-    score: sum of the tokens' log-probabilities; once finished, divided by length**length_penalty.
+    score: sum of the tokens' log-probabilities; a finished beam's is over length**length_penalty.
     """
 
     tokens: Tokens
@@ -79,9 +79,9 @@ class Beams:
 
 
 def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: BeamSettings) -> Beams:
-    """Returns the state after all beams are extended by a token.
+    """Returns the state of the search after one more step, which extends the beams by a token.
 
-    log_probs: log-probabilities of the next token by running beam, float32, shape (vocabulary,).
+    log_probs: for each running beam, the next token's log-probabilities, float32, (vocabulary,).
     """
     grown = _grown(beams.running, log_probs, search.candidates)
     if len(grown) < search.candidates:
@@ -114,7 +114,7 @@ def _grown(
     most: int,
     without: frozenset[int] = frozenset(),
 ) -> list[Beam]:
-    """Returns the likeliest beams extended by a token, best first; excludes tokens `without`."""
+    """Returns the `most` likeliest one-token extensions, best first, except by tokens `without`."""
     rows = torch.stack([log_probs[beam.tokens] for beam in running])
     if without:
         rows = rows.index_fill(1, torch.tensor(sorted(without), device=rows.device), -torch.inf)
@@ -131,7 +131,7 @@ class BeamBlock:
 
     drafted: number of steps that the draft searched ahead.
     steps: number of search steps that the target completed, 1..drafted + 1.
-    fed: number of tokens that the target read: the last ones of its beams, and drafted ones.
+    fed: number of tokens that the target read: its beams' last tokens and the drafted tokens.
     """
 
     drafted: int
@@ -161,15 +161,15 @@ class BeamSearch:
 
     @property
     def judged(self) -> int:
-        """Number of drafted steps compared with the target's: the covered ones, and one per block.
+        """Number of drafted steps compared with the target's: all covered ones and the misses.
 
-        The last block's last step ends the search, so its beams are not compared.
+        A miss ends its block. The last block has none, because its last step ends the search.
         """
         return self.covered + sum(block.steps <= block.drafted for block in self.blocks[:-1])
 
     @property
     def covered(self) -> int:
-        """Number of drafted steps that contained the target's beams: top_w(M_p) in top_u(M_q)."""
+        """Number of drafted steps that had all the target's beams: top_w(M_p) in top_u(M_q)."""
         return sum(block.steps - 1 for block in self.blocks)
 
 

@@ -21,13 +21,13 @@ class Draft:
 
     tokens: shape (gamma,), int64, on the target's device; gamma may be 0.
     q: row i is the distribution of tokens[i], over the target's vocabulary; one-hot if the draft
-      was chosen without randomness. In a draft that branches it depends on the earlier children of
-      the same token.
+      was chosen without randomness. In a draft that branches, row i also depends on the earlier
+      children of the token's parent.
     witness: one number per computed distribution, finite exactly where the model's logits were;
-      shape (gamma,), or (gamma + 1,) if the policy refused to draw from the last one. None without
-      a model. The verifier checks it, so that drafting does not wait for the device.
-    parents: for a draft that branches, the index of the token that each token follows; -1: the
-      text. The children of one token differ. None: each token follows the previous one.
+      shape (gamma,), or (gamma + 1,) if the policy refused to draw from the last distribution. None
+      if no model drafted. The verifier checks it, so that drafting does not wait for the device.
+    parents: for a draft that branches, the index of the token that each token follows; -1: it
+      follows the text. Children of one token differ. None: each token follows the previous one.
     """
 
     tokens: Tensor
@@ -57,7 +57,7 @@ class Drafter(Protocol):
 
     Between two calls of `propose` the text keeps the accepted tokens of the draft and gains one
     token of the target, so a drafter's cache of the text stays valid up to the first rejected
-    token. (The text becomes shorter if the drafter serves another draft that was rejected.)
+    token. (If it drafts for another draft model, the target's rejections also shorten the text.)
 
     Example: a drafter that repeats the last token of the text.
 
@@ -84,7 +84,7 @@ class Drafter(Protocol):
 
     @property
     def sampling(self) -> Sampling | None:
-        """The user's sampling settings of the draft; None if the drafter has none."""
+        """The sampling settings of the draft; None if the drafter has none."""
 
     @property
     def forward_seconds(self) -> float:
@@ -107,8 +107,8 @@ class Drafter(Protocol):
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
         """Returns, for each sampling setting, how likely the tokens of a stretch are accepted.
 
-        Called after `start`, for consecutive stretches of one text. A drafter without settings
-        returns the same scores for each of them.
+        Called after `start`, for consecutive stretches of one text. A drafter without sampling
+        settings returns equal scores for all of them.
         """
 
 
@@ -126,7 +126,7 @@ class ReadsStates(Protocol):
     """
 
     def read_prompt(self, text: Sequence[int]) -> None:
-        """Reads the states; called when the target has read all but the text's last id."""
+        """Reads the prompt's states, after the target has read all ids of the text but the last."""
 
 
 class Clock:
@@ -158,7 +158,7 @@ def draft_tokens(
 
     The policy sees each distribution before the draw and each token after it.
 
-    law_after: returns the next distribution, given the tokens drafted so far, of shape (1,) each.
+    law_after: returns the next distribution, given the tokens drafted so far (shape (1,) each).
     """
     tokens: list[Tensor] = []
     laws: list[Laws] = []

@@ -23,9 +23,9 @@ STANDARD_STREAMS = (0, 1, 2)
 def whole_file(path: Path) -> Iterator[Path]:
     """Yields a temporary file, which then replaces the file at `path`.
 
-    A symbolic link stays, and the file that it points to is replaced. A device, a pipe or the
-    program's own standard output is written into. If writing fails (a full disk, an interruption),
-    path is unchanged and no other file is left.
+    If `path` is a symbolic link, the file that it points to is replaced. If it is a device, a pipe
+    or the program's own standard output, it is written into. If writing fails (a full disk, an
+    interruption), `path` is unchanged and no other file is left.
     """
     place = Path(os.path.realpath(path))
     if keeps_its_place(path):
@@ -67,7 +67,7 @@ def uninterrupted() -> Iterator[None]:
     """Delays a Ctrl-C until the work inside the block is done.
 
     Some libraries turn an interrupt into an error of their own, for example while they write an
-    archive. Interrupts reach the main thread only, so nothing changes in others.
+    archive. Interrupts reach the main thread only, so other threads are not affected.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is None:
@@ -85,12 +85,12 @@ def uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def held(output: Path) -> Iterator[None]:
-    """Locks an output for this process, and removes what dead processes left half-written.
+    """Locks an output for this process; removes half-written files of processes that have ended.
 
-    The kernel holds the lock, so it ends with the process; the next process removes the lock file
-    of one that was killed. Refuses an output that another process holds.
+    The kernel releases the lock when the process ends. If a process is killed, its lock file stays
+    until the next process removes it. Refuses an output that another process has locked.
 
-    output: a file or folder that does not exist yet, in a folder that does; a link is followed.
+    output: a new file or folder in an existing folder; a link is followed.
     """
     from filelock import FileLock, Timeout
 
@@ -147,9 +147,9 @@ def read_whole(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def limited(read: Callable[[int], bytes], name: str, *, most_bytes: int = MOST_BYTES) -> bytes:
-    """Returns what `read` returns; ValueError if that is more than most_bytes.
+    """Returns the bytes that `read` returns; raises ValueError for more than most_bytes.
 
-    read: takes a number of bytes, as a file's `read` does.
+    read: takes the largest number of bytes to return, as a file's `read` does.
     name: the file's name, for the message.
     """
     content = read(most_bytes + 1)
@@ -170,7 +170,7 @@ def read_json(path: Path, decode: Callable[[bytes], Any] = json.loads) -> Any:
 
 
 def json_objects(text: str, name: str) -> list[dict[str, Any]]:
-    """Returns the JSON objects of a text: one, a list, or one per line; name is for messages."""
+    """Returns a text's objects: one JSON object, a list, or one per line; name: the text's."""
     try:
         found = json.loads(text)
     except json.JSONDecodeError:

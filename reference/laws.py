@@ -15,7 +15,7 @@ from torch import Tensor
 def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
     """Returns one token per row, drawn in proportion to the row's weights; shape (...), int64.
 
-    It is the first token whose cumulative weight, in double precision, exceeds a uniform share of
+    The token is the first whose cumulative weight, in double precision, exceeds a uniform share of
     the total, so a token of weight 0 is never drawn. `torch.multinomial` would wait for the device.
 
     weights: shape (..., vocabulary), not negative, with a positive entry in each row.
@@ -83,8 +83,8 @@ class OneHot:
     """Distributions that put all probability on one token each; methods as in `Dense`.
 
     tokens: shape (positions,), int64.
-    logits: the logits whose argmax the tokens are, shape (positions, vocabulary); None if no model
-      computed them.
+    logits: the logits from which the tokens were chosen as the largest, shape (positions,
+      vocabulary); None if no model computed any.
     """
 
     tokens: Tensor
@@ -139,7 +139,7 @@ def concatenate(parts: list[Laws]) -> Laws:
 
 
 def overlap(p: Laws, q: Laws) -> Tensor:
-    """Returns beta = sum over x of min(p(x), q(x)), (positions,) (Leviathan et al., Theorem 5)."""
+    """Returns beta = sum over x of min(p(x), q(x)), shape (positions,) (Leviathan, Theorem 5)."""
     if isinstance(p, OneHot):
         return q.of(p.tokens)
     if isinstance(q, OneHot):
@@ -154,15 +154,15 @@ LEAST_TEMPERATURE = 1e-6
 class Sampling:
     """How logits become a next-token distribution (Leviathan et al. 2023, section 2.2).
 
-    Applied in the order of transformers: repetition penalty, temperature, top-k, top-p, min-p.
+    They apply in transformers' order: repetition penalty, temperature, top-k, top-p, min-p.
 
     temperature: 0 for the one-hot argmax (ties go to the smallest id), or at least 1e-6, so that
       no logit overflows.
     top_k: keep the k largest logits (and their ties); None keeps all.
     top_p: keep the smallest set of tokens whose probability reaches top_p, in (0, 1].
     min_p: drop tokens below min_p times the largest probability, in [0, 1].
-    repetition_penalty: above 0; divides positive logits of tokens already in the text, multiplies
-      negative ones (Keskar et al. 2019). 1 changes nothing.
+    repetition_penalty: above 0. For tokens already in the text, positive logits are divided by it
+      and negative logits are multiplied by it (Keskar et al. 2019). 1 changes nothing.
     """
 
     temperature: float = 1.0

@@ -147,7 +147,7 @@ def embedded_model() -> BackoffModel:
 
 
 def require_embedded_tokenizer(tokenizer: Any, *, name: str) -> None:
-    """Refuses a target whose tokenizer is not that of the embedded models; `name` names it."""
+    """Refuses a target whose tokenizer is not the embedded one; `name` is the target's name."""
     note = json.loads((FOLDER / "training.json").read_text(encoding="utf-8"))
     if note["fingerprint"] != fingerprint(tokenizer):
         raise ValueError(

@@ -51,15 +51,15 @@ class ModelDrafter:
         self.draft.start(prompt)
 
     def catch_up(self, text: Sequence[int]) -> None:
-        """Drops rejected tokens and the text's last token from the draft's cache.
+        """Drops rejected tokens and the text's last token from the draft model's cache.
 
-        The draft then has at least the last token to read. After a draft that was accepted whole,
+        So the model always has at least the last token to read. If its whole draft was accepted,
         it also has to read the last drafted token, which it drew but never read.
         """
         self.draft.rollback(min(self.draft.length, len(text) - 1))
 
     def room(self, text: Sequence[int]) -> int:
-        """Returns how many more tokens fit the draft's positions."""
+        """Returns how many more tokens the draft model has positions for."""
         return sys.maxsize if self._limit is None else max(self._limit - len(text) + 1, 0)
 
     def propose(
@@ -106,10 +106,10 @@ class ModelDrafter:
 class HierarchicalDrafter:
     """Drafts with a model that is itself accelerated by a cheaper drafter.
 
-    The inner decoding is lossless: its tokens have the model's distribution q, and they go to the
-    target with the model's own rows.
+    The model's speculative decoding is lossless: its tokens have the model's distribution q. The
+    target then verifies them against q.
 
-    drafter: drafts for the model, over the model's vocabulary.
+    drafter: the cheaper drafter, which drafts for the model, over the model's vocabulary.
     """
 
     def __init__(self, model: ModelDrafter, drafter: Drafter, gamma: int) -> None:

@@ -58,11 +58,11 @@ class StateHeadDrafter:
 
     @torch.inference_mode()
     def read_prompt(self, text: Sequence[int]) -> None:
-        """Reads the prompt's states but the last, which belongs to the first block."""
+        """Reads all states of the prompt except the last, which the first block reads."""
         self._catch_up(text, len(text) - 2)
 
     def _catch_up(self, text: Sequence[int], end: int) -> Tensor | None:
-        """Reads the target's states up to a position; returns the head's last state, if any."""
+        """Reads the target's new states up to `end`; returns the head's last; None without new."""
         self._drop(end - 1)
         states = self.target.tapped(self.head.taps, self._read, end) if end > 0 else None
         if states is None or len(states) == 0:
@@ -101,7 +101,7 @@ class StateHeadDrafter:
         return draft_tokens(law_after, limit, policy, generator)
 
     def require_trees(self) -> None:
-        """Refuses nothing: this drafter masks the head's attention itself."""
+        """Accepts all trees, because this drafter masks the head's attention itself."""
 
     @torch.inference_mode()
     def begin_tree(self, text: Sequence[int], depth: int) -> tuple[int, Tensor] | None:
@@ -141,9 +141,9 @@ class StateHeadDrafter:
 
     @torch.inference_mode()
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns the scores of all blocks that reach into the stretch, for each setting.
+        """Returns the stretch's scores in all blocks that reach into it, per sampling setting.
 
-        Computing `stretch.p` has filled the target's cache, from which the states are read.
+        It reads the target's states from the cache, which was filled to compute `stretch.p`.
         """
         first, length = len(stretch.text), len(stretch.text) + len(stretch.tokens)
         whole = [*stretch.text, *stretch.tokens]
@@ -168,7 +168,7 @@ class StateHeadDrafter:
         return scores
 
     def _unreached(self, positions: int, options: ScoreOptions) -> Scores:
-        """Returns the scores of positions that no block reaches: no token has a rank there."""
+        """Returns the scores of positions that no block reaches, so that nothing is drafted."""
         rank = torch.full((positions, options.max_gamma), self.vocabulary)
         sure = torch.zeros(positions, options.max_gamma, 3, dtype=torch.float64)
         return replace(nothing_drafted(positions, options), rank=rank, confidence=sure)
@@ -181,7 +181,7 @@ class StateHeadDrafter:
         logits: Tensor,
         step: int,
     ) -> None:
-        """Fills in the scores of one step of all blocks; `logits` end with the stretch."""
+        """Fills in the scores of one step of all blocks; `logits` are of the last positions."""
         first = len(stretch.tokens) - len(logits)
         before = [*stretch.text, *stretch.tokens[:first]]
         require_finite(peaks(logits).tolist(), self.name, len(before))

@@ -47,7 +47,7 @@ class Branching(Drafter, Protocol):
 
     @property
     def vocabulary(self) -> int:
-        """Width of a row of logits."""
+        """Number of logits at each position."""
 
     @property
     def most_nodes(self) -> int | None:
@@ -57,24 +57,24 @@ class Branching(Drafter, Protocol):
         """Refuses a drafter that reads a tree differently from its single paths."""
 
     def begin_tree(self, text: Sequence[int], depth: int) -> tuple[int, Tensor] | None:
-        """Returns the depth that a tree may have and the logits after the text, (1, vocabulary).
+        """Returns a tree's largest depth, and the logits after the text, shape (1, vocabulary).
 
-        None if nothing can be drafted. Called for each block, even with depth 0.
+        Returns None if nothing can be drafted. Called for each block, even with depth 0.
         """
 
     def deepen(
         self, text: Sequence[int], tokens: Tensor, parents: Sequence[int], places: Sequence[int]
     ) -> Tensor:
-        """Returns logits after some tokens of the lowest level, shape (places, vocabulary).
+        """Returns the logits after tokens of the tree's lowest level, shape (places, vocabulary).
 
         tokens: the tree's tokens so far, shape (n,), int64.
-        parents: for each token, the index of the token that it follows; -1: the text.
-        places: indices of the tokens to continue, all on the level below the previous call's.
+        parents: for each token, the index of the token that it follows; -1: it follows the text.
+        places: indices of the tokens to continue, one level below the previous call's tokens.
         """
 
 
 def lineage(place: int, parents: Sequence[int]) -> list[int]:
-    """Returns the indices of a tree's token and all its ancestors, lowest first."""
+    """Returns the indices of a tree's token and all its ancestors; the token comes first."""
     above = []
     while place >= 0:
         above.append(place)
@@ -83,9 +83,9 @@ def lineage(place: int, parents: Sequence[int]) -> list[int]:
 
 
 def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
-    """Returns the likeliest tokens; ties go to the smallest id.
+    """Returns the `count` likeliest tokens; ties go to the smallest id.
 
-    A one-hot distribution without logits has one choice. The generator is not used.
+    A one-hot distribution without logits has only one token. The generator is not used.
     """
     odds = law.logits if isinstance(law, OneHot) else law.probabilities
     if odds is None:
@@ -97,7 +97,7 @@ def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
 
 
 def without_replacement(law: Laws, count: int, generator: torch.Generator) -> Choice:
-    """Returns tokens drawn one after the other, without repetition (Sequoia, Algorithm 2).
+    """Returns `count` tokens drawn one by one, without repetition (Sequoia, Algorithm 2).
 
     If the distribution is one-hot, returns the likeliest tokens.
     """
@@ -122,11 +122,11 @@ class TreeDrafter:
     def __init__(
         self, model: Branching, parents: Sequence[int], choose: Choose = likeliest
     ) -> None:
-        """Stores the tree; refuses parents after their children, and too many nodes.
+        """Stores the tree's shape; refuses parents after their children, and too many nodes.
 
         model: must be able to read trees (its `require_trees`).
-        parents: for each node, the index of its parent; -1: the text. A node's children are its
-          first, second, ... choice in this order.
+        parents: for each node, the index of its parent; -1: the text. The first child of a node is
+          the drafter's first choice there, the second child its second choice, and so on.
         """
         for place, parent in enumerate(parents):
             if not -1 <= parent < place:
@@ -194,7 +194,7 @@ class TreeDrafter:
         return Draft(tokens, concatenate(laws), parents=tuple(parents))
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns scores: 1 where the text is a path of the tree of likeliest tokens, else 0.
+        """Returns acceptance 1 where the text follows the tree of likeliest tokens, else 0.
 
         Refuses leniences and sampled drafts, because acceptance then depends on both distributions.
         """
@@ -223,7 +223,7 @@ class TreeDrafter:
     def _accepted(self, ranks: Sequence[Sequence[int]], first: int, max_gamma: int) -> Tensor:
         """Returns 1 where the text follows the tree, shape (positions from `first`, max_gamma).
 
-        ranks: rank of each text token among the draft's choices, by distance to the block's start.
+        ranks: for each text token, its rank among the choices, by distance from the block's start.
         """
         accepted = torch.zeros(len(ranks) - first, max_gamma, dtype=torch.float64)
         for start in range(max(first - max_gamma + 1, 0), len(ranks)):
