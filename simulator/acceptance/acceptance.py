@@ -70,7 +70,7 @@ class Acceptance(ABC):
         return False
 
     def at_context(self, context: int) -> Acceptance:
-        """Returns the acceptance at `context` tokens in the cache; `self` if that is not known."""
+        """Returns the acceptance at `context` cached tokens; `self` if context has no effect."""
         return self
 
     @abstractmethod
@@ -88,16 +88,18 @@ class Acceptance(ABC):
 
     @property
     def logit_covariance(self) -> Floats:
-        """Covariance of two errors of the rates' logits, shape (2, 2); zero if the rates are exact.
+        """Covariance of two errors in the logits of all rates, shape (2, 2); zero for exact rates.
 
-        The first error shifts all logits, the second one grows with the logarithm of the position.
+        The first error shifts all logits equally. The second one is multiplied by the logarithm of
+        the position.
         """
         return np.zeros((2, 2))
 
     def log_lengths(self, gamma: ArrayLike) -> tuple[Floats, Floats]:
         """Returns the logarithms of the mean tokens per block, and the covariance of their errors.
 
-        gamma: at least 1, shape (n,). Lengths are exact here, so the covariance (n, n) is zero.
+        gamma: at least 1, shape (n,). The base class takes the means as exact: the covariance,
+          shape (n, n), is zero.
         """
         lengths = np.atleast_1d(self.tokens_per_call(gamma))
         return np.log(lengths), np.zeros((len(lengths), len(lengths)))
@@ -120,9 +122,10 @@ class Acceptance(ABC):
 
 
 def iid_error(acceptance: Acceptance, *, max_gamma: int) -> tuple[float, int] | None:
-    """Returns the largest relative error of tokens per call under i.i.d. acceptance, and its γ.
+    """Returns the largest error of assuming i.i.d. acceptance, and the γ that has this error.
 
-    The error has a sign; γ that were not observed are left out. None: no error can be shown.
+    The error is the signed relative error of tokens per call. Only observed γ are compared. None:
+    the observations cannot show that rates differ by position.
     """
     if not acceptance.tells_iid:
         return None

@@ -95,7 +95,7 @@ class Accepted:
 
     @property
     def weight(self) -> float:
-        """Number of blocks, as a weight; USUAL_DRAFTS if it is not known."""
+        """Weight in averages over counts: the number of blocks, or USUAL_DRAFTS if not known."""
         return USUAL_DRAFTS if self.drafts is None else max(self.drafts, 1.0)
 
     @property
@@ -143,8 +143,8 @@ def _early(drafted: float | None, drafts: float | None, gamma: int) -> float | N
 def unknown_calls(drafted: float, gamma: int) -> tuple[int, float]:
     """Returns a likely number of blocks, and the standard deviation of its logarithm.
 
-    Each block drafted 1 to γ tokens. The logarithm of the number of blocks is taken as uniform
-    between log(drafted / γ) and log(drafted).
+    All blocks together drafted `drafted` tokens, 1 to γ each. The logarithm of their number is
+    taken as uniform between log(drafted / γ) and log(drafted).
     """
     least, most = max(drafted / gamma, 1.0), max(drafted, 1.0)
     return max(1, round(math.sqrt(least * most))), math.log(most / least) / math.sqrt(12)

@@ -25,7 +25,7 @@ class ByPosition(Acceptance):
 
         E[τ(γ)] = 1 + Σ_{i≤γ} r_1 … r_i
 
-    Rates are taken to hold at every γ. Further positions have the last rate. Texts are long.
+    The rates are assumed equal for all γ. Later positions get the last rate. Texts are long.
 
     conditional: r_1, …, r_γ, each in [0, 1], at least one.
     cut_short: share in [0, 1] of positions that the counted blocks did not draft, for example near
@@ -55,7 +55,7 @@ class ByPosition(Acceptance):
 
     @property
     def alpha(self) -> float:
-        """The maximum-likelihood i.i.d. rate α: accepted / (accepted + rejected blocks)."""
+        """The maximum-likelihood i.i.d. α: accepted tokens / (accepted tokens + rejections)."""
         rates = self.unconditional
         accepted = sum(rates)
         return accepted / (accepted + 1 - rates[-1])
@@ -89,7 +89,7 @@ class FromCounts(ByPosition):
     lengths: pairs of a γ and its counted mean tokens per block, which have priority over the rates.
     change: change of the logits per unit of the logarithm of the context.
     origin: mean logarithm of the counted contexts; None if fewer than two contexts were counted.
-    away: logarithm of this context, minus `origin`.
+    away: logarithm of the context to which the rates apply, minus `origin`.
     """
 
     alpha: float = field()

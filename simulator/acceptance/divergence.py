@@ -22,7 +22,7 @@ def alpha_of_laws(p: ArrayLike, q: ArrayLike) -> Floats:
 
         α = E[Σ_x min(p(x), q(x))]            (Leviathan et al. 2023, Corollary 6)
 
-    p, q: see `beta_of_laws`; the positions are of texts drawn from the target.
+    p, q: see `beta_of_laws`; the positions must come from texts that the target generated.
     """
     return np.asarray(np.mean(beta_of_laws(p, q)))[()]
 
@@ -50,12 +50,12 @@ def block_acceptance(ratio: ArrayLike, max_gamma: int) -> Floats:
 
     the running minimum of the likelihood ratio. The result is w_{i+1} / w_i.
 
-    ratio: q(x)/p(x) of the text's tokens, at least 0, in the shapes of acceptances in
-      `simulator.acceptance.replay.Replay`. A one-hot q may be cut to 1.
+    ratio: q(x)/p(x) of the text's tokens, at least 0, shape (N,) or (N, K) as for `acceptance` in
+      `simulator.acceptance.replay.Replay`. For a one-hot q, ratios above 1 may be given as 1.
     max_gamma: the longest draft, at least 1 and at most K.
 
-    Returns shape (N, max_gamma), entry (t, k) for position t + k of the block that begins at t, 0
-    after the text's end: acceptances of a `Replay`.
+    Returns shape (N, max_gamma), the `acceptance` that a `Replay` takes. Entry (t, k) is for
+    position t + k of the block that begins at t; entries after the text's end are 0.
     """
     given = non_negative("ratio", ratio)
     length = integer("max_gamma", max_gamma, at_least=1)

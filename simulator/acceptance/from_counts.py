@@ -50,9 +50,9 @@ def from_counts(
 ) -> FromCounts:
     """Returns the acceptance estimated from all counts together.
 
-    counted: the counts. Without any, the rates are the prior's.
+    counted: the counts; if empty, the prior gives the rates.
     kind: kind of draft, which selects the prior (`rate_prior`) unless `prior` is given.
-    cut_short: the field of `ByPosition`.
+    cut_short: share in [0, 1] of positions that were not drafted (see `ByPosition`).
     elsewhere: standard deviation of a shift of all logits between the counted requests and the
       requests to be served, for example of another workload.
     """

@@ -23,7 +23,7 @@ _STEADY = ("model", "n-gram")
 
 @dataclass(frozen=True, slots=True)
 class RatePrior:
-    """Normal prior of the logits of the rates r_i, each given that earlier positions are accepted.
+    """Normal prior of acceptance by position: r_i is the rate once all earlier ones are accepted.
 
         logit r_i = a + b · log i + w(log i) + u_i
 
@@ -51,8 +51,8 @@ class RatePrior:
 def rate_prior(kind: str | None, *, fitted: dict[str, Any] | None = None) -> RatePrior:
     """Returns the prior of a kind of draft.
 
-    kind: a name of `simulator.cost.fitted.prior.DRAFTS`; otherwise the prior of all kinds.
-    fitted: priors by kind, "all" included; None: the priors of the package.
+    kind: a name in `simulator.cost.fitted.prior.DRAFTS`; other values get the prior of all kinds.
+    fitted: the result of a fit: priors by kind and for "all"; None reads rate_priors.json.
     """
     kinds = (_published() if fitted is None else fitted)["kinds"]
     found = kinds.get(kind, kinds["all"])
@@ -60,7 +60,7 @@ def rate_prior(kind: str | None, *, fitted: dict[str, Any] | None = None) -> Rat
 
 
 def workload_spread() -> float:
-    """Returns the standard deviation, over published workloads, of one draft's logit of a rate."""
+    """Returns the standard deviation of the logit of a draft's rate between published workloads."""
     return float(_published()["workloads"])
 
 
@@ -89,7 +89,11 @@ Placed = Sequence[tuple[Accepted, float]]
 def most_probable(
     mean: Floats, law: Floats, data: Placed, measured: Floats, noise: Floats
 ) -> Floats:
-    """Returns the most probable logits and their change with context, by damped Gauss-Newton."""
+    """Returns the most probable logits and their change with context, by damped Gauss-Newton.
+
+    mean, law: mean and covariance of the prior.
+    measured, noise: logarithms of the counted lengths, and their covariance.
+    """
     root = np.linalg.cholesky(law + LEAST * np.eye(len(law)))
     weigh = np.linalg.inv(np.linalg.cholesky(noise))
     own = np.zeros(len(law))
@@ -113,7 +117,7 @@ def most_probable(
 
 
 def log_lengths_of(found: Floats, data: Placed) -> tuple[Floats, Floats]:
-    """Returns the logarithms of modelled mean lengths, and their derivatives by the parameters."""
+    """Returns the logarithms of modelled mean lengths, and their derivatives by `found`."""
     logs, slopes = [np.zeros(0)], [np.zeros((0, len(found)))]
     for counted, away in data:
         rates = rates_of(found[:-1] + away * found[-1])

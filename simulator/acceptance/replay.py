@@ -65,7 +65,8 @@ class Replay:
     def lengths(self, gamma: int) -> NDArray[np.int64]:
         """Returns how many tokens a block drafts if it begins at each position, shape (N,).
 
-        This is the smallest of gamma, the proposed tokens, and one less than the limit leaves.
+        The number is the smallest of gamma, the tokens that the drafter proposes there, and the
+        tokens left up to the limit less one for the target's own.
         """
         return np.minimum(self._room, integer("gamma", gamma))
 
@@ -91,7 +92,7 @@ class Replay:
         return np.asarray(counts, dtype=np.float64)
 
     def positions(self, gamma: int) -> tuple[Floats, Floats]:
-        """Returns how many blocks accept positions 1, …, gamma, and how many draft them."""
+        """Returns the expected numbers of blocks that accept, and that draft, each position."""
         rates, starts = self._rates, self.starts(gamma)
         # The text ends where its last token is emitted.
         lengths = np.minimum(self.lengths(gamma), np.arange(len(starts))[::-1])
@@ -208,8 +209,8 @@ class Recorded(Acceptance):
     def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
         """Returns the expected price of blocks, per emitted token.
 
-        Above the largest replayed γ it is extrapolated: blocks that drafted fewer tokens than this
-        γ stay as they are; the other blocks grow and are accepted at the last observed rates.
+        Above the largest replayed γ the price is extrapolated. Blocks that drafted fewer tokens
+        than that γ do not change. The other blocks draft more, accepted at the last rates.
         """
 
         def total(length: int) -> float:

@@ -53,7 +53,7 @@ class NextRun:
 
     gamma: draft length to run; 0 is the baseline.
     gain: expected gain of speed once the outcome is known, as a share.
-    rival: draft length that competes with `gamma` in this run; 0 is no speculation.
+    rival: draft length that the run compares with `gamma`; 0 is no speculation.
     """
 
     gamma: int
@@ -184,6 +184,7 @@ def _next_run(
     tokens longer than the longest γ that was run, or twice as long.
 
     places: indices of the advised and the named γ in [0, *gammas].
+    limits: the arguments `worth` and `repeat` of `advise`.
     """
     (advised, named), (worth, repeat) = places, limits
     every = np.concatenate([[0], gammas])

@@ -41,7 +41,7 @@ def draftable(gamma: ArrayLike, multiple: int) -> NDArray[np.bool_]:
 
 
 def best_gamma(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> int:
-    """Returns the smallest γ from 1 to max_gamma that maximises the speed-up; 0: none gains."""
+    """Returns the smallest γ from 1 to max_gamma that maximises the speed-up; 0 if no γ gains."""
     gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
     return first_best(gammas, speed_up(acceptance, cost, gammas))
 
@@ -189,8 +189,8 @@ def _lengths(
     """Returns the logarithms of tokens per block, and the covariance that remains given the runs.
 
     A run measures the time of a token directly: an error of the run's tokens per block cancels
-    against the block time computed from it. At other γ the error that is not shared remains. Runs
-    with drafts that ended early do not measure the time at their γ.
+    against the block time computed from it. At other γ the part of the error that is not shared remains.
+    Runs with drafts that ended early do not measure the time at their γ.
     """
     run = sorted({each.gamma for each in price.own_runs if each.drafted is None} - {0})
     every = np.unique([*gammas.tolist(), *run])

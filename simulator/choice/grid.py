@@ -31,7 +31,7 @@ class PlanRequest:
     reads_again: whether the target, which has recurrent layers, reads a block's accepted tokens
       again after a rejection.
     batches: further batch sizes that may be planned.
-    finer: gives the prices of some of `batches`; None: only `prices` are planned.
+    finer: function that returns the pricings of some of `batches`; None: only `prices` are planned.
     """
 
     acceptances: tuple[Acceptance, ...]
@@ -49,7 +49,7 @@ class PlanRequest:
 def plans(request: PlanRequest) -> tuple[Plan, ...]:
     """Returns a plan for each acceptance with each pricing, grouped by acceptance.
 
-    If finer batch sizes are possible, those around each change of the advised γ are planned.
+    If `finer` is given, more batch sizes are planned around each change of the scheduled γ.
     """
     rows = len(request.acceptances) * len(request.prices)
     if rows > MOST_ROWS:
@@ -89,7 +89,7 @@ def _place(row: Plan) -> tuple[int, int]:
 
 
 def _middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
-    """Returns batch sizes halfway between neighbours with different γ or fitting memory."""
+    """Returns middle batch sizes between neighbours that differ in γ or in fitting into memory."""
     scheduled = {
         (context, batch): each.gamma
         for context, ranges in schedules(rows).items()
@@ -128,9 +128,9 @@ class Range:
 
 
 def schedules(rows: Sequence[Plan], only: int | None = None) -> dict[int, tuple[Range, ...]]:
-    """Returns the advised γ by batch size, for each context; batches that do not fit are left out.
+    """Returns the advised γ by batch size, for each context; batches beyond memory are left out.
 
-    For drafts of an undecided kind, the γ to measure is used.
+    If an advice is undecided, the schedule has the γ to measure.
 
     only: the only γ that may be drafted; None allows every γ.
     """
@@ -164,7 +164,8 @@ def schedule(
     """Returns ranges of batch sizes with one γ each, from 1 to the largest planned batch size.
 
     A batch size between two planned ones gets the γ of the larger: long drafts cost most where the
-    load is highest. A range is extended while its γ is `near` the best γ of the batch.
+    load is highest. A range continues while its γ is among the `near` γ of the
+    next batch size, which are almost as fast as the best γ there.
     """
     if not gammas:
         raise ValueError("gammas must have at least one batch size, got none")

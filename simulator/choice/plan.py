@@ -30,8 +30,9 @@ class Plan:
     near: largest loss of a smaller γ against the best γ, as a logarithm.
     curve: all γ from 1 to the largest considered.
     allowed: which γ of the curve the draft can draft and the server can run, shape (n,).
-    candidates: every γ that may be advised: allowed, observed, and timed where any was.
-    gamma: the γ of `at`: the caller's, else optimal_gamma.
+    candidates: every γ that may be advised: allowed, within the acceptance's `most_gamma`, and, if
+      any γ has a measured speed-up, one of these.
+    gamma: the γ that the caller gave, else optimal_gamma.
     at: the curve at `gamma` only; None at γ = 0, where speed-up and tokens are 1.
     optimal_gamma: the γ with the largest speed-up; 0 if no γ gains.
     advice: the decision.
@@ -100,7 +101,7 @@ class Plan:
 
     @property
     def most_gamma(self) -> int | None:
-        """The largest γ that may be advised given the observations; None if it does not matter."""
+        """The largest γ that the observations allow; None unless a larger γ seems faster."""
         most = self.acceptance.most_gamma
         if most is None or not self.allowed.any():
             return None
@@ -109,7 +110,7 @@ class Plan:
         return most if means.max() > max(short + self.near, self.near) else None
 
     def within(self, share: float) -> set[int]:
-        """Returns each γ, 0 included, that loses at most `share` against the best, a logarithm."""
+        """Returns each γ, 0 included, whose log speed-up is at most `share` below the best."""
         gammas, means = self.curve.gamma[self.allowed], self.curve.gains.mean[self.allowed]
         least = means.max(initial=0.0) - share - TIE
         return {*gammas[means >= least].tolist(), *([0] if least <= 0 else [])}
@@ -133,7 +134,7 @@ def plan(
 ) -> Plan:
     """Returns the plan of an acceptance and a cost (Leviathan et al. 2023, §3).
 
-    c_hat: operations of one draft step over the operations of one target step; None means c.
+    c_hat: operations of one draft step over the operations of one target step; None uses c.
     gamma: the γ to evaluate, at least 1; None means the best γ.
     max_gamma: the largest γ considered, in 1..10,000.
     near: largest share of speed that a smaller γ may lose against the best γ, in [0, 1).
@@ -198,7 +199,7 @@ def plan(
 
 
 def _runnable(price: Pricing, gammas: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Returns whether the draft can draft each γ, and the server runs it as the baseline."""
+    """Returns whether the draft can draft each γ, without crossing the limit of captured graphs."""
     able = draftable(gammas, price.multiple)
     return able if price.wall is None else able & ~price.wall.crossed(price.batch, gammas)
 
@@ -226,7 +227,8 @@ def _measured(
 ) -> Mapping[int, tuple[float, float]]:
     """Returns the log gain of each γ that was run at this load, and its standard deviation.
 
-    For a load interpolated between others: each γ that was run at all of them.
+    If this load's costs are estimated from runs at other loads, returns the modelled gain of each γ
+    that was run at all those loads.
     """
     if price.load is None or price.load.estimated is None:
         return price.own_gains

@@ -1,4 +1,4 @@
-"""Walltime, arithmetic and memory traffic in closed form: Leviathan et al. 2023, section 3.
+"""Walltime and arithmetic in closed form: Leviathan et al. 2023, section 3.
 
 Arguments broadcast: alpha is the acceptance rate in [0, 1]; gamma the drafted tokens per block, an
 integer at least 0 (0: do not speculate); c the time of a draft step over the time of a target step,
@@ -85,8 +85,8 @@ def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[
     Theorem 8, set to 0). The integer optimum is a neighbour of γ*: the larger one if its last token
     gains:  α^γ (1 + (γ-1) c) > c (1 - α^γ) / (1 - α).
 
-    max_gamma: the largest γ considered, at least 1; the result if longer is always better (c = 0 <
-      α, or α = 1 > c).
+    max_gamma: the largest γ considered, at least 1. It is the result if a longer draft is always
+      better (c = 0 < α, or α = 1 > c).
 
     Returns int64 in 0..max_gamma; 0 exactly if α ≤ c (1 + TIE), so that rounding cannot make a gain
     (0.1 + 0.2 does not gain over 0.3).

@@ -32,9 +32,10 @@ BUDGETS: tuple[Budget, ...] = ("walk", "previous step")
 def step_seconds(cost: Cost, gamma: int, batch: int, wall: Wall | None = None) -> Floats:
     """Returns the time of a step without its drafting, by number of verified tokens in the batch.
 
-    Shape (batch * gamma + 1,), linear between equal numbers of tokens for each sequence.
+    The shape is (batch * gamma + 1,). It is linear between numbers that are multiples of `batch`.
 
-    wall: steps beyond it are infinitely slow, unless a baseline step is beyond it, too.
+    wall: limit of the captured graphs. Larger steps are infinitely slow, unless the baseline's step
+      exceeds the limit, too.
     """
     each = np.arange(batch * gamma + 1) / batch
     seconds = np.interp(each, np.arange(gamma + 1), cost.checking_seconds(np.arange(gamma + 1)))
@@ -58,7 +59,8 @@ def walked(survival: Floats, seconds: Floats) -> NDArray[np.int64]:
 def best_budget(survival: Floats, seconds: Floats) -> NDArray[np.int64]:
     """Returns the number of verified tokens with the most expected tokens per second.
 
-    Arguments as in `walked`. The budget is lossless for the next step's ranking, not for its own.
+    Arguments as in `walked`. The output is lossless if the next step uses the budget; a step that
+    used its own would change the output.
     """
     return np.asarray(_rates(survival, seconds).argmax(axis=-1))
 

@@ -128,7 +128,7 @@ class Stopped(Recorded):
 
     `blocks` counts blocks by their number of verified tokens.
 
-    paid: acceptance with blocks counted by draft steps; a dropped token costs one step more.
+    paid: acceptance with blocks counted by draft steps; a dropped token costs a draft step, too.
     rule: the stopping rule.
     p_min: the rule's threshold, in [0, 1]; for lookups, the least number of matched tokens.
     drafted_error: standard error of drafted over emitted tokens at the largest γ; 0 if exact.
@@ -185,8 +185,8 @@ class StoppedText:
 
         acceptance, limit, drafted: arguments of `Replay`.
         along: confidences in [0, 1] along the text, shape (N,) or (N, K) like acceptance.
-        starts: rising block starts with a recorded path of the draft, shape (M,).
-        own: confidences along these paths, shape (M, L).
+        starts: positions from which a path of the draft was recorded, ascending, shape (M,).
+        own: confidences along the recorded paths, shape (M, L).
         drawn: whether the draft's tokens were drawn, so that other paths were possible.
         """
         for name, values in (("along the text", along), ("along own paths", own)):
@@ -233,7 +233,7 @@ class StoppedText:
         return StoppedBlocks(verified, paid, self._error(lengths[0], known, calls))
 
     def _windows(self, length: int) -> NDArray[np.floating]:
-        """Returns the confidences along the text by block start, shape (N, length)."""
+        """Returns the next `length` confidences along the text at each position, (N, length)."""
         if self._along.ndim == 2:
             return self._along[:, :length]
         padded = np.concatenate([self._along, np.ones(length - 1, dtype=self._along.dtype)])
