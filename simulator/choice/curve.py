@@ -189,8 +189,8 @@ def _lengths(
     """Returns the logarithms of tokens per block, and the covariance that remains given the runs.
 
     A run measures the time of a token directly: an error of the run's tokens per block cancels
-    against the block time computed from it. At other γ the part of the error that is not shared remains.
-    Runs with drafts that ended early do not measure the time at their γ.
+    against the block time computed from it. At other γ the unshared part of the error remains. Runs
+    with drafts that ended early do not measure the time at their γ.
     """
     run = sorted({each.gamma for each in price.own_runs if each.drafted is None} - {0})
     every = np.unique([*gammas.tolist(), *run])

@@ -122,8 +122,8 @@ class Ratio(Cost):
 class ChangedCost(Cost):
     """Another cost whose blocks are drafted, or checked, in other times, in the unit of `inner`.
 
-    drafting: time of drafting γ tokens, at least 1; None: as `inner`.
-    again: time that checking γ drafted tokens, at least 1, takes in addition; None: as `inner`.
+    drafting: time of drafting γ tokens, γ at least 1; None: the time of `inner`.
+    again: further time of checking γ drafted tokens, γ at least 1; None: no further time.
     """
 
     inner: Cost
@@ -173,7 +173,7 @@ def _of_drafts(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:
 
 
 def by_gamma(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:
-    """Returns `seconds` of each γ, shape (...), computed once for equal γ."""
+    """Returns seconds(γ) of each γ, shape (...); the function is called once for equal γ."""
     lengths = integers("gamma", gamma)
     found, places = np.unique(lengths, return_inverse=True)
     values = np.array([seconds(each) for each in found.tolist()], dtype=np.float64)

@@ -42,7 +42,7 @@ class Wall:
     read_in: str
 
     def size(self, batch: Any, gamma: Any) -> Any:
-        """Returns the size of a step in the limit's unit; both may be arrays, γ 0 the baseline."""
+        """Returns the size of a step in `unit`; γ = 0 is the baseline. Arguments may be arrays."""
         return batch * (gamma + 1) if self.unit == "tokens" else batch * (gamma * 0 + 1)
 
     def beyond(self, batch: Any, gamma: Any) -> Any:
@@ -74,8 +74,8 @@ class Load:
     context: tokens in each sequence's cache.
     gpu, dtype, tp: as named by the user; dtype None is the format of each model's configuration.
     draft_kind: kind of draft (`simulator.cost.roofline.shapes.DraftKind`).
-    needed_gb, memory_gb: GB of both models' weights and caches on each GPU, and of its memory.
-    draft_overhead: share of a draft step that its layers take for any amount of work.
+    needed_gb, memory_gb: GB that both models' weights and caches need on each GPU, and GB it has.
+    draft_overhead: share of a draft step's time that is fixed time per layer.
     most_batch: the largest batch that fits at this context.
     speeds: measured over predicted tokens per second of one sequence, 10th and 90th percentile of
       published measurements.
@@ -120,10 +120,10 @@ class Pricing:
     batch: sequences decoded together.
     load: None if the costs are not for a particular load.
     max_gamma: most tokens that the draft can draft; None if there is no limit.
-    multiple: number of a draft's layers, if they are run again: a longer draft is a multiple.
+    multiple: the draft's layers, if a longer draft must run all of them again (γ is a multiple).
     stated_gamma: number of drafted tokens in the draft's configuration; None if there is none.
-    draft_passes: maps a largest n to times of the draft's passes over 1 to n tokens, by n, in the
-      cost's unit, without any posterior; None: a pass takes as long as a step.
+    draft_passes: maps n to times of draft passes over 1, …, n tokens, in the cost's unit and not
+      corrected by runs; None: a pass takes as long as a step.
     prompt_seconds: maps a number of prompt tokens to the time of a pass over them, without a draft
       and with a draft; None if not known.
     wall: the largest step that the server runs as a captured graph; None if no limit is known.
@@ -163,7 +163,7 @@ class Pricing:
 
     @property
     def expected_c(self) -> tuple[float, float] | None:
-        """The range of c expected from the models' sizes; None: no sizes, or c was modelled.
+        """The range of c expected from the models' sizes; None without sizes or if c is modelled.
 
         In 28 pairs of models, each timed on one machine one sequence at a time
         (benchmarks/published_decoding.json), c was 1.07 to 5.41 times the draft's share of the
@@ -192,13 +192,13 @@ class Pricing:
 
     @classmethod
     def of_doubt(cls, posterior: Posterior, point: LoadPoint) -> Pricing:
-        """Returns the pricing of an uncertain cost on a machine that is not known."""
+        """Returns the pricing of an uncertain cost without a description of the machine."""
         from simulator.cost.fitted.posterior import ParametricCost
 
         return cls(ParametricCost(posterior, point), batch=point.batch)
 
     def in_doubt(self, posterior: Posterior, point: LoadPoint) -> Pricing:
-        """Returns this pricing with an uncertain cost in place of its cost."""
+        """Returns this pricing with its cost replaced by an uncertain cost."""
         prompts = self.prompt_seconds and partial(_prompts, self.prompt_seconds, posterior)
         return replace(self, cost=Pricing.of_doubt(posterior, point).cost, prompt_seconds=prompts)
 

@@ -19,12 +19,12 @@ _DOUBTED = [PARAMETERS.index(each) for each in ("roof", "block", "draft")]
 
 
 def costs_of_runs(runs: Sequence[Run]) -> Posterior:
-    """Returns the cost of blocks on a machine known only by its runs, if any."""
+    """Returns the cost of blocks fitted to a machine's runs only; without runs, the prior."""
     return infer(FittedMachine(), vague_prior([run.step_seconds for run in runs] or [1.0]), runs)
 
 
 def price_of_runs(runs: Sequence[Run]) -> Pricing:
-    """Returns the cost of blocks at the single load of all runs, with its uncertainty."""
+    """Returns the cost of blocks, with its uncertainty, fitted to runs that have one load."""
     found = costs_of_runs(runs)
     # Without a drafted run the doubt is so wide that speed-ups are not linear in the logarithms.
     found = replace(found, prior=replace(found.prior, drawn=True))
@@ -37,10 +37,12 @@ def prices_of_runs(
     """Returns the costs of blocks by batch size.
 
     A batch is complete if it was run both with and without speculation. Between two complete
-    batches, parameters are interpolated in the logarithm of the batch; outside, the nearest
-    complete batch gives them. Both are marked as estimated and have larger errors.
+    batches, parameters are interpolated in the logarithm of the batch. Outside all complete
+    batches, the nearest one gives the parameters. Costs at batches that are not complete are marked
+    as estimated and have larger errors.
 
-    batches: the batches wanted; None: the complete ones. A single batch need not be complete.
+    batches: batch sizes to price; None: the complete ones. If all runs have one batch size and
+      `batches` is None, that batch need not be complete.
     """
     by_batch = defaultdict(list)
     for run in sorted(runs, key=lambda run: run.load.batch):
@@ -89,7 +91,7 @@ def _priced(
 def _estimated(first: Posterior, last: Posterior, places: np.ndarray) -> Posterior:
     """Returns the posterior at one batch, interpolated from two batches' posteriors.
 
-    places: logarithms of the first, the wanted and the last batch; first and last may be equal.
+    places: logarithms of the batch of `first`, the batch to price, and the batch of `last`.
     """
     apart = places[2] - places[0]
     share = 0.0 if apart == 0 else (places[1] - places[0]) / apart

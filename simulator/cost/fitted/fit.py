@@ -36,9 +36,9 @@ _NO_ERROR = 1e-6
 class Evidence:
     """Logarithms of n measurements: speed-ups where `paired`, else times per token.
 
-    own, plain: work per emitted token as the run decoded, and without speculation, shape (n,
+    own, plain: work per emitted token with the run's drafts, and without speculation, shape (n,
       COUNT + 1).
-    paired: whether there is a run without speculation at the run's load, shape (n,).
+    paired: whether the run speculated and its load was also run without speculation, shape (n,).
     drafted: whether the run speculated, shape (n,).
     measured: the logarithms, shape (n,).
     noise: standard deviations of `measured` from the runs' own errors, shape (n,).
@@ -57,9 +57,9 @@ class Evidence:
 
     @classmethod
     def of(cls, machine: Machine, runs: Sequence[Run]) -> Evidence:
-        """Returns a machine's runs; runs with drafts are compared with plain runs at their load.
+        """Returns a machine's runs as evidence. A run with drafts is compared with runs without.
 
-        The plain time is the geometric mean of the load's plain runs.
+        Its baseline is the geometric mean of the runs without drafts at the same load.
         """
         times = np.log([run.seconds_per_token for run in runs])
         errors = np.array([run.error for run in runs])
@@ -116,9 +116,9 @@ def _run_work(machine: Machine, run: Run) -> Work:
 def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
     """Returns the posterior of a deployment's parameters.
 
-    A run with speculation enters by its speed-up over plain runs of its load, or by its time if
-    there are none. Several runs of one setting enter as their mean. Without any run the posterior
-    is the prior.
+    A run with speculation contributes its speed-up over the runs without speculation at its load,
+    or its time if there are none. Several runs of one setting contribute their mean. Without any
+    run the posterior is the prior.
     """
     if not runs:
         return Posterior(machine, prior, prior.logs, prior.covariance, ())

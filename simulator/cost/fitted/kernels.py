@@ -65,12 +65,12 @@ class KernelTables(ABC):
 
     @abstractmethod
     def all_reduce(self, *, rows: int, hidden: int, gpus: int) -> float:
-        """Returns the time of an all-reduce of 16-bit rows."""
+        """Returns the time of an all-reduce of `rows` vectors of `hidden` 16-bit values."""
 
 
 @dataclass(frozen=True, eq=False)
 class KernelMachine(DeployedMachine):
-    """A deployment with passes priced from measured kernels, of its GPU and server.
+    """A deployment whose passes are priced from kernels measured on its GPU with its server.
 
     Raises ValueError if several GPUs share the target over PCIe, where kernels were less accurate
     than the roofline (`docs/roofline.md`).
@@ -129,7 +129,7 @@ class KernelMachine(DeployedMachine):
     def _products(
         self, weights: tuple[Weights, ...], shape: ModelShape, *, rows: int, tp: int
     ) -> float:
-        """Returns the seconds of all products without the routed experts."""
+        """Returns the seconds of all products with weights, except the routed experts."""
         seconds = 0.0
         for each in (each for each in weights if not each.experts):
             stored = each.stored_bytes / each.values if each.values else 0.0
@@ -208,7 +208,7 @@ def _attention_width(shape: ModelShape) -> float:
 
 
 def _expert_layers(weights: Weights, shape: ModelShape) -> tuple[int, int]:
-    """Returns the number of layers with experts and their inner size: the most layers that fit."""
+    """Returns the most expert layers whose inner size is a multiple of _INNER, and that size."""
     each = weights.values / (3 * weights.experts * shape.hidden)
     for layers in range(shape.layers, 0, -1):
         if abs((each / layers + _INNER / 2) % _INNER - _INNER / 2) < 0.01:

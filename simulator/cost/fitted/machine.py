@@ -33,7 +33,7 @@ Work = Floats
 
 
 def work(*, fixed: float = 0.0, **amounts: float) -> Work:
-    """Returns a work from amounts by parameter name; other amounts are 0."""
+    """Returns a work vector with these amounts by parameter name; all other amounts are 0."""
     for name in amounts:
         if name not in PARAMETERS:
             raise ValueError(f"parameter must be one of {', '.join(PARAMETERS)}, got {name}")
@@ -41,8 +41,9 @@ def work(*, fixed: float = 0.0, **amounts: float) -> Work:
 
 
 def seconds_of(works: Work, logs: Floats) -> Floats:
-    """Returns the times of works; logs: natural logarithms θ of the parameters, (..., COUNT).
+    """Returns the seconds of work vectors.
 
+    logs: natural logarithms θ of the parameters, shape (..., COUNT).
     works: shape (COUNT + 1,) or (n, COUNT + 1). Returns shape (...) or (..., n).
     """
     return np.asarray(np.exp(logs) @ works[..., :-1].T + works[..., -1])[()]
@@ -60,8 +61,8 @@ class LoadPoint:
 
     context: tokens in each sequence's cache.
     batch: sequences decoded together.
-    prompt_ratio: prompt tokens that the server reads per emitted token while sequences wait; 0 if
-      none.
+    prompt_ratio: tokens of other requests' prompts that the server reads per emitted token; 0 if
+      it reads none while it decodes.
     """
 
     context: int
@@ -126,10 +127,10 @@ class Machine(ABC):
 
     @abstractmethod
     def prompt_work(self, load: LoadPoint) -> Work:
-        """Returns the work of other requests' prompts per emitted token of every sequence."""
+        """Returns the work on other requests' prompts while each sequence emits one token."""
 
     def least_seconds(self, load: LoadPoint) -> float:
-        """Returns a lower bound of a baseline step's seconds; 0 if none is known."""
+        """Returns a lower bound of the seconds of a baseline step; 0 if no bound is known."""
         return 0.0
 
     def block_work(self, load: LoadPoint, drafting: Drafting) -> Work:
@@ -137,9 +138,9 @@ class Machine(ABC):
         return self.checking_work(load, drafting) + self.drafting_work(load, drafting)
 
     def token_work(self, load: LoadPoint, drafting: Drafting | None, length: float) -> Work:
-        """Returns the mean work in which each sequence of the batch emits one token.
+        """Returns the mean work of the server while each sequence of the batch emits one token.
 
-        It includes other requests' prompts that the server reads in between.
+        It includes the work on other requests' prompts that the server reads meanwhile.
 
         length: tokens that a block emits in each sequence, at least 1; 1 without speculation.
         """
@@ -150,7 +151,7 @@ class Machine(ABC):
 
 
 class FittedMachine(Machine):
-    """A machine known only by its runs: three parameters fit the times of one load.
+    """A machine described by three parameters, which are fitted to its runs at one load.
 
     A target step takes "roof", each block "block" in addition, and each drafted token, with its
     verification, "draft". All runs must have one load.

@@ -36,8 +36,8 @@ class Posterior:
     """A deployment's parameters given its runs.
 
     prior: distribution before the runs.
-    found: most probable logarithms of the parameters, then each load's effect: log of measured over
-      modelled speed-ups; shape (COUNT + m,).
+    found: most probable logarithms of the parameters, followed, for each of `loads`, by the log of
+      measured over modelled speed-ups; shape (COUNT + m,).
     doubt: covariance of `found`, shape (COUNT + m, COUNT + m).
     loads: the m loads that were run with and without drafts.
     """

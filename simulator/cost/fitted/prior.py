@@ -53,8 +53,8 @@ class Prior:
     level_error: standard deviation of log(measured time / modelled time).
     ratio_error: standard deviation of log(measured speed-up / modelled speed-up), per run.
     load_error: standard deviation of a further error that all speed-ups of one load share.
-    drawn: whether predictions average over drawn parameters where no run has drafts, on a modelled
-      machine where there is no run at all; false: they are linear in the parameters' logarithms.
+    drawn: whether predictions average over random draws of the parameters while there is no run (on
+      a `FittedMachine`: no run with drafts). If false, they are linear in the logarithms.
     calibrated: whether predicted probabilities of a gain match observed frequencies.
     """
 
@@ -118,7 +118,10 @@ class Traits:
 def published_prior(
     traits: Traits, *, effects: Mapping[str, Any] | None = None, over: Base = "roofline"
 ) -> Prior:
-    """Returns the prior of a deployment; effects: the result of a fit, or the package's."""
+    """Returns the prior of the parameters of a deployment with these traits.
+
+    effects: the result of a fit; None: the fit that the package ships.
+    over: the model of pass times that the parameters correct."""
     if traits.draft not in DRAFTS:
         raise ValueError(f"draft must be one of {', '.join(DRAFTS)}, got {traits.draft}")
     if traits.engine is None:
@@ -165,7 +168,7 @@ def _mixture(priors: Sequence[Prior]) -> Prior:
 
 
 def vague_prior(step_seconds: Sequence[float]) -> Prior:
-    """Returns the prior of a `FittedMachine`; the shortest of its runs' steps sets the scale."""
+    """Returns a wide prior for a `FittedMachine`, scaled to the shortest of the given steps."""
     logs, deviations = np.zeros(COUNT), np.ones(COUNT)
     # In the published sweeps a block spends about a fifth of a step outside the models, and a
     # drafted token with its verification a tenth; each may be three times more or less.

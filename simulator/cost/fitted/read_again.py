@@ -18,7 +18,7 @@ Rejected = Callable[[int], Floats]
 
 
 def read_again(cost: Cost, rejected: Rejected) -> ChangedCost:
-    """Returns the cost of a target whose recurrent layers are reset if its block is rejected.
+    """Returns the cost if the target reads a block's accepted tokens again after a rejection.
 
         t(γ) = t_0(γ) + Σ_{a<γ} P(rejected after a accepted tokens) · t_p(a + 1)
 
@@ -36,7 +36,7 @@ def read_again(cost: Cost, rejected: Rejected) -> ChangedCost:
 
 @dataclass(frozen=True, slots=True)
 class ReadingAgain(Machine):
-    """A machine in doubt whose target reads accepted tokens again, as in `read_again`."""
+    """A machine whose target reads accepted tokens again after a rejection, as in `read_again`."""
 
     inner: Machine
     rejected: Rejected
@@ -64,7 +64,7 @@ class ReadingAgain(Machine):
 
 
 def reading_again(price: Pricing, rejected: Rejected) -> Pricing:
-    """Returns the pricing of a target that reads a rejected block's accepted tokens again."""
+    """Returns the pricing if the target reads accepted tokens again after each rejection."""
     cost = price.cost
     if not isinstance(cost, ParametricCost):
         return replace(price, cost=read_again(cost, rejected))

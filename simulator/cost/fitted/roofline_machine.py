@@ -17,7 +17,7 @@ _REACHED = 0.9
 
 @dataclass(frozen=True, eq=False)
 class DeployedMachine(Machine):
-    """A deployment whose steps are passes of its target and its draft, each computed once.
+    """A deployment whose steps consist of passes of its target and its draft.
 
     deployment: target, draft and GPU. Its number of GPUs is used; its efficiency and time per layer
       are not, because they are parameters here. A draft without layers is a lookup.
@@ -110,7 +110,7 @@ class RooflineMachine(DeployedMachine):
 
     @property
     def _token_arithmetic(self) -> float:
-        """Seconds of one token's products in the target at the peak rate of its activations."""
+        """Seconds to multiply one token by the target's weights, at the GPU's peak rate."""
         target = self.deployment.target
         peak = self.deployment.hardware.flops(target.activations)
         return 2 * target.active_parameters / peak / self.deployment.conditions.tp

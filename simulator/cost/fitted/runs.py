@@ -23,8 +23,8 @@ class Run:
 
     seconds_per_token: mean time between two tokens of one sequence.
     drafting: None without speculation.
-    length: tokens per block, the target's own included, 1 to γ + 1; 1 without speculation. NaN: not
-      counted; an acceptance completes it.
+    length: tokens per block, the target's own included, 1 to γ + 1; 1 without speculation. NaN if
+      not counted: it then follows from an acceptance.
     error: relative standard deviation of seconds_per_token, at least 0.
     rates: share of all blocks that accepted each position, 1 to γ; empty if not counted.
     drafts: number of counted blocks; None if not known.
@@ -109,8 +109,8 @@ def require_consistent(runs: Sequence[Run]) -> None:
     """Raises ValueError if stated runs of one load contradict each other by more than noise.
 
     A block must take at least as long as a shorter block and as a step without drafts. All runs
-    must be of one model and have a length. A tuning's own runs may contradict each other: its
-    machine was disturbed.
+    must be of one model and have a length. Do not check the runs
+    of a tuning: they may contradict each other if its machine was disturbed.
     """
     for run in runs:
         if not run.counted:
@@ -131,7 +131,7 @@ def require_consistent(runs: Sequence[Run]) -> None:
 def log_gains(runs: Sequence[Run]) -> dict[int, tuple[float, float]]:
     """Returns the log gain of each γ in the runs of one load, and its standard deviation.
 
-    Runs with drafts that ended early measure no γ.
+    Runs with drafts that ended early are left out, because they belong to no single γ.
     """
     means = {run.gamma: run for run in pooled(runs) if run.drafted is None}
     plain = means.get(0)

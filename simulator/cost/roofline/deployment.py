@@ -69,8 +69,8 @@ def roofline_cost(
     """Returns the cost model of speculation, in seconds per pass over the batch.
 
     A draft that drafts token by token takes γ passes over one token of each sequence; a parallel
-    draft takes one pass over γ tokens, then computes one token after the other. Time outside the
-    passes of both models is left out. The curves have one point more than max_gamma.
+    draft takes one pass over γ tokens, then reads `DraftShape.in_turn` once per token. Time outside
+    the passes of both models is left out. The curves have one point more than max_gamma.
     """
     gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 2)
     draft, load = deployment.draft, {"context": context, "batch": batch}
@@ -138,7 +138,7 @@ def operations_ratio(deployment: Deployment, *, context: int, batch: int = 1) ->
 
 
 def draft_overhead_share(deployment: Deployment, *, context: int, batch: int) -> float:
-    """Returns the share of a draft step that its layers take for any amount of work, in [0, 1]."""
+    """Returns the share of a draft step's time that is fixed time per layer, in [0, 1]."""
     step = deployment.draft.step
     seconds = float(deployment.seconds(step, 1, context=context, batch=batch))
     return step.layers * deployment.draft_conditions.layer_overhead_seconds / seconds

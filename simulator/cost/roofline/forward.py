@@ -154,8 +154,9 @@ def distinct_experts(
     miss an expert with probability (1 − k/E)^m. Tokens of one text pick similar experts: with reuse
     r, each token after the first counts as 1 − r of an independent token.
 
-    tokens: m, of the pass over all sequences, at least 0; experts, active: E and k, 1 to E; reuse:
-      r in [0, 1]; broadcasts with tokens.
+    tokens: m, tokens of all sequences in one pass, at least 0.
+    experts, active: E, and k from 1 to E.
+    reuse: r in [0, 1]; broadcasts with tokens.
     """
     count = integers("tokens", tokens).astype(np.float64)
     total = integer("experts", experts, at_least=1)

@@ -49,7 +49,7 @@ class Hardware:
     seen: str
 
     def flops(self, computed_in: str) -> float:
-        """Returns the peak rate of products in a format, or in the one it is unpacked to."""
+        """Returns the peak rate of products in a number format, or in the format it unpacks to."""
         for name in (computed_in, *_UNPACKED.get(computed_in, ())):
             if name in self.peak_flops:
                 return self.peak_flops[name]
@@ -149,7 +149,7 @@ class NumberFormat:
 
 
 def int4(*, group: int, zero_points: bool, scale_bytes: float = 2.0) -> NumberFormat:
-    """Returns the 4-bit format of AWQ and GPTQ; zero_points: 4 bits for each group."""
+    """Returns the 4-bit format of AWQ and GPTQ; zero_points: 4 further bits per group."""
     return NumberFormat("int4", 4, group, scale_bytes + 0.5 * zero_points, "fp4")
 
 

@@ -125,7 +125,7 @@ class ModelShape:
         return replace(self, weights=body), replace(self, layers=0, weights=head, caches=())
 
     def values(self, kind: WeightKind) -> int:
-        """Returns the model's number of weights of a kind, stored by it or by its target."""
+        """Returns the number of weights of a kind, including those that the target stores."""
         return sum(each.values for each in self.weights if each.kind == kind)
 
 
@@ -142,12 +142,12 @@ class DraftShape:
     step: the shape of one step: one pass of a model or of a head that drafts token by token; the
       head of one position of Medusa; the pass over all positions of a parallel draft.
     parallel: whether one pass over γ positions drafts γ tokens.
-    longest: most tokens that it can draft; None if there is no limit.
-    held_bytes: its memory without caches and without weights shared with the target.
+    longest: most tokens that the draft can draft; None if there is no limit.
+    held_bytes: bytes of the draft's own weights, without weights shared with the target.
     once: weights that a block reads once, for any number of drafted tokens.
     in_turn: weights that a parallel draft reads for one token after another.
-    stated_gamma: number of drafted tokens in its configuration; None if there is none.
-    multiple: number of its layers, if longer drafts run all layers again, in multiples of this.
+    stated_gamma: number of drafted tokens in the draft's configuration; None if there is none.
+    multiple: number of the draft's layers, if longer drafts run all layers again; else 1.
     """
 
     kind: DraftKind
@@ -167,17 +167,17 @@ class DraftShape:
 
     @property
     def opening(self) -> ModelShape:
-        """The shape of a block's first step: a step, and the weights that a block reads once."""
+        """The shape of a block's first draft step, which also reads the weights in `once`."""
         return replace(self.step, weights=(*self.step.weights, *self.once))
 
     @property
     def turn(self) -> ModelShape:
-        """The shape of each token's work after a parallel draft's pass: no layers and no cache."""
+        """The shape of what a parallel draft computes per token after its pass: `in_turn` only."""
         return replace(self.step, layers=0, weights=self.in_turn, caches=())
 
 
 def named_size(name: str | None) -> float | None:
-    """Returns the weights that a token takes, by a model's name; None: the name has no size.
+    """Returns the number of weights that a token uses, read from a model's name; None if absent.
 
     The size of "Qwen3-30B-A3B" is the active 3B.
     """
@@ -190,6 +190,6 @@ def named_size(name: str | None) -> float | None:
 
 
 def named_share(target: str | None, draft: str | None) -> float | None:
-    """Returns a draft's share of its target's weights by their names; None: not known."""
+    """Returns the draft's weights over the target's by their names; None if a name has no size."""
     small, large = named_size(draft), named_size(target)
     return None if small is None or large is None else small / large
