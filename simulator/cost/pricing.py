@@ -122,8 +122,8 @@ class Pricing:
     max_gamma: most tokens that the draft can draft; None if there is no limit.
     multiple: the draft's layers, if a longer draft must run all of them again (γ is a multiple).
     stated_gamma: number of drafted tokens in the draft's configuration; None if there is none.
-    draft_passes: maps n to times of draft passes over 1, …, n tokens, in the cost's unit and not
-      corrected by runs; None: a pass takes as long as a step.
+    draft_passes: maps n to times of draft passes over 1, …, n tokens, in the cost's unit, without
+      corrections by runs; None: a pass takes as long as a step.
     prompt_seconds: maps a number of prompt tokens to the time of a pass over them, without a draft
       and with a draft; None if not known.
     wall: the largest step that the server runs as a captured graph; None if no limit is known.

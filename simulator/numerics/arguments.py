@@ -61,7 +61,7 @@ def integer(name: str, value: ArrayLike, *, at_least: int = 0) -> int:
 def law(name: str, value: ArrayLike) -> NDArray[np.float64]:
     """Returns the value as an array whose last axis is a probability distribution.
 
-    Raises ValueError if a probability is out of range, or a row does not sum to 1 (by how much).
+    Raises ValueError if a probability is out of range or a distribution does not sum to 1.
     """
     rows = probability(name, value)
     if rows.ndim == 0:

@@ -30,7 +30,7 @@ def deviations(confidence: float = CONFIDENCE) -> float:
 def percent(*levels: float) -> str:
     """Returns levels as text: `90 %`, or `90 and 95 %` if files of two levels are shown.
 
-    levels: probabilities, repeated ones included; none: CONFIDENCE.
+    levels: confidence levels in (0, 1), which may repeat; without any, CONFIDENCE.
     """
     found = [f"{100 * level:g}" for level in sorted(set(levels or (CONFIDENCE,)))]
     return f"{' and '.join(found)} %"
@@ -119,7 +119,7 @@ class Forecast:
     def blurred(self, covariance: Floats) -> Forecast:
         """Returns the distribution with a further independent error; covariance of shape (n, n).
 
-        The bounds recede by half the interval of that error.
+        Each bound moves outwards by half the width of that error's interval.
         """
         further = deviations() * np.sqrt(np.maximum(np.diag(covariance), 0.0))
         bounds = (self.lowest - further, self.highest + further)

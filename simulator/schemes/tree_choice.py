@@ -38,7 +38,7 @@ _MORE_TOKENS = 1e-9
 class Passes:
     """Times of the target's and the draft's passes, for drafts with and without branches.
 
-    chain: cost of drafts without branches; trees have its times of verification and baseline.
+    chain: cost of drafts without branches; trees use its times of verification and baseline, too.
     draft_seconds: t_q(n), seconds of a draft pass over n tokens, by n.
     """
 
@@ -63,8 +63,8 @@ class Passes:
 class TreePlan:
     """A tree and its speed-up over the baseline (no speculation).
 
-    parents: parent of each node of the tree; empty: do not speculate.
-    tokens: F, expected tokens per call.
+    parents: parent of each node of the tree (see `trees`); empty: do not speculate.
+    tokens: F, expected tokens per target call.
     """
 
     parents: tuple[int, ...]
@@ -86,8 +86,8 @@ class TreePlan:
 class TreeChoice:
     """The fastest trees, and the best chain for comparison.
 
-    best: the fastest tree; empty: do not speculate.
-    chain: the draft without branches that `specplan plan` advises; empty: do not speculate.
+    best: the fastest tree; a tree without nodes means: do not speculate.
+    chain: the draft without branches that `specplan plan` advises; no nodes: do not speculate.
     by_nodes: the fastest tree of each size.
     """
 
@@ -109,14 +109,14 @@ def choose_tree(
     max_depth: int = 16,
     captured: int | None = None,
 ) -> TreeChoice:
-    """Returns the fastest of the trees with most expected tokens at their size and depth.
+    """Returns the fastest tree among those with the most expected tokens for their size and depth.
 
     Narrower trees with fewer tokens but also fewer draft passes are not tried: in one of 200 small
     random cases such a tree was faster, by at most 4 %.
 
     acceptance: acceptance rates by rank.
-    captured: most nodes of a step that the server captures; larger trees are priced and never
-      chosen. None: no limit.
+    captured: most nodes of a step that the server runs as a captured graph. Larger trees are priced
+      but never chosen. None: no limit.
     """
 
     def planned(shape: tuple[int, ...], tree: Acceptance, cost: Cost) -> TreePlan:
@@ -142,7 +142,7 @@ def choose_tree(
 def fastest_trees(
     acceptance: ArrayLike, passes: Passes, *, max_nodes: int, max_depth: int
 ) -> TreeAcceptance:
-    """Returns, for each size, the fastest of the trees with most expected tokens at their depth."""
+    """Returns the fastest tree of each size, among those with most expected tokens at a depth."""
     found = best_trees(acceptance, max_nodes=max_nodes, max_depth=max_depth)
     rates = tuple(found.acceptance.tolist())
     chosen = {}

@@ -26,9 +26,9 @@ _ROUNDING = 1e-9
 
 
 def depths_and_ranks(parents: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Returns each node's depth, the drafted tokens on its path, and its rank among the choices.
+    """Returns each node's depth (drafted tokens on its path) and its rank among its siblings.
 
-    Rank 0 is the most likely. Raises ValueError if a parent is no earlier node or -1.
+    Rank 0 is the most likely. Raises ValueError if a parent is neither an earlier node nor -1.
     """
     depths: list[int] = []
     ranks: list[int] = []
@@ -48,9 +48,9 @@ def chain(gamma: int) -> tuple[int, ...]:
 
 
 def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
-    """Returns F(T), the expected tokens per call.
+    """Returns F(T), the expected tokens per target call.
 
-    acceptance: a_1, a_2, …, each at least 0, with a sum of at most 1; later ranks have 0.
+    acceptance: a_1, a_2, …, each at least 0, with a sum of at most 1; 0 at ranks not given.
     """
     rates = checked_rates(acceptance)
     accepted: list[float] = []
@@ -82,7 +82,7 @@ def draft_passes(parents: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeAcceptance(Acceptance):
-    """Acceptance of trees of likeliest choices; γ is the number of nodes.
+    """Acceptance of trees of the draft's most likely tokens; γ is the number of nodes.
 
         E[τ(γ)] = F(the tree of γ nodes)      (Sequoia, section 3.1)
 
@@ -139,7 +139,8 @@ class BestTrees:
     acceptance: acceptance rates by rank.
     tokens: F, shape (depths + 1, nodes + 1); entry (d, n) belongs to the best tree with n nodes and
       depth at most d; -inf if there is none.
-    forests: W_1, W_2, … and W after the last rank, shape (depths + 1, ranks + 1, nodes + 1).
+    forests: W_k of `best_trees` for each rank k and after the last one, shape (depths + 1, ranks +
+      1, nodes + 1).
     """
 
     acceptance: Floats
@@ -147,7 +148,7 @@ class BestTrees:
     forests: Floats
 
     def parents(self, nodes: int, depth: int) -> tuple[int, ...]:
-        """Returns the parents of the best tree with a size and depth, level by level."""
+        """Returns the parents of the best tree with `nodes` nodes and at most `depth` levels."""
         depths, sizes = self.tokens.shape
         count = integer("nodes", nodes)
         deepest = integer("depth", depth)

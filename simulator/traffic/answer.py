@@ -53,7 +53,7 @@ def simulations(
 def burst_simulations(
     pair: Pair, requests: Requests, *, drawn: Pair | None, seed: int
 ) -> tuple[Simulated, ...]:
-    """Returns simulations of a burst: no drafts, the fixed γ that ends it first, and others."""
+    """Returns simulations of a burst: without drafts, at the fastest fixed γ, by other policies."""
     none, *fixed = (
         _served("fixed" if gamma else "none", _fixed(pair, gamma), requests, seed=seed, gamma=gamma)
         for gamma in (0, *pair.gammas)
@@ -154,12 +154,12 @@ class Traffic:
 
     rows: two for each rate, without and with speculation.
     max_rate, max_rate_without: capacities in requests per second, with and without speculation.
-    break_even: rate above which speculation slows requests down; 0: at all rates, None: at none.
-    within_targets: largest rates that meet the latency targets, with and without; None: no targets.
-    schedule: advised γ by batch.
+    break_even: rate above which speculation slows requests down; 0 if always, None if never.
+    within_targets: largest rates that meet targets, with and without speculation; None: no target.
+    schedule: advised γ by batch size.
     simulated: simulation results per policy, for each rate that the server sustains.
     draws: number of posterior draws behind the intervals; 0 if the inputs are exact.
-    max_rate_interval, max_rate_without_interval, break_even_interval: None if exact.
+    max_rate_interval, max_rate_without_interval, break_even_interval: None if inputs are exact.
     """
 
     rows: tuple[TrafficRow, ...]
@@ -222,7 +222,7 @@ def answer(request: TrafficRequest) -> Traffic:
 
 
 def _with_intervals(exact: Traffic, pair: Pair, drawn: Pair, at_crossing: int) -> Traffic:
-    """Returns the answer with intervals from all draws of the server with and without drafts."""
+    """Returns the answer with intervals, which come from random draws of the server's times."""
     rates = sorted({row.rate for row in exact.rows})
     states = {gamma: drawn.under(gamma, rates) for gamma in {row.gamma for row in exact.rows}}
     rows = []

@@ -22,7 +22,7 @@ _PART = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Acceptance of drafted tokens by kind of request; all kinds are equally frequent.
+    """How drafted tokens are accepted, for each kind of request; kinds are equally frequent.
 
     accepted: probability that the first i drafted tokens are accepted, i = 0, 1, …, shape (kinds,
       longest + 1), or (draws, kinds, longest + 1) if it is uncertain.
@@ -32,7 +32,7 @@ class Blocks:
 
     @classmethod
     def of(cls, acceptance: Acceptance, longest: int, *, spread: float = 0.0) -> Blocks:
-        """Returns the blocks of an acceptance; position γ adds E[τ(γ)] - E[τ(γ-1)].
+        """Returns the blocks of an acceptance: E[τ(i)] - E[τ(i-1)] of them accept position i.
 
         longest: the largest γ, at least 1.
         spread: standard deviation of α between requests. α then has a beta distribution around the
@@ -80,7 +80,7 @@ class Blocks:
         return np.asarray(np.maximum((tokens + overshoot) / self.tokens, 1.0))
 
     def variation(self, tokens: float, spread: float) -> Floats:
-        """Returns the squared coefficient of variation of the blocks per output, by γ.
+        """Returns the squared coefficient of variation of the number of blocks per output, by γ.
 
         tokens, spread: mean length of an output, and its standard deviation over the mean.
         """
@@ -93,7 +93,7 @@ class Blocks:
 
     @property
     def _squares(self) -> Floats:
-        """Mean square E[τ²] of a block's tokens: the accepted tokens and 1."""
+        """Mean square E[τ²] of the tokens that a block emits, by kind and γ."""
         odd = 2 * np.arange(self.accepted.shape[-1]) + 1
         return np.asarray(np.cumsum(odd * self.accepted, axis=-1))
 
@@ -104,9 +104,9 @@ class Blocks:
         gammas: Iterable[int],
         generator: np.random.Generator,
     ) -> dict[int, Floats]:
-        """Returns random numbers of blocks that emit each output, by γ, shape (requests,).
+        """Returns, for each γ, a random number of blocks for each request, shape (requests,).
 
-        tokens, kinds: tokens to emit, at least 0, and kind of each request, shape (requests,).
+        tokens, kinds: each request's tokens to emit, at least 0, and its kind, shape (requests,).
         """
         found = {gamma: tokens.astype(np.float64) for gamma in gammas}
         for gamma, needed in found.items():

@@ -29,7 +29,8 @@ def serve(server: Server, requests: Requests, policy: GammaTable, *, seed: int) 
     Requests start in order of arrival as soon as a slot is free and the cache has space for the
     prompt. If the cache is full, the request that started last is preempted: it becomes the first
     in the queue, and its prompt and its emitted tokens are read again (as vLLM recomputes). Where γ
-    changes with the batch, a request's remaining blocks scale with the blocks of its whole output.
+    changes with the batch, the number of blocks changes, but not the share that a request still
+    needs.
 
     seed: seed of the requests' kinds and of the tokens of blocks.
     """
@@ -168,7 +169,7 @@ class _Run:
         return self.needed[self.gammas[batch - 1][self.kinds[request]]][request]
 
     def _changed(self, before: int) -> None:
-        """Updates the ends of requests after a change of the batch has changed γ."""
+        """Updates the step at which each request ends, if a change of the batch has changed γ."""
         batch = len(self.ends)
         if self.fixed or 0 in (batch, before) or self.gammas[batch - 1] == self.gammas[before - 1]:
             return

@@ -32,10 +32,10 @@ class Pair:
 
     demand: mean prompt and output of the requests.
     gammas: draft lengths to consider, each at least 1, ascending.
-    measured: by batch, ascending: measured log gains, an argument of `advise`; may be empty.
+    measured: for each batch that was run, ascending, the log gains that `advise` takes.
     calibrated: whether predicted probabilities of a gain match observed frequencies.
-    wall: the largest step that the server captures; every γ leaves a batch whose step is captured.
-      None: no limit is known.
+    wall: the largest step that the server runs as a captured graph. It must hold at least one
+      sequence at every γ. None: no limit is known.
     ranked: steps for `policy.by_rank`; None: verification by rank is not simulated.
     """
 
@@ -72,7 +72,7 @@ class Pair:
         return Steady.stacked([self.under(each, rate) for each in gamma])
 
     def advice(self, rate: ArrayLike, drawn: Pair | None = None) -> list[Advice]:
-        """Returns the advised γ at each rate, by the time to a request's last token.
+        """Returns the advice at each rate, which minimises the time to a request's last token.
 
         rate: requests per second, shape (rates,).
         drawn: draws of the pair; None if nothing is uncertain.
@@ -91,7 +91,7 @@ class Pair:
     ) -> list[Advice]:
         """Returns the advice of `simulator.choice.advice.advise` for each of several loads.
 
-        slots: sequences decoded together under each load, which select measured gains, (loads,).
+        slots: sequences decoded together under each load, to select measured gains, shape (loads,).
         gains: logarithms of speed-ups, shape (γ, loads).
         drawn: logarithms of speed-ups by draw, shape (γ, draws, loads); None if they are exact.
         """
@@ -119,14 +119,14 @@ class Pair:
         return {gamma: min(below[gamma], above[gamma]) for gamma in below.keys() & above.keys()}
 
     def captured(self, gains: Floats, batch: ArrayLike) -> Floats:
-        """Returns log gains, replaced by a clear loss beyond captured graphs, shape (γ, n)."""
+        """Returns log gains, shape (γ, n), with a large loss where steps exceed captured graphs."""
         if self.wall is None:
             return gains
         crossed = self.wall.crossed(np.asarray(batch), np.array(self.gammas)[:, None])
         return np.where(crossed, -_CLEAR, gains)
 
     def best(self, rate: ArrayLike) -> NDArray[np.int64]:
-        """Returns the best γ of at least 1 at each rate."""
+        """Returns the best draft length at each rate, at least 1 even if no draft gains."""
         return np.array([each.named for each in self.advice(rate)])
 
     def _gains(self, rate: Floats) -> Floats:
@@ -190,7 +190,7 @@ class Pair:
         return np.asarray(np.log(ways / self.under(0, rates).request_seconds(self.demand)))
 
     def rates_within(self, targets: LatencyTargets) -> tuple[float, float]:
-        """Returns the largest rates with mean times within targets, with and without speculation.
+        """Returns the largest rates at which mean times meet targets, with and without speculation.
 
         Raises ValueError if even an idle server misses the targets.
         """
@@ -216,7 +216,7 @@ def _largest(way: Callable[[ArrayLike], Steady], targets: LatencyTargets, idle: 
 
 
 def _missed(targets: LatencyTargets, states: Sequence[Steady]) -> str:
-    """Returns which target even an idle server misses."""
+    """Returns a message that names the target that even an idle server misses."""
     parts = {
         "ttft": (targets.first_seconds, min(float(each.first_seconds.min()) for each in states)),
         "tpot": (targets.token_seconds, min(float(each.token_seconds.min()) for each in states)),

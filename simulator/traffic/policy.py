@@ -23,12 +23,12 @@ class GammaTable:
 
     @classmethod
     def fixed(cls, server: Server, gamma: int) -> GammaTable:
-        """Returns the policy that drafts γ tokens at any batch."""
+        """Returns the policy that drafts γ tokens at every batch size."""
         return cls(np.full((server.slots, server.blocks.kinds), gamma))
 
     @classmethod
     def scheduled(cls, pair: Pair, drawn: Pair | None = None) -> GammaTable:
-        """Returns the policy of the advised γ at every batch, by the time to decode an output.
+        """Returns the policy that drafts at each batch size the γ advised for fast decoding.
 
         γ changes only where keeping it would lose more than NEAR. The γ with the shortest time
         minimises every factor of the steady state's distribution, and so the number of requests.
@@ -53,7 +53,7 @@ class GammaTable:
 
     @classmethod
     def alike(cls, gammas: NDArray[np.int64], server: Server) -> GammaTable:
-        """Returns the policy of a γ by batch, shape (slots,), for requests of every kind."""
+        """Returns the policy that chooses γ by batch size only; gammas: shape (slots,)."""
         return cls(np.repeat(gammas[:, None], server.blocks.kinds, axis=1))
 
     @classmethod
@@ -80,12 +80,12 @@ class GammaTable:
 
 
 def by_rank(pair: Pair, steps: Mapping[int, tuple[float, float]]) -> tuple[Server, GammaTable]:
-    """Returns a server that verifies by rank, and its policy.
+    """Returns a server that imitates verification by rank, and its policy.
 
-    Each batch takes steps of the γ that emits about as many tokens as verification by rank. Their
-    time is scaled to the time per token of verification by rank.
+    At each batch size, the policy drafts the γ that emits about as many tokens per step as
+    verification by rank. The step's time is scaled so that the time per token agrees, too.
 
-    steps: time of a step and tokens that it emits per sequence, by batch, linear between batches.
+    steps: by batch size, a step's time and its tokens per sequence; linear between batch sizes.
     """
     server, batches = pair.drafting, sorted(steps)
     seconds, tokens = by_batch(batches, [steps[batch] for batch in batches], server.slots).T
@@ -97,7 +97,7 @@ def by_rank(pair: Pair, steps: Mapping[int, tuple[float, float]]) -> tuple[Serve
 
 
 def _gains(pair: Pair) -> Floats:
-    """Returns log speed-ups of decoding an output, shape (γ, …, slots)."""
+    """Returns log speed-ups of the time to decode an output, shape (γ, …, slots)."""
     server = pair.drafting
     needed = server.blocks.needed(pair.demand.output_tokens - 1).mean(axis=-2)
     # Outputs of a single token take no step: all γ are alike.

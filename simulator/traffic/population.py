@@ -8,8 +8,8 @@ for half of the prompt that is being read):
     x(k) = min(k / (⌈D⌉ + w(k) + n), 1 / D),    w(k) = D (q(k-1) - D x(k-1) / 2)
 
 q is the number of prompts that wait or are read. x(k) n sequences are then decoded, a step takes
-s(x n) + a x, and requests end at the rate x(k) / (s + a x). Where decoding stops while a prompt is
-read, x = k / n.
+s(x n) + a x if a prompt adds a seconds, and requests end at the rate x(k) / (s + a x). Where
+decoding stops while a prompt is read, x = k / n.
 """
 
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ from simulator.traffic.server import Server
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The server with 1, 2, … requests in it, shape (γ, draws, requests) unless stated otherwise.
+    """Mean times of a server with 1, 2, … requests in it, shape (γ, draws, requests) by default.
 
     decoding: steps per output, shape (γ, draws).
-    share: seconds of the server per request that ends.
+    share: mean seconds from one request's end to the next request's end.
     step: seconds of a step that decodes and reads no prompt.
     base: seconds of a step without its prompts, averaged over all steps.
     prompts: prompts read per step.
@@ -60,7 +60,7 @@ class Population:
 
 
 def population(server: Server, demand: Demand, gamma: ArrayLike) -> Population:
-    """Returns the speed of the server with 1 to `max_batch` requests in it; gamma: see `steady`."""
+    """Returns the mean times with 1 to `max_batch` requests in the server; gamma: see `steady`."""
     decoding = at_gamma(server.blocks.needed(demand.output_tokens - 1).mean(axis=-2), gamma)
     most = server.max_batch(demand)
     seconds, present = at_gamma(server.seconds, gamma)[..., :most], np.arange(1, most + 1.0)
@@ -84,7 +84,7 @@ def population(server: Server, demand: Demand, gamma: ArrayLike) -> Population:
 
 
 def at_gamma(values: Floats, gamma: ArrayLike) -> Floats:
-    """Returns values at one γ, or at several along a new first axis; values' last axis is γ."""
+    """Returns the last axis of `values` at one γ, or at several γ, which become the first axis."""
     return np.asarray(np.moveaxis(values, -1, 0)[np.asarray(gamma)])
 
 
@@ -96,7 +96,7 @@ def _crowded(server: Server, demand: Demand, most: int) -> bool:
 
 
 def _prompts_per_step(chunks: Floats, decoding: Floats, present: Floats) -> Floats:
-    """Returns the prompts read per step; chunks: chunks per prompt, by requests present."""
+    """Returns the prompts read per step; chunks: chunks per prompt, for each number of requests."""
     found = np.empty((*decoding.shape, len(present)))
     queued, rate = np.zeros(decoding.shape), np.zeros(decoding.shape)
     for place, (count, share) in enumerate(zip(present, chunks, strict=True)):
@@ -111,8 +111,10 @@ def _prompts_per_step(chunks: Floats, decoding: Floats, present: Floats) -> Floa
 def _reading(server: Server, tokens: Floats, prompts: Floats, together: Floats) -> Floats:
     """Returns the seconds that a prompt adds to the steps that read it.
 
-    A short prompt shares its step with others; a long one fills chunks, the last one in part. The
-    more prompts there are, the fuller are the chunks; together: prompts per step that reads any.
+    A short prompt shares its step with others. A long prompt fills several chunks, the last one in
+    part. More prompts fill chunks better.
+
+    together: mean number of prompts in a step that reads at least one.
     """
     chunk, added = server.prompts.chunk, server.prompts.added
     assert chunk is not None

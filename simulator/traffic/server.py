@@ -49,12 +49,14 @@ class Prompts:
         return np.asarray(self.pace * np.interp(wanted, places, seconds) * beyond)
 
     def added(self, tokens: ArrayLike) -> Floats:
-        """Returns the time that prompt tokens add; less if decoding steps read them."""
+        """Returns the time that prompt tokens add, shorter if decoding steps also read them."""
         apart = self.apart(tokens)
         return apart if self.chunk is None else np.maximum(apart - self.apart(1), 0.0)
 
     def max_rate(self, tokens: float, step: float) -> Floats:
-        """Returns the most prompts per second that can be read; step: least seconds of a step."""
+        """Returns the largest rate at which prompts can be read, in prompts per second.
+
+        tokens: length of a prompt; step: least seconds of a step that only decodes."""
         if self.chunk is None:
             return np.asarray(1 / self.apart(tokens))
         widths = np.array([n for n in self.seconds if n < self.chunk] + [self.chunk])
@@ -62,7 +64,7 @@ class Prompts:
         return np.asarray((widths / tokens / seconds).max(axis=-1))
 
     def steps(self, tokens: float) -> int:
-        """Returns the number of decoding steps that read a prompt; 0 if none does."""
+        """Returns how many decoding steps read a prompt; 0 if decoding stops for prompts."""
         return 0 if self.chunk is None else int(np.ceil(tokens / self.chunk))
 
     def idle(self, tokens: float) -> Floats:
@@ -77,8 +79,8 @@ class Prompts:
 class Server:
     """One server.
 
-    seconds: time of a step that decodes 1, 2, … sequences (row) and drafts γ = 0, 1, … tokens in
-      each (column; 0 is no speculation), shape (slots, longest + 1) or (draws, slots, longest + 1).
+    seconds: time of a step that decodes 1, 2, … sequences and drafts γ = 0, 1, … tokens in each (0:
+      no speculation), shape (slots, longest + 1) or (draws, slots, longest + 1).
     blocks: tokens that a step emits per sequence.
     cache_tokens: tokens that fit in the cache of all sequences; None if there is no limit.
     """
@@ -99,7 +101,7 @@ class Server:
         return Server(self.seconds[..., :1], single, prompts, self.cache_tokens)
 
     def limited(self, slots: int) -> Server:
-        """Returns the server with at most so many sequences; at least 1."""
+        """Returns the server that decodes at most `slots` sequences together, at least 1."""
         return replace(self, seconds=self.seconds[..., :slots, :])
 
     def max_batch(self, demand: Demand) -> int:
@@ -150,7 +152,7 @@ class Doubt:
     logits: Floats
 
     def of(self, server: Server) -> Server:
-        """Returns the server with an axis of draws; prompt times change as steps without drafts."""
+        """Returns the server with an axis of draws; prompts get the factors of baseline steps."""
         factors = self.seconds[..., : server.seconds.shape[-1]]
         logit, change = self.logits.T[:, :, None, None]
         return replace(
@@ -162,7 +164,7 @@ class Doubt:
 
 
 def doubt_of(prices: Sequence[Pricing], acceptance: Acceptance, server: Server) -> Doubt | None:
-    """Returns the draws of a server; None if acceptance and cost are exact.
+    """Returns random draws of a server's uncertain values; None if acceptance and cost are exact.
 
     prices: costs by ascending batch.
     server: the server at its most probable costs and acceptance.
@@ -183,7 +185,7 @@ def doubt_of(prices: Sequence[Pricing], acceptance: Acceptance, server: Server) 
 
 
 def _factors(cost: ParametricCost, longest: int, lots: Floats) -> Floats:
-    """Returns factors by γ: drawn step times divided by the most probable ones.
+    """Returns factors by γ: drawn step times divided by the most probable step times.
 
     Their shape is (draws, longest + 1), and their logarithms are jointly normal
     (Posterior.seconds_per_token). Times at drawn parameters would mostly be too long if few runs

@@ -75,13 +75,14 @@ class Steady:
 class _Law:
     """Means over the distribution of the number of requests, shape (γ, draws, rates) each.
 
-    company: share of the slots that other requests can have: 0 with a single slot.
-    idle, full: probability that there is no request, and that no slot is free.
+    company: share of the slots that other requests can occupy: 0 with a single slot.
+    idle, full: probability that no request is in the server, and that no slot is free.
     present: mean number of requests in service.
-    step: seconds of a step without prompts, as an arriving request finds it.
+    step: seconds of a step without prompts once an arriving request has joined.
     added: seconds that other requests' prompts add to this step.
-    base: seconds of a step without prompts while there is any request.
-    reading, busy_step: seconds that a prompt adds to `base`, and seconds of the whole step.
+    base: seconds of a step without its prompts, while the server has a request.
+    reading: seconds that a prompt adds to the steps that read it.
+    busy_step: seconds of a step with its prompts, while the server has a request.
     """
 
     company: float
@@ -96,7 +97,7 @@ class _Law:
 
     @property
     def among(self) -> Floats:
-        """Factor of the queue of prompts for an arriving request: 0 if it can have no company."""
+        """Factor on the wait behind other prompts: 0 if no other request can be in the server."""
         return self.company * (1 - self.full)
 
     @classmethod
@@ -123,9 +124,9 @@ class _Law:
 
 
 def steady(server: Server, demand: Demand, gamma: ArrayLike, rate: ArrayLike) -> Steady:
-    """Returns the steady state.
+    """Returns the server's steady state at each rate of requests.
 
-    gamma: drafted tokens per block, one or several, shape () or (γ,).
+    gamma: drafted tokens per block, one or several values, shape () or (γ,).
     rate: λ, requests per second, above 0, shape (rates,) or (draws, rates).
     """
     rates = np.atleast_1d(np.asarray(rate, dtype=np.float64))
@@ -165,10 +166,10 @@ def _decode_with_chunks(
 ) -> Floats:
     """Returns the time from first to last token if decoding steps also read prompts.
 
-    Over an output's n steps, other requests' prompts add c(∞) to a step on average. The first steps
-    are longer, since requests that arrived while this request's prompt was read come next. They add
-    c(1) = r t(0), with r = λ a and t(0) the time of a step that reads its prompt; the excess decays
-    by 1 - 1/J per step, J = max(1, D) / (1 - r).
+    Over an output's n steps, other requests' prompts add c(∞) to a step on average. To the
+    first step they add c(1) = r t(0): it reads the prompts that arrived during the step before, of
+    t(0) seconds. Here r = λ a, and a prompt adds a seconds. The excess c(1) - c(∞) shrinks by the
+    factor 1 - 1/J per step, J = max(1, D) / (1 - r).
     """
     chunk = server.prompts.chunk
     assert chunk is not None
@@ -186,7 +187,7 @@ def _decode_with_chunks(
 
 
 def _variation(server: Server, demand: Demand, gamma: ArrayLike, found: Population) -> Floats:
-    """Returns the squared coefficient of variation of a request's time if all slots are taken."""
+    """Returns the squared coefficient of variation of a request's time while all slots are full."""
     own = found.decoding * found.step[..., -1]
     reading = found.reading[..., -1]
     blocks = server.blocks.variation(demand.output_tokens - 1, demand.output_spread)
@@ -206,7 +207,7 @@ def _met_step(law: _Law, rate: Floats, chunks: float) -> Floats:
 
 
 def _together(server: Server, demand: Demand, law: _Law, rate: Floats) -> Floats:
-    """Returns the time that prompts, its own included, add to a request's last prompt step."""
+    """Returns the time that all prompts add to the step that ends a request's prompt."""
     chunk = server.prompts.chunk
     assert chunk is not None
     load = np.minimum(rate * law.reading, _NEARLY)
@@ -218,7 +219,7 @@ def _reading_seconds(server: Server, demand: Demand, law: _Law, rate: Floats) ->
     """Returns the time from getting a slot to the first token.
 
     It consists of the rest of the running step, the prompts of earlier requests, and the request's
-    own prompt. If a chunk holds several prompts, prompts that arrived in one step share the next.
+    own prompt. If a chunk holds several prompts, the next step reads all that arrived in one step.
     """
     prompts, idle = server.prompts, np.asarray(server.prompts.idle(demand.prompt_tokens))
     share = 0.0 if prompts.chunk is None else demand.prompt_tokens / prompts.chunk

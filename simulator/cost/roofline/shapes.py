@@ -172,7 +172,7 @@ class DraftShape:
 
     @property
     def turn(self) -> ModelShape:
-        """The shape of what a parallel draft computes per token after its pass: `in_turn` only."""
+        """The shape of a parallel draft's work per token after its pass: `in_turn`, no layers."""
         return replace(self.step, layers=0, weights=self.in_turn, caches=())
 
 
