@@ -34,8 +34,8 @@ def possible(
     Args:
       predicted: a JSON object; objects and lists in it are checked, too.
       bounded: whether each block takes at least the time of a target step (`blocks_take_a_step`).
-      ends: whether the bound also applies to the ends of intervals: no measured run may exceed it,
-        and the acceptance is exact.
+      ends: whether the bounds also apply to the ends of intervals, because the acceptance is exact
+        and no cost was fitted to a run.
       prompts_per_second: prompts that a server could read if it decoded nothing, an upper bound of
         its capacity.
     """
@@ -60,7 +60,7 @@ def possible(
 
 
 def blocks_take_a_step(cost: Cost, most_gamma: int) -> bool:
-    """Returns whether verifying 1 to most_gamma tokens always takes at least a plain step."""
+    """Returns whether verifying 1 to most_gamma tokens takes at least as long as a plain step."""
     checks = cost.checking_seconds(np.arange(1, most_gamma + 1))
     return bool((np.asarray(checks) >= cost.baseline_seconds * (1 - TOLERANCE)).all())
 
@@ -75,7 +75,7 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _bounds(name: str, gamma: Any, bounded: Mapping[str, Any]) -> tuple[float, float]:
-    """Returns the smallest and largest possible value of a number with that name."""
+    """Returns the smallest and largest possible value of the number called `name` at `gamma`."""
     if name in PROBABILITIES:
         return 0.0, 1.0
     if name == TOKENS:

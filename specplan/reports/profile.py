@@ -23,7 +23,7 @@ _WIDEST = 14
 
 
 def profile_text(profile: Profile) -> str:
-    """Returns the readable form of a profile with times."""
+    """Returns as text a profile that has times: alpha, c, times, and the gain of each gamma."""
     alpha, times, cost = profile.alpha, profile.times, profile.cost
     assert times is not None
     assert cost is not None
@@ -80,7 +80,7 @@ def _positions(profile: Profile) -> list[str]:
 
 
 def _by_batch(profile: Profile) -> list[str]:
-    """Returns the best gamma at each timed batch size."""
+    """Returns a table of step times and the best gamma at each timed batch size; [] if none."""
     from estimator.profiles.best import best_by_batch
 
     best = best_by_batch(profile)
@@ -117,7 +117,7 @@ def _advice(profile: Profile) -> list[str]:
 
 
 def other_lines(profile: Profile, own: Plan) -> list[str]:
-    """Returns the plan of the other way of drafting; empty if the profile has one way only."""
+    """Returns a line with the plan for the profile's other drafts (sampled or argmax), if any."""
     from estimator.profiles.best import plan_of
 
     way = other_way(profile.draft_sampling)
@@ -128,7 +128,7 @@ def other_lines(profile: Profile, own: Plan) -> list[str]:
 
 
 def clock_lines(profile: Profile) -> list[str]:
-    """Returns how reliable the times are: whether the machine was quiet."""
+    """Returns lines that state whether the machine was quiet, so that times are reliable."""
     clock = profile.clock
     apart, within = clock.noise_percent, clock.noise_within_percent
     if clock.doubts:
@@ -152,7 +152,7 @@ def clock_lines(profile: Profile) -> list[str]:
 
 
 def _workloads(profile: Profile) -> list[str]:
-    """Returns a table by category of prompts, numbers with their intervals over prompts."""
+    """Returns a table of alpha and speed-up by category of prompts, with intervals over prompts."""
     gamma, lines = profile.compared_gamma, list[str]()
     for by, workloads in profile.workloads.items():
         rows = [
@@ -179,7 +179,7 @@ def _within(estimate: Estimate | Alpha, form: str) -> str:
 
 
 def texts_profile(profile: Profile) -> str:
-    """Returns the readable form of a profile of recorded texts, which has no times."""
+    """Returns as text a profile of recorded texts, which has no times."""
     alpha, drafting, rows = profile.alpha, profile.drafting(), []
     for gamma, blocks in drafting.blocks.items():
         tokens = float(drafting.acceptance.tokens_per_call(gamma))
@@ -204,9 +204,9 @@ def texts_profile(profile: Profile) -> str:
 
 
 def samplings_json(plan: Plan, other: Plan, sampling: DraftSampling) -> dict[str, Any]:
-    """Returns the advised γ and its speed-up for each way of drafting.
+    """Returns the advised γ and its speed-up for sampled and for argmax drafts.
 
-    sampling: the way of drafting in `plan`; `other` has the other way.
+    sampling: how `plan` drafts, sampled or argmax; `other` drafts in the other way.
     """
     return {
         way: {"advised_gamma": each.advised_gamma, "improvement_factor": _advised_gain(each)}
@@ -219,7 +219,7 @@ def other_way(way: DraftSampling) -> DraftSampling:
 
 
 def drawn_by(way: DraftSampling) -> str:
-    """Returns a way of drafting as text, with the servers whose default it is."""
+    """Returns text that names a way of drafting and the servers that use it by default."""
     servers = [
         name
         for name, kind in engine_kinds().items()
@@ -229,7 +229,7 @@ def drawn_by(way: DraftSampling) -> str:
 
 
 def other_line(other: Plan, way: DraftSampling) -> str:
-    """Returns a line with the advised K and speed-up of the other way of drafting."""
+    """Returns a line with the advised K and speed-up of `other`, which drafts in this way."""
     gamma, gain = other.advised_gamma, _advised_gain(other)
     found = f"K = {gamma}, {gain:.2f} times" if gamma > 0 else "do not speculate"
     return f"{drawn_by(way)}: {found}."

@@ -33,7 +33,7 @@ def burst_json(found: Sequence[Simulated]) -> dict[str, Any]:
 
 
 def burst_text(pair: Pair, data: Mapping[str, Any], notes: Sequence[str] = ()) -> str:
-    """Returns the table of a burst; data: the result of `burst_json`."""
+    """Returns a table of how fast each γ serves a burst of requests; data: from `burst_json`."""
     columns: list[Column[dict[str, Any]]] = [
         ("gamma", lambda each: str(each["gamma"] or _POLICIES[each["policy"]])),
         ("seconds to the last token", "{seconds:.4g}"),
@@ -60,7 +60,7 @@ def simulated_json(request: TrafficRequest, each: Simulated) -> dict[str, Any]:
 
 
 def _percentiles(name: str, seconds: Any) -> dict[str, float | None]:
-    """Returns the mean and percentiles in milliseconds; None if no request has such a time."""
+    """Returns the mean and percentiles of times in milliseconds; None if all times are NaN."""
     names = [name, *(f"{name}_p{share}" for share in _PERCENTILES)]
     timed = seconds[~np.isnan(seconds)]
     if len(timed) == 0:

@@ -27,16 +27,16 @@ _LEGEND = (
 
 
 class StoppedPlans:
-    """The plans at all thresholds.
+    """Plans for drafts that end below a confidence threshold, one plan for each threshold.
 
     best: the plan at the best threshold.
-    exported: the plan and the threshold for a server: the best, if it gains on held-out texts and
-      the interval of its gain lies above 0; else the plan of a fixed length, and 0.
+    exported: plan and threshold to run on a server. These are the best ones if they gain on
+      held-out texts and the interval of their gain lies above 0; else a fixed length, and 0.
     gain: the best draft length and threshold, and their gain over the best fixed length.
     """
 
     def __init__(self, rows: Sequence[Plan], thresholds: Thresholds, fixed: Plan) -> None:
-        """Stores a plan for each threshold, all at one cost, and the plan of a fixed length."""
+        """Stores `rows`, a plan for each threshold, all with one cost, and the plan `fixed`."""
         self._rows, self._thresholds = rows, thresholds
         longest = len(rows[0].curve.gamma)
         self.gain = thresholds.gain(rows[0].price.cost, max_gamma=longest)
@@ -137,7 +137,7 @@ def _advice(row: Plan, gain: StopGain, exported: Plan, p_min: float, *, name: st
 
 
 def _gained(gain: StopGain) -> str:
-    """Returns the gain of a threshold with its interval, and its gain on held-out texts."""
+    """Returns as text a threshold's gain with its interval, and its gain on held-out texts."""
     interval, held_out = "", "; one text gives no interval"
     if gain.low is not None and gain.high is not None and gain.held_out is not None:
         interval = f" ({percent()} interval {_percent(gain.low)} to {_percent(gain.high)})"
@@ -152,10 +152,10 @@ def _percent(factor: float) -> str:
 
 
 class AdaptivePlans:
-    """The speed at each batch size, for each way to choose the verified tokens."""
+    """The speed at each batch size under each rule that chooses which drafted tokens to verify."""
 
     def __init__(self, rows: Sequence[Plan], texts: RankedTexts) -> None:
-        """Simulates each batch size; `rows` has one plan per batch size."""
+        """Simulates decoding `texts` at each batch size; `rows` has one plan per batch size."""
         from estimator.profiles.adaptive import adaptive_speeds
 
         self._speeds = adaptive_speeds(rows, texts)
@@ -168,9 +168,9 @@ class AdaptivePlans:
         }
 
     def json(self) -> dict[str, Any]:
-        """Returns a JSON object: `rows` by batch size, and geometric means of gains over rows.
+        """Returns a JSON object: `rows` by batch size, and the geometric mean of each gain.
 
-        oracle_gain_reached: share of the oracle's gain over K by batch; null if it has none.
+        oracle_gain_reached: share of the oracle's gain that ranking reaches; null: it has no gain.
         """
         rows = []
         for batch, ways in self._speeds.items():
@@ -195,7 +195,7 @@ class AdaptivePlans:
 
 
 def _log(ways: Mapping[str, WaySpeed], one: str, other: str) -> float:
-    """Returns the log ratio of two ways' speeds; "rank" is the faster of the ways in BUDGETS."""
+    """Returns log(speed of `one` / speed of `other`); "rank" is the faster rule in BUDGETS."""
     from simulator.acceptance.stopping.ranking import BUDGETS
 
     best = max(ways[way].speed_up for way in (BUDGETS if one == "rank" else (one,)))

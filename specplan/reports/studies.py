@@ -18,7 +18,7 @@ _MEASURES = ("alpha", "fallbacks", "rollbacks")
 
 
 def bild_text(sweeps: Sequence[Sweep], threads: Threads) -> str:
-    """Returns a table for each draft and temperature, with its best rows."""
+    """Returns a table of BiLD's speed and quality for each draft and temperature."""
     from studies.bild.swept import fewest_repeats, worst_precision
 
     parts = ["\n".join(_sweep_lines(sweep)) for sweep in sweeps]
@@ -39,7 +39,7 @@ def bild_text(sweeps: Sequence[Sweep], threads: Threads) -> str:
 
 
 def _sweep_lines(sweep: Sweep) -> list[str]:
-    """Returns the table of one draft at one temperature, with its best rows."""
+    """Returns the table of one draft at one temperature, and each decoder's fastest rows."""
     large, metric = sweep.large, sweep.metric
 
     def rollback(row: BildRow) -> str:
@@ -47,7 +47,7 @@ def _sweep_lines(sweep: Sweep) -> list[str]:
         return "inf" if is_bild and row.rollback is None else shown(row.rollback, "g")
 
     def best(loss: float) -> str:
-        """Returns each decoder's fastest row that loses at most `loss` points of quality."""
+        """Returns each decoder's largest speed-up that loses at most `loss` points of quality."""
         tried = [name for name in ("bild", "window", "strict", "lenient") if sweep.of(name)]
         fastest = ((name, sweep.fastest(name, loss=loss)) for name in tried)
         return ", ".join(
@@ -131,7 +131,7 @@ def _part(found: Mapping[str, float]) -> str:
 
 
 def analysis_text(result: Analysis) -> str:
-    """Returns the tables of `specplan heads analyse`."""
+    """Returns tables of the block efficiency of each kind of draft and the entropy of each head."""
     weights = ", ".join(f"{name} {of.best_weight:g}" for name, of in result.tuning.items())
     variants: list[Column[Way]] = [
         ("draft", "{name}"),
@@ -158,7 +158,7 @@ def analysis_text(result: Analysis) -> str:
 
 
 def trained_text(found: Mapping[str, Any]) -> str:
-    """Returns trained heads: the accuracy of each, or the acceptance by position (EAGLE-3)."""
+    """Returns a table of each trained head's accuracy, or acceptance by position for EAGLE-3."""
     eagle3 = "held_out_acceptance" in found
     what = "an EAGLE-3 head," if eagle3 else f"{found['heads']} heads of"
     at, header, first = ("position", "accepted", 1) if eagle3 else ("head", "right", 2)

@@ -1,4 +1,4 @@
-"""Tables for a terminal, and text folded to its width: a row is a record, a cell is a template."""
+"""Tables for a terminal, and text folded to the terminal's width."""
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,9 +31,9 @@ def table(
     best: Callable[[Row], bool] | None = None,
     note: Callable[[Row], str] | None = None,
 ) -> str:
-    """Returns aligned text, one line per record, cells right-aligned.
+    """Returns a table as text: a line of headers and a line for each row, cells right-aligned.
 
-    best: whether a row is marked as the best; note: text after a row, if any.
+    best: returns whether to mark a row as the best; note: returns the text to add after a row.
     """
     records = list(rows)
     cells = [[header for header, _ in columns]]
@@ -58,23 +58,23 @@ def _cell(row: Row, cell: str | Callable[[Row], str]) -> str:
 
 
 def fastest(rows: Iterable[Row], speed: Callable[[Row], float]) -> Callable[[Row], bool]:
-    """Returns a test for the first row with the largest speed-up, if that is a gain."""
+    """Returns a function that is true for the row with the largest speed-up, if above 1."""
     best = max(rows, key=speed, default=None)
     return lambda row: row is best and speed(row) > 1
 
 
 def shown(value: float | None, form: str = ".2f", unit: str = "") -> str:
-    """Returns a formatted number with its unit; a dash for None."""
+    """Returns a formatted number with its unit; a dash if the number is None."""
     return "-" if value is None else f"{value:{form}}{unit}"
 
 
 def ranged(value: float | None, low: float | None, high: float | None, form: str = ".2f") -> str:
-    """Returns a number and its interval, as `0.80 [0.78, 0.82]`; a dash for None."""
+    """Returns a number and its interval, as `0.80 [0.78, 0.82]`; a dash if the number is None."""
     return "-" if value is None else f"{value:{form}} {bounds(low, high, form)}".rstrip()
 
 
 def interval(row: object, name: str, form: str = ".2f") -> str:
-    """Returns an attribute with its interval, which has the same name with _low and _high."""
+    """Returns the attribute `name` of a row with its interval, `name`_low to `name`_high."""
     value, low, high = (getattr(row, f"{name}{end}") for end in ("", "_low", "_high"))
     return ranged(value, low, high, form)
 

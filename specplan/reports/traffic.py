@@ -138,7 +138,7 @@ def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
 
 
 def _cells(row: TrafficRow, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a row for the table: the numbers of its JSON, and words for overload."""
+    """Returns the values of one table row: the numbers in its JSON, or words if overloaded."""
     cells, advice, risk = {**data}, row.advice, row.overload_risk
     if not row.stable:
         cells |= {"batch": None, "ttft_ms": None}
@@ -168,7 +168,11 @@ def _cells(row: TrafficRow, data: Mapping[str, Any]) -> dict[str, Any]:
 def crossing_text(
     crossing: float | None, ends: Sequence[float] | None, chances: Mapping[float, float | None]
 ) -> str:
-    """Returns at which rates speculation shortens requests, and the odds of a gain by rate."""
+    """Returns at which rates speculation shortens requests, and the odds of a gain by rate.
+
+    crossing: requests/s above which it lengthens requests; 0: at every rate; None: at no rate.
+    ends: interval of the crossing; None: exact. chances: probability of a gain by rate.
+    """
     words = [(certainty(odds), f"{rate:g}") for rate, odds in chances.items() if odds is not None]
     each = [f"{word} at {', '.join(r for w, r in words if w == word)}" for word in dict(words)]
     odds = f" A gain, by requests/s: {'; '.join(each)}." if each else ""

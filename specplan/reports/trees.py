@@ -37,7 +37,7 @@ class TreeRow:
 
 
 def tree_json(rates: Sequence[float], rows: Sequence[TreeRow]) -> dict[str, Any]:
-    """Returns the choices as the JSON object of `specplan tree`, one row per batch size."""
+    """Returns the chosen trees as JSON, one row per batch size; rates: acceptance by rank."""
     cost = cost_json(rows[0].price.load)
     return {"acceptance_by_rank": rates, "cost": cost, "rows": [_row_json(row) for row in rows]}
 
@@ -93,7 +93,7 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
 
 
 def _captured(rows: Sequence[TreeRow]) -> list[str]:
-    """Returns a line on the tree sizes that are not chosen because of captured graphs."""
+    """Returns a line with the largest tree that captured graphs allow at each batch, if limited."""
     wall, largest = rows[0].price.wall, max(rows[0].choice.by_nodes)
     if wall is None or not any(wall.beyond(row.price.batch, largest) for row in rows):
         return []
@@ -104,7 +104,7 @@ def _captured(rows: Sequence[TreeRow]) -> list[str]:
 
 
 def _sizes(choice: Mapping[str, Any]) -> str:
-    """Returns a table of the best trees of several sizes."""
+    """Returns a table of the fastest tree of each size; choice: one row of `tree_json`."""
     columns: list[Column[dict[str, Any]]] = [
         ("nodes", "{nodes}"),
         ("depth", "{depth}"),
@@ -120,7 +120,7 @@ def _sizes(choice: Mapping[str, Any]) -> str:
 
 
 def _batches(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Returns a table of the best tree of each load, with times if they are known."""
+    """Returns a table of the best tree at each batch size, with times if they are known."""
     columns: list[Column[Mapping[str, Any]]] = [
         ("batch", "{batch}"),
         ("nodes", "{best[nodes]}"),
@@ -162,8 +162,7 @@ def _advice(row: TreeRow) -> str:
 
 
 def tree_export(best: TreePlan, program: str) -> str:
-    """Returns the flags that run a tree, or a draft that does not branch.
-
+    """Returns the flags with which a program drafts a tree; a comment if no tree pays.
     An engine grows its own tree within these bounds, by the draft's probabilities, so the shape
     varies. `specplan generate` and `validate` (server "specplan") draft exactly this tree, from the
     draft's likeliest tokens.

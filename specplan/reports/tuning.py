@@ -20,9 +20,10 @@ def _best(now: Outlook, gamma: int) -> str:
 
 
 def progress_text(now: Outlook, row: TunedRun | str | None) -> str:
-    """Returns the line of a finished run.
+    """Returns the line to print after a run.
 
-    row: a text is printed before the heading; None: nothing has run, and the forecast is returned.
+    row: the run; a text: the line is the text and the table's heading; None: no run is finished, so
+      the line is a forecast.
     """
     if row is None:
         return f"Expected at {now.load.batch} at once: {_best(now, now.advice.named)}."
@@ -73,7 +74,7 @@ def _planned(tuned: Tuned) -> str:
     best = {each.concurrency: each for each in tuned.advised}
 
     def of_best(cell: Callable[[Advised], str]) -> Callable[[TunedRun], str]:
-        """Returns a cell of the advised γ's row; a dash in the others."""
+        """Returns a function that fills a cell in the advised γ's row, and a dash elsewhere."""
         return lambda run: (
             cell(best[run.concurrency]) if run.gamma == best[run.concurrency].gamma else "-"
         )
@@ -102,7 +103,7 @@ def _advised(each: Advised) -> str:
 
 
 def tuned_data(tuned: Tuned) -> dict[str, Any]:
-    """Returns a tuning as a JSON object, without the single turns."""
+    """Returns a tuning as a JSON object, without the single timings of each run."""
     data: dict[str, Any] = builtins(tuned)
     for run in data["rows"]:
         del run["turns"]

@@ -1,4 +1,4 @@
-"""The readable form of a validation."""
+"""A validation as text: a table for each draft and temperature, and a summary."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _INTERVALS = (
 
 
 def rows_table(validation: Validation, *, wide: bool) -> str:
-    """Returns the rows of one draft and temperature; wide adds columns beyond 80 characters."""
+    """Returns the table of one draft at one temperature; wide: with columns past 80 characters."""
     rows, first = validation.rows, validation.rows[0]
     best = fastest([row for row in rows if not row.doubts], lambda row: row.measured)
     drawn = (
@@ -53,7 +53,7 @@ def rows_table(validation: Validation, *, wide: bool) -> str:
 
 
 def summary_lines(summary: Mapping[str, Any], validations: Sequence[Validation]) -> str:
-    """Returns the setup of all rows, why Theorem 8 differs, and the accuracy of predictions."""
+    """Returns sentences on the setup, the measured costs, and the accuracy of predictions."""
     rows = [row for validation in validations for row in validation.rows]
     tokens, repeats = sum(row.tokens for row in rows), summary["repeats"]
     threads, counts = validations[0].threads, {each.prompts for each in validations}
@@ -114,7 +114,7 @@ def summary_lines(summary: Mapping[str, Any], validations: Sequence[Validation])
 
 
 def precision_lines(reached: float | None) -> list[str]:
-    """Returns a line with the error of speed-ups due to timing, if it is known."""
+    """Returns a line with the error of speed-ups due to timing, in per cent; None: no line."""
     if reached is None:
         return []
     return [
@@ -124,7 +124,7 @@ def precision_lines(reached: float | None) -> list[str]:
 
 
 def _costs(validation: Validation) -> str:
-    """Returns a line with measured times, also those that Theorem 8 ignores."""
+    """Returns a line with the measured times of drafting and verification, and the overhead."""
     row, cost = validation.rows[-1], validation.cost
     longest, step = max(cost.target_seconds), cost.verify_seconds(1)
     return (
@@ -151,7 +151,7 @@ def _measured(row: SpeculativeRow) -> str:
 
 
 def _error(row: SpeculativeRow) -> str:
-    """Returns the error of a row's prediction, and half the interval's width over these prompts."""
+    """Returns the prediction's error in per cent, ± half the width of its interval over prompts."""
     low, high = row.error_percent_low, row.error_percent_high
     half = 0.0 if low is None or high is None else (high - low) / 2
     form = ".1f" if max(abs(row.error_percent or 0.0), half) < 10 else ".0f"
@@ -159,7 +159,7 @@ def _error(row: SpeculativeRow) -> str:
 
 
 def marks(row: SpeculativeRow | EngineRow) -> str:
-    """Returns the warnings after a row: "TEXT DIFFERS" from the target's, "!" for a doubt."""
+    """Returns a row's warnings: "TEXT DIFFERS" from the target's own, "!" if times are in doubt."""
     gap = getattr(row, "tie_gap", None)
     text = "TEXT DIFFERS" + ("" if gap is None else f" ({gap:.2g})")
     return "  ".join([text] * (row.identical_to_target is False) + ["!"] * bool(row.doubts))
