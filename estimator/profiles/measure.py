@@ -43,9 +43,11 @@ def measure(
     traced: Progress = SILENT,
     refusing: Refusing = lambda _: nullcontext(),
 ) -> Profile | None:
-    """Returns the profile and writes it to the request's output; None except in the first process.
+    """Writes the profile to the request's output and returns it; other processes return None.
 
-    progress, traced: count runs, and prompts with saved traces.
+    With several processes, only the first one makes the profile.
+
+    progress, traced: objects that count finished runs, and prompts whose traces are saved.
     refusing: context manager in which all processes raise an error if one rejects its input.
     """
     processes = these_processes()
@@ -68,7 +70,7 @@ def measure(
 
 
 def _ready(request: Measure, processes: Processes) -> _Ready:
-    """Returns the loaded models and prompts; raises all errors that need no run."""
+    """Returns the loaded models and prompts; raises all errors that are known before any run."""
     name = one_draft(request.models)
     unmeasured = parse_drafter(name).unmeasured
     if unmeasured is not None:

@@ -49,7 +49,7 @@ RANKS = 16
 
 
 def measured_gammas(max_gamma: int) -> list[int]:
-    """Returns the draft lengths to time: two per octave, and max_gamma."""
+    """Returns the draft lengths to time: 1, 2, 3, 4, 6, 8, 12, … up to max_gamma, and max_gamma."""
     octaves = [2**i for i in range(max_gamma.bit_length())]
     between = [3 * half for half in octaves if 3 * half <= max_gamma]
     return sorted({*octaves, *between, max_gamma})
@@ -67,10 +67,10 @@ def make_profile(
 ) -> Profile:
     """Returns the profile of a pair's measurements.
 
-    tracing: its longest draft is replayed; drafts up to its `ahead` were timed.
-    pairs: traces of `measure_traces`; the profile reports the traces of the draft's own sampling.
-    runs: timed runs of the baseline and of probes at `measured_gammas`.
-    setup: models, dtype and sampling; the other fields are filled in.
+    tracing: drafts up to its `max_gamma` are replayed; drafts up to its `ahead` were timed.
+    pairs: the result of `measure_traces`. Speed-ups use the traces of the draft's own sampling.
+    runs: timed runs of the baseline, and of probes at the draft lengths `measured_gammas`.
+    setup: models, dtype and sampling; this function fills in the other fields.
     """
     subject, replayed, max_gamma = tracing.subject, tracing.max_gamma, tracing.ahead
     own = draft_sampling(subject.drafter)

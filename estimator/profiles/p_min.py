@@ -26,12 +26,13 @@ ROUNDING = 1e-9
 class StopGain(NamedTuple):
     """The gain of the best draft length and threshold over the best fixed length.
 
-    gamma, p_min: the draft length and the threshold with the shortest time.
-    fixed_gamma: the draft length with the shortest time at threshold 0.
-    value: time at the fixed length over time at the pair; too high, since these texts chose it.
+    gamma, p_min: the draft length and the threshold that together decode the texts fastest.
+    fixed_gamma: the draft length that decodes the texts fastest at threshold 0.
+    value: time with `fixed_gamma` over time with `gamma` and `p_min`. It is biased upwards, because
+      both were chosen on the texts that it is computed from.
     low, high: interval of `value` over texts; None for a single text.
-    held_out: this ratio if each text is decoded with the choice that is best on all other texts;
-      None for a single text.
+    held_out: the ratio of times if each text is decoded with the choice that is best on all other
+      texts; None for a single text.
     """
 
     gamma: int
@@ -47,13 +48,14 @@ class StopGain(NamedTuple):
 class Thresholds:
     """Recorded texts decoded under a stopping rule, at several thresholds and draft lengths.
 
-    p_mins: the thresholds, ascending; the first is 0, a fixed length.
-    considered: indices of the thresholds to choose from.
-    tokens: tokens of each text, or of each group of texts, shape (texts,).
-    verified, paid: blocks that verify 0, …, γ tokens, and that take as many draft steps, shape
-      (texts, p_mins, γ, γ + 1) for γ = 1, 2, ….
-    errors: standard errors of drafted tokens, shape (texts, p_mins, γ).
-    reliability: stated and true confidence for a rule that calibrates; else empty.
+    p_mins: the thresholds, ascending. The first is 0, which gives drafts of fixed length.
+    considered: indices of the thresholds that may be chosen.
+    tokens: number of tokens of each text, or of each group of texts, shape (texts,).
+    verified: number of blocks that verify 0, …, γ tokens, shape (texts, p_mins, γ, γ + 1) for
+      γ = 1, 2, ….
+    paid: number of blocks that take 0, …, γ draft steps, shape as `verified`.
+    errors: standard errors of the numbers of drafted tokens, shape (texts, p_mins, γ).
+    reliability: result of `calibration.reliability` for a rule that calibrates; else empty.
     """
 
     rule: StoppingRule
@@ -89,7 +91,7 @@ class Thresholds:
         )
 
     def gain(self, cost: Cost, *, max_gamma: int) -> StopGain:
-        """Returns the best threshold and draft length, at most max_gamma, and their gain."""
+        """Returns the fastest threshold and draft length up to max_gamma, and their gain."""
         counts = np.arange(self.max_gamma + 1)
         checking = self.verified @ cost.checking_seconds(counts)
         seconds = (checking + self.paid @ cost.drafting_seconds(counts))[:, :, :max_gamma]
@@ -116,9 +118,10 @@ class Thresholds:
 def replayed(
     traces: Sequence[Trace], rule: StoppingRule, p_mins: Sequence[float], *, drawn: bool
 ) -> Thresholds:
-    """Returns every text replayed at every threshold and draft length.
+    """Returns the replay of every text at every threshold and draft length.
 
-    p_mins: thresholds to choose from; drawn: whether the draft's tokens are drawn.
+    p_mins: thresholds that may be chosen.
+    drawn: whether the draft samples its tokens; false: it takes the likeliest ones.
     """
     stated = reliability(traces, rule.column) if rule.calibrated else []
     if rule.calibrated:
@@ -139,9 +142,9 @@ def replayed(
 
 
 def matched(path: Path, profile: Profile, stated: str) -> Thresholds | None:
-    """Returns a lookup's counts with some least lengths of a match; None for other profiles.
+    """Returns a lookup's counts of blocks by least length of a match; None if not a lookup.
 
-    path: the profile's. stated: the option's value, auto or numbers of matched tokens.
+    path: path of the profile. stated: value of `--p-min`: auto, or numbers of matched tokens.
     """
     place = traces_path(path)
     arrays = read_arrays(place) if place.exists() else {}
@@ -170,7 +173,10 @@ def _rows(blocks: NDArray[np.float64]) -> dict[int, tuple[float, ...]]:
 def recorded_traces(
     path: Path, profile: Profile, sampling: DraftSampling, *, option: str
 ) -> list[Trace]:
-    """Returns the traces saved with a profile; `option`: the option that needs them, for errors."""
+    """Returns the traces that were saved with a profile.
+
+    option: name of the option that needs the traces, for error messages.
+    """
     place = traces_path(path)
     if not place.exists():
         needed = "the traces that 'specplan measure' writes next to a profile"

@@ -43,8 +43,8 @@ class Estimate:
 class Alpha:
     """The acceptance rate α with its interval, and the number of tokens and prompts behind it.
 
-    confidence: level of all intervals of its profile; None: FORMER_CONFIDENCE.
-    spread: standard deviation of α between requests; None if they were not counted one by one.
+    confidence: confidence level of all intervals in the profile; None: FORMER_CONFIDENCE.
+    spread: standard deviation of α between requests; None if only their sum was counted.
     """
 
     value: Rate
@@ -71,15 +71,15 @@ class Alpha:
 
 @dataclass(frozen=True, slots=True)
 class DraftAcceptance:
-    """Acceptance for one way to sample drafts.
+    """Acceptance of drafts that are sampled in one way, argmax or sampled.
 
-    blocks, blocks_jointly: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens
-      per token of the texts (`simulator.acceptance.replay`), and this number under block
-      verification. Empty without traces.
-    accepted_by_position: share of all blocks that accept each position, for the longest timed
-      draft, or a server's counts in place of `blocks`.
-    cut_short: share of positions that these blocks left undrafted, for example near the ends of
-      texts. Above 1 % the rates and α are lower bounds.
+    blocks: for γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens, per token of
+      the texts (`simulator.acceptance.replay`). Empty without traces.
+    blocks_jointly: these numbers under block verification. Empty without traces.
+    accepted_by_position: share of all blocks that accept their first, second, … token, for the
+      longest timed draft. If a server counted these shares, `blocks` is empty.
+    cut_short: share of positions that the blocks of `accepted_by_position` did not draft, for
+      example near the ends of texts. Above 1 % the shares and α are lower bounds.
     acceptance_by_rank: how often the text's token is the draft's first, second, … choice, for
       trees; empty if the draft makes only one choice.
     """
@@ -94,13 +94,13 @@ class DraftAcceptance:
 
     @property
     def acceptance(self) -> Acceptance:
-        """The acceptance to plan with under token-by-token verification, for any kind of draft."""
+        """The acceptance under token-by-token verification, for a draft of unspecified kind."""
         return self.under("token")
 
     def under(self, verification: Verification, kind: str | None = None) -> Acceptance:
-        """Returns the acceptance under a verification; refuses one whose counts are missing.
+        """Returns the acceptance under token or block verification; raises if its counts lack.
 
-        kind: kind of draft, which selects the prior (`rate_prior`) of counts by position.
+        kind: kind of draft, which selects the prior (`rate_prior`) for counts by position.
         """
         blocks = self.blocks if verification == "token" else self.blocks_jointly
         if blocks:
@@ -162,7 +162,7 @@ class Setup:
     flags: tuple[str, ...] = ()
 
     def here(self, libraries: Iterable[str]) -> Setup:
-        """Returns the setup with today's date, this machine, and these libraries' versions."""
+        """Returns the setup with today's date, this machine and the libraries' versions added."""
         versions = {name: version(name) for name in libraries}
         software = Software(platform.python_version(), platform.platform(), versions)
         return replace(self, software=software, date=date.today().isoformat())

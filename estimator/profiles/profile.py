@@ -42,11 +42,12 @@ class Improvement:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Results of a subset of the prompts, from their texts and times.
+    """Results for some of the prompts, from the texts and times of these prompts.
 
-    tokens_per_call, improvement_factor: by γ, replayed at the times of these prompts' runs.
+    tokens_per_call, improvement_factor: tokens per target call and speed-up, by γ, from replay.
     optimal_gamma: the γ with the largest speed-up; 0: do not speculate.
-    accepted_by_position: share of blocks of the longest timed draft that accept each position.
+    accepted_by_position: share of blocks that accept their first, second, … token, for the longest
+      timed draft.
     """
 
     alpha: Alpha
@@ -58,10 +59,10 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Jackknife values: fields of a profile, computed without prompt 1, without prompt 2, ….
+    """Jackknife values: three fields of a profile, computed without prompt 1, without prompt 2, ….
 
-    They give the uncertainty of differences between two profiles of the same prompts
-    (`estimator.comparison`). Empty for a single prompt.
+    `estimator.comparison` uses them for the uncertainty of the difference between two profiles with
+    equal prompts. The fields are empty for a single prompt.
     """
 
     alpha: tuple[Rate, ...]
@@ -74,9 +75,11 @@ class LoadCosts:
     """Times of passes over a batch of sequences.
 
     context: tokens in the cache of each sequence.
-    target_ms: target pass over n tokens of each sequence, by n.
-    draft_ms, drafting_ms: a steady draft step of all sequences, and γ steps, by γ.
-    spread_percent: largest interquartile range of a pass's repeats, in per cent of its median.
+    target_ms: by n, milliseconds of a target pass over n tokens of each sequence.
+    draft_ms: milliseconds of one steady draft step of all sequences.
+    drafting_ms: by γ, milliseconds of γ draft steps of all sequences.
+    spread_percent: half the interquartile range of a pass's repeats, in per cent of the median, for
+      the pass with the largest spread.
     """
 
     batch: Gamma
@@ -89,9 +92,9 @@ class LoadCosts:
 
 @dataclass(frozen=True, slots=True)
 class TimesMs:
-    """Times of single sequences, t_p by n, t_q, t_d by γ, t_o and t_b, in the order of the fields.
+    """Times of single sequences in milliseconds: t_p(n), t_q, t_d(γ), t_o and t_b, in this order.
 
-    c: draft step over target step; None if nothing was drafted.
+    c: time of a draft step over time of a target step; None if nothing was drafted.
     """
 
     target_ms: Mapping[Gamma, Positive]
@@ -120,9 +123,9 @@ class TextDetails:
     alpha_by_position_in_text: α by range of positions in the text.
     by_category: results by category of the prompts, in the order of the prompts.
     by_context: results by prompt length in tokens, in octaves ("64-127"), ascending.
-    prefill_ms: milliseconds of the pass over a prompt, by the target and by both models.
-    iid_check: how far acceptances are from independent: the correlation of neighbouring β (null if
-      β never varies), and tokens per call by γ, from replay and for i.i.d. acceptance.
+    prefill_ms: median milliseconds of the pass over a prompt, for the target and for both models.
+    iid_check: how much acceptances depend on each other: the correlation of neighbouring β (null if
+      β never varies), and the tokens per call by γ, from replay and for i.i.d. acceptance.
     """
 
     alpha_by_position_in_text: tuple[AlphaBin, ...] = ()
@@ -136,11 +139,11 @@ class TextDetails:
 class ClockCheck:
     """How far the times of a profile can be trusted.
 
-    noise_percent, noise_within_percent: difference of two measurements of the baseline, and the
-      upper end of the interval of such differences.
-    quiet: whether no other program used the machine; None if not known.
+    noise_percent: difference between two measurements of the baseline.
+    noise_within_percent: upper end of the interval of such differences.
+    quiet: whether both are small and no time is impossible; None if not known.
     doubts: sentences about impossible times. If there are any, no time can be trusted.
-    repeats: smallest number of repeats of a run.
+    repeats: how often each run was repeated; for unequal numbers, the smallest.
     """
 
     noise_percent: NotNegative | None = None
@@ -154,16 +157,17 @@ class ClockCheck:
 class Profile:
     """The measurements of a pair, as `profile_file` writes and reads them.
 
-    alpha, draft_sampling: α and name of the way of sampling drafts that the user chose.
-    draftings: acceptance by way of sampling drafts; has at least the chosen way.
+    draft_sampling: how drafts were sampled in the measurement, "argmax" or "sampled".
+    alpha: α of drafts that are sampled in this way.
+    draftings: acceptance by `DraftSampling`; contains at least `draft_sampling`.
     verification: how drafts were verified when times and speed-ups were measured.
-    times: times at batch 1; None if only acceptance was observed.
-    c_hat: draft over target arithmetic operations per token; None if unknown.
-    details: None if specplan's own decoder did not decode the prompts.
-    optimal_gamma, recommended_gamma: the best γ by replay, and the advised one (`best.plan_of`); 0:
-      do not speculate; None without costs.
-    left_out: None if they were not saved.
-    load: costs by batch; the time outside passes was only measured at batch 1.
+    times: times at batch size 1; None if only acceptance was measured.
+    c_hat: operations per token of the draft over operations of the target; None if unknown.
+    details: None if another decoder than specplan's own decoded the prompts.
+    optimal_gamma, recommended_gamma: the best γ by replay, and the advised γ (`best.plan_of`); 0:
+      do not speculate; None if the profile has no costs.
+    left_out: jackknife values; None if they were not saved.
+    load: times of passes by batch size. Time outside passes was measured at batch size 1 only.
     """
 
     alpha: Alpha
@@ -183,11 +187,11 @@ class Profile:
 
     @property
     def cost(self) -> CostModel | None:
-        """The times in seconds, to plan with; None if only acceptance was observed."""
+        """The cost model with the times in seconds; None if only acceptance was measured."""
         return None if self.times is None else self.cost_of(self.times)
 
     def cost_of(self, passes: TimesMs | LoadCosts) -> CostModel:
-        """Returns the cost model of some passes' times; overhead is taken from `times`."""
+        """Returns the cost model with the times of `passes` and the overhead in `times`."""
         own = TimesMs({}, 0.0) if self.times is None else self.times
         return CostModel(
             target_seconds={n: ms / 1e3 for n, ms in passes.target_ms.items()},
@@ -199,12 +203,12 @@ class Profile:
 
     @property
     def c(self) -> Estimate | None:
-        """Draft step over target step; None if no draft was timed."""
+        """Time of a draft step over time of a target step; None if no draft was timed."""
         return None if self.times is None else self.times.c
 
     @property
     def workloads(self) -> dict[str, Mapping[str, Workload]]:
-        """Groups of prompts to compare: by category, and by context if there are several."""
+        """Results by group of prompts: by category, and by prompt length if lengths differ."""
         details = TextDetails() if self.details is None else self.details
         found = {"category": details.by_category} if details.by_category else {}
         if len(details.by_context) > 1:
@@ -213,11 +217,11 @@ class Profile:
 
     @property
     def compared_gamma(self) -> int:
-        """The γ at which workloads are compared: the best over all prompts, 1 at least."""
+        """The γ at which workloads are compared: the best γ over all prompts, but at least 1."""
         return 1 if self.optimal_gamma is None else max(self.optimal_gamma, 1)
 
     def drafting(self, sampling: DraftSampling | None = None) -> DraftAcceptance:
-        """Returns the acceptance under a way of drafting; by default, the way the user chose."""
+        """Returns the acceptance for one way to sample drafts, by default `draft_sampling`."""
         wanted = self.draft_sampling if sampling is None else sampling
         if wanted not in self.draftings:
             raise ValueError(

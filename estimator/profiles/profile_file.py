@@ -35,13 +35,13 @@ _PARTS = {
 
 
 def profile_json(profile: Profile) -> dict[str, Any]:
-    """Returns the keys of a profile's file, and their values."""
+    """Returns the profile as the JSON object of its file."""
     head = {"schema": SCHEMA, "version": VERSION}
     return head | _inlined(profile) | {"setup": _inlined(profile.setup)}
 
 
 def _inlined(record: Any) -> dict[str, Any]:
-    """Returns a record's fields; a part is replaced by its own fields."""
+    """Returns an object's fields; a field in `_PARTS` is replaced by the fields of its value."""
     found: dict[str, Any] = {}
     for name, value in _keys(record).items():
         part = _PARTS.get(name)

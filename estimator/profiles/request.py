@@ -12,7 +12,7 @@ CONTEXT = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure(TimedPair):
-    """Settings of a measurement of a pair's acceptance and costs.
+    """Settings of a measurement: the acceptance and costs of a target and a draft.
 
     draft_temperature: temperature of the draft; None: the target's.
     compiling: off, on or try.
@@ -39,12 +39,12 @@ class Measure(TimedPair):
 
     @property
     def tokens_in_cache(self) -> int:
-        """Tokens in the cache of each sequence of a batch."""
+        """Number of tokens in the cache of each sequence, when passes over a batch are timed."""
         return CONTEXT if self.context is None else self.context
 
     @property
     def kept(self) -> Path | None:
-        """Path of the saved traces; None if not saved, for example with -o /dev/null."""
+        """Path of the saved traces; None if traces are not saved, for example to -o /dev/null."""
         if self.output is None or (self.output.exists() and not self.output.is_file()):
             return None
         return traces_path(self.output)

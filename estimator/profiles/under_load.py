@@ -41,7 +41,7 @@ class Batch:
         return self.module(input_ids=ids, past_key_values=self.cache, use_cache=True)
 
     def seconds(self, passes: int, tokens: int) -> float:
-        """Returns the time of passes over new tokens of each sequence; cuts the cache back."""
+        """Returns the seconds of passes over new tokens per sequence, then restores the cache."""
         ids = torch.zeros(self.batch, tokens, dtype=torch.int64, device=self.device)
         began = self._now()
         for _ in range(passes):
@@ -68,11 +68,12 @@ def load_times(
     repeats: int,
     progress: Callable[[], object],
 ) -> LoadCosts:
-    """Returns the times of passes over a batch, at the machine's median speed.
+    """Returns the times of target and draft passes over a batch, at the machine's median speed.
 
     target, draft: decoder-only models.
     batch, context: number of sequences, and tokens in each sequence's cache, at least 1.
-    repeats: number of turns of each γ, at least 1; progress is called after each turn of all γ.
+    repeats: number of times that each γ is timed, at least 1.
+    progress: called each time that all γ have been timed.
     """
     verifier, drafter = Batch(target, batch, context), Batch(draft, batch, context)
     order = np.random.default_rng(0)
@@ -111,7 +112,7 @@ def require_load(
     max_gamma: int,
     draft_name: str,
 ) -> CachedModel:
-    """Returns the draft model after checking, before any pass, that a batch can be timed."""
+    """Returns the draft as a model with a cache; refuses pairs and sizes that cannot be timed."""
     decoder = isinstance(target, CausalModel)
     if not isinstance(draft, CachedModel) or not decoder:
         got = f"draft {draft_name}" if decoder else f"{target.name} ({target.kind})"

@@ -20,7 +20,7 @@ TINY = 1e-9  # expected blocks: fewer count as none
 class SpeedUps:
     """The speed-up of each gamma on the recorded texts at measured costs.
 
-    factors: baseline seconds over replayed seconds, by gamma, ascending.
+    factors: by gamma, ascending, the baseline's seconds over the seconds that replay predicts.
     best: the smallest gamma with the largest factor; 0 if no factor is above 1.
     c: time of a steady draft step over time of a target step.
     """
@@ -34,9 +34,10 @@ class SpeedUps:
 def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> SpeedUps:
     """Returns the speed-ups over all prompts, with jackknife intervals over prompts.
 
-    The jackknife leaves out a prompt's text and timings. A single prompt gives no intervals.
+    The jackknife leaves out each prompt's text and timings in turn. A single prompt gives no
+    intervals.
 
-    gammas: at least 1 each, ascending.
+    gammas: draft lengths, each at least 1, ascending.
     """
     costs = [priced(texts)]
     if len(traces) > 1:
@@ -81,11 +82,11 @@ def measured_alpha(traces: Sequence[Trace]) -> Alpha:
 
 
 def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate, ...]:
-    """Returns the share of blocks of γ that accept their tokens 1, 2, …, as servers count it.
+    """Returns the share of blocks that accept their first, second, … token, as servers count it.
 
-    Shares are over all blocks, including shorter ones near a text's end, so they never rise, and 1
-    plus their sum is the number of tokens per call at γ. Positions that no block drafts are left
-    out. Shares over a single text have no interval.
+    Each share is over all blocks, including shorter ones near a text's end. So shares never rise,
+    and 1 plus their sum is the number of tokens per call at γ. Positions that no block drafts are
+    left out. A single text gives no intervals.
     """
     counts = [trace.replay.positions(gamma) for trace in traces]
     accepted, offered = (np.array(each) for each in zip(*counts, strict=True))
