@@ -24,20 +24,20 @@ class RateInterval:
 
 
 def rate_interval(hits: float, trials: float) -> RateInterval:
-    """Returns a binomial rate with Wilson's interval; without trials, 0 in [0, 1].
+    """Returns a binomial rate with Wilson's interval; without trials, 0 with interval [0, 1].
 
-    Trials are assumed independent, which blocks of one text nearly are. Their number
-    may be an expectation, which need not be whole.
+    Trials are assumed independent, which blocks of one text nearly are. The number of trials
+    may be an expected number, which need not be whole.
     """
     return RateInterval(hits / trials if trials > 0 else 0.0, *wilson(hits, trials))
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Counters of speculation; all 0 without it.
+    """Counters of speculation; all are 0 on a server without speculation.
 
     drafts: number of blocks with a draft.
-    drafted, accepted: numbers of tokens.
+    drafted, accepted: numbers of drafted and of accepted tokens.
     by_position: number of blocks in which position 1, 2, … was accepted; empty: unknown.
     """
 
@@ -48,14 +48,14 @@ class Counts:
 
     @classmethod
     def of(cls, drafts: int, drafted: int, by_position: Sequence[int]) -> Counts:
-        """Returns counts; accepted tokens are the sum over positions."""
+        """Returns counts whose number of accepted tokens is the sum of `by_position`."""
         return Counts(drafts, drafted, sum(by_position), tuple(by_position))
 
     @classmethod
     def of_blocks(cls, lengths: Sequence[int], gamma: int, room: int) -> Counts:
-        """Returns the counts of a text of `room` tokens, from the number of tokens of each block.
+        """Returns the counts of a text of `room` tokens, from the tokens that each block emitted.
 
-        A block with space for only one token drafts nothing.
+        A block that has room for only one token drafts nothing.
         """
         found = NOTHING
         for length in lengths:
@@ -71,7 +71,7 @@ class Counts:
         return (*self.by_position, *(0,) * gamma)[:gamma]
 
     def __add__(self, other: Self) -> Self:
-        """Returns the sum; it has positions if both have them."""
+        """Returns the sum, with counts by position if both counters have them."""
         return self._combined(other, add)
 
     def since(self, earlier: Self) -> Self:

@@ -19,10 +19,10 @@ class Setting:
     gamma: drafted tokens per block; 0: no speculation.
     draft_sampling: whether drafts are drawn from the draft's distribution or are its argmax.
     concurrency: most simultaneous requests.
-    model: "target" serves the pair; "draft" serves the draft without its target.
-    synthetic: unconditional acceptance rates of the γ positions, which the server simulates; None:
-      it verifies drafts.
-    p_min: confidence below which a draft ends, by the engine's own rule; 0: never.
+    model: "target": the target is served, with its draft if γ > 0; "draft": the draft by itself.
+    synthetic: unconditional acceptance rates that the server simulates, one for each of the γ
+      positions; None: the server verifies drafts.
+    p_min: confidence below which a draft ends, by the engine's own rule; 0: no draft ends early.
     """
 
     gamma: int
@@ -37,9 +37,9 @@ class Setting:
 class Completion:
     """A text that an engine wrote.
 
-    tokens: ids.
-    first: number of tokens from the pass over the prompt, at least 1.
-    seconds: time from those first tokens to the last token.
+    tokens: ids of the text.
+    first: number of tokens that the pass over the prompt emitted, at least 1.
+    seconds: seconds from these first tokens to the last token.
     """
 
     tokens: tuple[int, ...]
@@ -64,7 +64,7 @@ class EngineServer(Protocol):
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of exactly max_new_tokens ids; it continues after an end of text."""
+        """Returns a text of exactly max_new_tokens ids; an end-of-text token does not end it."""
 
     def counts(self) -> Counts:
         """Returns the server's counters of drafts and acceptances since its start."""
@@ -72,7 +72,7 @@ class EngineServer(Protocol):
 
 @runtime_checkable
 class ScoringServer(EngineServer, Protocol):
-    """A server that scores given texts."""
+    """A server that can also score a text that is given to it."""
 
     def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
         """Returns the served model's scores of a text at temperature 1."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def never_zero(ranges: Sequence[Range]) -> tuple[Range, ...]:
-    """Returns a schedule with γ = 1 in place of 0, for engines that recover badly from a pause."""
+    """Returns a schedule with γ = 1 in place of 0, for engines that handle γ = 0 badly."""
     found: list[Range] = []
     for each in ranges:
         gamma = max(each.gamma, 1)
@@ -35,7 +35,7 @@ def never_zero(ranges: Sequence[Range]) -> tuple[Range, ...]:
 
 
 def later(place: str) -> Callable[..., Any]:
-    """Returns a function that calls "module:name"; the module is imported at the first call."""
+    """Returns a function that imports and calls "module:name" only when it is called."""
     return lambda *arguments: resolve_name(place)(*arguments)
 
 
@@ -45,7 +45,7 @@ class Models:
 
     target, draft: names or folders; a draft's folder also has the tokenizer's files.
     folder: temporary folder for the engine's files.
-    positions: tokens of the longest prompt, its text and a draft.
+    positions: number of tokens of the longest prompt, its text and a draft together.
     """
 
     target: str
@@ -63,14 +63,14 @@ class Drafted:
 
     @property
     def head(self) -> HeadKind | None:
-        """The kind of head that the draft is; None for a model."""
+        """The draft's kind of head; None if the draft is a separate model."""
         from estimator.model_shapes.head_kind import head_kind  # imports numpy
 
         return head_kind(self.kind)
 
     @property
     def file(self) -> str | None:
-        """The name of the file or folder to load; None if it is in the target's checkpoint."""
+        """The file or folder to load; None if the draft is part of the target's checkpoint."""
         return None if self.head is not None and self.head.in_target else self.name
 
 
@@ -83,20 +83,21 @@ class Exports:
     """Functions that write an engine's settings for a plan, as text to paste.
 
     model_method: the engine's name for a separate draft model; `HeadKind` has the names of heads.
-    fixed: writes settings for exactly γ >= 1 tokens per block, from γ, the draft, its sampling
-      (None: unknown), the verification, and the threshold of `stopping` (0: none).
+    fixed: writes settings for exactly γ tokens per block. Arguments: γ, at least 1; the draft; its
+      sampling and the verification (None: unknown); the threshold of `stopping` (0: none).
     stopping: rule that ends an unsure draft (`simulator.acceptance.stopping`); empty: none.
     draft_sampling: how the engine drafts by default; None: its flags always state it.
     judges_blocks: whether the engine can verify a draft as a whole (Sun et al. 2024).
-    schedule: writes γ by batch size, from ranges (some with γ above 0) and the draft; None: the
-      engine takes no schedule.
-    unscheduled: methods (`methods_of`) that the engine loads, but does not schedule.
-    lookup: writes a lookup of at most γ tokens, from γ, the shortest and the longest match; None:
-      the engine has no lookup.
+    schedule: writes γ by batch size. Arguments: ranges of batch sizes, some with γ above 0; the
+      draft. None: the engine takes no schedule.
+    unscheduled: names of drafts (`methods_of`) that the engine loads but cannot schedule.
+    lookup: writes a lookup of at most γ tokens. Arguments: γ; lengths of the shortest and the
+      longest match. None: the engine has no lookup.
     lookup_rule: the match that the engine's lookup copies from, in words.
-    suffix: writes suffix decoding of at most γ tokens, from γ, the tree's depth, and whether other
-      requests' outputs are used; None: the engine has no suffix decoding.
-    tree: writes draft trees, from depth, most children of a node, and nodes; None: no trees.
+    suffix: writes suffix decoding of at most γ tokens. Arguments: γ; the tree's depth; whether
+      other requests' outputs are used. None: the engine has no suffix decoding.
+    tree: writes draft trees. Arguments: depth; most children of a node; number of nodes. None: the
+      engine drafts no trees.
     former: pairs of a part of these settings and its spelling in older versions.
     """
 
@@ -140,16 +141,16 @@ class EngineKind:
 
     start: starts the engine with a pair; None: specplan does not run it.
     connect: connects to a running server by URL; None: the engine has no server.
-    takes: names of the optional EngineSettings that the engine accepts.
+    takes: names of the optional settings that the engine accepts.
     draft_samplings: the engine's ways of drafting, the default first.
     drafts_past_end: whether a block drafts γ tokens even if fewer can still be emitted.
     drafts_with_prompt: whether the pass over the prompt also verifies a draft.
-    acceptance: default source of acceptance: "engine", the engine's servers score texts; "local",
-      this machine scores them; "counts", like "local", but profiles use the engine's counters.
+    acceptance: default source of acceptance. "engine": the engine's servers score texts; "local":
+      this machine scores texts; "counts": like "local", but profiles use the engine's counters.
     in_turn: whether servers of several γ run one after the other by default.
-    version_page: page of a server with a JSON object that has `version`; None: no such page.
+    version_page: path of the server's page whose JSON object has `version`; None: no such page.
     exports: writers of the engine's settings; None: no way to set its γ is known.
-    wall: the largest step that is captured as a CUDA graph by default; None: none is captured.
+    wall: the largest step that is captured as a CUDA graph by default; None: no step is captured.
     """
 
     name: str
@@ -169,20 +170,20 @@ class EngineKind:
 
     @property
     def scores_texts(self) -> bool:
-        """Whether the engine's servers score given texts."""
+        """Whether the engine's servers can score a text that is given to them."""
         return self.acceptance == "engine"
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """The engine of a request, its drafting and its load; None: the engine's default.
+    """The settings of an engine. None in a field selects the engine's default.
 
-    engine: name of the kind.
-    engine_command: shell command that starts it.
-    concurrencies: numbers of simultaneous requests, each a case.
-    laws: where texts are scored.
-    target_url, draft_url: running servers with one model each, without speculation.
-    threads: threads of each model.
+    engine: name of the engine's kind.
+    engine_command: shell command that starts the engine.
+    concurrencies: numbers of simultaneous requests; each number is run by itself.
+    laws: where texts are scored, in the engine or on this machine ("local").
+    target_url, draft_url: URLs of running servers with one model each, without speculation.
+    threads: number of threads of each model.
     servers: whether the servers of all γ run together or one after the other.
     """
 
@@ -228,7 +229,7 @@ def exports_of(name: str) -> Exports:
 
 @cache
 def methods_of(engine: str) -> Mapping[str, str]:
-    """Returns an engine's name for each kind of draft that it loads, by kind."""
+    """Returns the names that an engine gives to the kinds of draft that it loads, by kind."""
     from estimator.model_shapes.head_kind import head_kinds  # imports numpy
 
     methods = {"model": exports_of(engine).model_method}

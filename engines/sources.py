@@ -91,7 +91,7 @@ def _scrape(source: str, gamma: int | None, timeout_seconds: float) -> Observati
 
 
 def _version(base: str, kind: EngineKind, timeout_seconds: float) -> str | None:
-    """Returns the version that a server reports; None if the URL only relays its metrics."""
+    """Returns the version that a server reports; None if it cannot be read."""
     if kind.version_page is None:
         return None
     try:
@@ -137,7 +137,7 @@ def _file(blocks: Iterator[str], gamma: int | None) -> Observation:
 
 
 def _answer(value: dict[str, Any], gamma: int | None) -> Observation:
-    """Returns the counts in a JSON object, whose requests have the category that it names."""
+    """Returns the counts in a JSON object; its requests get the category that the object states."""
     for _, answers in _printing("JSON"):
         if any(mark in value for mark in answers.marks):
             counted = answers.read(value, gamma)

@@ -1,11 +1,11 @@
 """Scores of a text by a model, and the acceptance that the scores of two models imply.
 
-Where a text that the target wrote at temperature 1 has x_t, a draft is accepted with probability
+At token x_t of a text that the target wrote at temperature 1, a draft is accepted with probability
 
     a_t = min(1, q(x_t) / p(x_t))   drafts drawn from q       (Leviathan et al. 2023, Algorithm 1)
     a_t = [x_t is q's likeliest]    drafts that are q's argmax
 
-so two numbers per token, which servers report, replace two whole rows. The mean of a_t is α,
+so two numbers per token, which servers report, replace two distributions. The mean of a_t is α,
 because the mean of min(1, q(x)/p(x)) over x ~ p is Σ min(p, q). At temperature 0 drafts are argmax.
 """
 
@@ -52,9 +52,9 @@ class TextScores:
 def acceptance(
     target: TextScores, draft: TextScores, *, draft_sampling: DraftSampling, temperature: float
 ) -> NDArray[np.float64]:
-    """Returns the probability a_t that the draft of each token of the target's text is accepted.
+    """Returns the probability a_t of accepting a draft, at each token of the target's text.
 
-    Its shape is (N,) for the N tokens of the text.
+    The result has shape (N,) for a text of N tokens.
 
     Args:
       target, draft: the models' scores of the text, at `temperature` for sampled drafts.
@@ -77,12 +77,13 @@ NEAR_TIE = 0.5
 def text_gap(
     own: Sequence[Sequence[TextScores]], baseline: Sequence[Sequence[TextScores]]
 ) -> str | None:
-    """Returns how an engine's sampled texts differ from the target's own; None: they do not.
+    """Returns how an engine's sampled texts differ from the target's own; None if they do not.
 
-    Student's t compares the mean log-probability of a token under the target, prompt by prompt,
-    at a false-alarm rate of FALSE_ALARM.
+    A paired t-test over prompts compares the target's mean log-probability of a token in both sets
+    of texts, at a false-alarm rate of FALSE_ALARM.
 
-    own, baseline: the target's scores of the engine's and of its own texts, by repeat and prompt.
+    own, baseline: the target's scores of the engine's texts, and of the target's own texts; both
+      by repeat and prompt.
     """
     from scipy.stats import t
 
@@ -105,10 +106,10 @@ def text_gap(
 
 
 def greedy_text_gap(own: Sequence[Text], baseline: Sequence[Text]) -> str | None:
-    """Returns how an engine's greedy texts differ from the target's own; None: only at near ties.
+    """Returns how an engine's greedy texts differ from the target's; None if only at near ties.
 
-    At the first different id both texts continue the same ids, so the difference of their
-    log-probabilities is the difference of the target's logits.
+    Up to the first different id both texts are equal. So the log-probabilities of the two ids
+    differ by as much as the target's logits.
     """
     gaps = []
     for (ids, scores), (others, targets) in zip(own, baseline, strict=True):
@@ -137,8 +138,8 @@ def score_text(
 ) -> TextScores:
     """Returns a model's scores of the text `tokens` after a prompt.
 
-    Equally likely ids rank in ascending order, like argmax. At temperature 0 the log-probabilities
-    are those at temperature 1.
+    Of equally likely ids, the smaller id ranks first, as in argmax. At temperature 0, the function
+    returns the log-probabilities at temperature 1.
     """
     import torch
 

@@ -55,7 +55,7 @@ def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
 
 
 def _tree(depth: int, widest: int, nodes: int) -> str:
-    """Returns flags that bound a tree; the token before the tree counts as verified, too."""
+    """Returns flags that limit a tree; SGLang counts the token before it as a drafted token."""
     return (
         f"--speculative-num-steps {depth} --speculative-eagle-topk {widest} "
         f"--speculative-num-draft-tokens {nodes + 1}"

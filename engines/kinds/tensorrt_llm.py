@@ -19,7 +19,7 @@ _FLOOR = """\
 
 
 def _config(decoding_type: str, **settings: object) -> str:
-    """Returns the part of its configuration file that turns speculation on."""
+    """Returns the part of TensorRT-LLM's configuration file that turns speculation on."""
     return "\n".join(
         (
             "# in the file of --config:",

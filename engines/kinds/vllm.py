@@ -45,7 +45,7 @@ def _flag(config: Mapping[str, object]) -> str:
 
 
 def _config(gamma: int, draft: Drafted) -> dict[str, object]:
-    """Returns the JSON object that sets the largest γ."""
+    """Returns the JSON object of vLLM's --speculative-config that drafts at most γ tokens."""
     config: dict[str, object] = {"method": methods_of("vllm")[draft.kind]}
     if draft.file is not None:
         config["model"] = draft.file

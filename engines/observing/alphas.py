@@ -20,7 +20,7 @@ from simulator.numerics.intervals import deviations
 class RequestCounts(NamedTuple):
     """Counts of one request.
 
-    trials: number of verified positions: accepted tokens over α.
+    trials: number of verified positions, estimated as accepted tokens over α.
     category: category or task of the request, if its file states one.
     """
 
@@ -35,12 +35,12 @@ def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> Ra
     """Returns the maximum-likelihood α: accepted / (accepted + rejected blocks).
 
     The value and the lower end count every block with fewer than γ accepted tokens as rejected. The
-    upper end counts as few as possible. Both ends are Wilson's.
+    upper end counts as few blocks as possible as rejected. Both ends are of Wilson's intervals.
 
     Args:
       hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
       drafts: number of blocks, at least 1.
-      left_out: sum over blocks of γ minus the drafted tokens.
+      left_out: number of tokens that blocks drafted less than γ each, summed over blocks.
     """
     gamma, accepted = len(hits), sum(hits)
     most = fewest = drafts - hits[-1]
@@ -74,10 +74,10 @@ def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> 
 
 
 def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
-    """Returns the p-value of the hypothesis of equal acceptance at all positions, if known.
+    """Returns the p-value of equal acceptance at all positions; None if blocks reached only one.
 
-    It comes from the likelihood ratio of one conditional rate for all positions against a rate for
-    each, which is χ² for large counts (Wilks 1938).
+    A likelihood-ratio test compares one conditional rate for all positions with one rate for each
+    position. For large counts its statistic has a χ² distribution (Wilks 1938).
 
     hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
     """
@@ -113,7 +113,7 @@ def alpha_spread(requests: Sequence[RequestCounts]) -> float | None:
 
 
 def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> RateInterval:
-    """Returns the α of blocks that all draft γ tokens, with the wider of two intervals."""
+    """Returns the α of blocks that all draft γ tokens, with an interval that covers two others."""
     # One interval comes from the spread of a block's accepted tokens. Wilson's, for the expected
     # number of rejected blocks, also holds if no or all tokens were accepted.
     fraction = accepted / (gamma * blocks)

@@ -30,13 +30,14 @@ class RequestLengths(NamedTuple):
     """The best draft length of each request.
 
     one_gamma: the best draft length for all requests; 0: no speculation.
-    best: draft length with the least expected time, by request.
-    shares: share of requests by their best draft length.
+    best: for each request, the draft length with the least expected time.
+    shares: by draft length, the share of requests for which it is best.
     gain: speed with the best length of each request over the speed with `one_gamma`. It assumes
       that every α is known in advance, so no choice by request can gain more.
-    categories: best draft length by name of category; a single entry, None, without categories.
-    category_gain: speed with a length for each category over one length for all; each request's
-      lengths are chosen on the other requests. None with fewer than two categories.
+    categories: best draft length by name of category; a single entry with key None if requests have
+      no category.
+    category_gain: speed with one length per category over speed with one length for all. The other
+      requests determine the lengths of a request. None with fewer than two categories.
     """
 
     one_gamma: int
@@ -78,7 +79,7 @@ def request_lengths(
 
 
 def _seconds(plan: Plan, counted: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Returns draft lengths, 0 first, and times per token, shape (alphas, lengths)."""
+    """Returns the draft lengths, 0 first, and seconds per token, shape (alphas, lengths)."""
     longest = max(int(plan.curve.gamma[-1]), counted)
     stands = np.diff(plan.acceptance.tokens_per_call(np.arange(longest + 1)))
     rates = stands / np.concatenate([[1.0], np.maximum(stands[:-1], _LEAST**2)])
@@ -95,7 +96,7 @@ def _seconds(plan: Plan, counted: int) -> tuple[NDArray[np.int64], NDArray[np.fl
 
 
 def _chances(requests: Sequence[RequestCounts], category: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Returns the probability of each of _ALPHAS by request, shape (requests, alphas).
+    """Returns each request's probabilities of the values _ALPHAS, shape (requests, alphas).
 
     A category has its own mean. The spread within categories is common to all of them.
     """
@@ -129,8 +130,8 @@ def _known(
 
     The gain is over one length for all. The jackknife interval leaves out parts of the requests.
 
-    category: number of each request's category; tokens: emitted tokens, shape (requests,) each.
-    seconds: time of a token, shape (alphas, lengths).
+    category: index of each request's category; tokens: emitted tokens; each of shape (requests,).
+    seconds: seconds per token, shape (alphas, lengths).
     """
 
     def gain(places: NDArray[np.int64]) -> float:
@@ -149,7 +150,7 @@ def _known(
 def _by_category(
     times: NDArray[np.float64], own: NDArray[np.float64], category: NDArray[np.int64]
 ) -> Estimate:
-    """Returns the gain of a length for each category; other requests choose each one's lengths.
+    """Returns the gain of one length per category; a request's lengths come from the others.
 
     times: seconds by request and length.
     own: seconds by category and length, summed over its requests.

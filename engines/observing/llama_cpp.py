@@ -52,7 +52,7 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
 
 
 def _timed_page(totals: Mapping[str, float]) -> Timed | None:
-    """Returns the time of all tokens; the page counts first tokens but not their time."""
+    """Returns the time of all tokens; the page counts first tokens, too, but not their time."""
     return times(totals.get("tokens_predicted_seconds", 0.0), totals.get("tokens_predicted", 0.0))
 
 
@@ -87,8 +87,8 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
     """Returns the counts of a log: each drafter's last statistics, else the sum over answers.
 
     Accepted and drafted tokens are exact. Rates are printed with three digits, so counts by
-    position are exact to one in two thousand drafts. A draft that was never verified, for example
-    at a text's end, counts as drafted and not as accepted. Refuses a log without counts of drafts.
+    position are exact to 0.05 % of the drafts. A draft that was never verified, for example at a
+    text's end, counts as drafted and not as accepted. Refuses a log without counts of drafts.
 
     blocks: the log in blocks of whole lines.
     """
@@ -139,9 +139,9 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
 def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation:
     """Returns the counts of one answer.
 
-    The printed mean length gives the number of blocks. Without it, the number of blocks is the
-    number of tokens after the first, less the accepted ones. Without a line with the time, the
-    numbers of tokens and blocks are unknown.
+    The printed mean length gives the number of blocks. Without a mean length, the number of blocks
+    is the number of tokens after the first, minus the accepted tokens. If the log does not state
+    the number of tokens either, the number of blocks is estimated from γ.
     """
     accepted, drafted = int(found["accepted"]), int(found["drafted"])
     drafts, error = tokens - 1 - accepted, 0.0

@@ -34,12 +34,12 @@ class Observation(Counts):
     version: the engine's version; model: name of the served model.
     began: time at which the counters began, in seconds since 1970.
     timed: times between tokens.
-    draft_seconds: time of all drafts together.
+    draft_seconds: seconds that all drafts took together.
     calls_error: standard deviation of the logarithm of `drafts`; 0 if they were counted.
-    notes: sentences for the reader of the source.
-    former_flags: whether the server's version has former names of flags (`Exports.former`).
-    rejected: number of blocks with a rejected token, if steps were listed one by one.
-    draft_share: weights of the draft over the target's weights, by the names in a log.
+    notes: sentences to print about the source.
+    former_flags: whether the server's version uses older names of flags (`Exports.former`).
+    rejected: number of blocks with a rejected token, if the source lists every block.
+    draft_share: size of the draft over size of the target, both read from the models' names.
     requests: counts by request; empty if not known.
     """
 
@@ -142,7 +142,7 @@ class Observation(Counts):
 
     @property
     def block_efficiency(self) -> float:
-        """Tokens per target call: the accepted tokens and the target's own."""
+        """Mean number of tokens per target call: the accepted tokens and the target's own token."""
         return 1 + self.accepted / self.drafts
 
     @property
@@ -151,12 +151,12 @@ class Observation(Counts):
 
     @property
     def unconditional(self) -> tuple[RateInterval, ...]:
-        """Share of all blocks that accept each position."""
+        """For each position, the share of all blocks that accept it, with its interval."""
         return tuple(rate_interval(hits, self.drafts) for hits in self.hits)
 
     @property
     def conditional(self) -> tuple[RateInterval | None, ...]:
-        """Acceptance rate of each position if reached; None for positions never reached."""
+        """For each position, the share accepted of the blocks that reach it; None if none does."""
         return tuple(
             rate_interval(hits, trials) if trials > 0 else None
             for trials, hits in pairwise((self.drafts, *self.hits))
@@ -164,7 +164,7 @@ class Observation(Counts):
 
     @property
     def alpha_iid(self) -> RateInterval:
-        """The α of i.i.d. acceptances, with its interval (engines.observing.alphas).
+        """The α that explains the counts if acceptances are i.i.d., with its interval.
 
         If blocks were cut short and rejections are not known, the value is a lower bound, and the
         interval extends as far as such blocks allow.
@@ -180,18 +180,18 @@ class Observation(Counts):
 
     @property
     def iid_p_value(self) -> float | None:
-        """p-value of equal acceptance at all positions; short blocks lower it, or make it None."""
+        """p-value of equal acceptance at all positions; None if too many blocks were cut short."""
         return None if self.is_lower_bound else iid_p_value(self.hits, drafts=self.drafts)
 
     @property
     def iid_consistent(self) -> bool | None:
-        """Whether positions' acceptance rates differ only by chance; None if it is not known."""
+        """Whether acceptance by position differs only by chance; None without a p-value."""
         p_value = self.iid_p_value
         return None if p_value is None else p_value >= IID_FALSE_ALARM
 
     @property
     def counted(self) -> Accepted:
-        """The counts as an input of acceptance estimates."""
+        """The counts in the form from which acceptance is estimated."""
         if self.hits:
             rates = [hits / self.drafts for hits in self.hits]
             return Accepted.of_rates(rates, drafts=self.drafts, drafted=self.drafted)
@@ -207,7 +207,8 @@ class Observation(Counts):
         """Returns the acceptance estimated from all counts together, for a plan.
 
         kind: kind of draft, which selects the prior (`rate_prior`); None if not known.
-        others: further counts of the same draft. At this γ they replace counts without calls.
+        others: further counts of the draft. Counts at this γ replace own counts whose number of
+          calls is only estimated.
         """
         own = [] if self.calls_error and self.gamma in [e.gamma for e in others] else [self.counted]
         return from_counts([*own, *others], kind=kind, cut_short=self.cut_short)
@@ -227,7 +228,7 @@ class Observation(Counts):
 
     @property
     def cut_short(self) -> float:
-        """Share of positions that blocks did not draft, for example at a text's end."""
+        """Share of the γ positions per block that were not drafted, e.g. at the end of a text."""
         return max(0.0, 1 - self.drafted / (self.gamma * self.drafts))
 
     @property

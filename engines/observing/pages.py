@@ -20,7 +20,7 @@ _BY_POSITION = "spec_decode_num_accepted_tokens_per_pos"
 
 
 def samples(page: str, prefix: str) -> Iterator[Sample]:
-    """Yields a page's numbers with a prefix; their names are without prefix and "_total"."""
+    """Yields the samples of a page whose names have a prefix, without the prefix and "_total"."""
     from prometheus_client.parser import text_string_to_metric_families
 
     for family in text_string_to_metric_families(page):
@@ -66,7 +66,8 @@ def observed_page(
     Args:
       gamma: drafted tokens per block as the user states it; 0: no drafts; None: not stated.
       lists_all: whether the page lists all γ positions; if not, it lists only accepted positions.
-      timed: maps the page's sums, by name without prefix and "_total", to the time of its tokens.
+      timed: returns the times between tokens from the page's sums, whose names are without prefix
+        and "_total".
     """
     models, began, prefix = set(), [], kind.replace(".", "")
     totals: dict[str, float] = defaultdict(float)

@@ -10,7 +10,7 @@ from typing import Any
 class Timed:
     """Times between tokens of a sequence, summed over all sequences.
 
-    seconds: above 0; tokens: number of tokens after each sequence's first, at least 1.
+    seconds: the sum, above 0; tokens: number of tokens after each sequence's first, at least 1.
     batch: most sequences decoded together; None if not reported.
     """
 
@@ -20,7 +20,7 @@ class Timed:
 
     @property
     def seconds_per_token(self) -> float:
-        """Mean time between two tokens of one sequence."""
+        """Mean seconds between two tokens of one sequence."""
         return self.seconds / self.tokens
 
 
@@ -39,10 +39,10 @@ def times(seconds: float, tokens: float, batch: int | None = None) -> Timed | No
 
 
 def timed_bench(result: Mapping[str, Any]) -> Timed | None:
-    """Returns the times in the result of a server's bench; None if nothing was streamed.
+    """Returns the times in the result of a server's bench; None if it has no time per token.
 
-    It reads the names of `vllm bench serve` and of SGLang's `bench_serving`: the mean over
-    requests, else their median.
+    Keys are those of `vllm bench serve` and SGLang's `bench_serving`. The time is the mean over
+    requests, else the median.
     """
     milliseconds = number(result, "mean_tpot_ms") or number(result, "median_tpot_ms")
     emitted, requests = result.get("total_output_tokens"), result.get("completed")
@@ -73,6 +73,6 @@ def whole_number(printed: Mapping[str, Any], name: str) -> int:
 
 
 def text_of(printed: Mapping[str, Any], name: str) -> str | None:
-    """Returns a text in a JSON object; None if it is another value or missing."""
+    """Returns the string under a key of a JSON object; None if it is missing or no string."""
     found = printed.get(name)
     return found if isinstance(found, str) else None

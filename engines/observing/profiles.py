@@ -20,7 +20,7 @@ PLACEHOLDER = "DRAFT"
 def counted_drafting(
     observation: Observation, *, tokens: int, prompts: int | None = None
 ) -> DraftAcceptance:
-    """Returns the acceptance that counts give, for their deployment's way of drafting.
+    """Returns the acceptance that a deployment's counts show, for the way in which it drafts.
 
     Without counts by position, rates follow from i.i.d. acceptance and have no intervals.
 
@@ -43,7 +43,7 @@ def counted_drafting(
 def observed_profile(
     observation: Observation, *, draft_sampling: DraftSampling, cost: CostModel | None
 ) -> Profile:
-    """Returns a profile to plan with.
+    """Returns a profile of the observed deployment, to plan with.
 
     Args:
       draft_sampling: how the deployment drafts, which its counters do not show.
@@ -67,7 +67,7 @@ def observed_profile(
 
 
 def observed_run(observation: Observation, *, context: int) -> Run | None:
-    """Returns the observed run; None if nothing was timed.
+    """Returns the observation as one run of its server; None if nothing was timed.
 
     context: tokens in each sequence's cache, which no source reports.
     """

@@ -18,9 +18,10 @@ STEPS, LENGTH = "spec_num_steps", "spec_accept_length"
 def read_page(page: str, gamma: int | None) -> Observation:
     """Returns the counts on a metrics page since the server's start.
 
-    The first token of each request belongs to its prompt. Refuses pages without a metric or γ.
+    The first token of each request comes from the pass over its prompt and is not counted. Refuses
+    a page that lacks a needed metric or γ.
 
-    gamma: drafted tokens per block, if the page does not have it; 0: no drafts.
+    gamma: drafted tokens per block, if the page does not state them; 0: no drafts.
     """
     totals: dict[str, float] = defaultdict(float)
     gauges: dict[str, float] = {}
@@ -66,7 +67,7 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     Counts follow from the number of tokens and the server's mean accepted length; a line without
     this length is refused.
 
-    gamma: drafted tokens per block, if the result does not have it; 0: no drafts.
+    gamma: drafted tokens per block, if the result does not state them; 0: no drafts.
     """
     timed, length = timed_bench(result), number(result, "accept_length")
     if gamma == 0 and length == 0:

@@ -50,9 +50,9 @@ def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
     """Returns the sum of the counts in a log; refuses several γ, and incomplete lines.
 
     Accepted and drafted tokens are exact. Rates are printed with three digits (two in some
-    versions), so counts by position are exact to one in two thousand drafts of a line (one in two
-    hundred), and numbers of drafts, if some blocks were short, to a share of 0.0005 γ (0.005 γ)
-    over the sum of the rates.
+    versions), so counts by position are exact to 0.05 % (0.5 %) of a line's drafts. If some blocks
+    were short, the number of drafts has a relative error of at most 0.0005 γ (0.005 γ) over the
+    sum of the rates.
 
     blocks: the log in blocks of whole lines.
     """
@@ -92,7 +92,7 @@ def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
 
 
 def _counted(lines: Sequence[tuple[str, str, str]]) -> NDArray[np.int64]:
-    """Returns sums over lines: drafts, drafted tokens, accepted tokens in all and by position.
+    """Returns sums over lines: drafts, drafted tokens, accepted tokens, accepted by position.
 
     A line's number of drafts is its accepted tokens over the sum of its rates.
 
@@ -103,14 +103,14 @@ def _counted(lines: Sequence[tuple[str, str, str]]) -> NDArray[np.int64]:
     if len(set(positions)) > 1:
         raise _several(gamma, next(each for each in positions if each != gamma))
     accepted, drafted = np.array([line[:2] for line in lines], np.int64).T
-    # "0.820, 0.610": of each rate the digits after its point, by the length of the line.
+    # Digits of each rate after its point, from the length of the line ("0.820, 0.610").
     lengths = np.array([len(printed) for *_, printed in lines])
     unit = 10 ** (-(-(lengths - 2 * (gamma - 1)) // gamma) - 2)
     printed_rates = ", ".join(printed for *_, printed in lines).split(", ")
     parsed = np.array(printed_rates, np.float64).reshape(-1, gamma)
     rates = np.rint(parsed * unit[:, None]).astype(np.int64)
     summed = rates.sum(axis=1)
-    # Where every block may have drafted γ tokens, drafts are drafted over γ; by lookup often fewer.
+    # If every block may have drafted γ tokens, drafts are drafted over γ. Lookups often draft less.
     fewest = -(-drafted // gamma)
     full = 2 * np.abs(fewest * summed - unit * accepted) <= fewest * gamma
     # Rates that all were rounded to 0 were less than half a unit.
@@ -125,7 +125,7 @@ def _several(first: int, other: int) -> ValueError:
 
 
 def _unread(block: str, before: int) -> ValueError:
-    """Returns the error for the first line of a block that has a mark but cannot be read."""
+    """Returns the error about the first line of a block that has MARK but cannot be read."""
     lines = enumerate(block.split("\n"), start=before + 1)
     number, line = next(each for each in lines if each[1].count(MARK) != len(LINE.findall(each[1])))
     return ValueError(
@@ -139,7 +139,8 @@ def _unread(block: str, before: int) -> ValueError:
 def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns the counts and times of `vllm bench serve --save-result`; refuses missing counts.
 
-    gamma: 0 if the user states that nothing was drafted; else the result has it.
+    gamma: 0 if the user states that nothing was drafted; other values are ignored, because the
+      result contains γ.
     """
     model = text_of(result, "model_id")
     plain = Observation(kind="vllm", origin="bench", model=model, timed=timed_bench(result))
@@ -166,11 +167,11 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
 
 
 def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
-    """Returns the counts of one answer, as one request; refuses contradictions.
+    """Returns the counts of one answer, as one request; refuses contradictory counts.
 
-    Answers have `metrics.speculative_decoding` by `--per-request-spec-decode-metrics
-    summary|detailed` (pull request 48915). In counters a short block that was accepted in full
-    looks rejected; with the arrays of `detailed` it does not.
+    `--per-request-spec-decode-metrics summary|detailed` adds `metrics.speculative_decoding` to
+    answers (pull request 48915). Counters cannot distinguish a short block that was accepted in
+    full from a rejected block; the arrays of `detailed` can.
     """
     metrics = answer.get("metrics")
     found = metrics.get(_KEY) if isinstance(metrics, dict) else None
