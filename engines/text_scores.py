@@ -138,8 +138,8 @@ def score_text(
 ) -> TextScores:
     """Returns a model's scores of the text `tokens` after a prompt.
 
-    Of equally likely ids, the smaller id ranks first, as in argmax. At temperature 0, the function
-    returns the log-probabilities at temperature 1.
+    If two ids are equally likely, the smaller id ranks first, as in argmax. At temperature 0, the
+    function returns the log-probabilities at temperature 1.
     """
     import torch
 

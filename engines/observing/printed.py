@@ -41,7 +41,7 @@ def times(seconds: float, tokens: float, batch: int | None = None) -> Timed | No
 def timed_bench(result: Mapping[str, Any]) -> Timed | None:
     """Returns the times in the result of a server's bench; None if it has no time per token.
 
-    Keys are those of `vllm bench serve` and SGLang's `bench_serving`. The time is the mean over
+    It reads the keys of `vllm bench serve` and SGLang's `bench_serving`. The time is the mean over
     requests, else the median.
     """
     milliseconds = number(result, "mean_tpot_ms") or number(result, "median_tpot_ms")

@@ -29,8 +29,8 @@ TIPPED_BLOCKS = 4
 class Predicted:
     """Predicted acceptance, by position.
 
-    rates: unconditional rates: mean over draws, and their interval.
-    limits: smallest and largest rate that the audit does not report.
+    rates: unconditional acceptance rates, each the mean over draws with an interval.
+    limits: smallest and largest counted rate that the audit accepts.
     """
 
     rates: tuple[RateInterval, ...]
@@ -46,7 +46,7 @@ def predict(
     resample: bool,
     generator: np.random.Generator,
 ) -> Predicted:
-    """Returns the acceptance rate of each drafted position, with its limits.
+    """Returns the predicted acceptance rate of each drafted position, with the audit's limits.
 
     Args:
       acceptances: a_t along each text, from the first position where a block may begin; each of
@@ -56,7 +56,7 @@ def predict(
       gamma: drafted tokens per block, at least 1.
       drafts_past_end: whether blocks draft γ tokens even at a text's end. Acceptance beyond the end
         is unknown; the text's mean is used.
-      resample: whether to predict other texts of this kind, not exactly these.
+      resample: whether to predict similar texts, rather than exactly the given ones.
     """
     count, texts = max(REPLICATES, -(-DRAWS // len(acceptances))), len(acceptances)
     runs = np.stack(
@@ -102,10 +102,10 @@ def _chains(
     generator: np.random.Generator,
     replicates: int,
 ) -> NDArray[np.float64]:
-    """Returns simulated runs along a text with acceptances `chances`, shape (N,).
+    """Returns the counts of simulated runs along a text, shape (replicates, gamma + 1).
 
-    Their counts have shape (replicates, gamma + 1): blocks accepted up to each position, then
-    blocks that drafted.
+    A run's counts are the blocks that accepted each position, then all blocks that drafted.
+    chances: acceptance probability at each token of the text, shape (N,).
     """
     length, offsets = len(chances), np.arange(gamma)
     beyond = float(chances.mean()) if drafts_past_end else 0.0
@@ -127,10 +127,10 @@ def _chains(
 def audit(
     predicted: Predicted, counts: Counts, *, text_gap: str | None = None
 ) -> tuple[tuple[RateInterval, ...], str]:
-    """Returns an engine's counted rates by position, and why the models do not explain them.
+    """Returns an engine's counted rates by position, and how they contradict the prediction.
 
-    The sentence is empty if they do. text_gap: how the engine's texts differ from the target's;
-    None: they do not.
+    The second result is "" if nothing contradicts it. text_gap: how the engine's texts differ from
+    the target's; None: they do not differ.
     """
     hits = counts.up_to(len(predicted.rates))
     counted = tuple(rate_interval(each, counts.drafts) for each in hits)

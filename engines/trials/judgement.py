@@ -31,13 +31,14 @@ class EngineRow(ValidationRow, frozen=True, kw_only=True):
     alpha: mean of a_t along the target's texts.
     c: time that one more drafted token adds to a step, relative to a baseline step.
     acceptance_predicted, acceptance_counted: unconditional rates by position.
-    acceptance_explained: whether the models explain the counts; audit: the reason if not.
-    predicted_from: "replay" of the run's own texts; "counts" if acceptance is simulated or not
-      explained.
+    acceptance_explained: whether the prediction explains the counts; audit: the reason if not.
+    predicted_from: source of the prediction: "replay" of the run's own texts, or the engine's
+      "counts" if acceptance is simulated or not explained.
     predicted_theorem8: speed-up if verification were free and acceptance i.i.d.
-    predicted_seconds_per_token: in one stream.
-    predicted_target_calls: target passes by replay; None if the replayed texts are others.
-    target_calls: counted target passes, without those over prompts.
+    predicted_seconds_per_token: predicted seconds per token of one sequence.
+    predicted_target_calls: number of target passes by replay; None if the run's texts cannot be
+      replayed.
+    target_calls: counted target passes, without passes over prompts.
     """
 
     derived: ClassVar[tuple[str, ...]] = (
@@ -69,12 +70,12 @@ class EngineRow(ValidationRow, frozen=True, kw_only=True):
 
     @property
     def seconds_per_token(self) -> float:
-        """Measured seconds per token in one stream."""
+        """Measured seconds per token of one sequence."""
         return self.ms_per_token / 1e3
 
     @property
     def time_error_percent(self) -> float:
-        """Relative error of the predicted time of a token, in per cent."""
+        """Relative error of the predicted seconds per token, in per cent."""
         return 100 * (self.predicted_seconds_per_token / self.seconds_per_token - 1)
 
 
@@ -84,7 +85,7 @@ Along = tuple[tuple[int, ...], NDArray[np.float64], NDArray[np.float64]]
 
 
 def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case) -> EngineRow:
-    """Returns the row of one γ, temperature and concurrency."""
+    """Returns the prediction and the measurement of one γ, temperature and concurrency."""
     (temperature, concurrency), synthetic = case, trial.request.synthetic
     own = trial.runs[case]["rows", gamma]
     gap = None if synthetic is not None else _gap(trial, scores, gamma, case)

@@ -35,7 +35,7 @@ from simulator.cost.curves import CostModel
 
 
 def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profile, float | None]:
-    """Returns a pair's profile and its `Steps.line_error`; writes the request's output."""
+    """Measures a pair and writes the output files; returns its profile and `Steps.line_error`."""
     output = request.output
     lasting = output is not None and (output.is_file() or not output.exists())
     kept = traces_path(output) if output is not None and lasting else None
@@ -81,8 +81,8 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
 def _traces(scores: Sequence[Pair], *, temperature: float) -> tuple[TracePair, ...]:
     """Returns the traces of texts that the target wrote at a temperature.
 
-    β at a position is Σ min(p, q), but two log-probabilities give only a_t. The mean of a_t over
-    the target's own texts is also α.
+    The traces contain a_t in place of β = Σ min(p, q), because two log-probabilities per token do
+    not give β. The mean of a_t over the target's own texts is also α.
     """
 
     def one(pair: Pair, way: DraftSampling) -> Trace:

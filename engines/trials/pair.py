@@ -30,7 +30,7 @@ Scorer = Callable[[Sequence[Text], float], list[Pair]]
 
 @contextmanager
 def prepared(request: ValidateEngine | MeasureEngine) -> Iterator[tuple[Engine, Scorer, Trial]]:
-    """Yields a request's engine, the scorer of its texts, and the trial of its pair.
+    """Yields a request's engine, the function that scores its texts, and the trial to run.
 
     Files written for the engine are removed afterwards.
     """
@@ -62,7 +62,7 @@ def prepared(request: ValidateEngine | MeasureEngine) -> Iterator[tuple[Engine, 
 
 
 def texts_of(trial: Trial, own: EngineRun) -> list[Text]:
-    """Returns the texts of a run of the predicted prompts, each after its prompt."""
+    """Returns each predicted prompt together with the text that a run wrote for it."""
     texts = (text.tokens for text in own.completions)
     return list(zip(trial.prompts, texts, strict=True))
 
@@ -85,7 +85,7 @@ def local_scorer(target: str, draft: str) -> Scorer:
 
 
 def engine_scorer(engine: Engine) -> Scorer:
-    """Returns a scorer that uses an engine, which serves one model after the other."""
+    """Returns a scorer that uses an engine; the engine serves the target, then the draft."""
 
     def of_model(model: Literal["target", "draft"], texts: Sequence[Text]) -> list[TextScores]:
         with engine.serve(Setting(0, model=model)) as server:
@@ -111,7 +111,7 @@ def require_scored_temperature(temperature: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunningPair:
-    """Running servers of one kind of engine and one pair, neither started nor stopped here.
+    """The running servers of a pair, all of one kind of engine. Others start and stop them.
 
     connect: connects to a server; see `engines.kind.EngineKind`.
     target: URL of a server of the target without speculation.
@@ -131,8 +131,8 @@ class RunningPair:
     def serve(self, setting: Setting) -> Iterator[EngineServer]:
         """Yields the server for a setting; see `engines.engine.Engine`.
 
-        Refuses a URL that is missing or that no server answers at, `server` and `target-url` with
-        different models, and `draft-url` and `target-url` with the same one.
+        Refuses a missing URL, and a URL at which no server answers. `server` and `target-url` must
+        serve one model, `draft-url` and `target-url` two different models.
         """
         if setting.gamma > 0:
             option, url = "server", self.server

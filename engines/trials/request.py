@@ -18,7 +18,8 @@ FEW_PRICED = (1, 2, 4)
 class OnEngine:
     """The settings that every run on an engine reads.
 
-    text: source of prompts. Twice the number is read: one half is predicted, the other timed.
+    text: source of prompts. Twice the requested number is read. Decoding of the first half is
+      predicted; the second half gives the step times.
     target, drafts: see `estimator.loading.folders.folder_pair`.
     """
 
@@ -61,7 +62,7 @@ class OnEngine:
 
     @property
     def draft_sampling(self) -> DraftSampling:
-        """The requested way of drafting, else the engine's default."""
+        """How drafts are chosen: as requested, else by the engine's default."""
         return self.engine.draft_sampling or self.kind.draft_samplings[0]
 
     @property
@@ -81,9 +82,9 @@ class OnEngine:
 class ValidateEngine(OnEngine):
     """A comparison of predicted with measured decoding on an engine.
 
-    gammas, temperatures: one row for each combination, at each concurrency.
-    synthetic: unconditional acceptance rates by position that the engine simulates; None: it
-      verifies drafts.
+    gammas, temperatures: the result has one row for each combination and concurrency.
+    synthetic: unconditional acceptance rates by position that the engine simulates; None: the
+      engine verifies drafts.
     server: URL of a running server of the pair; None: one is started for each γ.
     """
 
@@ -139,7 +140,7 @@ class MeasureEngine(OnEngine):
 
     @property
     def counted(self) -> bool:
-        """Whether acceptance comes from the engine's counters (a target without draft has none)."""
+        """Whether acceptance comes from the engine's counters, which need a server that drafts."""
         running = self.engine.target_url is not None
         return self.kind.acceptance == "counts" and self.engine.laws is None and not running
 
@@ -161,6 +162,6 @@ class MeasureEngine(OnEngine):
 
 
 def priced_gammas(gammas: Sequence[int]) -> tuple[int, ...]:
-    """Returns the γ to time: the smallest, the largest, and the middle one to check their line."""
+    """Returns the γ to time: the smallest, the largest, and one between to check their line."""
     ordered = sorted(set(gammas))
     return tuple(sorted({ordered[0], ordered[len(ordered) // 2], ordered[-1]}))

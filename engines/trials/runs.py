@@ -39,7 +39,7 @@ class EngineRun:
 
     @property
     def seconds(self) -> float:
-        """Decoding time summed over requests, including concurrent ones."""
+        """Seconds of decoding, summed over all requests, even if they ran at the same time."""
         return sum(text.seconds for text in self.completions)
 
     @property
@@ -54,7 +54,8 @@ class EngineRun:
         """Returns the number of target passes after the passes over the prompts.
 
         A pass emits one token more than it accepted. An engine that drafts past a text's end also
-        counts tokens accepted there; but then every pass drafts, so the number of drafts is exact.
+        counts tokens accepted there. Every pass of such an engine drafts, so its number of drafts
+        is the number of passes.
         """
         total = self.total
         if drafts_past_end and total.drafts > 0:
@@ -65,8 +66,8 @@ class EngineRun:
     def require_gamma(self, gamma: int, *, drafts_past_end: bool) -> None:
         """Refuses a run whose blocks did not draft γ tokens, as on a server with another γ.
 
-        A block that drafts no further than the text's end may be short by 1, …, γ-1 tokens, each at
-        most once per text.
+        If blocks draft no further than a text's end, each text may have one block that is 1 token
+        short, one that is 2 tokens short, and so on up to γ-1.
         """
         total = self.total
         most = gamma * total.drafts
@@ -88,10 +89,10 @@ def run(
     seed: int,
     progress: Callable[[], object] = lambda: None,
 ) -> EngineRun:
-    """Returns the texts of prompts and the server's counts of drafts.
+    """Returns the texts that a server writes for prompts, and its counts of drafts.
 
-    server: otherwise idle, because its counters are read before and after.
-    speculative: whether the server drafts and therefore counts.
+    server: must have no other requests, because its counters are read before and after.
+    speculative: whether the server drafts and therefore counts drafts.
     seed: seed of the first prompt's text; each further prompt adds 1.
     progress: called after each text.
     """

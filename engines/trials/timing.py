@@ -42,8 +42,8 @@ LEAST_PASS = 0.01
 class Steps:
     """Step times of an engine at one temperature and concurrency.
 
-    baseline_seconds: time of a token without speculation.
-    seconds: time of a step, by γ in ascending order; at least one.
+    baseline_seconds: seconds per token without speculation.
+    seconds: seconds per step (drafting and target pass) by γ, in ascending order; at least one γ.
     """
 
     baseline_seconds: float
@@ -51,7 +51,7 @@ class Steps:
 
     @property
     def line_error(self) -> float | None:
-        """Relative error of the line at a γ between its ends; None if no such γ was timed."""
+        """Relative error, at a γ between, of the line through both ends; None without such a γ."""
         if len(self.seconds) < 3:
             return None
         low, between, *_, high = self.seconds
@@ -96,10 +96,11 @@ class Steps:
 class PassTimes:
     """Times of a target pass with its drafting, at one temperature and concurrency.
 
-    levels: seconds by cell (use of the prompts, γ).
+    levels: seconds of a pass, by cell (use of the prompts, γ).
     drawn: indices of the prompts in each bootstrap resample, or of the repeats if prompts ran
       together, shape (RESAMPLES, n); empty if a cell has a single prompt or repeat.
-    resampled: seconds of each resample by cell, shape (RESAMPLES,); NaN if it lacks the cell.
+    resampled: by cell, the seconds in each resample, shape (RESAMPLES,); NaN if a resample has no
+      run of the cell.
     """
 
     levels: dict[Cell, float]
@@ -115,13 +116,13 @@ class PassTimes:
         return _resampled_interval(middle, quotients, units=self.drawn.shape[1])
 
     def shrinking(self, use: Use) -> dict[int, str]:
-        """Returns a sentence for each γ whose step is out of order; see `steps_out_of_order`."""
+        """Returns a sentence for each γ whose step is significantly faster than a smaller γ's."""
         drafting = {g: found for (own, g), found in self.levels.items() if own == use and g > 0}
         return steps_out_of_order(drafting, partial(self.step_ratio, use))
 
     @property
     def precision_percent(self) -> float | None:
-        """Largest half-width, in per cent, of the intervals of step times over a baseline step.
+        """Largest half-width, in per cent, of the intervals of a step's time over the baseline's.
 
         The error of acceptance is not included. None without resamples.
         """
@@ -149,7 +150,7 @@ def _resampled_interval(value: float, resampled: NDArray[np.float64], *, units: 
 def timed_steps(trial: Trial, case: Case) -> PassTimes:
     """Returns the times of target passes in a case.
 
-    Servers that ran together share the machine's speed in each turn; others do not.
+    In each turn, servers that ran together have one speed of the machine in common.
     Refuses texts without a step after the pass over the prompt.
     """
     table = {
@@ -183,14 +184,14 @@ def timed_steps(trial: Trial, case: Case) -> PassTimes:
 
 
 def precision_percent(trial: Trial) -> float | None:
-    """Returns the precision of a trial's least precise case, per cent; None if one is unknown."""
+    """Returns the precision of a trial's least precise case, in per cent; None if not known."""
     every = [timed_steps(trial, case).precision_percent for case in trial.cases]
     known = [percent for percent in every if percent is not None]
     return max(known) if len(known) == len(every) else None
 
 
 def _unit_axis(case: Case) -> int:
-    """Returns the axis of (repeats, turns) to resample: turns if each has one prompt."""
+    """Returns which axis of (repeats, turns) to resample: 1 if a turn has one prompt, else 0."""
     return 1 if case[1] == 1 else 0
 
 
@@ -218,7 +219,7 @@ def block_seconds(kind: EngineKind, runs: Sequence[EngineRun]) -> NDArray[np.flo
 
 
 def _levels(trial: Trial, table: Table, sweeps: int) -> Table:
-    """Returns each cell's level, shape (...), from its seconds by turn, shape (..., turns)."""
+    """Returns each cell's typical seconds, shape (...), from its seconds by turn (..., turns)."""
     found: Table = {}
     for group in trial.sharing:
         rows = [cell for cell in trial.cells(group) if cell in table]

@@ -27,7 +27,8 @@ class Trial:
     prompts: prompts whose decoding is predicted.
     other_prompts: prompts on which steps are timed.
     repeats: number of repeats, at most.
-    runs: completed runs by case and cell, one for each repeat.
+    runs: completed runs, one for each repeat, by case (temperature, concurrency) and by cell (use
+      of the prompts, γ).
     version: the engine's version; empty before a run.
     """
 
@@ -107,7 +108,7 @@ class Trial:
         return Setting(gamma, self.request.draft_sampling, most, synthetic=simulated)
 
     def cells(self, gammas: Sequence[int]) -> list[Cell]:
-        """Returns the cells of these γ: each use that the γ has."""
+        """Returns the cells of these γ: each use of prompts for which a γ runs, with that γ."""
         return [
             *(("priced", gamma) for gamma in gammas if gamma in (0, *self.request.priced_gammas)),
             *(("rows", gamma) for gamma in gammas if gamma in (0, *self.gammas)),
@@ -118,7 +119,7 @@ class Trial:
 
     @property
     def turns(self) -> list[tuple[Case, slice]]:
-        """Case and prompts of every turn of a repeat, in order; cases alternate.
+        """The case and the slice of prompts of every turn of a repeat, in order; cases alternate.
 
         A turn has one prompt, or all prompts if the case runs several at once.
         """
@@ -133,7 +134,7 @@ class Trial:
 
     @property
     def planned_texts(self) -> int:
-        """Number of texts to write, at most."""
+        """Largest number of texts that the servers write."""
         warm = len(self.other_prompts[:WARM_UP_PROMPTS]) * len(self.served_gammas)
         repeated = sum(len(self.prompts_of(use)) for use, _ in self.cells(self.served_gammas))
         return len(self.cases) * (warm + self.repeats * repeated)
@@ -148,7 +149,7 @@ class Trial:
         first: int,
         progress: Callable[[], object],
     ) -> EngineRun:
-        """Returns the texts that a server writes; first: number of the first text, for the seed."""
+        """Returns the texts that a server writes; first: number that is added to the seed."""
         return run(
             server,
             prompts,

@@ -17,11 +17,11 @@ from estimator.timing.rates import LEAST_PROMPTS
 
 
 def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> Trial:
-    """Returns the trial with its completed runs, cut to the prompts and repeats that had time.
+    """Returns the trial with its completed runs, for as many prompts and repeats as time allowed.
 
-    Each γ has its own server. Predicted and timed prompts take turns, and the γ do if their servers
-    run together, so a slow period of the machine affects all. The order changes from turn to turn,
-    because a text may profit from the previous one on its server.
+    Each γ has its own server. Predicted and timed prompts take turns. If the servers run together,
+    the γ take turns, too. So a slow period of the machine affects all of them. The order changes
+    from turn to turn, because a text may profit from the previous text on its server.
 
     If servers run one after the other, the first server's share of the time decides how many
     prompts and repeats all of them run.
@@ -58,7 +58,7 @@ def _in_turns(
 ) -> Trial:
     """Runs the trial until it is precise enough or the time is up; returns the completed part.
 
-    A further repeat begins only if the remaining time is at least the last repeat's.
+    A further repeat begins only if the remaining time is at least the duration of the last repeat.
     """
     took, cells = 0.0, trial.cells(tuple(servers))
     # Number of prompts that always run, even beyond the time limit; several at once run all.

@@ -18,8 +18,8 @@ class EngineValidation:
     """The result of a validation on an engine.
 
     rows: at least one.
-    steps: step times behind the predictions, by case.
-    precision_percent: error of measured speed-ups due to the clock; None: unknown.
+    steps: step times from which the rows are predicted, by case (temperature, concurrency).
+    precision_percent: timing error of measured speed-ups, in per cent; None: unknown.
     """
 
     rows: tuple[EngineRow, ...]
@@ -44,7 +44,7 @@ class EngineValidation:
 
 
 def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineValidation:
-    """Returns rows of predicted and measured decoding on an engine, with their audit."""
+    """Returns predicted and measured decoding on an engine, with an audit of its acceptance."""
     with prepared(request) as (engine, score, trial):
         trial = run_trial(engine, trial, progress=progress)
         scores = {heat: _scores(trial, heat, score) for heat in trial.temperatures}
@@ -64,7 +64,7 @@ def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineVali
 
 
 def _scores(trial: Trial, temperature: float, score: Scorer) -> Scores:
-    """Returns the scores of the rows' texts; equal texts are scored once."""
+    """Returns both models' scores of the texts of one temperature; equal texts are scored once."""
     texts = {
         text: None
         for case, cells in trial.runs.items()

@@ -22,7 +22,7 @@ from simulator.choice.grid import schedule
 
 WARM_UP_PROMPTS = 1
 NO_DRAFT = "# gamma is 0: run the target without a draft"
-# From the runs so far, after each pass over all prompts, to whether they are exact enough.
+# Called after each pass over all prompts; returns whether the runs so far are exact enough.
 Enough = Callable[[Sequence[TunedRun]], bool]
 
 
@@ -56,8 +56,9 @@ class Bench:
     ) -> list[TunedRun]:
         """Returns a run of each γ and threshold at each concurrency.
 
-        If servers can run together, the γ take turns; else each server runs once for all
-        concurrencies. A run repeats all prompts until it is exact enough, at most `repeats` times.
+        If servers can run together, the γ take turns. If not, each server starts once and serves
+        all concurrencies. A run repeats all prompts until it is exact enough, at most `repeats`
+        times.
         """
         found: list[TunedRun] = []
         for share in [knobs] if self.how.together else [[each] for each in knobs]:
@@ -73,7 +74,7 @@ class Bench:
         return found
 
     def flags(self, advised: Sequence[Advised], draft: str) -> str:
-        """Returns the server's flags that set γ by concurrency; empty if they are not known."""
+        """Returns the server's flags that set γ for each concurrency; empty if not known."""
         exports, drafted = self.kind.exports, Drafted(draft)
         different = len({(each.gamma, each.p_min) for each in advised})
         if exports is None or not advised:
@@ -166,7 +167,7 @@ class Bench:
     def _run(
         self, server: EngineServer, gamma: int, prompts: Prompts, concurrency: int, seed: int
     ) -> EngineRun:
-        """Returns texts for the prompts; one seed gives one random stream at every γ."""
+        """Returns a server's texts for prompts; a seed gives the same random numbers at every γ."""
         return run(
             server,
             prompts,

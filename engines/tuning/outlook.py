@@ -20,7 +20,7 @@ from simulator.numerics.intervals import Forecast, deviations
 
 # A longer γ is run if the longest one so far is faster than all shorter ones by this share.
 RISING = 0.02
-# From the runs at a load, and the load, to what is known of a server's cost.
+# Returns the estimated cost of a server from its runs at a load, and the load.
 Costs = Callable[[Sequence[Run], LoadPoint], Posterior]
 # A median and its interval.
 Value = tuple[float, float, float]
@@ -49,8 +49,8 @@ class Outlook:
           runs: runs at any load. All of them give acceptance; runs at this load give the cost.
           load: the load to forecast.
           longest: the largest γ considered, at least 1.
-          worth: smallest expected gain of speed, as a share, for a further run.
-          costs: returns the cost by runs and a prior; None: the prior of all kinds of draft.
+          worth: smallest expected gain of speed, as a share, for which a further run is made.
+          costs: estimates the cost from runs and a prior; None: a vague prior is used.
         """
         acceptance = from_counts(
             [
@@ -90,16 +90,16 @@ class Outlook:
         return None if following is None else following.gamma
 
     def milliseconds(self, gamma: int) -> Value:
-        """Returns the forecast time per token at a γ; 0: the baseline."""
+        """Returns the forecast milliseconds per token at a γ; γ = 0: the baseline."""
         law, at = (self._plain, 0) if gamma == 0 else (self._times, gamma - 1)
         return _value(law, at, 1e3)
 
     def gain(self, gamma: int) -> Value:
-        """Returns the forecast speed-up at a γ; 0: the baseline."""
+        """Returns the forecast speed-up over the baseline at a γ; 1 at γ = 0."""
         return (1.0, 1.0, 1.0) if gamma == 0 else _value(self._gains, gamma - 1)
 
     def advised(self, gamma: int, measured: float | None) -> Advised:
-        """Returns a γ for the file; measured: milliseconds per token in the γ's own run."""
+        """Returns the advice to run a γ; measured: milliseconds per token in the run of this γ."""
         middle, low, high = self.gain(gamma)
         return Advised(
             concurrency=self.load.batch,
@@ -118,7 +118,7 @@ def _value(law: Forecast, at: int, scale: float = 1.0) -> Value:
 
 
 def with_threshold(tuned: Tuned, advised: Advised) -> Advised:
-    """Returns the advice with the fastest threshold, if that gains more than its error."""
+    """Returns the advice, with the fastest threshold if its gain exceeds the gain's error."""
     rows = [row for row in tuned.rows if row.concurrency == advised.concurrency and row.measured]
     times = {row.knobs: row.ms_per_token for row in rows if row.ms_per_token is not None}
     errors = {row.knobs: (row.error_percent or 0.0) / 100 for row in rows}

@@ -19,12 +19,12 @@ class Tuning:
     """Settings of the search for the best γ.
 
     concurrencies: numbers of simultaneous requests; each has its own search.
-    worth: smallest expected gain of speed, in per cent, for a further run.
-    max_runs: most runs at a concurrency, without the baseline.
+    worth: smallest expected gain of speed, in per cent, for which a further run is made.
+    max_runs: most runs at a concurrency, not counting the baseline.
     output: file of runs, which a later call continues.
     together: whether the servers of all γ run at once.
     draft_sampling: how the engine chooses draft tokens.
-    p_mins: thresholds below which an unsure draft may end, tried once γ is settled.
+    p_mins: confidences below which a draft ends; they are tried once the best γ is found.
     synthetic: acceptance rates by position that the engine simulates; None: real verification.
     """
 
@@ -67,14 +67,15 @@ class Tuning:
         """Returns how long a search takes, in words.
 
         Args:
-          per_pass: texts of all loads that one request after the other would take.
-          start_seconds: time to start a server.
-          text_seconds: time of a text; None: unknown.
+          per_pass: texts of one pass over all prompts at every concurrency, where texts that are
+            decoded at the same time count as one.
+          start_seconds: seconds to start a server.
+          text_seconds: seconds per text; None: unknown.
         """
         needed = []
         usual = (min(USUAL_RUNS, self.max_runs), (1 + self.timing.repeats) / 2)
         for runs, passes in (usual, (self.max_runs, self.timing.repeats)):
-            # In turns, each run is one of a new γ and of the fastest one.
+            # If γ take turns, each run times a new γ and the fastest γ so far.
             arms = (2 * runs if self.together else runs + 2) + 3 * len(self.p_mins)
             needed.append((runs + 2, arms * passes * per_pass))
         (starts, texts), (_, most) = needed
@@ -89,7 +90,7 @@ class Tuning:
 
 @dataclass(frozen=True, kw_only=True)
 class TuneEngine(OnEngine):
-    """A request to tune an engine, which is started for this."""
+    """A request to tune an engine that is started for the tuning."""
 
     how: Tuning
 
@@ -123,7 +124,7 @@ class TuneOwn:
 
 @dataclass(frozen=True, kw_only=True)
 class TuneServer:
-    """A request to tune the server at a URL; engine: its kind, None: detected from its pages."""
+    """A request to tune the server at a URL; engine: its kind; None: its pages show the kind."""
 
     how: Tuning
     server: str

@@ -37,8 +37,8 @@ class Search:
         Args:
           setup: settings that all runs must share, in addition to prompts and sampling.
           draft: name of the draft, for the server's flags.
-          costs: returns the cost at a load from the runs there and a prior; None: the prior of all
-            kinds of draft.
+          costs: estimates the cost at a load from the runs at this load and a prior; None: a vague
+            prior is used.
 
         Refuses fewer prompts than simultaneous requests, and a file with another setup.
         """
@@ -69,7 +69,7 @@ class Search:
             self.tuned = kept
 
     def run(self) -> Tuned:
-        """Returns the tuning once no run is worth its time. Each run completes its file."""
+        """Runs until no run is worth its time; writes the file each time. Returns the tuning."""
         every = self.how.concurrencies
         left = [each for each in every if self._wanted(each) is not None]
         if left:
@@ -92,7 +92,7 @@ class Search:
     def expected(self) -> Tuned:
         """Returns the tuning with the next runs at each concurrency, and their forecasts.
 
-        `advised` has the γ with the best forecast, its speed-up and its odds.
+        `advised` has the γ with the best forecast, its speed-up and the probability of a gain.
         """
         rows, advised, text_seconds = [*self.tuned.rows], [], None
         for concurrency in self.how.concurrencies:
@@ -124,7 +124,7 @@ class Search:
         return replace(row, **{f"expected_ms_per_token{name}": each for name, each in values})
 
     def add(self, row: TunedRun, before: Outlook | None = None) -> None:
-        """Adds a run to the tuning and to its file; before: the outlook that forecast it."""
+        """Adds a run to the tuning and to its file; before: the outlook with the run's forecast."""
         if row.measured:
             row = self._with_expected(row, before or self.outlook(row.concurrency))
         self.tuned = self.tuned.adding(row)
@@ -136,7 +136,7 @@ class Search:
         return 1 + max((turn[1] for row in self.tuned.rows for turn in row.turns), default=-1)
 
     def _search(self, concurrencies: tuple[int, ...]) -> None:
-        """Searches at several concurrencies on the same servers."""
+        """Searches for the best γ at several concurrencies; each server serves all of them."""
         ran = False
         for concurrency in concurrencies:
             if not any(row.gamma for row in self.tuned.at(concurrency)):
@@ -175,7 +175,7 @@ class Search:
                 self.add(row, before)
 
     def _exact(self, found: Sequence[TunedRun]) -> bool:
-        """Returns whether further turns of these runs would change no decision."""
+        """Returns whether the runs are so exact that further turns would change no decision."""
         tuned = self.tuned
         for each in found:
             tuned = tuned.adding(each)
@@ -188,7 +188,7 @@ class Search:
         return hypot(*errors) <= EXACT or times[-1] - times[0] > CLEARLY * hypot(*errors)
 
     def _try(self, gamma: int, concurrencies: tuple[int, ...]) -> None:
-        """Runs a γ, alternating with the fastest γ so far or with the baseline."""
+        """Runs a γ. If servers run together, it alternates with the fastest γ so far."""
         timed = [row for row in self.tuned.at(concurrencies[0]) if row.ms_per_token is not None]
         best = min(timed, key=lambda row: row.ms_per_token or 0.0, default=None)
         reference = [] if not self.how.together else [0 if best is None else best.gamma]

@@ -1,7 +1,7 @@
 """Tunes an engine that it starts, specplan's own decoder, or a running server.
 
-A running server is searched by requests if they can set γ; else it gets one run per restart by its
-owner.
+If requests to a running server can set γ, the search runs on it. If not, the server gets one run,
+and its owner restarts it with another γ.
 """
 
 import json
@@ -42,7 +42,7 @@ PAGE_SECONDS = 10.0
 # γ that requests name to see whether the server takes any.
 PROBED = (1, 3)
 DRAFT = "DRAFT"
-# A bench, what its runs share, and the draft's name.
+# A bench, the settings that its runs share, and the draft's name.
 Ready = Iterator[tuple[Bench, dict[str, str], str]]
 
 
@@ -56,7 +56,7 @@ def tune(
     """Returns the runs of a tuning and the advised γ; see `Search`.
 
     A running server that cannot change its γ gets one more run. Refuses a server of an unknown
-    kind, and one whose number of drafted tokens changes.
+    kind, and a server whose number of drafted tokens varies from block to block.
     """
     require_one_process("tune")
     ready = {TuneEngine: _engine, TuneOwn: _own, TuneServer: _server}[type(request)]
@@ -126,7 +126,7 @@ def _server(request: TuneServer) -> Ready:
 
 
 class Reached:
-    """A running server as an engine; its γ is fixed, or set by each request."""
+    """A running server in the form of an engine; its γ is fixed, or set by each request."""
 
     flags = ()
 

@@ -39,7 +39,7 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
 
     p_min: confidence below which a draft ends; 0: drafts have γ tokens.
     ms_per_token: time of a request's token at the machine's median speed; None: no valid run.
-    error_percent: standard error of ms_per_token relative to the baseline's.
+    error_percent: standard error of ms_per_token in comparisons with other runs, in per cent.
     rates: share of all drafts that accept each position; empty if not counted.
     expected_ms_per_token: forecast before the run, with its interval.
     measured: whether the run finished and drafted γ tokens per block.
@@ -72,7 +72,7 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def step_logs(self) -> Array:
-        """Logarithm of the seconds of a target pass in each turn, shape (turns,)."""
+        """Logarithm of the mean seconds per target pass in each turn, shape (turns,)."""
         return np.log([seconds / passes for _, _, seconds, passes, _ in self.turns])
 
 
@@ -94,7 +94,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
 
     setup: settings that all runs share: engine, models, prompts, sampling.
     context: mean number of tokens in a request's cache.
-    together: whether the γ took turns.
+    together: whether the servers of all γ ran at once, so that the γ took turns.
     next_gamma: the γ to run next; None if the search is finished.
     flags: the server's flags that set the advised γ.
     """
@@ -111,11 +111,14 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     confidence: Level = CONFIDENCE
 
     def at(self, concurrency: int) -> tuple[TunedRun, ...]:
-        """Returns the runs at a concurrency whose drafts do not end early."""
+        """Returns the runs at a concurrency that have no threshold (p_min = 0)."""
         return tuple(row for row in self.rows if row.concurrency == concurrency and row.p_min == 0)
 
     def repeated(self, row: TunedRun) -> TunedRun | None:
-        """Returns the earlier run of a γ that a run has new turns of; None without turns."""
+        """Returns the earlier run with a run's γ, threshold and concurrency, to add its turns to.
+
+        None if there is no such run, or if servers ran one after another.
+        """
         earlier = (each for each in self.rows if each.measured and each.knobs == row.knobs)
         found = next((each for each in earlier if each.concurrency == row.concurrency), None)
         return found if self.together else None
@@ -138,7 +141,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, rows=(*others, *timed))
 
     def drift(self, concurrency: int) -> str:
-        """Returns a sentence if the baseline's time changed by more than DRIFT; else nothing."""
+        """Returns a sentence if the baseline's time changed by more than DRIFT; "" if not."""
         plain = [row for row in self.at(concurrency) if row.gamma == 0 and row.turns]
         first, last = (float(np.median(np.exp(plain[at].step_logs))) for at in (0, -1))
         share = last / first - 1
@@ -150,7 +153,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def runs(self) -> tuple[Run, ...]:
-        """Returns the runs as inputs of a cost estimate."""
+        """Returns the valid runs in the form from which costs are estimated."""
         return tuple(
             Run(
                 LoadPoint(self.context, row.concurrency),
@@ -183,7 +186,7 @@ def read_tuned(path: Path) -> Tuned:
 
 
 def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
-    """Returns runs of γ that shared turns, with their times at the turns' median speed."""
+    """Returns runs whose γ took turns, with their times at the median speed of the machine."""
     # Earlier files have turns of a γ in the run of another one.
     texts: dict[Knobs, dict[int, Sequence[float]]] = defaultdict(dict)
     for row in rows:
@@ -197,7 +200,7 @@ def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
     seconds = every[..., 0] / every[..., 1]
     steps, _ = polish(seconds)
     left = np.log(seconds) - np.log(steps)[:, None]
-    # A turn's speed, as its other γ have it.
+    # The speed of a turn is estimated from its other γ.
     totals, known = np.nansum(left, axis=0), (~np.isnan(left)).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         off = left - (totals - left) / (known - 1)
@@ -209,7 +212,7 @@ def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
 
 
 def _one_by_one(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
-    """Returns runs that followed one another, with the drift between baselines divided out."""
+    """Returns runs made one after another; the baseline's drift is divided out of their times."""
     baselines = [row for row in rows if row.turns and row.gamma == 0]
     plain = sorted((row.began, float(np.median(row.step_logs))) for row in baselines)
     times, speeds = zip(*plain, strict=True) if plain else ((0.0,), (0.0,))
@@ -227,7 +230,7 @@ def _timed(
 ) -> TunedRun:
     """Returns a run with its times.
 
-    step_seconds: time of a target pass with its draft, a median; logs: of that time in each turn.
+    step_seconds: median seconds of a target pass with its draft; logs: their logarithm by turn.
     turns: seconds, target passes and tokens of each turn.
     drawn: whether texts were drawn at random, so that two γ decode different texts.
     """
