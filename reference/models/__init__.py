@@ -1,1 +1,1 @@
-"""Models that decoding runs on: the protocol, transformers behind it, the embedded pair, a toy."""
+"""Models that decoding runs on: the protocol, transformers models, and the embedded pair."""

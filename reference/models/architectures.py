@@ -70,7 +70,7 @@ class CausalModel(CachedModel):
     def _forward(
         self, tokens: Tensor, logits_to_keep: int, parents: Sequence[int] | None = None
     ) -> Tensor:
-        """Returns the last `logits_to_keep` rows of a pass; 0: all rows."""
+        """Runs a pass; returns the logits of its last `logits_to_keep` tokens (0: of all)."""
         if parents is None:
             end = self.length + len(tokens)
             positions = torch.arange(self.length, end, device=self.device)

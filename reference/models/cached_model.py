@@ -76,7 +76,7 @@ class CachedModel(ABC):
 
     @abstractmethod
     def _empty_cache(self) -> Cache:
-        """Returns an empty cache, which stays exact under rollbacks."""
+        """Returns an empty cache that can be rolled back exactly."""
 
     @abstractmethod
     def beginning(self, prompt: Sequence[int]) -> list[int]: ...
@@ -129,7 +129,7 @@ class CachedModel(ABC):
             self._states[boundaries] = States(recorder)
 
     def tapped(self, boundaries: Boundaries, first: int, end: int) -> Tensor | None:
-        """Returns recorded states of the positions from first up to end.
+        """Returns the recorded hidden states of positions first to end - 1.
 
         Shape (positions, boundaries · width); None if one of the positions is not in the cache.
         """
@@ -161,7 +161,7 @@ class CachedModel(ABC):
             raise ValueError(f"length must lie in [0, {self.length}], got {length}")
 
     def _require_rollback(self) -> None:
-        """Refuses a model with state that a cache of keys and values does not hold."""
+        """Refuses a model that has other state than the keys and values in its cache."""
         if self.module._is_stateful or not self.module._supports_default_dynamic_cache():
             self._refuse()
 
@@ -209,7 +209,7 @@ def forbidden_ids(module: Any, device: torch.device) -> Tensor | None:
 
 
 def is_spread(module: Any) -> bool:
-    """Returns whether accelerate's hooks move a model's passes between devices."""
+    """Returns whether a model runs on several devices, between which accelerate's hooks move it."""
     return hasattr(module, "_hf_hook")
 
 

@@ -31,8 +31,8 @@ class OneCacheError(TypeError):
 class CompiledModel(CausalModel):
     """A decoder-only model with compiled passes, behind the `Model` protocol.
 
-    Prompts, and passes wider than every program, run uncompiled. There are no hidden states and no
-    branching drafts.
+    Prompts, and passes of more tokens than any program takes, run uncompiled. The model gives no
+    hidden states and reads no branching drafts.
     """
 
     def __init__(
@@ -45,9 +45,9 @@ class CompiledModel(CausalModel):
     ) -> None:
         """Compiles a model's passes and runs each of them once.
 
-        model: its module is taken over; do not use this model afterwards.
-        longest: tokens of the longest text, prompt included.
-        widths: numbers of tokens of the passes to compile, at least 1 each.
+        model: the model to compile; do not use it afterwards, because its module is changed.
+        longest: number of tokens in the longest text, prompt included.
+        widths: for each pass to compile, its number of tokens, at least 1.
         """
         self._widths = sorted(set(widths))
         self._capacity = longest + max(self._widths)
@@ -79,7 +79,7 @@ class CompiledModel(CausalModel):
 
     @torch.inference_mode()
     def _prepare(self, backend: str | Callable[..., Any]) -> None:
-        """Makes a program for every width and runs it; later passes overwrite the cache."""
+        """Compiles and runs a program for each width; later passes overwrite its cache entries."""
         cuda = self.device.type == "cuda"
         try:
             self._pass(torch.zeros(1, dtype=torch.int64, device=self.device))
@@ -143,8 +143,8 @@ class CompiledModel(CausalModel):
 def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, Any]:
     """Returns the arguments of `torch.compile` for one program.
 
-    A program is called with tokens of one width only, and nothing else that it reads changes, so it
-    needs no guards: they would take a good part of a small model's pass.
+    A program is always called with the same number of tokens, and nothing else that it reads
+    changes. So it needs no guards, which would take a good part of a small model's time.
 
     graphs: whether the program is recorded as a CUDA graph.
     """
@@ -159,8 +159,8 @@ def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, An
 class FixedLayer(StaticLayer):  # type: ignore[misc]
     """Keys and values in tensors that never move; attention reads them whole, under a mask.
 
-    All layers share `length`, the number of tokens before a pass (shape (), int64). transformers'
-    own fixed layers each count their tokens, so every pass and rollback writes into each layer.
+    All layers share `length`, the number of tokens before a pass (shape (), int64). In transformers
+    each fixed layer counts its own tokens, so every pass and rollback has to update each layer.
     """
 
     def __init__(self, capacity: int, length: Tensor) -> None:

@@ -15,9 +15,9 @@ from reference.models.model import Model
 class FittedModel:
     """Wraps a draft model, so that its logits have the width of the target's vocabulary.
 
-    Models of one family may pad their rows to different widths. Ids beyond the draft's vocabulary
+    Models of one family may pad their logits to different widths. Ids beyond the draft's vocabulary
     get logit -inf; ids beyond the target's are cut off. If the target emits an id that the draft
-    lacks, the draft reads its own last id instead. The target verifies the draft in any case.
+    lacks, the draft reads its own last id instead. The output stays exact: the target verifies it.
     """
 
     def __init__(self, model: Model, vocabulary: int) -> None:
@@ -82,7 +82,7 @@ def early_exit(target: CachedModel, layers: int) -> CachedModel:
 
 
 def with_child(module: Any, path: str, child: nn.Module) -> Any:
-    """Returns a copy of a module with another child at a dotted path; the rest is shared."""
+    """Returns a copy of a module with a new child at a dotted path; it shares all other parts."""
     first, _, rest = path.partition(".")
     clone = copy.copy(module)
     # The copied module still shares the original's table of children.

@@ -45,7 +45,7 @@ def require_fit(config: Any, name: str) -> None:
 
 
 def _drops_tokens(config: Any) -> bool:
-    """Returns whether an expert that too many tokens of a pass choose drops some of them."""
+    """Returns whether an expert drops tokens if too many tokens of a pass choose it."""
     if getattr(config, "expert_capacity", None) is None:
         return False
     # NLLB-MoE's capacity is a share of the pass; at 1 no token is dropped.
@@ -53,7 +53,7 @@ def _drops_tokens(config: Any) -> bool:
 
 
 def position_limit(config: Any, names: tuple[str, ...]) -> int | None:
-    """Returns the value of the first of these settings that a configuration has, or None."""
+    """Returns the first setting in `names` that a configuration has; None if it has none."""
     found = (getattr(config, name, None) for name in names)
     return next((int(limit) for limit in found if limit is not None), None)
 
@@ -61,8 +61,8 @@ def position_limit(config: Any, names: tuple[str, ...]) -> int | None:
 def rope_switch_length(config: Any) -> int | None:
     """Returns the text length up to which a long-RoPE model uses its short factors, or None.
 
-    A pass uses the factors for its last position, so a text that grows across this length would
-    mix both in one cache (Phi-3 and Phi-4 with 128k positions).
+    All positions of a pass use the factors for its last position. So the cache of a text that grows
+    across this length would mix short and long factors (Phi-3 and Phi-4 with 128k positions).
     """
     parameters = getattr(config, "rope_parameters", None) or {}
     kinds = parameters.values() if "rope_type" not in parameters else [parameters]

@@ -22,7 +22,7 @@ CONNECTION_SECONDS = 10.0
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Suppresses the hub's retry warnings and transformers' bars, but not the bars of downloads."""
+    """Suppresses retry warnings and all progress bars except the bars of downloads."""
     verbosity = hub_logging.get_verbosity()
     hub_logging.set_verbosity(logging.ERROR)
     hook = transformers_logging.set_tqdm_hook(
@@ -36,7 +36,7 @@ def quiet() -> Iterator[None]:
 
 
 def require_reachable(name: str, revision: str | None) -> None:
-    """Refuses a name that must come from the hub if the hub cannot be reached.
+    """Refuses a model that must be downloaded if the Hugging Face hub cannot be reached.
 
     The hub's own library would retry for most of a minute.
     """
@@ -48,7 +48,7 @@ def require_reachable(name: str, revision: str | None) -> None:
 
 
 def require_hub() -> None:
-    """Raises ConnectionError if the hub cannot be reached; offline work and proxies pass."""
+    """Raises ConnectionError if the hub cannot be reached; not tested offline or with a proxy."""
     if constants.HF_HUB_OFFLINE or getproxies():
         return
     hub = urlsplit(constants.ENDPOINT)
@@ -80,7 +80,7 @@ def unloadable(what: str, name: str, error: Exception) -> ValueError:
 
 
 def _missing(path: Path, *, tokenizer: bool) -> str | None:
-    """Returns an obvious reason why a path is no folder of a model or tokenizer, or None."""
+    """Returns why a path is not the folder of a model or tokenizer; None if it may be one."""
     if path.is_file():
         return "it is a file"
     if not path.is_dir():

@@ -46,7 +46,7 @@ def parse_device_map(text: str) -> DeviceMap:
 
 
 def require_modules(module: Any, device_map: DeviceMap, name: str) -> None:
-    """Refuses a device map that names a module that the model lacks, or leaves out a weight."""
+    """Refuses a device map that names a missing module, or that does not place every weight."""
     if isinstance(device_map, str):
         return
     modules = dict(module.named_modules())
@@ -79,9 +79,9 @@ def load_model(
     revision: str | None = None,
     trust_remote_code: bool = False,
 ) -> CachedModel:
-    """Returns the model of a Hugging Face name or folder. Weights must be safetensors.
+    """Loads the model of a Hugging Face name or folder. Its weights must be safetensors.
 
-    device_map: spreads the model over several devices; `device` is then ignored.
+    device_map: spreads the model over several devices instead of `device`; None: one device.
     dtype: "float32", "bfloat16", "float16", or "auto": float32 on a CPU, the checkpoint's own
       elsewhere.
     trust_remote_code: whether code from the repository may run.
@@ -152,7 +152,7 @@ def require_same_tokenizer(target: Any, draft: Any, *, target_name: str, draft_n
 
 
 def require_same_kind(target: CachedModel, draft: CachedModel) -> None:
-    """Refuses a pair of a decoder-only and an encoder-decoder model."""
+    """Refuses a pair in which one model is decoder-only and the other is encoder-decoder."""
     if target.kind != draft.kind:
         raise ValueError(
             "target and draft must both be decoder-only or both encoder-decoder models, "
@@ -161,7 +161,7 @@ def require_same_kind(target: CachedModel, draft: CachedModel) -> None:
 
 
 def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
-    """Returns a model's end-of-text ids, else its tokenizer's."""
+    """Returns a model's end-of-text ids; if it defines none, the tokenizer's."""
     own = module.generation_config.eos_token_id
     ids = tokenizer.eos_token_id if own is None else own
     if ids is None:
@@ -170,7 +170,7 @@ def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
 
 
 def encode_chat(tokenizer: Any, prompt: str, *, name: str) -> list[int]:
-    """Returns the ids of a user's message in the tokenizer's chat template, before the answer."""
+    """Returns the ids of a user's message in the chat template, up to where the answer begins."""
     if tokenizer.chat_template is None:
         raise ValueError(
             f"a chat needs a tokenizer with a chat template, got {name}'s, which has none"

@@ -15,8 +15,8 @@ GROWTH = 256
 class RoomyLayer(DynamicLayer):  # type: ignore[misc]
     """The keys and values of one layer, in tensors with spare positions at the end.
 
-    A step copies one token. transformers' own growing layers copy all of their content at every
-    pass; in small models that takes longer than the attention.
+    A pass of one token copies only that token. transformers' own growing layers copy all of their
+    content at every pass; in small models that takes longer than the attention.
 
     keys, values: shape (batch, heads, capacity, width); content from `length` on is unused.
     """
@@ -50,12 +50,12 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
         self.length = 0
 
     def crop(self, tokens_to_remove: int) -> None:
-        """Drops the last tokens; `tokens_to_remove` is their number, negated."""
+        """Drops the last tokens; `tokens_to_remove` is their negative number: -2 drops two."""
         self.length = max(self.length + tokens_to_remove, 0)
 
 
 def grown(held: Tensor, length: int) -> Tensor:
-    """Returns keys or values, shape (..., capacity, width), with room for `length` positions."""
+    """Returns a larger copy of keys or values, shape (..., capacity, width), capacity >= length."""
     *rows, capacity, width = held.shape
     larger = held.new_empty(*rows, -(-length // GROWTH) * GROWTH, width)
     larger[..., :capacity, :] = held
@@ -63,7 +63,7 @@ def grown(held: Tensor, length: int) -> Tensor:
 
 
 class Recorder:
-    """Records the hidden states of each pass at some places of a model.
+    """Records the hidden states of each pass at some places in a model.
 
     Copies of a model share its hooks, so a copy of this object is the object itself.
     """
@@ -80,9 +80,9 @@ class Recorder:
         self._read[place] = made if isinstance(made, Tensor) else made[0]
 
     def taken(self) -> Tensor | None:
-        """Returns the states since the last call, shape (1, positions, width); None without any.
+        """Returns the states of the last pass, shape (1, positions, width), and forgets them.
 
-        States of several places are concatenated along the width.
+        States of several places are concatenated along the width. None if no pass was recorded.
         """
         read = [states for states in self._read if states is not None]
         self._read = [None] * len(self._read)
@@ -128,7 +128,7 @@ def record_layers(module: Any, boundaries: Sequence[int | None], *, name: str) -
 
 
 def layer_stack(module: Any, *, what: str, name: str) -> tuple[str, nn.ModuleList]:
-    """Returns the name and the layers of a decoder's stack; refuses none and several stacks."""
+    """Returns the name and layers of a decoder's stack; refuses a decoder without exactly one."""
     children = module.get_decoder().named_children()
     stacks = [(path, child) for path, child in children if isinstance(child, nn.ModuleList)]
     if len(stacks) != 1:
@@ -172,7 +172,7 @@ class States:
             self._kept[-1] = (first, min(end, length), states)
 
     def choose(self, length: int, places: Sequence[int]) -> None:
-        """Keeps only some of the positions from `length` on, in their order."""
+        """Keeps the states before `length` and at length + places, one after another."""
         chosen = [self.at(length + place) for place in places]
         self.cut(length)
         found = [state for state in chosen if state is not None]
@@ -185,9 +185,9 @@ class States:
         return None if found is None else found[0]
 
     def between(self, first: int, end: int) -> Tensor | None:
-        """Returns the states of positions from first up to end, shape (positions, width).
+        """Returns the states of positions first to end - 1, shape (positions, width).
 
-        None if one of them was not recorded.
+        Returns None if one of these states was not recorded.
         """
         parts: list[Tensor] = []
         for begun, ended, states in reversed(self._kept):

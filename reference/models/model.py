@@ -40,11 +40,11 @@ class Model(Protocol):
 
     @property
     def vocabulary(self) -> int:
-        """Width of a row of logits."""
+        """Number of logits at each position."""
 
     @property
     def device(self) -> torch.device:
-        """The device of its input tokens and its logits."""
+        """The device of the model's input tokens and logits."""
 
     @property
     def max_length(self) -> int | None:
@@ -66,13 +66,13 @@ class Model(Protocol):
         """Seconds inside the model's forward passes so far."""
 
     def beginning(self, prompt: Sequence[int]) -> list[int]:
-        """Returns the ids to continue after a prompt, without a pass.
+        """Returns the ids that decoding will continue; runs no pass.
 
         Refuses a prompt that is empty or longer than the model's positions.
         """
 
     def start(self, prompt: Sequence[int]) -> list[int]:
-        """Reads the prompt and returns `beginning`; the cache then lacks its last id only."""
+        """Reads the prompt; returns the ids of `beginning`, all cached except the last."""
 
     def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
         """Appends tokens to the cache; returns the logits after each, shape (n, vocabulary).
@@ -86,15 +86,15 @@ class Model(Protocol):
     def state(self, position: int) -> Tensor | None:
         """Returns the input of the output embedding at a position of the text, shape (width,).
 
-        Drafting heads read it. None for positions that are not in the cache, and for a prompt's
-        positions before its last but one.
+        Drafting heads read this state. Returns None for positions that are not in the cache, and
+        for all positions of a prompt before its last two.
         """
 
     def keep(self, length: int, places: Sequence[int]) -> None:
-        """Keeps the first `length` tokens of the cache, and some of those after them.
+        """Keeps the first `length` tokens of the cache, and some of the tokens after them.
 
-        places: indices of tokens after `length`, ascending, counted from there; each of these
-          tokens must follow the one kept before it.
+        places: positions of the tokens to keep, counted from `length`, ascending; each must follow
+          the previously kept token.
         """
 
     def rollback(self, length: int) -> None:
@@ -104,7 +104,7 @@ class Model(Protocol):
 def text_limit(model: Model, given: int) -> int | None:
     """Returns the most positions that a text may grow to; None: no limit.
 
-    given: number of the text's first ids, which are read in one pass but for the last.
+    given: number of ids with which decoding begins; one pass reads all of them except the last.
     """
     switch = model.rope_switch_length
     limits = [model.max_length, None if switch is None or given - 1 > switch else switch]
@@ -112,7 +112,7 @@ def text_limit(model: Model, given: int) -> int | None:
 
 
 def positions_of(model: Model, limit: int, role: str = "") -> str:
-    """Returns the words of a message for a limit that `text_limit` returned."""
+    """Describes a limit that `text_limit` returned, for an error message."""
     if limit == model.rope_switch_length:
         return (
             f"{limit} positions up to which {role}{model.name} keeps its short rotary factors, or "
@@ -124,7 +124,7 @@ def positions_of(model: Model, limit: int, role: str = "") -> str:
 def peaks(logits: Tensor) -> Tensor:
     """Returns each row's largest logit, shape (positions,).
 
-    It is finite exactly where the row gives a distribution: NaN, +inf and a row of -inf all show.
+    It is finite exactly where the row gives a distribution, not for NaN, +inf or a row of -inf.
     """
     return logits.amax(dim=-1)  # propagates NaN
 
@@ -132,8 +132,8 @@ def peaks(logits: Tensor) -> Tensor:
 def require_finite(witness: Sequence[float], name: str, first_position: int) -> None:
     """Raises FloatingPointError if a model's logits gave no distribution.
 
-    witness: one number per position, such as `peaks`: not finite if the position's logits fail.
-    first_position: index in the text of the token that the first row predicts.
+    witness: one number per position, not finite if its logits give no distribution (see `peaks`).
+    first_position: index in the text of the token that the first position's logits predict.
     """
     for position, number in enumerate(witness, start=first_position):
         if not math.isfinite(number):

@@ -1,8 +1,8 @@
 """Models with recurrent layers: after a rollback they read the block's accepted tokens again.
 
 A recurrent state summarises the whole text and cannot be shortened. So the states are copied before
-each block. A rollback restores them and reads a + 1 tokens again if a were accepted: these, and the
-last token of the text before the block.
+each block, and a rollback restores them. If a tokens were accepted, it then reads a + 1 tokens
+again: the last token before the block and the accepted tokens.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ class RecurrentModel(CausalModel):
         self._forget()
 
     def _require_rollback(self) -> None:
-        """Refuses nothing: all of the model's state can be restored from its cache."""
+        """Accepts the model, because all of its state can be restored from its cache."""
 
     def _empty_cache(self) -> Cache:
         cache = DynamicCache(config=self.module.config)
@@ -77,7 +77,7 @@ class RecurrentModel(CausalModel):
         return cache
 
     def _layer(self, layer: Any) -> Any:
-        """Returns a layer that can be rolled back, to replace transformers' layer."""
+        """Returns a layer that can be rolled back, in place of transformers' layer."""
         attends = isinstance(layer, DynamicLayer)
         if is_recurrent(layer):
             return RecurrentAndRoomyLayer(layer.number_of_states) if attends else layer
@@ -171,7 +171,7 @@ class Snapshot:
         self.length = 0
 
     def before(self, tokens: Tensor) -> None:
-        """Records the tokens that the next pass will read, and copies the states if that is due."""
+        """Records the tokens that the next pass will read; copies the states after a `move`."""
         if self._copies is None:
             self._copies = [
                 (dict(layer.has_previous_state), [(state, state.clone()) for state in _held(layer)])
@@ -190,7 +190,7 @@ class Snapshot:
         return self._ids[0]
 
     def bring_back(self) -> None:
-        """Copies the states back into the layers."""
+        """Restores the copied states in the layers."""
         assert self._copies is not None
         for layer, (started, states) in zip(self._layers, self._copies, strict=True):
             layer.has_previous_state.update(started)

@@ -36,8 +36,8 @@ def tree_mask(parents: Sequence[int], length: int, dtype: torch.dtype) -> tuple[
 def require_branching(model: Model) -> None:
     """Refuses a model that reads a tree differently from its single paths.
 
-    Each model is tested once, on its logits, which shows sliding windows, relative positions and
-    attention without masks. The test overwrites the model's cache.
+    Each model's logits are tested once. The test finds sliding windows, relative positions and
+    attention that ignores masks. It overwrites the model's cache.
     """
     if model not in _STRAYS:
         _STRAYS[model] = _stray(model)
@@ -50,7 +50,7 @@ def require_branching(model: Model) -> None:
 
 
 def _stray(model: Model) -> tuple[float, float]:
-    """Returns the largest difference between tree and path logits, and the path logits' range."""
+    """Returns the largest difference of a tree's logits from its paths', and the paths' range."""
     ids = torch.arange(1, 6, device=model.device) % model.vocabulary
     _, second, third, fourth, fifth = ids.split(1)
     model.start(ids[:2].tolist())
@@ -70,8 +70,8 @@ Tokens = tuple[int, ...]
 def prefix_tree(paths: Iterable[Tokens]) -> tuple[list[int], list[int], dict[Tokens, int]]:
     """Returns the tree of some continuations, which holds each shared prefix once.
 
-    They are its tokens, the index of the token that each follows (-1: the text's last token), and
-    the index of the last token of each prefix (-1 for the empty one).
+    The result consists of the tree's tokens; for each token, the index of the token that it follows
+    (-1: the text's last token); and for each prefix, the index of its last token (-1: no tokens).
     """
     tokens: list[int] = []
     parents: list[int] = []
