@@ -34,7 +34,7 @@ class EngineOptions(TypedDict, total=False):
     engine_command: shell command that starts the engine.
     draft_sampling: argmax: the draft's likeliest token; sampled: a token drawn from the draft.
     concurrency: numbers of simultaneous requests to run, e.g. (1, 8).
-    threads: threads of each model.
+    threads: number of CPU threads for each model.
     servers: whether the servers of all γ run together or one after the other.
     """
 
@@ -124,7 +124,7 @@ def both(
 
 
 def _observed(seen: Observation, cost: CostKind | None) -> tuple[AcceptanceKind, CostKind | None]:
-    """Returns the observed acceptance and the cost; the observed run joins the cost's runs."""
+    """Returns the observed acceptance, and the cost; the observed run is added to stated runs."""
     from engines.observing.profiles import observed_run
     from simulator.cost.pricing import DEFAULT_CONTEXT
 

@@ -92,7 +92,7 @@ class ObserveArguments:
 
 
 def basis_of(row: Plan, reading: Observed) -> Basis:
-    """Returns a summary of where the numbers of a plan from observed counts come from."""
+    """Returns the origin of the numbers in `row`, a plan made from observed counts."""
     return Basis(
         counted=True,
         c_hat_is_c=row.price.c_hat is None,

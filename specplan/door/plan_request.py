@@ -122,7 +122,8 @@ def requested(
 def planned(request: PlanRequest, basis: Basis) -> tuple[tuple[Plan, ...], Basis]:
     """Returns the plans and their basis.
 
-    If a profile has both sampled and argmax drafts, the basis contains the plan with the others.
+    If a profile has sampled and argmax drafts, the plans are for one of the two. The basis then
+    contains the plan for the other.
     """
     from simulator.choice.grid import plans
 
@@ -134,7 +135,7 @@ def planned(request: PlanRequest, basis: Basis) -> tuple[tuple[Plan, ...], Basis
 
 
 def profiled(*given: object) -> Profiled:
-    """Returns the first profile among acceptance and cost; without one, an empty `Profiled`."""
+    """Returns the profile of acceptance or cost, whichever has one first; else no profile."""
     paths = (each.profile_path for each in given if isinstance(each, Profiled))
     return Profiled(next(paths, None))
 

@@ -31,7 +31,7 @@ _ROWS_PAST = 3
 
 
 class Best(NamedTuple):
-    """The draft length with the largest speed-up; if no length gains, gamma 0 and speed-up 1."""
+    """The draft length with the largest speed-up. If no length gains: gamma 0, speed-up 1."""
 
     gamma: int
     speed_up: float
@@ -189,8 +189,7 @@ def plan(
 
 
 def exported(profile: Profile) -> dict[str, str]:
-    """Returns, by server, the flags of `specplan plan --profile --export`, if it has the draft.
-
+    """Returns the flags of `specplan plan --profile --export` by server, if it has such drafts.
     Notes on a server's plan, such as its way of drafting, are comments above its flags.
     """
     from specplan.reports.flags import exported_to

@@ -39,7 +39,7 @@ def measure(
       prompts: texts, or a file, folder or glob of them; None: source files of Python's library.
       max_new_tokens: new tokens after each prompt.
       temperature: temperature of the target; 0 is greedy.
-      max_gamma: longest draft to price.
+      max_gamma: longest draft whose cost is measured, in tokens.
       seed: seed of the texts.
       output: file for the profile, which `Recorded` reads; None: no file.
       engine: runs on this engine (llama.cpp, vllm, ...), in place of specplan's own decoder. Its

@@ -156,7 +156,10 @@ def Runs(runs: Sequence[_Run], *, batch: int | None = None) -> OfRuns:
 
 
 def Ratio(c: float) -> times.Ratios:
-    """Returns a cost: a draft step takes c target steps, verification no time (Theorem 8)."""
+    """Returns the cost in Theorem 8 of Leviathan et al. 2023, where verification is free.
+
+    c: time of a draft step over time of a target step.
+    """
     return times.Ratios((c,))
 
 
@@ -173,7 +176,7 @@ def Times(
       target_ms: time of a target step, above 0.
       draft_ms: time of a draft step.
       verify_ms: times of target passes by number of tokens; None: always target_ms.
-      overhead_ms: remaining time of a block.
+      overhead_ms: time of a block that is neither drafting nor verification.
 
     Raises ValueError if a number of tokens or a time is out of range.
     """

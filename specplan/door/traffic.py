@@ -131,7 +131,7 @@ def _burst(most: int, demand: Demand, trace: Requests | None) -> Requests:
 def _arrivals(
     simulation: Simulation, demand: Demand, trace: Requests | None
 ) -> Callable[[float], Requests] | None:
-    """Returns a function from a rate to requests (trace or Poisson); None: no simulation."""
+    """Returns the function that makes arriving requests at a given rate; None: no simulation."""
     if not simulation.simulate:
         for name, value in (("--requests", simulation.requests), ("--seed", simulation.seed)):
             if value is not None:

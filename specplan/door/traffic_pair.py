@@ -144,7 +144,7 @@ def _prompts(price: Pricing, demand: Demand, batching: Batching) -> tuple[Prompt
 
 
 def _cache_tokens(priced: Sequence[Pricing]) -> float | None:
-    """Returns how many tokens fit in the GPU's memory after the weights; None if not known."""
+    """Returns how many tokens' caches fit into GPU memory next to the weights; None: not known."""
     first, last = priced[0].load, priced[-1].load
     if first is None or last is None or first is last or first.memory_gb is None:
         return None

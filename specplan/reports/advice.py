@@ -46,7 +46,7 @@ def advice_lines(plan: Plan) -> list[str]:
 
 
 def break_evens(plan: Plan) -> tuple[float | None, float | None]:
-    """Returns the acceptance rate and the c at which speculation breaks even; None if none does."""
+    """Returns the acceptance rate and the c of break-even; each is None if no value breaks even."""
     cap, cost = len(plan.curve.gamma), plan.price.cost
     alpha = break_even_alpha(cost, max_gamma=cap)
     c = break_even_c(plan.acceptance, cost, max_gamma=cap) if cost.by_steps else math.nan

@@ -26,7 +26,7 @@ class Basis:
     drafter: the drafter as --draft names it; None: a model or head that is not known.
     draft_kind: the draft's kind as `engines.kind.Drafted` names it; None: not stated.
     draft: the draft's name, as the user states it; None: not stated.
-    doubt: covariance of measured speed-ups; None if not known.
+    doubt: function from γ to the covariance of log speed-ups; None if not known.
     other_way: acceptance if drafts are made in the profile's other way, sampled or argmax; None:
       the profile has one way only, or the user chose one.
     other: the plan with the acceptance `other_way`; None without that acceptance.

@@ -30,7 +30,7 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def compare_text(comparison: Comparison) -> str:
-    """Returns a comparison as text: the names of A and B, and one line for each compared number."""
+    """Returns a comparison as text: which drafts A and B are, and a line for each number."""
 
     def verdict(each: Difference) -> str:
         if each.low is None:

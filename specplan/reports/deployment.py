@@ -14,7 +14,7 @@ _MOSTLY = 0.5
 
 
 def load_notes(row: Plan, load: Load) -> list[str]:
-    """Returns notes for the user on one plan's load: its cost's source, its memory, its doubts."""
+    """Returns notes for the user on one plan's load: the source of its costs, and its memory."""
     draft = "" if load.draft_kind == "model" else f" The draft was taken for {load.draft_kind}."
     notes = [f"Costs {load.origin}, batch {row.price.batch}, context {load.context}.{draft}"]
     if not load.fits:
@@ -99,14 +99,14 @@ def gpus_of(rows: Sequence[Plan]) -> list[str]:
 
 
 def ranges_json(ranges: Sequence[Range], *, undecided: bool) -> list[dict[str, Any]]:
-    """Returns the ranges as JSON; undecided: gamma is 0, and test_gamma is the γ to measure."""
+    """Returns ranges of batch sizes as JSON; if undecided, γ is 0 and test_gamma is to be run."""
     if undecided:
         return [asdict(each) | {"gamma": 0, "test_gamma": each.gamma or None} for each in ranges]
     return [asdict(each) | {"test_gamma": None} for each in ranges]
 
 
 def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[str, Any]]:
-    """Returns as JSON the γ of each range of batch sizes, for each context; only: the γ allowed."""
+    """Returns the γ of each context and range of batch sizes as JSON; only: the one γ allowed."""
     from simulator.choice.grid import schedules
 
     undecided = any(row.advice.undecided for row in rows)

@@ -37,7 +37,7 @@ def validation_data(found: EngineValidation) -> dict[str, Any]:
 
 
 def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
-    """Returns a table and step times for each temperature and concurrency, and the audit."""
+    """Returns a table and step times by temperature and concurrency, and the audit of counts."""
     first, (mean, most, time_mean, time_most, precision) = found.rows[0], found.summary.values()
     drawn = first.draft_temperature is None or first.draft_temperature >= first.temperature
     drafts = f" (its drafts: {'drawn' if drawn else 'argmax'})" if first.temperature > 0 else ""

@@ -168,7 +168,7 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
 
 
 def marked(flags: str, rows: Sequence[Plan]) -> str:
-    """Returns the flags below a comment with the probability of a gain, or all as comments."""
+    """Returns the flags below a comment with the odds of a gain; commented out if undecided."""
     doubtful = [row for row in rows if row.advice.gain_probability is not None]
     if not doubtful:
         return flags

@@ -41,7 +41,7 @@ class TextStream:
         self._waiting: list[int] = []
 
     def add(self, tokens: Sequence[int]) -> str:
-        """Returns the text of all waiting tokens; "" while their last character is incomplete."""
+        """Returns the text of tokens not yet emitted; "" while its last character is incomplete."""
         self._waiting += tokens
         text = piece(self._decode, self._before, self._waiting)
         if text.endswith(UNFINISHED):
@@ -51,7 +51,7 @@ class TextStream:
         return text
 
     def rest(self) -> str:
-        """Returns the text of the tokens that still wait for a complete character."""
+        """Returns the text of the tokens not yet emitted, even if its end is incomplete."""
         return piece(self._decode, self._before, self._waiting)
 
 

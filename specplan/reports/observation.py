@@ -192,7 +192,7 @@ def _iid(observation: Observation) -> str:
 def _requests_json(
     requests: Sequence[RequestCounts], lengths: RequestLengths | None
 ) -> dict[str, Any]:
-    """Returns JSON fields on requests; lengths: their best draft lengths, None: not planned."""
+    """Returns the JSON fields on requests; lengths: their best draft lengths, if planned."""
     rows = [{**each._asdict(), "alpha_iid": each.accepted / each.trials} for each in requests]
     data = {"requests": rows, "alpha_spread": alpha_spread(requests)}
     if lengths is None:

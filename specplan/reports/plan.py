@@ -102,7 +102,7 @@ def plan_fields(plan: Plan, basis: Basis) -> dict[str, Any]:
 
 
 def _doubt_fields(plan: Plan) -> dict[str, Any]:
-    """Returns the fields of uncertain plans: intervals, next run, source of costs; {} if exact."""
+    """Returns the JSON fields that only uncertain plans have, e.g. intervals and the next run."""
     at, price, following = plan.at, plan.price, plan.advice.next_run
     fields: dict[str, Any] = {}
     if plan.curve.in_doubt:

@@ -36,8 +36,8 @@ def possible(
       bounded: whether each block takes at least the time of a target step (`blocks_take_a_step`).
       ends: whether the bounds also apply to the ends of intervals, because the acceptance is exact
         and no cost was fitted to a run.
-      prompts_per_second: prompts that a server could read if it decoded nothing, an upper bound of
-        its capacity.
+      prompts_per_second: prompts that a server could read per second if it decoded nothing; its
+        capacity cannot be larger.
     """
     for each in _objects(predicted):
         if each.get("stable") is False:  # beyond what the server sustains, and printed as such

@@ -128,7 +128,7 @@ def other_lines(profile: Profile, own: Plan) -> list[str]:
 
 
 def clock_lines(profile: Profile) -> list[str]:
-    """Returns lines that state whether the machine was quiet, so that times are reliable."""
+    """Returns lines that state whether the machine was quiet and how much its speed varied."""
     clock = profile.clock
     apart, within = clock.noise_percent, clock.noise_within_percent
     if clock.doubts:
@@ -229,7 +229,7 @@ def drawn_by(way: DraftSampling) -> str:
 
 
 def other_line(other: Plan, way: DraftSampling) -> str:
-    """Returns a line with the advised K and speed-up of `other`, which drafts in this way."""
+    """Returns a line with the advised K and speed-up of `other`; way: how `other` drafts."""
     gamma, gain = other.advised_gamma, _advised_gain(other)
     found = f"K = {gamma}, {gain:.2f} times" if gamma > 0 else "do not speculate"
     return f"{drawn_by(way)}: {found}."

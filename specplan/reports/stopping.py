@@ -30,13 +30,13 @@ class StoppedPlans:
     """Plans for drafts that end below a confidence threshold, one plan for each threshold.
 
     best: the plan at the best threshold.
-    exported: plan and threshold to run on a server. These are the best ones if they gain on
-      held-out texts and the interval of their gain lies above 0; else a fixed length, and 0.
+    exported: plan and threshold to run on a server: the best if it gains on held-out texts and the
+      interval of its gain lies above 0; else the plan with drafts of a fixed length, and 0.
     gain: the best draft length and threshold, and their gain over the best fixed length.
     """
 
     def __init__(self, rows: Sequence[Plan], thresholds: Thresholds, fixed: Plan) -> None:
-        """Stores `rows`, a plan for each threshold, all with one cost, and the plan `fixed`."""
+        """Chooses the best of `rows`, a plan per threshold; fixed: the plan of a fixed length."""
         self._rows, self._thresholds = rows, thresholds
         longest = len(rows[0].curve.gamma)
         self.gain = thresholds.gain(rows[0].price.cost, max_gamma=longest)
@@ -78,7 +78,7 @@ class StoppedPlans:
         }
 
     def text(self, basis: Basis) -> str:
-        """Returns the readable form: the speed at each threshold, and the advice."""
+        """Returns the plans as text: the speed at each threshold, and the advice."""
         found, rule = self._thresholds, self._thresholds.rule
         matches = rule.confidence == "matched tokens"
         name = "least match" if matches else "p_min"
@@ -170,7 +170,8 @@ class AdaptivePlans:
     def json(self) -> dict[str, Any]:
         """Returns a JSON object: `rows` by batch size, and the geometric mean of each gain.
 
-        oracle_gain_reached: share of the oracle's gain that ranking reaches; null: it has no gain.
+        oracle_gain_reached: gain of ranking over gain of an oracle that knows which tokens are
+          accepted; null if the oracle gains nothing.
         """
         rows = []
         for batch, ways in self._speeds.items():

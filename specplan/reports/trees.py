@@ -22,7 +22,7 @@ _WORTH = 0.01
 
 @dataclass(frozen=True, slots=True)
 class TreeRow:
-    """The chosen tree at one batch size, and its pricing."""
+    """The trees chosen at one batch size, and the cost of their steps."""
 
     choice: TreeChoice
     price: Pricing
@@ -93,7 +93,7 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
 
 
 def _captured(rows: Sequence[TreeRow]) -> list[str]:
-    """Returns a line with the largest tree that captured graphs allow at each batch, if limited."""
+    """Returns a line with the largest tree that fits into captured graphs at each batch size."""
     wall, largest = rows[0].price.wall, max(rows[0].choice.by_nodes)
     if wall is None or not any(wall.beyond(row.price.batch, largest) for row in rows):
         return []
@@ -163,9 +163,10 @@ def _advice(row: TreeRow) -> str:
 
 def tree_export(best: TreePlan, program: str) -> str:
     """Returns the flags with which a program drafts a tree; a comment if no tree pays.
+
     An engine grows its own tree within these bounds, by the draft's probabilities, so the shape
-    varies. `specplan generate` and `validate` (server "specplan") draft exactly this tree, from the
-    draft's likeliest tokens.
+    varies. `specplan generate` and `validate` (program "specplan") draft exactly this tree, from
+    the draft's likeliest tokens.
     """
     if not best.parents:
         return "# no tree pays: run the target without a draft"

@@ -70,11 +70,11 @@ def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
 
 
 def _planned(tuned: Tuned) -> str:
-    """Returns the next runs and their forecasts as text."""
+    """Returns a table of the next runs with their predicted times and speed-ups."""
     best = {each.concurrency: each for each in tuned.advised}
 
     def of_best(cell: Callable[[Advised], str]) -> Callable[[TunedRun], str]:
-        """Returns a function that fills a cell in the advised γ's row, and a dash elsewhere."""
+        """Returns a function that fills the cell of the advised γ's row; other rows get a dash."""
         return lambda run: (
             cell(best[run.concurrency]) if run.gamma == best[run.concurrency].gamma else "-"
         )

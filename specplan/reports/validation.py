@@ -114,7 +114,7 @@ def summary_lines(summary: Mapping[str, Any], validations: Sequence[Validation])
 
 
 def precision_lines(reached: float | None) -> list[str]:
-    """Returns a line with the error of speed-ups due to timing, in per cent; None: no line."""
+    """Returns a line on the timing error of speed-ups; reached: the error in per cent, if known."""
     if reached is None:
         return []
     return [
@@ -136,7 +136,7 @@ def _costs(validation: Validation) -> str:
 
 
 def _short(name: str) -> str:
-    """Returns a name, or the end of a long path."""
+    """Returns a name; if it is long, only its end."""
     return name if len(name) <= _LONGEST_NAME else f"...{name[3 - _LONGEST_NAME :]}"
 
 

@@ -109,7 +109,7 @@ class Inputs:
 
 
 def read_inputs(paths: Sequence[Path]) -> Inputs:
-    """Returns the files' contents; raises ValueError if none is a profile or one is unreadable."""
+    """Returns the files' contents; raises ValueError if none is a profile, or one is not known."""
     files = [(path, _read(path)) for path in paths]
 
     def of(kind: type[Kind]) -> list[tuple[Path, Kind]]:

@@ -126,7 +126,7 @@ def page_json(inputs: Inputs, exported: Flags) -> dict[str, Any]:
     """Returns the page's summary and its ranking of drafts as a JSON object."""
 
     def leveled(estimate: Alpha | Estimate | Improvement | None, level: float) -> Any:
-        """Returns a number with its interval and the interval's level; None for None."""
+        """Returns an estimate with its interval and confidence level; None if it is None."""
         return None if estimate is None else {**asdict(estimate), "confidence": level}
 
     drafts = ranked(inputs.profiles)
@@ -164,7 +164,7 @@ def _start(draft: Named) -> dict[str, object]:
 
 
 def _shares(drafts: Sequence[Named], validations: Sequence[Validated]) -> list[dict[str, Any]]:
-    """Returns the parts of a block's time in per cent: predicted by draft, then measured by run."""
+    """Returns the parts of a block's time in per cent, predicted for each draft, then measured."""
     parts = [
         (f"{draft.name}, γ = {max(draft.best.gamma, 1)}: priced", draft.best.seconds)
         for draft in drafts
