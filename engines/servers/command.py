@@ -68,9 +68,10 @@ class CommandPair:
 
 
 def streamed(engine: str, parts: Iterable[Sequence[int]], tokens: int, room: str) -> Completion:
-    """Returns the text of an engine's stream of new ids; refuses one of another length.
+    """Returns the text that an engine streams, with its times; refuses a text of another length.
 
-    room: the server's flag that limits texts.
+    parts: new ids of each event. tokens: required length of the text.
+    room: the server's flag that limits the length of texts, for the message.
     """
     text: list[int] = []
     first, began, ended = 0, 0.0, 0.0

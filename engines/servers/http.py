@@ -16,7 +16,7 @@ TIMEOUT_SECONDS = 600.0
 
 
 def get_text(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
-    """Returns a page; timeout_seconds limits the time until the answer has ended."""
+    """Returns the text of a page; timeout_seconds limits the time until all of it has arrived."""
     return _text(urllib.request.Request(url), timeout_seconds)
 
 

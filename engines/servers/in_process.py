@@ -35,10 +35,10 @@ class InProcessPair(ABC):
 
     @abstractmethod
     def load(self, source: str) -> Any:
-        """Returns the model that is loaded from a name or folder."""
+        """Loads and returns a model; source: its name or folder."""
 
     def models(self, setting: Setting) -> tuple[Any, Any | None]:
-        """Returns the model that decodes, and its draft if γ is above 0."""
+        """Returns the model that decodes, and its draft; None in place of the draft if γ = 0."""
         if setting.concurrency != 1:
             raise ValueError(
                 f"concurrency must be 1 with {self.one_text}, got {setting.concurrency}"
@@ -60,7 +60,7 @@ class InProcessServer:
 
 
 class OwnDecoder:
-    """specplan's own decoder as an engine; texts go on after an end-of-text token."""
+    """specplan's own decoder as an engine; an end-of-text token does not end a text."""
 
     flags = ()
 
@@ -82,7 +82,7 @@ class OwnServer(InProcessServer):
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of the pair's own length and temperature; see `EngineServer`.
+        """Returns a text; see `EngineServer`. The pair's settings give its length and temperature.
 
         The first block counts as the pass over the prompt.
         """

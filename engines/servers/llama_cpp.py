@@ -44,7 +44,7 @@ class LlamaCpp:
     """llama.cpp with a target and a draft model.
 
     target, draft: GGUF files.
-    positions: tokens of the longest prompt with its text, for one request.
+    positions: number of tokens of one request that the cache must hold: prompt, text and draft.
     unified: whether all requests share one cache, the default of llama.cpp's own server. With a
       cache for each request, requests in slots that are not adjacent are decoded in separate
       passes.
@@ -113,9 +113,9 @@ class LlamaCppServer:
     ) -> None:
         """Connects to a server.
 
-        process: id of a local server with one thread and one request at a time, timed by its CPU
-          time, which does not advance while other programs run. None: wall time.
-        gamma: sent with each request; builds since May 2026 ignore it. None: the server's own.
+        process: process id of a local server with one thread and one request at a time. Its CPU
+          time is measured, which does not advance while other programs run. None: wall time.
+        gamma: sent with each request; builds since May 2026 ignore it. None: the server's own γ.
         """
         self.url = url.rstrip("/").removesuffix("/v1")
         self._process = process
@@ -125,7 +125,7 @@ class LlamaCppServer:
 
     @property
     def version(self) -> str:
-        """The wheel's version."""
+        """Version of the wheel `xllamacpp`; "unknown" without the wheel."""
         try:
             return f"xllamacpp {version('xllamacpp')}"
         except PackageNotFoundError:
@@ -178,7 +178,7 @@ class LlamaCppServer:
 
 
 def _counts_of(timings: Mapping[str, Any]) -> Counts:
-    """Returns an answer's counts, without positions; its last step may have drafted nothing."""
+    """Returns an answer's counts, not by position; its last step may have drafted nothing."""
     drafted, accepted = timings.get("draft_n", 0), timings.get("draft_n_accepted", 0)
     steps = timings["predicted_n"] - 1 - accepted
     if drafted == 0 or steps <= 0:

@@ -54,7 +54,7 @@ class Mlx(InProcessPair):
 
 
 class MlxServer(InProcessServer):
-    """Decodes with a pair of MLX models in this process; without a draft, with the target."""
+    """Decodes with a pair of MLX models in this process, or with the target if γ = 0."""
 
     def __init__(self, model: Any, draft: Any | None, setting: Setting) -> None:
         super().__init__(f"mlx_lm {version('mlx-lm')}", setting)

@@ -39,8 +39,8 @@ def serving(
 ) -> Iterator[int]:
     """Runs a server while the context lasts; yields its process id once its health page answers.
 
-    Refuses a program that does not exist, ends, or is not healthy in time; with its last lines of
-    output. environment: variables added to this program's own.
+    Refuses a program that does not exist, ends, or does not answer in time. The message quotes the
+    program's last lines of output. environment: variables added to this program's own.
     """
     with tempfile.TemporaryFile("w+b") as log, _terminating():
         process = _start(command, log, name, environment or {})

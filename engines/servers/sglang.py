@@ -42,7 +42,7 @@ class Sglang(CommandPair):
             fixed = exports_of("sglang").fixed(setting.gamma, Drafted(self.draft), None, None, 0.0)
             flags += shlex.split(fixed)
             if setting.synthetic is not None:
-                # One length for all positions: tokens a pass, the target's own among them.
+                # A single number: mean tokens per pass, including the target's own token.
                 environment["SGLANG_SIMULATE_ACC_LEN"] = f"{1 + sum(setting.synthetic):g}"
         with self.running(flags, environment) as url:
             yield SglangServer(url, speculates=setting.gamma > 0)
@@ -61,7 +61,7 @@ class SglangServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of ids. The seed is not sent."""
+        """Returns a text of ids; see `EngineServer`. The seed is not sent to the server."""
         sampling = {
             "max_new_tokens": max_new_tokens, "temperature": temperature, "ignore_eos": True,
             "top_p": 1.0, "top_k": -1,
@@ -94,7 +94,7 @@ class SglangServer:
 def counts_of(meta: Mapping[str, Any]) -> Counts:
     """Returns the counts of drafts in an answer of SGLang; refuses one without counts.
 
-    The histogram is the number of blocks that accepted 0, 1, … drafted tokens.
+    `spec_accept_histogram` lists the numbers of blocks that accepted 0, 1, … drafted tokens.
     """
     for accepted, drafted in KEYS:
         if accepted in meta:

@@ -21,7 +21,7 @@ class Transformers(InProcessPair):
     one_text = "transformers, whose assisted generation decodes one text at a time"
 
     def __init__(self, target: str, draft: str, threads: int = 1) -> None:
-        """Stores names or folders, and the number of threads; one thread is timed by CPU time."""
+        """Stores names or folders, and the number of threads. One thread is timed by CPU time."""
         super().__init__(target, draft)
         self.threads = threads
 

@@ -112,7 +112,7 @@ def _timed(observation: Observation) -> Run | None:
 
 
 def _observed(reading: Observed) -> Observation:
-    """Returns the counts of an interval, since an earlier reading, or since the server's start."""
+    """Returns the counts in an interval, after an earlier reading, or since the server's start."""
     from engines.sources import between, observe, readings
 
     options: Any = {"gamma": reading.gamma, "timeout_seconds": reading.timeout}

@@ -101,7 +101,7 @@ def tune_server(request: TuneServer, deployed: Deployed, form: Printed) -> None:
 def _costs(
     deployed: Deployed, target: str | None, drafts: tuple[str, ...], engine: str | None
 ) -> Costs | None:
-    """Returns a cost function with the deployment's prior; None if no GPU is stated."""
+    """Returns the function that estimates costs from runs and a prior; None without a GPU."""
     if deployed.gpu is None and deployed.gpu_flops is None:
         if replace(deployed, dtype=None if engine == OWN else deployed.dtype) != Deployed():
             raise click.UsageError("--gpu must be given with --target-config, --dtype and so on")
@@ -123,7 +123,7 @@ def _costs(
 
 
 def _config(stated: Path | None, folder: str | None, model: str) -> Path:
-    """Returns a model's config.json, its own folder's unless another one is stated."""
+    """Returns the path of the stated config.json, else of the config.json in the model's folder."""
     path = Path(folder or "") / "config.json"
     if stated is None and (folder is None or not path.is_file()):
         raise click.UsageError(f"--{model}-config must be given with --gpu, got no folder's own")

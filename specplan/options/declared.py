@@ -25,10 +25,10 @@ _HELP = re.compile(r"^(\w+): (.*(?:\n  .*)*)", re.MULTILINE)
 def option(*names: str, default: Any = None, **settings: Any) -> Any:
     """Returns a field that an option of the command line fills.
 
-    Names and settings are as `click.option` takes them; without a name the field `max_gamma` is
-    --max-gamma. Field and option have one default, and without a type the field's annotation says
-    it (bool: a flag). The help is in the docstring of the class, after the field's name. The class
-    is the record that reads the option (a dataclass), or only lists options for `takes`.
+    Names and settings are arguments of `click.option`. Without a name, the field `max_gamma` is
+    --max-gamma; without a type, the option has the type of the field's annotation (bool: a flag).
+    The default is the field's, too. The docstring of the class has the help, after the field's
+    name. The class is a dataclass that reads the option, or only lists options for `takes`.
     """
     return field(default=default, metadata={"names": names, "settings": settings})
 
@@ -44,11 +44,11 @@ def takes(
     without: Collection[str] = (),
     rare: Collection[str] = (),
 ) -> Callable[[Any], Any]:
-    """Returns the decorator that gives a command the options of classes, each of them once.
+    """Returns a decorator that adds the options of classes to a command, each option once.
 
     Options that the command already has from a decorator below are not added again.
 
-    heading: heading of their part of the help.
+    heading: heading of these options in the help.
     without: fields to leave out.
     rare: fields that only --help-all shows here.
     """
@@ -96,6 +96,6 @@ def declared(record: type[Any]) -> Mapping[str, Field[Any]]:
 
 
 def _typed(annotation: Any) -> Mapping[str, Any]:
-    """Returns the setting that an annotation implies: Path | None is a path, bool is a flag."""
+    """Returns the option's type that an annotation implies: a path for Path, a flag for bool."""
     text = getattr(annotation, "__name__", str(annotation))
     return _TYPES.get(text.removesuffix(" | None").rpartition(".")[2], {})

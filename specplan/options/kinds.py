@@ -73,7 +73,7 @@ class AcceptanceKind(Kind, ABC):
 
     @abstractmethod
     def make(self, draft_kind: str | None, server: Server) -> Made:
-        """Returns the stated acceptances and what is known about them; refuses wrong values.
+        """Returns the stated acceptances and their origin; refuses values out of range.
 
         draft_kind: kind of draft that selects the prior (`rate_prior`); None: unknown.
         """
@@ -88,7 +88,7 @@ class CostKind(Kind, ABC):
 
     @abstractmethod
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
-        """Returns pricings, one for each row of a table; refuses values out of range.
+        """Returns one pricing per row of the results (e.g. per batch); refuses wrong values.
 
         max_gamma: the largest γ to price.
         """
@@ -119,7 +119,7 @@ def cost_kinds() -> tuple[type[CostKind], ...]:
 def prices(
     stated: CostKind, max_gamma: int = 0, profile: Profile | None = None
 ) -> tuple[Pricing, ...]:
-    """Returns the stated pricings. A missing c_hat is taken from the profile."""
+    """Returns the stated pricings. A c_hat that is not stated is taken from the profile."""
     runs = getattr(stated, "runs", None)
     if runs:
         from simulator.cost.fitted.runs import require_consistent
@@ -136,7 +136,7 @@ def prices(
 def chosen(
     kinds: Sequence[type[AnyKind]], ctx: click.Context, *, shared: Sequence[str] = (), what: str
 ) -> type[AnyKind]:
-    """Returns the way that the stated options select.
+    """Returns the way to state an input that the stated options select.
 
     Raises a usage error if no way reads these options together, or a needed option is missing.
     shared: options that do not select a way and that other ways allow.
@@ -189,7 +189,7 @@ def _named(ctx: click.Context, name: str) -> str:
 
 
 def _conflict(kinds: Sequence[type[Kind]], ctx: click.Context, names: Sequence[str]) -> str:
-    """Returns a message about two options that no way reads together."""
+    """Returns a message about two options that cannot be combined."""
     selectors = {kind.needs[0] for kind in kinds}
     pairs = combinations(sorted(names, key=lambda name: name not in selectors), 2)
     for first, second in pairs:

@@ -16,7 +16,7 @@ Callback = Callable[[click.Context | None, click.Parameter | None, Typed], Value
 
 
 def callback(parse: Callable[[Typed], Value]) -> Callback[Typed, Value]:
-    """Returns an option's callback that parses its value, with the parser's message on errors."""
+    """Returns a click callback that parses an option's value; it prints the parser's errors."""
 
     def parsed(_ctx: click.Context | None, _param: click.Parameter | None, value: Typed) -> Value:
         try:
@@ -97,7 +97,7 @@ def integer_ranges(text: str) -> tuple[int, ...]:
 
 @callback
 def duration(value: float) -> float:
-    """Returns a time, or another number that is finite and at least 0."""
+    """Returns a number unchanged; refuses infinite numbers and numbers below 0."""
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"must be finite and at least 0, got {value:g}")
     return value

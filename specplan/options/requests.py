@@ -1,8 +1,8 @@
 """Commands whose options are each given once, and read by a record or refused by name.
 
 A command can run in several ways, such as `validate` on the own decoder, with BiLD or on an engine.
-Each way is one function that takes records (`reads`): its arguments, and the form of the answer.
-The records' fields have the names of the command's options.
+Each way is one function, decorated with `reads`. Its arguments are records: dataclasses whose
+fields have the names of the command's options.
 """
 
 import warnings
@@ -22,7 +22,7 @@ Way = Callable[..., None]
 
 
 class Option(click.Option):
-    """An option with its place in the help; its callback only gets values that the user states."""
+    """An option with its place in the help. Its callback only runs on values that users state."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ HELP_ALL = Option(
 class Command(click.Command):
     """A command whose options are each given once, and read or rejected by name.
 
-    ways: the function of each way to run it, by the option that selects it ("--engine",
-      "--decoder bild"; "" for the default). The first match runs, in place of the command's own
-      function, whose docstring is the help. None: the command's function, if it has records.
+    ways: functions that run the command, each by the option that selects it ("--engine",
+      "--decoder bild"; "" for the default). The first selected function runs. The command's own
+      function only has the help. None: the command's own function runs.
     """
 
     def __init__(self, *arguments: Any, ways: Mapping[str, Way] | None = None, **given: Any):
@@ -114,10 +114,10 @@ def option_name(param: click.Parameter) -> str:
 
 
 def fill(ctx: click.Context, records: Sequence[type[Any]], *, way: str = "") -> list[Any]:
-    """Returns records filled from a command's options; refuses an option that none reads.
+    """Returns records with the values of a command's options; refuses options that none reads.
 
-    A field that is itself a record is filled from the options of its fields. Options that are not
-    stated keep the record's default. way: the option that selects these records.
+    A record is a dataclass whose fields are named like options, or are records themselves. An
+    option that is not stated keeps the field's default. way: the option that selects the records.
     """
     read = {name for record in records for name in names_of(record)} | {selector(way)}
     for param in ctx.command.params:
@@ -147,9 +147,9 @@ def ways_of(command: click.Command) -> Mapping[str, Way]:
 
 
 def reads(*records: str | type[Any]) -> Callable[[Way], Way]:
-    """Returns the decorator of a way to run a command, which names the records that it takes.
+    """Returns a decorator for a function that runs a command; it declares the function's records.
 
-    records: classes, or "module:class" of one that is imported when the way is run.
+    records: classes of options, or "module:class" of a class to import when the function runs.
     """
 
     def decorate(way: Way) -> Way:
@@ -160,18 +160,18 @@ def reads(*records: str | type[Any]) -> Callable[[Way], Way]:
 
 
 def records_of(way: Way) -> list[type[Any]]:
-    """Returns the records that a way takes, in their order."""
+    """Returns the classes of options that a function with `reads` takes, in order."""
     records: Sequence[str | type[Any]] = way.records  # type: ignore[attr-defined]
     return [resolve_name(each) if isinstance(each, str) else each for each in records]
 
 
 def selector(way: str) -> str | None:
-    """Returns the name of the option that selects a way; None for the default way."""
+    """Returns the name of the option that selects a way to run; None for the default way."""
     return way.partition(" ")[0].removeprefix("--").replace("-", "_") or None
 
 
 def selects(way: str, ctx: click.Context) -> bool:
-    """Returns whether the parsed options select a way."""
+    """Returns whether the parsed options select this way to run the command."""
     name, value = selector(way), way.partition(" ")[2]
     if name is None:
         return True
@@ -196,7 +196,7 @@ def _is_record(kind: Any) -> bool:
 
 
 def _refusal(ctx: click.Context, param: click.Parameter, way: str) -> str:
-    """Returns why an option cannot be given here, and which ways read it."""
+    """Returns why an option cannot be given here, and which other options it needs."""
     name, ways = option_name(param), ways_of(ctx.command)
     others = [
         other

@@ -47,12 +47,13 @@ def parse_runs(values: tuple[str, ...]) -> tuple[Run, ...]:
 def parse_run(text: str) -> Run:
     """Returns the run of "KEY=VALUE,...".
 
-    Keys: gamma, or K; one of tpot (ms per token), tps (tokens/s of one sequence) and total_tps (of
-      all sequences); with gamma above 0 one of length, rates (R/R/..., shares of all drafts) and
-      accepted (a share, or A/B of drafted tokens; with tokens, the number generated, if drafts
-      ended early); without them an acceptance has to be stated elsewhere; batch (default 1);
-      context; error of the time in per cent (default 2). In place of time and length: file, a
-      source of `specplan observe`, which may contain gamma and batch, too.
+    gamma (or K): drafted tokens per block; 0: no speculation.
+    tpot (ms per token), tps (tokens/s of one sequence) or total_tps (of all sequences).
+    length, rates (R/R/..., shares of all drafts) or accepted (a share, or A/B of drafted tokens):
+      with gamma above 0, unless another option states the acceptance.
+    tokens: number of generated tokens, with accepted=A/B if drafts ended early.
+    batch (default 1); context (tokens); error: of the time, in per cent (default 2).
+    file: source of `specplan observe`, in place of time and length; may state gamma and batch.
 
     Refuses keys that are unknown, missing or given twice, and impossible values.
     """
@@ -107,7 +108,7 @@ def counts_of(runs: Sequence[Run]) -> list[Accepted]:
 def completed(
     runs: Sequence[Run], acceptance: Acceptance, counted: Accepted | None = None
 ) -> tuple[Run, ...]:
-    """Returns the runs, with missing lengths from counts at the same γ, else from acceptance."""
+    """Returns the runs; missing lengths come from counts at the run's γ, else from acceptance."""
 
     def filled(run: Run) -> Run:
         if counted is not None and counted.gamma == run.gamma:
@@ -159,7 +160,7 @@ def _one_of(stated: Mapping[str, str], keys: tuple[str, ...], text: str) -> str:
 
 
 def _seconds(stated: Mapping[str, str], batch: int, text: str) -> float:
-    """Returns the time between two tokens of one sequence."""
+    """Returns the seconds between two tokens of one sequence."""
     key = _one_of(stated, _SPEEDS, text)
     value = _number(stated[key])
     if value <= 0:

@@ -86,7 +86,7 @@ class ProfileAcceptance(Profiled, AcceptanceKind, order=5, needs=("profile_path"
         )
 
     def _sampled(self, profile: Profile, server: EngineKind | None) -> DraftSampling:
-        """Returns the stated way to draft, else the server's way, else the profile's."""
+        """Returns the stated draft sampling, else the server's default, else the profile's."""
         if self.draft_sampling is not None:
             return self.draft_sampling
         exports = None if server is None else server.exports
@@ -103,7 +103,7 @@ class ProfileAcceptance(Profiled, AcceptanceKind, order=5, needs=("profile_path"
         return served
 
     def _verified(self, profile: Profile, server: EngineKind | None) -> Verification:
-        """Returns the stated way to verify, else the profile's; by token if the server needs it."""
+        """Returns the stated verification, else the profile's; by token if the server needs it."""
         able = server is None or (server.exports is not None and server.exports.judges_blocks)
         if self.verification == "block" and server is not None and not able:
             raise ValueError(f"verification must be token for {server.name}, got block")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class ProfileFile:
     """A profile that is read from its file when it is first needed, or was read before.
 
-    path: its file; None: not known.
+    path: the profile's file; None if the profile was read before.
     """
 
     def __init__(self, source: Path | Profile) -> None:

@@ -69,7 +69,7 @@ class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=IN
         return priced
 
     def _in_doubt(self, deployment: Deployment, priced: tuple[Pricing, ...]) -> tuple[Pricing, ...]:
-        """Returns the pricings corrected by kernels, public measurements and runs."""
+        """Returns the pricings, corrected by measurements of kernels and servers and by runs."""
         from simulator.cost.fitted.machine import LoadPoint
 
         loads = [each.load for each in priced if each.load is not None]
@@ -95,7 +95,7 @@ class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=IN
 
 
 def _misfits(posterior: Posterior) -> list[str]:
-    """Returns warnings about runs that the fit misses, or that gain more than their tokens."""
+    """Returns warnings about runs that the fit misses, or that are faster than their length allows."""
     from simulator.cost.fitted.machine import seconds_of
 
     notes = []
@@ -199,7 +199,7 @@ def deployment_of(options: Deployed) -> Deployment:
 def best_cost(
     options: Deployed, deployment: Deployment, loads: Sequence[LoadPoint], runs: Sequence[Run] = ()
 ) -> DeployedCost:
-    """Returns the cost by the stated cost model, else by the best that covers the deployment."""
+    """Returns the cost by the stated model, else by the best model that covers the deployment."""
     from estimator.costs.deployed_cost import deployed_cost
 
     known = {}
