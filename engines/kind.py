@@ -35,7 +35,7 @@ def never_zero(ranges: Sequence[Range]) -> tuple[Range, ...]:
 
 
 def later(place: str) -> Callable[..., Any]:
-    """Returns a function that imports and calls "module:name" only when it is called."""
+    """Returns a function that calls "module:name", which is only imported at the first call."""
     return lambda *arguments: resolve_name(place)(*arguments)
 
 

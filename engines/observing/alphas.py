@@ -35,12 +35,12 @@ def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> Ra
     """Returns the maximum-likelihood α: accepted / (accepted + rejected blocks).
 
     The value and the lower end count every block with fewer than γ accepted tokens as rejected. The
-    upper end counts as few blocks as possible as rejected. Both ends are of Wilson's intervals.
+    upper end counts as few blocks as possible as rejected. Both ends come from Wilson's intervals.
 
     Args:
       hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
       drafts: number of blocks, at least 1.
-      left_out: number of tokens that blocks drafted less than γ each, summed over blocks.
+      left_out: number of tokens that blocks did not draft: γ minus drafted, summed over blocks.
     """
     gamma, accepted = len(hits), sum(hits)
     most = fewest = drafts - hits[-1]
@@ -113,7 +113,7 @@ def alpha_spread(requests: Sequence[RequestCounts]) -> float | None:
 
 
 def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> RateInterval:
-    """Returns the α of blocks that all draft γ tokens, with an interval that covers two others."""
+    """Returns the α of blocks that all draft γ tokens, with the union of two intervals."""
     # One interval comes from the spread of a block's accepted tokens. Wilson's, for the expected
     # number of rejected blocks, also holds if no or all tokens were accepted.
     fraction = accepted / (gamma * blocks)

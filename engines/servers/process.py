@@ -136,7 +136,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _signalled(process: subprocess.Popen[bytes], number: int) -> bool:
-    """Returns whether the child's group still lives and has received a signal (0: none)."""
+    """Sends a signal (0: none) to the child's group; returns whether the group still lives."""
     process.poll()
     try:
         os.killpg(process.pid, number)

@@ -95,7 +95,7 @@ class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=IN
 
 
 def _misfits(posterior: Posterior) -> list[str]:
-    """Returns warnings about runs that the fit misses, or that are faster than their length allows."""
+    """Returns warnings about runs that the fit misses, or that are too fast for their length."""
     from simulator.cost.fitted.machine import seconds_of
 
     notes = []
