@@ -43,7 +43,7 @@ class Policy(Protocol):
 
 
 class FixedLength:
-    """Base of policies that set a block's length before it begins: nothing stops it early."""
+    """Base class of policies that set a draft's length before it begins and never stop it early."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ class Confidence:
 
     Stops after a token whose probability under the draft is below the threshold: the criterion of
     transformers' `assistant_confidence_threshold`, without its tuning. The unsure token stays in
-    the draft. Greedy drafts are judged at temperature 1. Each token waits for the device.
+    the draft. Greedy drafts are judged at temperature 1. Each drafted token waits for the device.
 
     threshold: in [0, 1]; 0 never stops.
     most: the most tokens that a block drafts, at least 1.
@@ -120,7 +120,7 @@ class Product(Confidence):
 
 
 def own_probability(token: Tensor, q: Laws) -> float:
-    """Returns q(token); for a one-hot q, the probability at temperature 1, or 1 without logits."""
+    """Returns q(token); if q is one-hot, its probability at temperature 1 (1 without logits)."""
     law = q.at_temperature_one() if isinstance(q, OneHot) else q
     return 1.0 if law is None else float(law.of(token))
 
@@ -162,15 +162,15 @@ class Heuristic(FixedLength):
 class Adaptive(FixedLength):
     """Plans the gamma of each block from a running estimate of alpha.
 
-    The estimate is accepted / (accepted + rejected) over the last blocks, each of which rejects at
-    most one token: the maximum-likelihood estimate of a geometric distribution cut off at gamma. A
-    prior steadies the first blocks, and brings drafting back when the bad blocks have left the
-    window.
+    The estimate is accepted / (accepted + rejected) tokens over the last blocks; a block rejects at
+    most one. It is the maximum-likelihood estimate for a geometric distribution cut off at gamma. A
+    prior steadies the estimate in the first blocks. It also starts drafting again after bad blocks,
+    once these have left the window.
 
     planner: returns gamma, at least 0, for an alpha in [0, 1].
     prior: the first estimate of alpha, in [0, 1].
-    prior_tokens: number of judged tokens that the prior is worth, above 0.
-    window: number of the last blocks that count, at least 1.
+    prior_tokens: weight of the prior, as a number of accepted or rejected tokens, above 0.
+    window: number of last blocks from which alpha is estimated, at least 1.
     """
 
     name: ClassVar[str] = "adaptive"

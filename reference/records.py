@@ -133,7 +133,7 @@ class StopStrings:
     completed it. The string may begin in the prompt, but a string inside the prompt ends nothing.
 
     strings: at least one, none empty.
-    decode: returns the text of ids.
+    decode: turns ids into text.
     """
 
     strings: tuple[str, ...]
@@ -146,7 +146,7 @@ class StopStrings:
             raise ValueError("a stop string must have at least one character, got ''")
 
     def completed(self, text: Sequence[int], tokens: Sequence[int]) -> int | None:
-        """Returns the index of the first of `tokens` (they follow `text`) to complete a string."""
+        """Returns the index in `tokens`, which follow `text`, of the first to complete a string."""
         # No token is shorter than a byte, so a string of n bytes began at most n - 1 tokens ago.
         # One more token is decoded because a decoder may change the first one.
         window = max(len(string.encode()) for string in self.strings)
@@ -168,7 +168,7 @@ class Stopping:
 
     max_new_tokens: at least 1; never exceeded.
     end_ids: end-of-text ids; the text ends with the first one emitted.
-    stop_strings: strings that end the text; None for none.
+    stop_strings: strings that end the text; None: no string ends it.
     """
 
     max_new_tokens: int
@@ -184,9 +184,9 @@ class Stopping:
     ) -> tuple[list[int], str | None]:
         """Returns the tokens to emit, and why the text ends there (None: it continues).
 
-        text: the ids before the tokens, the prompt's included.
-        tokens: the block's candidates, at least 1.
-        emitted: how many ids of text are new.
+        text: all ids before the tokens, prompt included.
+        tokens: the block's tokens that may be emitted, at least 1.
+        emitted: number of ids in `text` that decoding has emitted.
         """
         kept = list(tokens[: self.max_new_tokens - emitted])
         ending = "length" if emitted + len(kept) == self.max_new_tokens else None

@@ -68,10 +68,10 @@ STRICT = Strict()
 
 
 def residual(p: Tensor, q: Laws) -> Tensor:
-    """Returns max(0, p - q), not normalised; p itself where the difference is 0 throughout.
+    """Returns max(0, p - q), not normalised; p itself in rows where all differences are 0.
 
-    Leviathan et al. 2023, section 2.3; p has shape (positions, vocabulary). The difference is 0
-    throughout only where p equals q up to rounding, and there only rounding can reject a token.
+    Leviathan et al. 2023, section 2.3; p has shape (positions, vocabulary). All differences are 0
+    only where p equals q up to rounding, and there only rounding can reject a token.
     """
     left = excess(p, q)
     return torch.where(left.sum(dim=-1, keepdim=True) > 0, left, p)
@@ -132,11 +132,11 @@ class Lenient:
 class BlockVerification:
     """Accepts prefixes of a draft rather than single tokens (Sun et al. 2024, Algorithm 2).
 
-    After i drafted tokens X the remaining share of the target's probability is
+    Given the first i drafted tokens X, at least i tokens are accepted with probability
 
         s_0 = 1,    s_i = min(1, s_{i-1} p_i(X_i) / q_i(X_i)).
 
-    A token with a ratio above 1 increases the share again, which judging token by token never does.
+    A token with a ratio above 1 increases s_i again, which judging token by token never does.
     With
 
         R_i = sum over x of max(0, s_i p_{i+1}(x) - q_{i+1}(x))
@@ -146,14 +146,14 @@ class BlockVerification:
     token after it has the distribution max(0, s_i p_{i+1} - q_{i+1}), normalised; after the whole
     draft it has p_{gamma+1}.
 
-    Lossless, and given the first i tokens, at least i are accepted with probability s_i. Proof by
-    induction from the draft's end, where this is the definition. At i let A = sum over x of
+    The rule is lossless. That at least i tokens are accepted with probability s_i is proved by
+    induction from the draft's end, where it is the definition. At i let A = sum over x of
     min(s_i p_{i+1}(x), q_{i+1}(x)), the probability that more than i are accepted. Then R_i =
     s_i - A, so exactly i are accepted with probability (1 - A) h_i = s_i - A. As s_i is at least
     the product of min(1, p/q), at least as many tokens are accepted as by the strict rule. If one
     token is certain under q, or under p, then s_i is that product and both rules accept alike.
 
-    The induction holds for each draft, so a policy may end a draft depending on its tokens.
+    The induction holds for every draft, so a policy's decision to stop may depend on the tokens.
     """
 
     name: ClassVar[str] = "block"
@@ -179,7 +179,7 @@ class BlockVerification:
 
 
 def shares(p: Dense, q: Laws, tokens: Tensor) -> Tensor:
-    """Returns s_0, …, s_gamma of Sun et al. 2024: the target's share left after each token."""
+    """Returns s_0, …, s_gamma of Sun et al. 2024: P(at least i tokens are accepted)."""
     ratio = p.of(tokens) / q.of(tokens)
     share = [ratio.new_ones(())]
     for each in ratio:

@@ -25,9 +25,9 @@ def score_text(
     *,
     sampling: Sampling,
 ) -> list[Scores]:
-    """Returns the scores of a text's N tokens for each sampling setting of the draft.
+    """Returns the scores of all tokens of a text, for each sampling setting of the draft.
 
-    Each model reads the text once, in as few parallel passes as ROW_NUMBERS allows.
+    Each model reads the text once, in as few parallel passes as memory allows (ROW_NUMBERS).
 
     tokens: the ids after the prompt, at least 1; the target sampled them under `sampling`.
     """
@@ -57,7 +57,7 @@ def require_scorable(model: Model, limit: int | None, fed: int) -> None:
     """Refuses a text to score that exceeds the model's positions.
 
     limit: the model's position limit for this text (`text_limit`); None: no limit.
-    fed: tokens to read, the text's length less one.
+    fed: number of tokens to read: all of the text except the last.
     """
     if limit is not None and fed > limit:
         raise ValueError(
@@ -68,9 +68,9 @@ def require_scorable(model: Model, limit: int | None, fed: int) -> None:
 def text_laws(
     model: Model, text: Sequence[int], tokens: Sequence[int], samplings: Sequence[Sampling]
 ) -> list[Laws]:
-    """Returns a model's distributions at the positions of given tokens, for each of some settings.
+    """Returns a model's distributions at the positions of given tokens, per sampling setting.
 
-    The model makes one pass. What its cache holds beyond a prefix of the text is dropped.
+    The model makes one pass. First, the cache drops the last id of `text` and all later ids.
 
     text: the ids before the tokens.
     tokens: ids, at least 1.

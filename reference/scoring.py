@@ -55,8 +55,8 @@ class Scores:
       float64.
     rank: rank of x among the drafter's choices, from 0, int64, shape of `ratio`; None if the
       drafter has one choice only.
-    confidence: results of the function `confidence`, shape of `ratio` and then 3; None if the
-      drafter has no distribution.
+    confidence: the three measures of `confidence`, shape of `ratio` with a last axis of 3; None if
+      the drafter has no distribution.
     """
 
     beta: Tensor
@@ -101,8 +101,8 @@ def score_laws(stretch: Stretch, q: Laws, leniences: Sequence[float]) -> Scores:
 def confidence(q: Laws, tokens: Tensor) -> Tensor | None:
     """Returns three measures of how sure a drafter is at each position, shape (n, 3), float64.
 
-    They are the largest probability, its share among the CANDIDATES likeliest tokens, and the
-    given token's; at temperature 1 if q is one-hot, and None if that has no logits.
+    They are the largest probability, its share in the sum of the CANDIDATES largest, and the given
+    token's probability. A one-hot q is measured at temperature 1; without logits it gives None.
     """
     law = q.at_temperature_one() if isinstance(q, OneHot) else q
     if law is None:
@@ -117,7 +117,7 @@ def ranks(q: Laws, tokens: Tensor) -> Tensor | None:
     """Returns the rank of each token among a drafter's choices, shape (n,), int64.
 
     Rank 0 is the likeliest token; ties go to the smallest id. A token that q never draws has the
-    vocabulary's size as its rank. None if q is one-hot without logits.
+    vocabulary's size as its rank. Returns None if q is one-hot without logits.
     """
     odds = q.logits if isinstance(q, OneHot) else q.probabilities
     if odds is None:
@@ -132,7 +132,7 @@ def ranks(q: Laws, tokens: Tensor) -> Tensor | None:
 def lenient_overlaps(p: Laws, q: Laws, leniences: Sequence[float]) -> list[Tensor]:
     """Returns beta under each lenience l: sum over y of min(p(y)/l, q(y)), shape (n,) each.
 
-    Leviathan et al. 2023, A.5. At temperature 0 it is q's probability of the tokens with
+    Leviathan et al. 2023, A.5. At temperature 0, beta is q's total probability of the tokens y with
     p(y) >= l max p, where p is the target's distribution at temperature 1 (a one-hot p needs
     logits).
     """

@@ -43,10 +43,10 @@ def speculative_blocks(
     Leviathan et al. 2023, Algorithm 1: draft some tokens, let the target judge all of them in one
     call, append the accepted tokens and one token of the target's own.
 
-    subject: the pair and its settings; both models have read the prompt (`start`).
-    text: the ids to continue, from `start`; not changed.
+    subject: target, drafter and settings; both models have read the prompt (`start`).
+    text: the ids to continue, which `start` returned; the list is not changed.
     policy: decides how many tokens each block drafts.
-    generator: random numbers, on the target's device.
+    generator: source of random numbers, on the target's device.
     """
     target, drafter, stopping = subject.target, subject.drafter, subject.stopping
     prefix = len(text)
@@ -88,7 +88,7 @@ def autoregressive_blocks(
     stopping: Stopping,
     generator: torch.Generator,
 ) -> Iterator[Block]:
-    """Yields one block of one token for each target call; arguments as in `speculative_blocks`."""
+    """Yields one block of one token for each target call, without a draft; text: from `start`."""
     prefix = len(text)
     text = list(text)
     ending = None
@@ -172,7 +172,7 @@ def plain_session(
 def speculative_session(
     subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
 ) -> Session:
-    """Returns a session of speculative decoding, lossless if the subject's rule is."""
+    """Returns a session of speculative decoding, which is lossless if its rule is lossless."""
     text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
     return Session(text, seconds, speculative_blocks(subject, text, policy, generator))
 

@@ -49,7 +49,7 @@ def verify_draft(
     Afterwards the target's cache holds the text and the accepted tokens.
 
     Args:
-      target: its cache lacks at least the last id of the text.
+      target: the model that verifies; its cache lacks at least the last id of the text.
       drafter_name: for messages.
       sampling: the target's settings.
 

@@ -31,9 +31,9 @@ class Eagle3Shape:
     draft_vocabulary: size of the head's own vocabulary.
     target_width: width of the target's hidden states.
     taps: boundaries of the target's layers at which the head reads states.
-    norm_before_residual: whether the layer adds its result to the normed state.
+    norm_before_residual: whether the layer adds its result to the state after the norm.
     norm_output: whether the next step reads the state after the last norm.
-    norm_before_fc: whether the target's states are normed first.
+    norm_before_fc: whether the target's states pass through a norm before the matrix fc.
     own_embedding, own_output: whether the head has these matrices; else it uses the target's.
     """
 
@@ -52,7 +52,7 @@ class Eagle3Shape:
 def shape_for(target: Any, *, hidden: int | None = None) -> Eagle3Shape:
     """Returns the sizes of a head of one layer for a target's whole vocabulary.
 
-    Its taps are the default of servers, as far as the target has such layers.
+    The head reads the layers that servers read by default, if the target has enough layers.
 
     hidden: units of the feed-forward layer; None: four times the target's width.
     """

@@ -126,8 +126,8 @@ def _shape(
 def _taps(config: Mapping[str, Any], layers: int) -> tuple[int, ...]:
     """Returns the boundaries of the target's layers that a head reads.
 
-    Like SGLang: a list that begins with 1 counts the layers that made the states (none reads the
-    embeddings), any other list counts the layers that read them.
+    As in SGLang, a list that begins with 1 names the layers whose outputs the head reads; any other
+    list names the layers whose inputs it reads.
     """
     name = "eagle_aux_hidden_state_layer_ids"
     nested = config.get("eagle_config")

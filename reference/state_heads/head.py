@@ -64,7 +64,7 @@ class StateHead(nn.Module, ABC):
 
     @abstractmethod
     def entry(self, states: Tensor) -> Tensor:
-        """Returns the states that the head reads in place of the target's, shape (..., width)."""
+        """Maps the target's states to the states that the head reads, shape (..., width)."""
 
     @abstractmethod
     def forward(
@@ -92,7 +92,7 @@ class StateHead(nn.Module, ABC):
 
 
 def causal_mask(rows: int, before: int, like: Tensor) -> Tensor | None:
-    """Returns the mask of `rows` positions after `before` cached ones; None for a single row."""
+    """Returns the causal mask for `rows` positions after `before` cached ones; None for one row."""
     if rows == 1:
         return None
     seen = torch.ones(rows, before + rows, dtype=torch.bool, device=like.device).tril(before)
@@ -100,7 +100,7 @@ def causal_mask(rows: int, before: int, like: Tensor) -> Tensor | None:
 
 
 def hidden_at(unseen: Tensor, like: Tensor) -> Tensor:
-    """Returns the mask to add to attention scores, shape (1, 1, rows, columns)."""
+    """Returns the mask that hides `unseen` in attention scores, shape (1, 1, rows, columns)."""
     mask = torch.zeros(unseen.shape, dtype=like.dtype, device=like.device)
     return mask.masked_fill_(unseen, torch.finfo(like.dtype).min)[None, None]
 
@@ -108,15 +108,15 @@ def hidden_at(unseen: Tensor, like: Tensor) -> Tensor:
 def unrolled(
     head: StateHead, states: Tensor, tokens: Tensor, cache: Any, *, first: int, steps: int
 ) -> Iterator[Tensor]:
-    """Yields the head's states after each step of the drafts that begin at N positions.
+    """Yields the head's states after each step of drafting from N positions at once.
 
     The first step is a causal pass over the target's states. In each later step a draft also
     attends to its own earlier steps ("training-time test", Li et al. 2025, section 3.2, Figure 6).
 
     states: the target's states at N consecutive positions, shape (batch, N, width).
     tokens: the ids from the second position on, shape (batch, N + steps - 1).
-    cache: keys and values of the positions before the first; each step appends N.
-    first: the first position.
+    cache: keys and values of the positions before the first; each step appends N positions.
+    first: index in the text of the first of the N positions.
     """
     count = states.shape[1]
     own = head.entry(states)

@@ -21,7 +21,7 @@ from reference.state_heads.head import StateHead
 
 
 class Mtp(StateHead):
-    """One layer of multi-token prediction; its parameters have the names of the files."""
+    """One layer of multi-token prediction; its parameters have the names used in model files."""
 
     taps = (None,)
     depth = 1
@@ -74,7 +74,7 @@ EXPERT = re.compile(r"mlp\.experts\.(\d+)\.(gate|up|down)_proj\.weight")
 
 
 def load_mtp(folder: Path, target: Any, *, name: str) -> Mtp:
-    """Returns the layer of multi-token prediction that a target's files hold after its layers."""
+    """Returns the layer of multi-token prediction that follows the layers in a target's files."""
     config = target.config.get_text_config(decoder=True)
     first = config.num_hidden_layers
     tensors = _stored(folder, first)

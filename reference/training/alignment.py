@@ -49,9 +49,9 @@ class Lesson:
 def logits_along(model: CachedModel, lessons: Sequence[Lesson]) -> tuple[Tensor, Tensor]:
     """Returns a model's logits for every token of the lessons' outputs, and these tokens.
 
-    The logits have shape (tokens, vocabulary), float32. One padded pass, in the module's present
-    mode, with gradients if they are enabled. Padding is on the right, where the attention of
-    earlier tokens does not reach.
+    The logits have shape (tokens, vocabulary), float32. The module makes one padded pass in its
+    present mode, with gradients if they are enabled. Padding is on the right, where the attention
+    of earlier tokens does not reach.
     """
     texts = [[*model.beginning(lesson.prompt), *lesson.output[:-1]] for lesson in lessons]
     ids = _padded(texts, model.device)
@@ -92,12 +92,12 @@ def align(
     """Trains the small model in place, by AdamW, on texts that the large one wrote.
 
     large: not changed.
-    small: decoder-only or encoder-decoder like the large model; its rows may have another
+    small: decoder-only or encoder-decoder like the large model; its logits may have another
       width.
     lessons: at least one.
     training: its seed is also the seed of the batches.
-    batch: lessons per step, at least 1.
-    loss: a name of `LOSSES`.
+    batch: number of lessons per step, at least 1.
+    loss: a key of `LOSSES`.
     """
     large.module.requires_grad_(False)
 
@@ -128,8 +128,8 @@ def train_exits(
     tokens. No keys and values have to be filled in, because the large model reads every token that
     the exit wrote.
 
-    large: the model to train, all of it.
-    small: its early exit, which shares its weights (`reference.models.derived.early_exit`).
+    large: the model, all of whose weights are trained.
+    small: the model's early exit, which shares its weights (`reference.models.derived.early_exit`).
     """
 
     def learned(chosen: Sequence[Lesson]) -> Tensor:
@@ -165,7 +165,7 @@ def _teach(
 
 
 def _rows(step: int, lessons: int, batch: int, seed: int) -> Tensor:
-    """Returns the lessons of a step: epoch after epoch, each in its own random order."""
+    """Returns the indices of a step's lessons; each epoch has all lessons in its own order."""
     first, last = step * batch // lessons, ((step + 1) * batch - 1) // lessons
     seeds = [seed * 1_000_003 + epoch for epoch in range(first, last + 1)]
     orders = [

@@ -23,7 +23,7 @@ PATIENCE = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A linear warm-up, a plateau, then a linear fall to 0.
+    """The learning rate by step: a linear warm-up, a plateau, then a linear fall to 0.
 
     steps: number of steps, at least 0.
     peak: learning rate of the plateau, above 0.
@@ -82,9 +82,9 @@ class Training:
 
     name: the label of the progress bar.
     checkpoint: a safetensors file; training resumes from it if it exists, and writes it.
-    seed: seed of the module's own random numbers (dropout), which start over at each step.
-    settings: further settings; a checkpoint with other ones is refused.
-    checkpoint_steps: number of steps between checkpoints; the last step writes one, too.
+    seed: seed of the module's own random numbers (dropout), which each step seeds again.
+    settings: further settings; a checkpoint with different settings is refused.
+    checkpoint_steps: number of steps between checkpoints; the last step also writes one.
     """
 
     name: str
@@ -105,8 +105,8 @@ class Training:
 class Trained:
     """A run of the training loop.
 
-    resumed: the step at which it began: 0, or a checkpoint's.
-    seconds: wall time of its `steps` steps.
+    resumed: number of steps in the checkpoint from which the run began; 0 without a checkpoint.
+    seconds: wall time of the run's own `steps` steps.
     loss: loss of the last step; None if there was no step.
     """
 
@@ -132,8 +132,8 @@ def train(
 
     Args:
       module: left in evaluation mode.
-      batch: returns the batch of a step, counted from 0; one row for each example.
-      loss: returns the loss (a scalar) of a batch, or of a process's share of it, at a step.
+      batch: returns the batch of a step, counted from 0, as a tensor with one row per example.
+      loss: returns the loss (a scalar) of a process's rows of the batch at a step.
 
     Raises FloatingPointError if the loss is NaN or infinite; the last checkpoint is kept.
     """
@@ -192,7 +192,7 @@ def train(
 
 
 def this_process() -> "PartialState":
-    """Returns accelerate's state: the number and count of processes, and which is the main one."""
+    """Returns accelerate's state: this process's number, how many there are, which is the main."""
     from accelerate import PartialState
 
     # Without `cpu`, each of several processes without a GPU would consider itself the only one.
