@@ -34,9 +34,9 @@ KEPT_EVERY = 16  # texts of the large model between writings of their file
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Align:
-    """Settings of an alignment: the small model is trained on texts of the large one.
+    """Settings of an alignment, which trains the small model on texts that the large model wrote.
 
-    loss: hard, soft or tv.
+    loss: name of the training loss: hard, soft or tv.
     held_out: number of prompts, at the end of the list, that measure the effect of training.
     fallback, rollback: thresholds of BiLD on the held-out prompts.
     """
@@ -61,13 +61,16 @@ class Align:
 
 
 def unfinished_files(output: Path) -> tuple[Path, Path]:
-    """Returns the files of an unfinished run: the large model's texts, and the checkpoint."""
+    """Returns an unfinished run's two files: the large model's texts, and a checkpoint."""
     name = output.name
     return output.with_name(f"{name}.texts.json"), output.with_name(f"{name}.checkpoint")
 
 
 def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] | None:
-    """Trains and writes the small model; returns measures before and after in the first process."""
+    """Trains and writes the small model, and measures BiLD on held-out prompts before and after.
+
+    Returns the settings and these measures; None in every process except the first.
+    """
     Fallback(request.fallback)
     rollback = Rollback(request.rollback)
     schedule = Schedule(request.steps, request.rate, warmup=max(request.steps // 10, 1))
@@ -133,7 +136,7 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
 
 
 def _trainable(subject: Subject, name: str) -> CachedModel:
-    """Returns the model to train, which may be inside a wrapper that fits its row width."""
+    """Returns the model to train, without the wrapper that fits its logits to the vocabulary."""
     small = draft_model(subject.drafter)
     small = small.model if isinstance(small, FittedModel) else small
     if not isinstance(small, CachedModel):
@@ -150,9 +153,9 @@ def large_texts(
 ) -> list[Lesson]:
     """Returns the large model's continuation of each prompt: the calibration set.
 
-    path: file with the finished texts; resumed if it has the same prompts and settings, and refused
-      with others.
-    progress: called for each prompt, even if it was finished earlier.
+    path: file with the finished texts, from which a run resumes; refused if it belongs to other
+      prompts or settings.
+    progress: called once per prompt, even if its text was finished by an earlier run.
     """
     settings = {
         "prompts": prompts_hash(prompts),

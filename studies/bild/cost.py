@@ -19,12 +19,12 @@ from simulator.numerics.arguments import integer, probability
 
 @dataclass(frozen=True, slots=True)
 class BildCalls:
-    """Calls of Big Little Decoder: expected per large call, or counted over a text.
+    """Numbers of model calls in Big Little Decoder: expected per large call, or counted in a text.
 
     tokens: number of emitted tokens.
-    small_calls: forward passes of the small model, unconfident ones included.
+    small_calls: forward passes of the small model, including those after which it is not confident.
     draft_lengths: shape (max_draft + 1,); entry k counts large calls after k drafted tokens.
-    unread_lengths: the same counts for drafts that end a text without a large call.
+    unread_lengths: entry k counts drafts of k tokens that end a text without a large call.
     """
 
     tokens: float
@@ -34,7 +34,7 @@ class BildCalls:
 
     @property
     def large_calls(self) -> float:
-        """Forward passes of the large model; over `tokens`, the paper's fallback percentage."""
+        """Forward passes of the large model; per token, the paper's fallback percentage."""
         return float(self.draft_lengths.sum())
 
     @property
@@ -57,7 +57,7 @@ class BildCalls:
         where r counts the small model's unconfident calls, which draft nothing. The inverse is the
         speed-up of Kim et al. 2023, Figure 8.
 
-        cost: its draft step is the small model's step, its target the large model.
+        cost: times of a draft step (a pass of the small model) and of target passes (large model).
         """
         read, unread = (np.arange(len(of)) for of in (self.draft_lengths, self.unread_lengths))
         seconds = (
@@ -89,7 +89,7 @@ class BildCalls:
 
 
 def expected_calls(fallback: float, *, rollback: float, max_draft: int) -> BildCalls:
-    """Returns the mean calls and tokens per call of the large model.
+    """Returns the expected numbers of calls and tokens per call of the large model.
 
         tokens      = (1 - s^(K+1)) / (1 - s),   s = (1 - fallback)·(1 - rollback)
         small_calls = (1 - (1 - fallback)^K) / fallback

@@ -29,14 +29,14 @@ MEASURES = ("probability", "entropy")
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """Drafts until the draft model is not certain of the next position.
+    """Drafts until the draft model's certainty of the next token falls below a threshold.
 
     The decision depends only on the distribution q, not on the drawn token, so under the strict
     rule the output keeps the target's distribution. Greedy drafting uses the certainty at
     temperature 1. A drafter without distributions counts as certain.
 
-    threshold: alpha_FB, at least 0. A lower certainty leaves the position to the target: 0 always
-      drafts; above 1 only the target writes.
+    threshold: alpha_FB, at least 0. At a lower certainty the target writes the position. With 0 the
+      draft never stops for lack of certainty; above 1 only the target writes.
     measure: name of the certainty in [0, 1], from `MEASURES`.
     end_ids: ids after which a draft ends.
     """
@@ -61,7 +61,8 @@ class Fallback:
     def certainty(self, q: Laws) -> float:
         """Returns the certainty of one position's distribution, in [0, 1].
 
-        probability: max over y of q(y), as in the paper; entropy: e^(-H(q)) <= max q, H in nats.
+        probability: max over y of q(y), as in the paper.
+        entropy: e^(-H(q)), where H is the entropy in nats; at most max q.
         """
         law = q.at_temperature_one() if isinstance(q, OneHot) else q
         if law is None:
@@ -81,7 +82,7 @@ DISTANCES = ("cross-entropy", "kl", "total-variation", "disagreement")
 
 
 def distances_between(distance: str, p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
-    """Returns d(q, p) at each position, shape (positions,).
+    """Returns d(q, p), a distance between two distributions, at each position, shape (positions,).
 
     cross-entropy: -ln p(x) of the drafted token x, the paper's choice (section 3.4).
     kl: KL(q || p) in nats.
@@ -89,7 +90,8 @@ def distances_between(distance: str, p: Tensor, q: Tensor, tokens: Tensor) -> Te
       for equal distributions, unlike 1 - sum of min(p, q), which rounds.
     disagreement: 1 where p and q have different likeliest tokens, else 0.
 
-    p, q: shape (positions, vocabulary); tokens: the drafted ones.
+    p, q: target's and draft's distributions, shape (positions, vocabulary).
+    tokens: ids of the drafted tokens, shape (positions,).
     """
     match distance:
         case "cross-entropy":
@@ -103,12 +105,12 @@ def distances_between(distance: str, p: Tensor, q: Tensor, tokens: Tensor) -> Te
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """Accepts drafted tokens while d(q, p) <= threshold (Kim et al. 2023, Eq. 3): lossy by design.
+    """Accepts drafted tokens while d(q, p) <= threshold (Kim et al. 2023, Eq. 3), which is lossy.
 
     The first token with a larger distance is replaced by the target's token, and later ones are
-    dropped. No random number is used. Distances are between the distributions that tokens are drawn
-    from; under greedy decoding, between those at temperature 1. A token that the target's sampling
-    excludes (outside its nucleus) has infinite cross-entropy.
+    dropped. No random number is used. Distances are between the distributions from which tokens are
+    drawn; in greedy decoding, between the distributions at temperature 1. A token that the target's
+    sampling excludes (outside its nucleus) has infinite cross-entropy.
 
     threshold: alpha_RB, at least 0; infinite: never rolls back.
     """
@@ -130,7 +132,7 @@ class Rollback:
         return f"rollback {self.threshold:g}"
 
     def distances(self, p: Laws, q: Laws, tokens: Tensor) -> Tensor:
-        """Returns d(q, p) at each position, shape (positions,)."""
+        """Returns the distance d(q, p) at each position, shape (positions,)."""
         own = _soft(p)
         return distances_between(self.distance, own, _soft(q, own.shape[-1]), tokens)
 
@@ -142,17 +144,17 @@ class Rollback:
 
 
 def _soft(law: Laws, vocabulary: int = 0) -> Tensor:
-    """Returns the distribution before the argmax, at temperature 1, if there is one."""
+    """Returns a law's probabilities; for an argmax, its distribution at temperature 1 if known."""
     hidden = law.at_temperature_one() if isinstance(law, OneHot) else None
     return (law if hidden is None else hidden).dense(vocabulary)
 
 
 @dataclass(frozen=True, slots=True)
 class BildBlock(Block):
-    """A block of BiLD.
+    """One block of BiLD: a draft of the small model, then at most one call of the large model.
 
     computed: number of distributions that the small model computed: one per drafted token, and one
-      more if it was not confident of the next.
+      more if it was not confident of the next token.
     read: whether the large model ran; it does not read a draft that ends the text.
     """
 
@@ -169,16 +171,16 @@ class BildBlock(Block):
 
 
 def read_part(run: Generation) -> Generation:
-    """Returns the blocks of a text that the large model read."""
+    """Returns a decoded text with only the blocks that the large model read."""
     return replace(run, blocks=tuple(block for block in run.blocks if block.target_calls > 0))
 
 
 def unread_ending(
     draft: Draft, text: Sequence[int], *, drafter_name: str, stopping: Stopping, emitted: int
 ) -> tuple[int, ...]:
-    """Returns the ids of a draft that ends the text without a large call; empty if it does not.
+    """Returns a draft's ids if the draft ends the text, so that no large call is needed; else ().
 
-    emitted: number of ids of the text after its prompt.
+    emitted: number of ids that the text has after its prompt.
     """
     drafted: list[int] = draft.tokens.tolist()
     if not drafted or stopping.cut(text, drafted, emitted=emitted)[1] is None:
@@ -192,7 +194,7 @@ def unread_ending(
 def _blocks(
     subject: Subject, text: list[int], policy: Policy, generator: torch.Generator
 ) -> Iterator[BildBlock]:
-    """Yields a text's blocks as they are decoded by a pair that was started on this text."""
+    """Decodes and yields the blocks that continue a text; both models were started on this text."""
     large, drafter, stopping = subject.target, subject.drafter, subject.stopping
     prefix = len(text)
     text = list(text)
@@ -237,6 +239,6 @@ def _blocks(
 def bild_session(
     subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
 ) -> Session:
-    """Returns a session in which both models write; the subject's rule decides on rollbacks."""
+    """Starts BiLD: `policy` decides on fallbacks, and `subject.rule` on rollbacks."""
     text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
     return Session(text, seconds, _blocks(subject, text, policy, generator))

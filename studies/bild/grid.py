@@ -18,13 +18,13 @@ from studies.bild.swept import BILD, SMALL, WINDOW
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """The settings of a sweep.
+    """Settings of a sweep: it runs BiLD at all pairs of thresholds, and speculative decoding.
 
     fallback, rollback: thresholds, at least one of each; a rollback may be infinite.
     windows: lengths of fixed windows without a fallback (the ablation of Figure 5).
     certainty, distance: names of the measures to which the thresholds apply.
     gammas: draft lengths of speculative decoding.
-    lenience: lenience of a second speculative decoder; None or 1: 0.5.
+    lenience: lenience of a second, lossy speculative decoder; None or 1: 0.5 is used.
     max_gamma: most tokens that the small model writes in a row; None: the paper's 10.
     """
 
@@ -47,7 +47,7 @@ class Grid:
 
     @property
     def most(self) -> int:
-        """Most tokens that the small model writes in a row."""
+        """Largest number of tokens that the small model writes in a row."""
         return PAPERS_MOST if self.max_gamma is None else self.max_gamma
 
     def arms(self, end_ids: frozenset[int], max_new_tokens: int) -> list["Arm"]:
@@ -67,9 +67,9 @@ class Grid:
         ]
 
     def probes(self, end_ids: frozenset[int]) -> dict[str, "Arm"]:
-        """Returns the arms that measure costs, by name: one per power of 2 as draft length.
+        """Returns decoders that measure costs, by name: one per draft length 0, 1, 2, 4, …, `most`.
 
-        They never roll back, so that all blocks of an arm draft equally many tokens.
+        They never roll back, so all blocks of one decoder draft equally many tokens.
         """
         policies: dict[int, Fixed | Fallback] = {0: Fixed(0)}
         for length in sorted(
@@ -82,7 +82,10 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One decoder of a sweep; fallback: 0 for a fixed window, None for decoders without one."""
+    """One decoder of a sweep.
+
+    fallback: BiLD's fallback threshold; 0 for a fixed window, None for decoders without fallback.
+    """
 
     decoder: str
     policy: Fallback | Fixed
@@ -91,13 +94,13 @@ class Arm:
 
     @property
     def rollback(self) -> float | None:
-        """BiLD's threshold; None for decoders without one."""
+        """BiLD's rollback threshold; None for decoders that never roll back or are not BiLD."""
         threshold = self.rule.threshold if isinstance(self.rule, Rollback) else np.inf
         return threshold if np.isfinite(threshold) else None
 
     @property
     def most(self) -> int:
-        """Length of the longest draft."""
+        """Largest number of tokens in a draft."""
         return self.policy.value if isinstance(self.policy, Fixed) else self.policy.most
 
     @property
@@ -106,7 +109,7 @@ class Arm:
         return f"{self.decoder} {self.rule.name} {self.fallback} {self.most}"
 
     def begin(self, subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Session:
-        """Returns a session of the subject's pair with this decoder."""
+        """Starts this decoder with the subject's models on a prompt; returns its session."""
         subject = replace(subject, rule=self.rule)
         if not isinstance(self.rule, Rollback):
             return Speculative(self.policy)(subject, prompt, generator)

@@ -41,7 +41,7 @@ def held_out(
     seed: int,
     progress: Progress,
 ) -> HeldOut:
-    """Returns the measures of a pair; its drafter is the model in training.
+    """Returns alpha, fallbacks and rollbacks per prompt for a pair whose drafter is being trained.
 
     lessons: prompts that were not used in training, each with the large model's text.
     """
@@ -71,9 +71,10 @@ def _value(share: NDArray[np.float64]) -> float:
 
 
 def changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float) -> dict[str, Any]:
-    """Returns measures before and after training, at one threshold and at equal large calls.
+    """Returns measures before and after training, at equal thresholds and at equal large calls.
 
-    judge: returns the measures after training at a fallback threshold.
+    judge: function of a fallback threshold that returns the measures after training.
+    fallback: threshold at which `before` was measured.
     """
     after = judge(fallback)
     equal_fallback, equal = _with_as_many_calls(_value(before["fallbacks"]), judge)
@@ -87,9 +88,9 @@ def changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float)
 def _with_as_many_calls(
     fallbacks: float, judge: Callable[[float], HeldOut]
 ) -> tuple[float, HeldOut]:
-    """Returns the fallback threshold whose share of large calls is nearest to `fallbacks`.
+    """Returns the fallback threshold with the share of large calls nearest to `fallbacks`.
 
-    Also returns its measures. Bisects [0, 1], because a higher threshold means more large calls.
+    Also returns the measures there. Bisects [0, 1]: a higher threshold means more large calls.
     """
     threshold, tried = 0.5, []
     for halving in range(HALVINGS):
@@ -101,7 +102,7 @@ def _with_as_many_calls(
 
 
 def _compared(before: NDArray[np.float64], after: NDArray[np.float64]) -> dict[str, Any]:
-    """Returns a share before and after training, and its change, each with an interval."""
+    """Returns one measure before and after training, and its change, each with an interval."""
     shares = (before, after)
     change = _value(after) - _value(before)
     first, then = (left_out(share[0]) / left_out(share[1]) for share in shares)

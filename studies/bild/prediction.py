@@ -20,10 +20,10 @@ NEVER = sys.maxsize
 
 @dataclass(frozen=True, slots=True)
 class BildTrace:
-    """The quantities on which BiLD's policies decide, at each token of a text.
+    """The quantities that decide on BiLD's fallbacks and rollbacks, at each token of a text.
 
-    certainty: certainty of the small model along the draft that begins at the token, shape (tokens,
-      most); NaN after the draft's end.
+    certainty: certainty of the small model at each token of the draft that begins there, shape
+      (tokens, most); NaN after the draft's end.
     ends: number of tokens after which that draft ends the text, or NEVER, shape (tokens,).
     distance: distance between both models' distributions, shape (tokens,).
     same: whether the small model writes the text's own token, shape (tokens,).
@@ -45,15 +45,15 @@ def bild_trace(
     fallback: Fallback,
     rollback: Rollback,
 ) -> BildTrace:
-    """Returns the quantities on which BiLD's policies decide, along a greedily decoded text.
+    """Returns the trace of a greedily decoded text, from which BiLD's calls are predicted.
 
     If the small model writes the text's own token, its draft continues as the draft from the next
     token. So only the drafts at the other tokens are run.
 
     drafter: the greedy small model.
     continuation: the ids after the prompt, at least 1.
-    fallback, rollback: certainty measure, distance, longest draft and the ids that end a text; the
-      thresholds are not used.
+    fallback: gives the certainty measure, the longest draft and the ids that end a text.
+    rollback: gives the distance. Neither threshold is used.
     """
     greedy = [Sampling(0.0)]
     beginning = drafter.draft.beginning(prompt)
@@ -84,11 +84,11 @@ def bild_trace(
 
 
 def spliced(large: BildTrace, small: BildTrace, *, fallback: float, rollback: float) -> BildTrace:
-    """Returns the trace along BiLD's own text at these thresholds.
+    """Returns the estimated trace along the text that BiLD writes at these thresholds.
 
     BiLD follows the large model's text until it accepts a token of the small model that the large
-    one would not have written. The text after that is easier for the small model, so the trace of
-    the small model's own text is used from there on, position by position.
+    one would not have written. The text after that is easier for the small model, so from there on
+    the trace of the small model's own text is used, at equal positions.
     """
     kept = ~large.same & (large.certainty[:, 0] >= fallback) & (large.distance <= rollback)
     if not kept.any():
@@ -106,7 +106,7 @@ def count_calls(
     fallback: float,
     rollback: float,
 ) -> BildCalls:
-    """Returns the calls for a recorded text, block by block (Kim et al. 2023, Algorithm 1).
+    """Returns the calls with which BiLD would decode a text (Kim et al. 2023, Algorithm 1).
 
     A draft continues after a token that will be rolled back, and no large call reads a draft that
     ends the text.
@@ -143,7 +143,7 @@ def predict(
     most: int,
     max_new_tokens: int,
 ) -> BildCalls:
-    """Returns BiLD's predicted calls at any thresholds.
+    """Returns BiLD's predicted numbers of calls at these thresholds, summed over all texts.
 
     large_traces, small_traces: traces along each model's own texts, after the same prompts.
     """

@@ -24,7 +24,7 @@ from studies.bild.swept import Sweep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidateBild(TimedPair):
-    """A request for quality and latency of BiLD over thresholds, and of speculative decoding."""
+    """A request to measure quality and latency of BiLD by threshold, and of other decoders."""
 
     grid: Grid = field(default_factory=Grid)
     temperatures: tuple[float, ...] = (0.0,)
@@ -33,7 +33,7 @@ class ValidateBild(TimedPair):
 def validate_thresholds(
     request: ValidateBild, progress: Progress = SILENT
 ) -> tuple[list[Sweep], Threads]:
-    """Returns a sweep for each draft at each temperature, and the threads that computed them."""
+    """Returns a sweep for each draft at each temperature, and the CPU threads that were used."""
     require_one_process("validate")
     with computing(request.models.device, request.threads) as threads:
         loaded = load(request.models, request.text, sampling=request.sampling)

@@ -49,9 +49,9 @@ def sweep(
     references: Sequence[str] | None = None,
     text_of: Callable[[Sequence[int]], str] = str,
 ) -> Sweep:
-    """Returns quality and speed of every decoder, all interleaved on the same prompts.
+    """Measures quality and speed of every decoder, in interleaved runs on the same prompts.
 
-    subject: the pair, with a model as its drafter; its rule is not used.
+    subject: the pair, whose drafter must be a model; `subject.rule` is not used.
     references: a reference text per prompt; None: quality is measured without references.
     text_of: decodes ids to the text that is compared with the reference.
     """
@@ -109,7 +109,7 @@ def _predictions(
     texts: Timed,
     arms: Mapping[str, Arm],
 ) -> dict[str, BildCalls]:
-    """Returns BiLD's predicted calls by name of the arm; empty if decoding is not greedy."""
+    """Returns BiLD's predicted calls by name of the decoder; {} if decoding is not greedy."""
     bild = {name: arm for name, arm in arms.items() if arm.decoder in (BILD, WINDOW)}
     longest = max(bild.values(), key=lambda arm: arm.most)
     policy, rule = longest.policy, longest.rule
@@ -140,7 +140,7 @@ def _predictions(
 
 
 def _row(subject: Subject, texts: Timed, name: str, arm: Arm | None) -> BildRow:
-    """Returns the row of measurements of an arm; None is the large model without a draft."""
+    """Returns a decoder's row of measurements; arm None: the large model without a draft."""
     own = texts[name]
     tokens = np.array([len(text.tokens) for text in own])
     total = int(tokens.sum())
@@ -179,7 +179,7 @@ def _row(subject: Subject, texts: Timed, name: str, arm: Arm | None) -> BildRow:
 
 
 def _predicted(row: BildRow, calls: BildCalls, cost: Cost) -> BildRow:
-    """Returns the row with its predicted speed and calls added."""
+    """Returns the row with BiLD's predicted speed and calls added."""
     latency = calls.latency(cost)
     per_token = row.tokens / calls.tokens
     return structs.replace(

@@ -13,16 +13,16 @@ LARGE, SMALL, BILD, WINDOW = "large", "small", "bild", "window"
 
 
 class BildRow(ValidationRow, frozen=True, kw_only=True):
-    """Measurement and prediction of one decoder.
+    """Measurements and predictions of one decoder in a sweep.
 
     decoder: "large" or "small" (one model without the other), "bild", "window" (BiLD without its
       fallback), "strict" or "lenient" (speculative decoding).
     fallback, rollback: BiLD's thresholds; rollback is None if infinite.
-    most: most tokens that the small model writes in a row; gamma of strict and lenient.
-    predicted: speed-up of BiLD at temperature 0, from each model's own texts and other runs' costs.
+    most: largest number of tokens drafted in a row; γ of strict and lenient decoders.
+    predicted: speed-up of BiLD at temperature 0, from each model's own texts and costs of probes.
     predicted_seconds: predicted seconds per token.
     predicted_large_calls, predicted_small_calls: predicted calls for the emitted tokens.
-    large_calls, small_calls: forward passes, without the prompts'.
+    large_calls, small_calls: forward passes per model, without those that read the prompts.
     rollbacks: number of large calls that replaced a drafted token.
     discarded: number of drafted tokens that were not emitted.
     pareto: whether no other row is both faster and better by the main metric.
@@ -69,12 +69,12 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
 
     @property
     def fallback_percent(self) -> float:
-        """Large calls over emitted tokens (Kim et al. 2023, Table 4)."""
+        """Large calls in per cent of the emitted tokens (Kim et al. 2023, Table 4)."""
         return 100 * self.large_calls / self.tokens
 
     @property
     def rollback_percent(self) -> float:
-        """Large calls that replaced a drafted token, over emitted tokens (Table 4)."""
+        """Large calls that replaced a drafted token, in per cent of emitted tokens (Table 4)."""
         return 100 * self.rollbacks / self.tokens
 
 
@@ -90,8 +90,8 @@ class Sweep:
     metric: the metric that orders rows by quality.
     prompts: number of prompts.
     c: time of a draft step over a target step.
-    noise_percent: difference between two measurements of the large model.
-    precision_percent: largest error of a speed-up due to the clock; None if unknown.
+    noise_percent: difference between two measurements of the large model, in per cent.
+    precision_percent: largest error of a speed-up due to the clock, in per cent; None if unknown.
     repeats: smallest number of times that a run was timed.
     """
 
@@ -123,7 +123,7 @@ class Sweep:
         return max(able, key=lambda row: row.measured, default=None)
 
     def front(self, rows: Sequence[BildRow]) -> list[BildRow]:
-        """Returns the rows that none of the others beats in quality and speed, fastest first."""
+        """Returns the Pareto front of rows in quality and speed, fastest first."""
         points = [(self.score(row), row.measured) for row in rows]
         kept = [
             row
@@ -133,7 +133,7 @@ class Sweep:
         return sorted(kept, key=lambda row: row.latency)
 
     def mean_error(self, name: str, *decoders: str) -> float | None:
-        """Returns the mean absolute value of a field of rows; None without predictions."""
+        """Returns an error's mean absolute value over decoders' rows; None without predictions."""
         return mean_abs(getattr(row, name) for row in self.rows if row.decoder in decoders)
 
     def summary(self) -> dict[str, Any]:
