@@ -52,7 +52,7 @@ HEADS = (3, 6, 9)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalyseHeads:
-    """Settings of an analysis of heads' drafts on greedy texts of their target.
+    """Settings of an analysis: how well blockwise heads draft the target's own greedy texts.
 
     ngrams: files of rescoring n-grams; empty: the embedded one, if the target is embedded.
     neural: a small rescoring model; None: the embedded one, if the target is embedded.
@@ -103,7 +103,7 @@ def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysi
 def _rescorers(
     request: AnalyseHeads, loaded: LoadedPair
 ) -> tuple[dict[str, Automaton], Model | None]:
-    """Returns the n-gram rescorers by name, and the neural one."""
+    """Returns the n-gram rescorers by name, and the neural rescorer or None."""
     embedded = request.models.target in (None, EMBEDDED)
     context = LoadContext(loaded.target, loaded.tokenizer, request.models)
     target, tokenizer = loaded.target, loaded.tokenizer
@@ -135,12 +135,14 @@ def analyse(
     k: int,
     step: Callable[[], object] = lambda: None,
 ) -> Analysis:
-    """Returns every analysis; intervals are jackknife intervals over texts.
+    """Returns all analyses of Kim et al. 2024, with jackknife intervals over texts.
 
-    tuning, texts: the texts on which weights are chosen, and those that are analysed.
+    tuning: texts on which the rescorers' weights are chosen.
+    texts: texts that are analysed.
     ngrams: n-gram rescorers by name, for example "4-gram".
     neural: a small model that rescores, or None.
-    k: tokens of each head in a lattice.
+    k: number of tokens per head in a lattice.
+    step: called after each part of the analysis, to show progress.
     """
     ahead = [text.ahead() for text in texts]
 
@@ -155,7 +157,7 @@ def analyse(
     base_calls, tokens = calls_of(base_lengths), np.array([len(text.tokens) for text in texts])
 
     def way(name: str, lengths: Sequence[Counts], **more: Any) -> Way:
-        """Returns the block efficiency of a method, and its change over the heads' own drafts."""
+        """Returns a method's block efficiency, and the change in % over the heads' own drafts."""
         calls = calls_of(lengths).tolist()
         low, high = ratio_interval(tokens.tolist(), calls)
         change = ratio_interval(base_calls.tolist(), calls)

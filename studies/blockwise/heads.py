@@ -30,7 +30,7 @@ from reference.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, sc
 
 
 class Heads(nn.Module):
-    """The h - 1 further heads; each computes a state for the output embedding.
+    """The h - 1 heads after the model's own; each computes an input of the output embedding.
 
         f_j(s) = s + down_j relu(up_j s + a_j) + b_j,     j = 2..h
 
@@ -39,7 +39,7 @@ class Heads(nn.Module):
     """
 
     def __init__(self, *, heads: int, width: int, hidden: int) -> None:
-        """Makes untrained heads; heads: h, the model's own included, at least 2."""
+        """Makes untrained heads; heads: h, including the model's own, at least 2."""
         super().__init__()
         if heads < 2:
             raise ValueError(f"heads must be at least 2, the model's own included, got {heads}")
@@ -52,7 +52,7 @@ class Heads(nn.Module):
 
     @property
     def count(self) -> int:
-        """Number of heads (h), the model's own included."""
+        """Number of heads (h), including the model's own."""
         return self.up.shape[0] + 1
 
     @property
@@ -64,7 +64,7 @@ class Heads(nn.Module):
         """Returns the output embedding's input for each further head, (heads, positions, width).
 
         states: shape (positions, width).
-        first: how many of the further heads to compute; None: all.
+        first: number of further heads to compute, from head 2; None: all.
         """
         up, down = self.up[:first], self.down[:first]
         inner = torch.baddbmm(self.up_bias[:first], states.expand(len(up), -1, -1), up)
@@ -77,7 +77,7 @@ SAMPLED_ROWS = 64
 
 
 class HeadsFile(msgspec.Struct):
-    """The description in heads.json; model: name of the model that the heads were trained on."""
+    """The content of heads.json; model: name of the model on which the heads were trained."""
 
     format: Literal["specplan blockwise heads 1"]
     heads: int
@@ -99,7 +99,7 @@ def model_fingerprint(module: Any) -> str:
 
 
 def save_heads(folder: Path, heads: Heads, module: Any, note: Mapping[str, object]) -> None:
-    """Writes heads as float16; each of the two files atomically."""
+    """Writes the heads' weights (float16) and heads.json to a folder, each file atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {
         name: value.detach().half().cpu().contiguous() for name, value in heads.state_dict().items()
@@ -115,7 +115,7 @@ def save_heads(folder: Path, heads: Heads, module: Any, note: Mapping[str, objec
 def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
     """Returns the heads in a folder, on their model's device and in its precision.
 
-    Refuses a folder without heads, damaged ones, and heads that belong to another model.
+    Refuses a folder without heads, damaged files, and heads of another model.
     """
     path = folder / DESCRIPTION
     if not path.is_file():
@@ -178,10 +178,10 @@ class HeadsDrafter:
     def logits(self, text: Sequence[int], limit: int) -> Tensor | None:
         """Returns the heads' logits for the tokens after a text, shape (positions, vocabulary).
 
-        None if there is no state to draft from: after a text of one token.
+        None if the target has no state from which heads can draft, as after a text of one token.
 
-        text: ids; the target's cache holds all but the last.
-        limit: most positions to return, at least 0.
+        text: ids; the target's cache holds all ids but the last.
+        limit: largest number of positions, at least 0.
         """
         state = self.target.state(len(text) - 2)
         limit = min(limit, self.heads.count - 1)
@@ -200,7 +200,7 @@ class HeadsDrafter:
         return draft_from(self.sampling.laws(logits, text), len(logits), policy, generator)
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns, per sampling, the verification scores of all blocks that overlap the stretch.
+        """Returns, for each sampling, the scores of all blocks that overlap a stretch of text.
 
         The target's cache must hold the text up to the stretch's last token, as it does once
         `stretch.p` has been computed.

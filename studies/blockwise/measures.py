@@ -14,7 +14,7 @@ BIN = 0.25  # bin width of the entropy histograms, in nats
 
 
 def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
-    """Returns how many tokens of each block's longest accepted draft are accepted, (blocks,).
+    """Returns the accepted length of each block's best draft, in tokens, shape (blocks,).
 
     ahead: the text's tokens after each block's start, shape (blocks, steps).
     """
@@ -25,9 +25,12 @@ def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
 
 
 def oracle(arcs: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Counts:
-    """Returns each block's accepted length on its best path of k arcs (Kim et al. 2024, 6.3).
+    """Returns each block's accepted length on its best path (Kim et al. 2024, 6.3).
+
+    The path may use the k likeliest tokens at each position.
 
     arcs: lattices' tokens, shape (blocks, steps, arcs), likeliest first.
+    ahead: the text's tokens after each block's start, shape (blocks, steps).
     """
     inside = (arcs[:, :, :k] == ahead[:, :, None]).any(axis=2)
     reached: Counts = inside.cumprod(axis=1).sum(axis=1)
@@ -37,7 +40,7 @@ def oracle(arcs: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Counts:
 def target_calls(accepted_lengths: Counts) -> int:
     """Returns the number of target calls that decode a text; each emits accepted tokens plus one.
 
-    accepted_lengths: one for the block that begins at each position, shape (tokens,).
+    accepted_lengths: accepted tokens of the block that begins at each position, shape (tokens,).
     """
     at = calls = 0
     while at < len(accepted_lengths):
@@ -58,7 +61,7 @@ def tuned(
 ) -> TunedWeight:
     """Returns the block efficiency of each weight on the tuning texts, and the best weight.
 
-    drafts_of: returns a text's drafts at each weight.
+    drafts_of: function of a text and weights that returns the text's drafts at each weight.
     """
     tokens = sum(len(text.tokens) for text in texts)
     lengths = [
@@ -72,12 +75,12 @@ def tuned(
 
 
 def best_weight(rows: Sequence[Weighted]) -> float:
-    """Returns the weight with the largest block efficiency; of equal ones, the smallest."""
+    """Returns the weight with the largest block efficiency; in a tie, the smallest weight."""
     return max(rows, key=lambda row: (row.block_efficiency, -row.weight)).weight
 
 
 def repeats(drafts: Drafts, own: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Returns which drafted tokens equal the previous token, shape (blocks, steps).
+    """Returns whether each drafted token equals the previous token, shape (blocks, steps).
 
     own: the first head's token, which precedes each draft, shape (blocks,).
     """
@@ -101,13 +104,13 @@ def longest_runs(repeated: NDArray[np.bool_]) -> Counts:
 
 
 def increasing_heads(mean_entropy: NDArray[np.float64]) -> int:
-    """Returns h_max: the head up to which mean entropy, (h,), increases (Kim et al. 2024, 6.2)."""
+    """Returns h_max, the last head before mean entropy (h,) first falls (Kim et al. 2024, 6.2)."""
     falls = np.flatnonzero(np.diff(mean_entropy) < 0)
     return int(falls[0]) + 1 if len(falls) else len(mean_entropy)
 
 
 def repetition(texts: Sequence[BlockText], drafts: Sequence[Drafts]) -> dict[str, float]:
-    """Returns the two columns of Table 3, over the blocks of all positions."""
+    """Returns Table 3: % of drafted tokens that repeat the previous one, and mean longest run."""
     repeated = _repeats(texts, drafts)
     return {
         "consecutive_percent": 100 * int(repeated.sum()) / repeated.size,
@@ -116,7 +119,7 @@ def repetition(texts: Sequence[BlockText], drafts: Sequence[Drafts]) -> dict[str
 
 
 def by_head(lengths: Sequence[Counts], heads: int) -> list[float]:
-    """Returns a_j: how often head j = 2..h is right if all earlier heads were, over all blocks."""
+    """Returns a_j: how often head j = 2..h is right in blocks whose heads 2..j-1 are right."""
     rates = []
     for head in range(heads - 1):
         # Positions beyond the text are unknown.
@@ -129,9 +132,10 @@ def by_head(lengths: Sequence[Counts], heads: int) -> list[float]:
 def wins(
     texts: Sequence[BlockText], base: Sequence[Drafts], drafts: Sequence[Drafts], *, gain: Counts
 ) -> Wins:
-    """Returns the columns of Table 5: how many blocks gain or lose accepted tokens.
+    """Returns the columns of Table 5: numbers of blocks that gain or lose accepted tokens.
 
-    gain: additional accepted tokens over the heads' own drafts, for the blocks of all texts.
+    base, drafts: each text's drafts by the heads, and the rescored drafts.
+    gain: accepted tokens that rescoring adds, for the blocks of all texts; negative if it loses.
     """
     before, after = (_repeats(texts, each).any(axis=1) for each in (base, drafts))
 
@@ -159,7 +163,7 @@ def entropies(texts: Sequence[BlockText]) -> tuple[HeadEntropy, ...]:
 
 
 def h_max(texts: Sequence[BlockText]) -> int:
-    """Returns the head up to which the mean entropy over these texts increases."""
+    """Returns h_max, the last head before the mean entropy over these texts first falls."""
     return increasing_heads(np.concatenate([text.entropy for text in texts]).mean(axis=0))
 
 

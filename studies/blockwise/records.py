@@ -6,7 +6,7 @@ from simulator.numerics.intervals import FORMER_CONFIDENCE
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """A number with its interval; None where it cannot be estimated."""
+    """A number with its interval; value and ends are None if they cannot be estimated."""
 
     value: float | None
     low: float | None
@@ -16,9 +16,11 @@ class Interval(msgspec.Struct, frozen=True):
 class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Block efficiency of one drafting method.
 
-    k: arcs of each head (oracles only); p: drafts in one call (parallel methods only).
-    change_percent, change_low, change_high: change of the block efficiency over the heads' drafts.
-    consecutive_percent, max_run: repeated tokens (methods with one draft per block).
+    k: tokens per head in the lattice (oracles only).
+    p: drafts per target call (parallel methods only).
+    change_percent, change_low, change_high: change over the heads' own drafts, and its interval.
+    consecutive_percent: drafted tokens that repeat the previous one (methods with one draft).
+    max_run: mean length of the longest run of one token in a block (methods with one draft).
     """
 
     k: int | None = None
@@ -35,7 +37,7 @@ class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Weighted(msgspec.Struct, frozen=True):
-    """Measured block efficiency with a rescorer that has this weight."""
+    """Block efficiency measured with one weight of a rescorer."""
 
     weight: float
     block_efficiency: float
@@ -49,10 +51,10 @@ class TunedWeight(msgspec.Struct, frozen=True):
 
 
 class Wins(msgspec.Struct, frozen=True):
-    """Numbers of blocks in which rescoring leaves, gains or loses accepted tokens.
+    """Numbers of blocks in which rescoring keeps, gains or loses accepted tokens.
 
-    repair: share of these blocks in which the draft stops repeating a token; regress: in which it
-      begins to repeat one; None if there are no such blocks.
+    repair: per cent of the won (or lost) blocks whose draft repeated a token only before rescoring.
+    regress: per cent whose draft repeats a token only after it. None if there are no such blocks.
     """
 
     ties: int
@@ -65,9 +67,9 @@ class Wins(msgspec.Struct, frozen=True):
 
 
 class HeadEntropy(msgspec.Struct, frozen=True):
-    """Entropy of one head in nats, over positions: mean, percentiles and histogram.
+    """Entropy of one head's distribution over all positions: mean and percentiles in nats.
 
-    shares: share of the positions in each bin of `entropy_bin` nats, from 0.
+    shares: histogram, share of the positions in each bin; bins are `entropy_bin` nats wide, from 0.
     """
 
     head: int
@@ -80,9 +82,9 @@ class HeadEntropy(msgspec.Struct, frozen=True):
 class Analysis(msgspec.Struct, frozen=True):
     """All analyses; intervals are jackknife intervals over texts, at the level `confidence`.
 
-    acceptance_by_head: how often head j = 2..h is right if all earlier heads were.
-    wins: by rescorer.
-    h_max: last head of those with increasing mean entropy.
+    acceptance_by_head: how often head j = 2..h is right if heads 2..j-1 are right.
+    wins: blocks that gain or lose accepted tokens, by name of the rescorer.
+    h_max: last head before the mean entropy first falls.
     """
 
     texts: int

@@ -25,7 +25,7 @@ Drafts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class BlockText:
-    """One text, and the lattices of the blocks that begin at all its positions but the first.
+    """One text, with the lattice of the block that begins at each position except the first.
 
     before: the ids before the first block.
     tokens: the following ids, shape (N,), int64; a block begins at each of them.
@@ -71,7 +71,7 @@ def block_text(
     stopping: Stopping,
     k: int,
 ) -> BlockText | None:
-    """Returns the target's greedy continuation with its blocks; None if it has a single token."""
+    """Returns the target's greedy text with its blocks' lattices; None if it has one token."""
     own = decode(
         target, prompt, sampling=Sampling(0.0), stopping=stopping, generator=torch.Generator()
     )
@@ -107,7 +107,7 @@ def heads_drafts(text: BlockText) -> Drafts:
 def path_drafts(
     text: BlockText, automaton: Automaton | None, weights: Sequence[float], *, count: int
 ) -> list[Drafts]:
-    """Returns the p best paths of each block's lattice: per weight, shape (blocks, p, steps).
+    """Returns, for each weight, the p best paths of each block's lattice, (blocks, p, steps).
 
     automaton: an n-gram model; None: only the heads' scores count.
     count: p, at most the number of paths in a lattice.
@@ -124,8 +124,8 @@ def path_drafts(
 def local_drafts(text: BlockText, model: Model, weight: float) -> Drafts:
     """Returns the drafts of `LocalRescoring` for all blocks at once, shape (blocks, steps).
 
-    The blocks branch off one text, so one pass per step reads all of them. The model must read
-    trees, and have positions for text and block.
+    All blocks branch off one text, so one pass per step reads all blocks as a tree. The model must
+    read trees, and its context length must cover text and block.
     """
     blocks = np.arange(len(text.tokens))
     fed = text.text(len(blocks))

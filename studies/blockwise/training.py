@@ -30,11 +30,11 @@ SHARD = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainHeads(HeadTraining):
-    """Settings of heads to train on text.
+    """Settings of a training of blockwise heads on text.
 
     heads: number of heads, the model's own included.
     hidden: width of the hidden layers; None: twice the model's width.
-    joint: whether the model is trained together with the heads; else it is frozen.
+    joint: whether the model is trained together with the heads; if False, the model is frozen.
     """
 
     heads: int = 9
@@ -44,7 +44,7 @@ class TrainHeads(HeadTraining):
 def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, Any]:
     """Trains and writes heads; returns a summary with each head's accuracy on held-out text.
 
-    A run that was interrupted is resumed.
+    An interrupted run is resumed.
     """
     request.require()
     output, work = request.output, request.work
@@ -98,9 +98,9 @@ def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, A
 
 
 def windows_of(stream: Tensor, length: int, *, heads: int) -> Tensor:
-    """Returns a text in windows, shape (windows, length), without the rest at its end.
+    """Returns a text cut into windows, shape (windows, length); an incomplete last one is dropped.
 
-    Refuses windows in which the last head has nothing to predict; a shorter text is one window.
+    A shorter text is one window. Refuses a length or a text of at most `heads` tokens.
     """
     if len(stream) <= heads:
         raise ValueError(
@@ -134,8 +134,8 @@ def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -
     """Returns a frozen model's states along windows, shape (windows, length, width), float16.
 
     windows: ids, shape (windows, length).
-    folder: safetensors files with SHARD windows each, written on the first run; files with other
-      windows are refused.
+    folder: cache of safetensors files, SHARD windows each, which the first run writes; files with
+      other windows are refused.
     """
     folder.mkdir(parents=True, exist_ok=True)
     parts: list[Tensor] = []
@@ -159,9 +159,9 @@ def tokens_ahead(windows: Tensor, heads: int) -> Tensor:
 
 
 def heads_loss(heads: Heads, embedding: nn.Module, states: Tensor, ahead: Tensor) -> Tensor:
-    """Returns the sum over heads 2..h of the mean of -log p_j, at states (positions, width).
+    """Returns the loss: the mean of -log p_j over positions, summed over heads j = 2..h.
 
-    ahead: the tokens to predict there, shape (positions, h - 1).
+    states: shape (positions, width); ahead: tokens to predict, shape (positions, h - 1).
     """
     logits = embedding(heads(states)).float()
     return cross_entropy(logits.flatten(0, 1), ahead.T.flatten()) * (heads.count - 1)
@@ -223,7 +223,7 @@ def _train(
     drawn: int,
     below: int,
 ) -> Trained:
-    """Trains on batches of `drawn` numbers below `below`, drawn with replacement by the seed."""
+    """Trains a module; `loss` gets `drawn` random numbers below `below` for each step."""
 
     def batch(step: int) -> Tensor:
         generator = torch.Generator().manual_seed(training.seed * 1_000_003 + step)
@@ -239,7 +239,7 @@ def head_accuracy(
 ) -> list[float]:
     """Returns the accuracy of each head 2..h: how often its likeliest token is the text's token.
 
-    windows, states: as in `train_on_states`, of text that was not trained on.
+    windows, states: text that was not used in training; shapes as in `train_on_states`.
     """
     ahead = tokens_ahead(windows, heads.count)
     right = torch.zeros(heads.count - 1)

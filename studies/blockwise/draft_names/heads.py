@@ -33,11 +33,11 @@ RESCORING_WEIGHT = 1.0
 
 @dataclass(frozen=True, slots=True)
 class HeadsName(DrafterKind):
-    """Blockwise heads of the target.
+    """A drafter named by the user: blockwise heads of the target, e.g. heads:FOLDER+ngram*4.
 
     folder: folder of the heads; None: the embedded heads.
     rescorer: n-gram or model that chooses from the heads' lattice; None: the heads choose.
-    drafts: number of best paths that are verified in parallel.
+    drafts: number of best paths that one target call verifies in parallel.
     """
 
     prefix = "heads"
@@ -146,7 +146,7 @@ class HeadsName(DrafterKind):
 
 
 def lattice_k(stated: int | None) -> int:
-    """Returns the stated number of tokens per head in a lattice, or the default."""
+    """Returns k, the number of tokens per head in a lattice: `stated`, or LATTICE_K if None."""
     return LATTICE_K if stated is None else stated
 
 

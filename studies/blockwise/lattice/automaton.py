@@ -24,10 +24,10 @@ LEAST_LOG_PROBABILITY = -1000.0
 
 @dataclass(frozen=True, slots=True)
 class LatticeStates:
-    """The states of one step. Row 0 is the empty history; longer histories follow.
+    """The automaton's states at one step. State 0 is the empty history; longer histories follow.
 
-    nodes: for each length 1..n-1, indices of the histories among the n-grams of that order.
-    shorter: for each length, rows of the histories' longest proper suffixes that are also listed.
+    nodes: for each length 1..n-1, the histories' indices among the model's n-grams of that length.
+    shorter: for each length, the number of each history's longest proper suffix that is a state.
     """
 
     nodes: tuple[Index, ...]
@@ -44,7 +44,7 @@ class Arcs:
     """The scores of a step's words after each state, and the next states.
 
     log_probability: natural logarithm, for word w after state s, shape (states, words), float64.
-    target: row of the next state in `after`, shape (states, words).
+    target: number of the next state in `after`, shape (states, words).
     after: the states of the next step.
     """
 
@@ -54,13 +54,13 @@ class Arcs:
 
 
 class Automaton:
-    """A back-off model over token ids, read by whole steps of a lattice.
+    """A back-off n-gram model over token ids, which scores all words of a lattice step at once.
 
-    Scores are the ARPA file's. A token that the model lacks has an equal share of `<unk>`.
+    Scores come from the ARPA file. Tokens that it lacks share `<unk>` equally.
     """
 
     def __init__(self, rows: Rows) -> None:
-        """Prepares a model's tables, with 8 bytes for each n-gram above the unigrams."""
+        """Prepares a model's tables, which take 8 bytes for each n-gram of order 2 or more."""
         self.model: BackoffModel = rows.model
         model = self.model
         self._rows = rows
@@ -89,7 +89,7 @@ class Automaton:
         self._breaks[sorted(rows.vocabulary.breaks)] = True
 
     def start(self, text: Sequence[int]) -> LatticeStates:
-        """Returns the states after a text and its suffixes; the text's own in the last row."""
+        """Returns the states of a text's suffixes that the model lists; the longest is the last."""
         words = self._rows.context(text)
         nodes, shorter = [], []
         last = 0
@@ -101,7 +101,7 @@ class Automaton:
         return LatticeStates(tuple(nodes), tuple(shorter))
 
     def _nodes(self, words: Sequence[int]) -> list[int]:
-        """Returns the index of words among the n-grams of their order; empty if not listed."""
+        """Returns [index of an n-gram in its order's list]; [] if the model does not list it."""
         node, *numbers = [
             int(self._number[word] if word >= 0 else self.model.number[word]) for word in words
         ]

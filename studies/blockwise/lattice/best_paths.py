@@ -40,7 +40,7 @@ def best_paths(
 ) -> Paths:
     """Returns the `count` best paths, best first, or all paths if there are fewer.
 
-    Ties are in the order of their arcs, likeliest arcs first.
+    Paths with equal scores are in the order of their arcs, likeliest arcs first.
 
     automaton: an n-gram model; None: only the heads' scores count.
     weight: factor of the n-gram's log-probabilities, at least 0.
@@ -50,7 +50,7 @@ def best_paths(
 
 
 def best_of(lattice: Lattice, reading: Reading, *, count: int, weight: float) -> Paths:
-    """Returns the `count` best paths of a lattice from its scores; see `best_paths`."""
+    """Returns the `count` best paths of a lattice; reading: its n-gram scores (`read_lattice`)."""
     require_search(weight, count=count)
     start, arcs = reading
     gains = [
@@ -87,7 +87,7 @@ def require_search(weight: float, *, count: int = 1) -> None:
 
 
 def read_lattice(lattice: Lattice, automaton: Automaton | None, text: Sequence[int]) -> Reading:
-    """Returns a lattice's scores by an n-gram model after a text; without a model, scores of 0."""
+    """Returns an n-gram model's scores of a lattice after a text; 0 if there is no model."""
     if automaton is None:
         one = np.zeros((1, lattice.k))
         alone = Arcs(one, one.astype(np.int64), LatticeStates((), ()))

@@ -37,7 +37,7 @@ class LocalRescoring:
     """
 
     def __init__(self, model: Model, vocabulary: int, *, weight: float) -> None:
-        """Stores the small model, its logits fitted to `vocabulary` ids; weight: alpha above."""
+        """Stores the small model, with logits for `vocabulary` ids; weight: alpha, at least 0."""
         require_search(weight)
         self.model = fitted(model, vocabulary)
         self.weight = weight
@@ -47,7 +47,7 @@ class LocalRescoring:
 
     @torch.inference_mode()
     def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
-        """Returns one draft; after the small model's last position, the heads' best tokens."""
+        """Returns one draft; beyond the small model's context length the heads choose."""
         chosen = lattice.tokens[:limit, 0].copy()
         positions = self.model.max_length
         room = len(chosen) if positions is None else positions - len(text) + 1
@@ -63,10 +63,10 @@ class LocalRescoring:
 
 
 class GlobalRescoring:
-    """Chooses the p best paths by heads and an n-gram model (Kim et al. 2024, 7.2)."""
+    """Drafts the p paths with the best scores by heads and n-gram model (Kim et al. 2024, 7.2)."""
 
     def __init__(self, automaton: Automaton | None, *, weight: float, count: int) -> None:
-        """Stores arguments of `best_paths`; count: number p of drafts, 1 for n-gram rescoring."""
+        """Stores arguments of `best_paths`; count: p, number of drafts per target call."""
         require_search(weight, count=count)
         self.automaton = automaton
         self.weight = weight
@@ -76,7 +76,7 @@ class GlobalRescoring:
         pass
 
     def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
-        """Returns the first tokens of the p best paths, or of all paths if there are fewer."""
+        """Returns the first `limit` tokens of each of the p best paths, or of all paths if fewer."""
         tokens, _ = best_paths(
             lattice, count=self.count, automaton=self.automaton, weight=self.weight, text=text
         )
@@ -91,12 +91,12 @@ A longer draft begins with the shorter one, so that one replay of a text serves 
 
 
 class LatticeDrafter:
-    """Drafts with blockwise heads, whose lattice of tokens is rescored."""
+    """Drafts with blockwise heads; a rescorer chooses the drafts from their lattice of tokens."""
 
     sampling = None
 
     def __init__(self, heads: HeadsDrafter, rescoring: Rescoring, *, k: int, name: str) -> None:
-        """Combines heads with a rescorer; k: tokens of each head in the lattice."""
+        """Combines heads with a rescorer; k: number of tokens per head in the lattice."""
         require_arcs(k, heads.target.vocabulary)
         self.heads = heads
         self.rescoring = rescoring
@@ -114,7 +114,7 @@ class LatticeDrafter:
         self._going = []
 
     def _drafts(self, text: Sequence[int], limit: int) -> list[list[int]]:
-        """Returns the drafts after a text, at most `limit` tokens each; none before a state."""
+        """Returns the drafts after a text, at most `limit` tokens each; [] if no state is known."""
         logits = self.heads.logits(text, self.heads.heads.count - 1) if limit > 0 else None
         if logits is None:
             return []
@@ -126,7 +126,7 @@ class LatticeDrafter:
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        """Returns one draft, or several merged into a tree, which a policy never shortens."""
+        """Returns one draft, or several merged into a tree; policies never shorten a tree."""
         drafts = self._drafts(text, limit)
         device = self.heads.target.device
         if len(drafts) > 1:
@@ -135,9 +135,9 @@ class LatticeDrafter:
         return draft_from(OneHot(tokens), len(tokens), policy, generator)
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns the scores of each token: ratio 1 if a draft agrees with the text so far.
+        """Returns each token's scores: ratio 1 if a draft equals the text up to this token, else 0.
 
-        The target's cache must hold the text, as for `HeadsDrafter.score`.
+        The target's cache must hold the text up to the last token of the stretch.
         """
         whole = [*stretch.text, *stretch.tokens]
         scores = nothing_drafted(len(stretch.tokens), options)
