@@ -113,7 +113,8 @@ def note(
 ) -> None:
     """Writes a remark at a position in the coordinates `within` (named as in matplotlib).
 
-    offset: distance from there, in points; align: part of the text that is placed there.
+    offset: distance of the text from `at`, in points.
+    align: horizontal and vertical alignment of the text at that point.
     """
     horizontal, vertical = align.split()
     axes.annotate(
@@ -137,7 +138,9 @@ def count_on(axis: Axis) -> None:
 
 
 def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
-    """Writes labels at the right edge of axes with limits, moved apart where they would overlap.
+    """Writes labels at the axes' right edge, moved apart where they would overlap.
+
+    The limits of the axes must be set before.
 
     labels: (height in data units, text, colour) for each.
     """

@@ -1,4 +1,4 @@
-"""The numbers of a figure as its CSV file has them; the papers' numbers, and our results files."""
+"""Tables of numbers: those in a figure's CSV file, the papers' tables, and our results files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The figures by name and source, and how one is computed, drawn and written to files.
 
-A figure's room is imported when it is computed.
+A figure's package is imported only when the figure is computed or drawn.
 """
 
 from __future__ import annotations

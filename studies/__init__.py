@@ -1,1 +1,1 @@
-"""Studies of one paper each, built on the core and unknown to it: BiLD, and blockwise drafts."""
+"""Studies of one paper each: BiLD, and blockwise drafts. The core does not import them."""

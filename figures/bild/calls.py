@@ -15,7 +15,7 @@ PUBLISHED_SHARE = 20
 
 
 def compute_shares() -> Numbers:
-    """Returns quality and percentage of large calls of BiLD and of each model without the other.
+    """Returns quality and share of large calls, for BiLD and for each model without the other.
 
     Covers our sweeps of unaligned pairs at temperature 0. In the paper both models run at every
     step, and the large one replaces unlikely tokens. Here the large model writes one token per

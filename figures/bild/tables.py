@@ -96,7 +96,7 @@ def lines_of(table: str) -> Numbers:
 
 
 def own_line(sweep: MeasuredSweep, method: str, row: BildRow | None) -> tuple[Any, ...]:
-    """Returns the cells of our line for a method, from its measured row; no row: numbers None."""
+    """Returns the cells of our line for a method; all numbers are None if `row` is None."""
     named = ("ours", sweep.task, method)
     if row is None:
         return *named, *[None] * 6, ""

@@ -53,7 +53,7 @@ def draw_rows(
 
 
 def compute_latencies() -> Numbers:
-    """Returns the points that the paper prints (Table 1), and our sweeps at temperature 0.
+    """Returns the paper's points (Table 1), and the points of our sweeps at temperature 0.
 
     latency: seconds per token over the large model's; low, high: interval of the latency.
     """
@@ -113,7 +113,7 @@ def draw_latencies(data: Numbers) -> drawing.Figure:
 
 
 def ablation(decoder: str, rollback: float | None) -> str:
-    """Returns "BiLD", or the parts that a run leaves out: "no fallback", "no rollback" or both."""
+    """Returns a run's name by its parts: "BiLD", "no fallback", "no rollback" or "neither"."""
     if decoder == "window":
         return "no fallback" if rollback is not None else "neither"
     return "no rollback" if rollback is None else "BiLD"

@@ -122,7 +122,7 @@ def own_traffic() -> Numbers:
 
 
 def draw_own_traffic(data: Numbers) -> drawing.Figure:
-    """Returns a table of our memory traffic by drafting method, with the least in the title."""
+    """Returns a table of our memory traffic by drafting method; the title names the least."""
     weights = {row.way: row.megabytes for row in data.where(context=None)}
     least = min(weights, key=lambda way: weights[way])
     cells = []

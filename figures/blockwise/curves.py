@@ -57,7 +57,7 @@ def draw_histograms(data: Numbers) -> drawing.Figure:
 
 
 def by_text() -> Numbers:
-    """Returns, for each of our texts, h_max (up to which mean entropy rises) and block efficiency.
+    """Returns h_max (last head before mean entropy falls) and block efficiency of each text.
 
     The paper has a point for each data set, but prints no numbers.
     """

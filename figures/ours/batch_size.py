@@ -45,7 +45,7 @@ BATCHES = tuple(sorted({round(2 ** (i / 12)) for i in range(109)}))
 
 @dataclass(frozen=True, slots=True)
 class FigureLoad:
-    """Models on hardware, the tokens in each sequence's cache, and the acceptance rate.
+    """A load: models on hardware, tokens in each sequence's cache, and the acceptance rate.
 
     cost: the deployment's cost, fitted to measured kernels or public measurements; None: roofline.
     name: the deployment in words; None: `caption` describes it by its models' sizes.

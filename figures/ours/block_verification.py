@@ -24,7 +24,7 @@ PUBLISHED_PERCENT = (5.0, 8.0)
 def mean_tokens(counts: NDArray[np.int64]) -> tuple[float, float]:
     """Returns the mean number of tokens per block, an estimate of E[τ], and its standard error.
 
-    Sums of integers are exact, so all processors give equal bits, unlike with sums of shares.
+    They come from sums of integers, which are exact, so every processor gives equal results.
 
     counts: entry t - 1 counts the blocks that yielded t tokens, the target's own included.
     """

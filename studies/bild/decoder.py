@@ -1,4 +1,4 @@
-"""Big Little Decoder (Kim et al. 2023): when the large model is called, what it replaces, the loop.
+"""Big Little Decoder (Kim et al. 2023): rules for fallbacks and rollbacks, and the decoding loop.
 
 The loop is Algorithm 1, from parts of speculative decoding. It needs a loop of its own because a
 text may end with a draft that the large model never reads ("while y[-1] is not the end of text").
@@ -239,6 +239,6 @@ def _blocks(
 def bild_session(
     subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
 ) -> Session:
-    """Starts BiLD: `policy` decides on fallbacks, and `subject.rule` on rollbacks."""
+    """Starts BiLD on a prompt; `policy` decides on fallbacks, `subject.rule` on rollbacks."""
     text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
     return Session(text, seconds, _blocks(subject, text, policy, generator))

@@ -220,7 +220,7 @@ def own_metrics(
     """Returns metrics that need no references.
 
     agreement: similarity of each text to the target's own greedy text, mean over texts: 2M/T in per
-    cent, where M of the T ids in both texts are in matching runs (Ratcliff and Obershelp).
+    cent for M ids that match and T ids in both texts together (Ratcliff and Obershelp).
     log_likelihood: mean ln p(x) of all tokens under the target at temperature 1, in nats.
     """
     ratios = [

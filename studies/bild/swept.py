@@ -86,7 +86,7 @@ NO_LOSS = 0.1
 class Sweep:
     """A finished sweep of one draft at one temperature.
 
-    rows: one row per decoder; the large model's first.
+    rows: one row per decoder; the first is the large model's.
     metric: the metric that orders rows by quality.
     prompts: number of prompts.
     c: time of a draft step over a target step.
@@ -117,7 +117,7 @@ class Sweep:
         return [row for row in self.rows if row.decoder == decoder]
 
     def fastest(self, decoder: str, *, loss: float) -> BildRow | None:
-        """Returns the decoder's fastest row that loses at most `loss` points, or None."""
+        """Returns a decoder's fastest row that loses at most `loss` points of quality, or None."""
         least = self.score(self.large) - loss
         able = [row for row in self.of(decoder) if self.score(row) >= least and not row.doubts]
         return max(able, key=lambda row: row.measured, default=None)

@@ -1,4 +1,4 @@
-"""Blockwise heads, a model with h of them predicts the next h tokens at once; and their drafts.
+"""Blockwise heads and their drafts: a model with h heads predicts the next h tokens at once.
 
 Stern et al. 2018; Kim et al. 2024 (blockwise drafts), section 4: "h distinct feedforward layers
 with a single hidden layer, atop the target LM's final hidden layer", whose softmax layers share one

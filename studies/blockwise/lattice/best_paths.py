@@ -4,8 +4,8 @@
 
 Kim et al. 2024 (blockwise drafts), 7.2, compose lattice and n-gram automaton with OpenFST. Here a
 backward pass gives each state the score of its best completion; then a forward pass keeps the p
-prefixes with the best completions. No best path is lost: a prefix that is kept in its place has a
-completion that is better than the path, and these completions are all different.
+prefixes with the best completions. A best path is never lost: if p other prefixes are kept instead
+of its prefix, each of them has a completion that is better than this path.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class GlobalRescoring:
         pass
 
     def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
-        """Returns the first `limit` tokens of each of the p best paths, or of all paths if fewer."""
+        """Returns the first `limit` tokens of the p best paths, or of all paths if fewer."""
         tokens, _ = best_paths(
             lattice, count=self.count, automaton=self.automaton, weight=self.weight, text=text
         )
