@@ -1,4 +1,4 @@
-"""Tables of numbers: those in a figure's CSV file, the papers' tables, and our results files."""
+"""Tables of numbers: a figure's CSV file, the papers' printed tables, and our results files."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def h_max(texts: Sequence[BlockText]) -> int:
 
 
 def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> Interval:
-    """Returns Pearson's r and its interval on Fisher's scale; None if one variable is constant."""
+    """Returns Pearson's r and its interval on Fisher's scale; all None if x or y is constant."""
     kept = [np.arange(len(x)) != left for left in range(len(x))]
     if len(x) < 3 or any(np.ptp(x[some]) == 0 or np.ptp(y[some]) == 0 for some in kept):
         return Interval(None, None, None)

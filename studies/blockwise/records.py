@@ -6,7 +6,7 @@ from simulator.numerics.intervals import FORMER_CONFIDENCE
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """A number with its interval; value and ends are None if they cannot be estimated."""
+    """A number with its interval; all three are None if they cannot be estimated."""
 
     value: float | None
     low: float | None
@@ -19,8 +19,8 @@ class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     k: tokens per head in the lattice (oracles only).
     p: drafts per target call (parallel methods only).
     change_percent, change_low, change_high: change over the heads' own drafts, and its interval.
-    consecutive_percent: drafted tokens that repeat the previous one (methods with one draft).
-    max_run: mean length of the longest run of one token in a block (methods with one draft).
+    consecutive_percent: per cent of drafted tokens that repeat the previous one (one draft only).
+    max_run: mean length of a block's longest run of one token (methods with one draft only).
     """
 
     k: int | None = None

@@ -44,7 +44,7 @@ class Arcs:
     """The scores of a step's words after each state, and the next states.
 
     log_probability: natural logarithm, for word w after state s, shape (states, words), float64.
-    target: number of the next state in `after`, shape (states, words).
+    target: number of the next state among the states `after`, shape (states, words).
     after: the states of the next step.
     """
 
@@ -56,7 +56,7 @@ class Arcs:
 class Automaton:
     """A back-off n-gram model over token ids, which scores all words of a lattice step at once.
 
-    Scores come from the ARPA file. Tokens that it lacks share `<unk>` equally.
+    Scores come from the ARPA file. Tokens that it lacks have equal shares of `<unk>`'s probability.
     """
 
     def __init__(self, rows: Rows) -> None:
