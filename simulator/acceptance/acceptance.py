@@ -15,7 +15,7 @@ from simulator.cost.cost import Cost
 from simulator.numerics.arguments import Floats, integers, probability
 
 Kind = Literal["iid", "by_position", "replay", "tree"]
-# From drafted tokens of blocks, shape (...), to what each block costs.
+# Maps numbers of drafted tokens, shape (...), to the cost of each block.
 Price = Callable[[NDArray[np.int64]], Floats]
 # Largest error of i.i.d. acceptance, in tokens per call, at which it may replace the measured one.
 IID_TOLERANCE = 0.05

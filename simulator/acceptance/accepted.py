@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.acceptance.tokens import alpha_from_block_efficiency, conditional_acceptance
 from simulator.numerics.arguments import Floats, integer
 
-# Blocks that are assumed where their number is not known: of 8 prompts of 64 tokens.
+# Assumed number of blocks if it is not known: the blocks of 8 outputs of 64 tokens.
 USUAL_DRAFTS = 180
-# Blocks of one text are alike: a mean over texts varies by this factor more than one over as many
+# Blocks of one text are similar: a mean over them varies more, by this factor, than over as many
 # independent blocks. With USUAL_DRAFTS a length of 2.85 at γ 3 has an error of 5 %.
 _ALIKE = 2.6
 # Least standard deviation of the logarithm of a length, as rounding in print leaves.
 _PRINTED = 1e-3
-# Drafts that are on average this much shorter than γ ended early.
+# If the mean draft is shorter than γ by more than this, drafts ended early.
 _EARLY = 0.1
 
 

@@ -13,9 +13,9 @@ from simulator.numerics.arguments import Floats, integer, integers, probability
 
 # Where more of the positions were not drafted, rates are bounds from below.
 CUT_SHORT = 0.01
-# Positions with rates of their own; further ones have the last one's.
+# Number of positions with their own rates; later positions get the last rate.
 LONGEST = 64
-# Rates differ from 0 and 1 by at least this where their doubt is derived.
+# Errors of rates are computed as if rates differed from 0 and 1 by at least this.
 DOUBTED = 0.01
 
 

@@ -17,13 +17,13 @@ from simulator.acceptance.accepted import Accepted
 from simulator.numerics.arguments import Floats
 
 _FILE = Path(__file__).with_name("rate_priors.json")
-# Kinds whose acceptance does not fall with the position: their drafts may be doubled.
+# Kinds of draft whose acceptance does not fall with the position: γ may be doubled.
 _STEADY = ("model", "n-gram")
 
 
 @dataclass(frozen=True, slots=True)
 class RatePrior:
-    """Normal prior of acceptance by position: r_i is the rate once all earlier ones are accepted.
+    """Normal prior of logits: r_i is the rate of position i if all earlier positions are accepted.
 
         logit r_i = a + b · log i + w(log i) + u_i
 
@@ -80,9 +80,9 @@ def _published() -> dict[str, Any]:
 
 # Rates differ from 0 and 1 by at least this.
 LEAST = 1e-9
-# The search ends after so many steps, or with one shorter than this in all directions.
+# The search ends after _STEPS steps, or once a step is shorter than _CLOSE in all directions.
 _STEPS, _CLOSE = 100, 1e-8
-# Counts, each with the logarithm of its context less the mean of all.
+# Pairs of counts and the logarithm of their context, minus the mean over all counts.
 Placed = Sequence[tuple[Accepted, float]]
 
 

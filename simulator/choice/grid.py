@@ -15,7 +15,7 @@ from simulator.cost.pricing import Pricing
 from simulator.numerics.arguments import integer
 
 MOST_ROWS = 10_000
-# More batch sizes than DENSE are planned as far apart as STEP beyond SMALL at first.
+# Lists of more than DENSE batch sizes are first planned in steps of the factor STEP above SMALL.
 DENSE, SMALL, STEP = 256, 32, 1.06
 _NONE: Mapping[int, Collection[int]] = MappingProxyType({})
 

@@ -17,7 +17,7 @@ from simulator.cost.pricing import Pricing
 from simulator.numerics.arguments import integer, non_negative
 
 DEFAULT_MAX_GAMMA = 32
-# Beyond it no draft is useful, and a table no table.
+# Largest γ in a plan: longer drafts are of no use, and the table would be too long to read.
 MOST_GAMMA = 10_000
 
 
@@ -27,7 +27,7 @@ class Plan:
 
     acceptance, price: the inputs of the plan.
     c_hat: operations of one draft step over the operations of one target step.
-    near: largest loss of a smaller γ against the best γ, as a logarithm.
+    near: largest loss of log speed-up at which a smaller γ is preferred to the best γ.
     curve: all γ from 1 to the largest considered.
     allowed: which γ of the curve the draft can draft and the server can run, shape (n,).
     candidates: every γ that may be advised: allowed, within the acceptance's `most_gamma`, and, if

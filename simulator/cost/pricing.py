@@ -120,7 +120,7 @@ class Pricing:
     batch: sequences decoded together.
     load: None if the costs are not for a particular load.
     max_gamma: most tokens that the draft can draft; None if there is no limit.
-    multiple: the draft's layers, if a longer draft must run all of them again (γ is a multiple).
+    multiple: number of the draft's layers. Longer drafts run all again: their γ is a multiple.
     stated_gamma: number of drafted tokens in the draft's configuration; None if there is none.
     draft_passes: maps n to times of draft passes over 1, …, n tokens, in the cost's unit, without
       corrections by runs; None: a pass takes as long as a step.

@@ -64,7 +64,7 @@ def wilson_trials(rate: float, low: float, high: float, *, confidence: float) ->
 
 # Deviations below are none: a probability is then 0 or 1.
 _NO_DOUBT = 1e-15
-# Shares of a law nearer to 0 or 1 than this are taken as this.
+# Probabilities are kept at least this far from 0 and 1.
 _TAIL = 1e-12
 
 

@@ -69,7 +69,7 @@ def hierarchical_cost(cost: Cost, *, inner: Cost, alpha: float, gamma: int) -> C
     W is the expected time of a text of n tokens, by replay, and t a step of the draft model, both
     in the inner cost's unit. Inner blocks are lossless, so the outer acceptance does not change.
 
-    inner: times of the draft model as a target, and of the cheap drafter; may be hierarchical.
+    inner: cost of the draft model's blocks with the cheap drafter; may itself be hierarchical.
     alpha: rate in [0, 1] at which the draft model accepts the cheap drafter's tokens.
     gamma: tokens that the cheap drafter drafts per inner block, at least 0.
     """

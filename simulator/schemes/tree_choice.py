@@ -78,7 +78,7 @@ class TreePlan:
 
     @property
     def widest(self) -> int:
-        """The most children that a node has."""
+        """The largest number of children of any node."""
         return 1 + max(depths_and_ranks(self.parents)[1], default=-1)
 
 
@@ -160,7 +160,7 @@ def fastest_trees(
 
 
 def _candidates(trees: BestTrees, nodes: int) -> list[tuple[int, ...]]:
-    """Returns the best trees of a size, one per depth with more tokens than smaller depths."""
+    """Returns the best tree at each depth at which it yields more tokens than at smaller depths."""
     found: list[tuple[int, ...]] = []
     best = -np.inf
     for depth in range(1, min(nodes + 1, len(trees.tokens))):

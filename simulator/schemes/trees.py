@@ -148,7 +148,7 @@ class BestTrees:
     forests: Floats
 
     def parents(self, nodes: int, depth: int) -> tuple[int, ...]:
-        """Returns the parents of the best tree with `nodes` nodes and at most `depth` levels."""
+        """Returns the parents of the best tree of a size and largest depth, in order of levels."""
         depths, sizes = self.tokens.shape
         count = integer("nodes", nodes)
         deepest = integer("depth", depth)
@@ -167,7 +167,7 @@ class BestTrees:
         return tuple(parents)
 
     def _shares(self, size: int, depth: int) -> list[int]:
-        """Returns the sizes of the subtrees under a node, one for each child."""
+        """Returns the number of nodes in the subtree of each child of a node."""
         shares: list[int] = []
         while size > 0:
             rank = len(shares)
@@ -213,7 +213,7 @@ def _own(rate: float, subtree: Floats) -> Floats:
 
 
 def _gains(own: Floats, rest: Floats, size: int) -> Floats:
-    """Returns the expected tokens of `size` nodes, 1, …, size of them in one child's subtree.
+    """Returns the expected tokens of `size` nodes if 1, …, `size` of them follow one child.
 
     own, rest: expected tokens of the child's subtree and of its later siblings' subtrees, by size.
     """

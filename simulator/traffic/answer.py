@@ -39,7 +39,7 @@ class Simulated:
 def simulations(
     pair: Pair, requests: Requests, schedule: GammaTable, *, rate: float, gamma: int, seed: int
 ) -> list[Simulated]:
-    """Returns the simulations of a rate, without drafts and under each policy that sustains it."""
+    """Returns simulations at a rate, without drafts and by each policy that sustains the rate."""
     ways = {} if rate >= pair.max_rate_without else {"none": _fixed(pair, 0)}
     if rate < pair.max_rate:
         ways |= {"fixed": _fixed(pair, gamma), "schedule": (pair.drafting, schedule)}
@@ -183,7 +183,7 @@ class Traffic:
 def answer(request: TrafficRequest) -> Traffic:
     """Returns the steady states at each rate, and the rates that the server sustains.
 
-    Raises ValueError if even an idle server misses the targets, or a rate is not sustained.
+    Raises ValueError if even an idle server misses the targets, or no rate is sustained.
     """
     pair, targets = request.pair, request.targets
     most, without = float(pair.max_rate), float(pair.max_rate_without)

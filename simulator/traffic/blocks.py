@@ -14,9 +14,9 @@ from simulator.numerics.arguments import Floats, integer
 # Kinds of request, equally frequent, that stand for a beta distribution of α.
 KINDS = 8
 _LEAST = 1e-9
-# Logits of α: how many of them are summed, and how many scales beyond the mean lies nothing.
+# Number of grid points of the logit of α, and the grid's half-width in units of its scale.
 _GRID, _TAIL = 20_001, 30.0
-# Requests at a time, so that what is drawn stays small.
+# Number of requests that are drawn at a time, so that arrays stay small.
 _PART = 50_000
 
 
@@ -32,7 +32,7 @@ class Blocks:
 
     @classmethod
     def of(cls, acceptance: Acceptance, longest: int, *, spread: float = 0.0) -> Blocks:
-        """Returns the blocks of an acceptance: E[τ(i)] - E[τ(i-1)] of them accept position i.
+        """Returns the blocks of an acceptance: a share E[τ(i)] - E[τ(i-1)] accepts position i.
 
         longest: the largest γ, at least 1.
         spread: standard deviation of α between requests. α then has a beta distribution around the

@@ -27,7 +27,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requests in order of arrival: arrival times in seconds, prompt and output lengths, (n,)."""
+    """Requests in order of arrival: arrival times and numbers of tokens, at least 1, shape (n,)."""
 
     seconds: Floats
     prompt_tokens: NDArray[np.int64]
@@ -91,7 +91,7 @@ class Demand:
         return self.prompt_tokens + self.output_tokens / 2
 
     def arrivals(self, rate: float, count: int, *, seed: int) -> Requests:
-        """Returns `count` requests of the mean lengths, by a Poisson process with `rate` in 1/s."""
+        """Returns `count` requests of the mean lengths, `rate` per second in a Poisson process."""
         number = integer("requests", count, at_least=1)
         gaps = np.random.default_rng(seed).exponential(1 / rate, number)
         lengths = (round(self.prompt_tokens), round(self.output_tokens))
@@ -138,7 +138,7 @@ class SimulationResult:
 
     @property
     def token_seconds(self) -> Floats:
-        """Mean seconds between tokens by request, without the first tenth; NaN if it emits one."""
+        """Mean seconds between tokens by request, without the first tenth; NaN for one token."""
         intervals = self.requests.output_tokens - 1.0
         return self._counting((self.last - self.first) / np.where(intervals > 0, intervals, np.nan))
 

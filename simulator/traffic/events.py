@@ -19,7 +19,7 @@ from simulator.traffic.demand import Requests, SimulationResult
 from simulator.traffic.policy import GammaTable
 from simulator.traffic.server import Server
 
-# Ends are sums of floats once γ has changed.
+# Tolerance for steps at which requests end, which are sums of floats once γ has changed.
 _ROUNDING = 1e-6
 
 
@@ -88,7 +88,7 @@ class _Run:
         # (number of the step that ends it, request) as heapq keeps them; in the order of taking.
         self.ends: list[tuple[float, int]] = []
         self.taken: list[int] = []
-        # Requests and prompt tokens that are unread.
+        # Requests whose prompts are being read, and their unread prompt tokens.
         self.reading: deque[list[int]] = deque()
 
     def take(self) -> None:
@@ -165,7 +165,7 @@ class _Run:
         self._changed(before)
 
     def _blocks(self, request: int, batch: int) -> float:
-        """Returns the number of blocks of a request's whole output at the γ of a batch."""
+        """Returns the number of blocks of a request's whole output at the γ of a batch size."""
         return self.needed[self.gammas[batch - 1][self.kinds[request]]][request]
 
     def _changed(self, before: int) -> None:

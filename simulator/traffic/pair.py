@@ -17,9 +17,9 @@ from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.server import Server
 from simulator.traffic.steady import Steady, max_rate, steady
 
-# Rates at which both are compared, as shares of the smaller capacity.
+# Rates at which the server is compared with and without drafts, as shares of the smaller capacity.
 _SHARES = np.concatenate([np.geomspace(1e-3, 0.1, 16), np.linspace(0.12, 0.999, 80)])
-# Every eighth is compared first, then the ones near the first that loses.
+# Every eighth rate is compared first, then the rates near the first at which drafts lose.
 _STRIDE = 8
 # Seconds of a request times its capacity where the server is overloaded, and the largest gain.
 _NEVER, _CLEAR = 1e9, 3.0

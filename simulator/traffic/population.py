@@ -24,7 +24,7 @@ from simulator.traffic.server import Server
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """Mean times of a server with 1, 2, … requests in it, shape (γ, draws, requests) by default.
+    """Mean times of a server with 1, 2, … requests, shape (γ, draws, requests) unless stated.
 
     decoding: steps per output, shape (γ, draws).
     share: mean seconds from one request's end to the next request's end.
@@ -84,7 +84,7 @@ def population(server: Server, demand: Demand, gamma: ArrayLike) -> Population:
 
 
 def at_gamma(values: Floats, gamma: ArrayLike) -> Floats:
-    """Returns the last axis of `values` at one γ, or at several γ, which become the first axis."""
+    """Returns `values`, whose last axis is γ, at one γ or, along a new first axis, at several γ."""
     return np.asarray(np.moveaxis(values, -1, 0)[np.asarray(gamma)])
 
 

@@ -56,7 +56,8 @@ class Prompts:
     def max_rate(self, tokens: float, step: float) -> Floats:
         """Returns the largest rate at which prompts can be read, in prompts per second.
 
-        tokens: length of a prompt; step: least seconds of a step that only decodes."""
+        tokens: length of a prompt; step: least seconds of a step that only decodes.
+        """
         if self.chunk is None:
             return np.asarray(1 / self.apart(tokens))
         widths = np.array([n for n in self.seconds if n < self.chunk] + [self.chunk])
@@ -199,6 +200,6 @@ def _factors(cost: ParametricCost, longest: int, lots: Floats) -> Floats:
 
 
 def _root(covariance: Floats) -> Floats:
-    """Returns the symmetric root of a covariance: variances may be 0, and no sign is arbitrary."""
+    """Returns the symmetric square root of a covariance matrix, whose variances may be 0."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

@@ -78,16 +78,16 @@ def verified_lengths(survival: Floats, budget: NDArray[np.int64]) -> NDArray[np.
 
 
 def _rates(survival: Floats, seconds: Floats) -> Floats:
-    """Returns the expected tokens per second by budget, shape (..., batch * gamma + 1)."""
+    """Returns the expected tokens per second by verified tokens, shape (..., batch * gamma + 1)."""
     *runs, batch, gamma = survival.shape
     ranked = -np.sort(-survival.reshape(*runs, batch * gamma), axis=-1)
     gained = np.concatenate([np.zeros((*runs, 1)), ranked.cumsum(axis=-1)], axis=-1)
     return np.asarray((batch + gained) / seconds)
 
 
-# Emitted tokens that a rate is played for, and sequences that are played at once.
+# Number of emitted tokens to simulate, and number of sequences that are simulated at once.
 PLAYED, TOGETHER = 200_000, 512
-# Groups of steps that the standard error comes from, and steps before the first of them.
+# Number of groups of steps that give the standard error, and of steps that are discarded first.
 _GROUPS, _FIRST = 10, 5
 
 

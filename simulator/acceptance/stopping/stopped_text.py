@@ -240,7 +240,7 @@ class StoppedText:
         return sliding_window_view(padded, length)
 
     def _error(self, lengths: NDArray[np.int64], known: Floats, calls: float) -> float:
-        """Returns the standard error of a ratio estimate over the recorded block starts."""
+        """Returns the standard error of the total length of drafts, from the recorded starts."""
         missing = 1.0 if self._drawn else 1 - len(lengths) / len(self._acceptance)
         mean = float(known @ lengths) / known.sum()
         spread = float(np.sqrt((known**2 * (lengths - mean) ** 2).sum()))

@@ -13,7 +13,7 @@ from simulator.cost.fitted.prior import vague_prior
 from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Load, Pricing
 
-# Further deviation of each parameter per factor e of batch, from the nearest batch that was run.
+# Standard deviation that each log parameter gains per factor e between a batch and the nearest run.
 _BETWEEN, _BEYOND = 0.1, 0.3
 _DOUBTED = [PARAMETERS.index(each) for each in ("roof", "block", "draft")]
 

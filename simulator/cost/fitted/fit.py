@@ -57,9 +57,9 @@ class Evidence:
 
     @classmethod
     def of(cls, machine: Machine, runs: Sequence[Run]) -> Evidence:
-        """Returns a machine's runs as evidence. A run with drafts is compared with runs without.
+        """Returns a machine's runs as evidence; each run with drafts is compared with a baseline.
 
-        Its baseline is the geometric mean of the runs without drafts at the same load.
+        The baseline is the geometric mean of the runs without drafts at the same load.
         """
         times = np.log([run.seconds_per_token for run in runs])
         errors = np.array([run.error for run in runs])

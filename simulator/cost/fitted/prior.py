@@ -29,16 +29,16 @@ FILES: Mapping[Base, Path] = MappingProxyType(
     }
 )
 DRAFTS = ("EAGLE", "EAGLE tree", "MTP", "block", "model", "n-gram")
-# Kinds of draft of which sources disagree more than deployments of one source, and the engine of
-# 2024 that is left out of this.
+# Kinds of draft for which sources differ more than deployments within a source, and the engine of
+# 2024 for which this does not hold.
 APART, V0 = ("model",), "vllm-v0"
-# Servers of data-centre GPUs: which one runs is one of these, where it is not stated.
+# Engines that are averaged if the user does not state the engine of a data-centre GPU.
 ANY_ENGINE = ("vllm", "sglang")
-# Kinds of drafts whose probability of a gain came true less often than it said, where none of their
-# runs was known: at 0.75 to 0.95, 31 % of 13 loads gained (benchmarks/published_advice.py).
+# Kinds of draft for which predicted gains came true too rarely while no run was known: at predicted
+# probabilities of 0.75 to 0.95, 31 % of 13 loads gained (benchmarks/published_advice.py).
 NOT_CALIBRATED = ("model",)
-# The means come from few sources: this is their own variance, over the covariance around them. An
-# engine or a draft that no row has is less certain, and so are the model's errors for it.
+# Factors on the covariance: FEW_SOURCES for means from few sources, and UNKNOWN more for each trait
+# without published data. UNKNOWN_ERROR multiplies the model errors of a group without data.
 FEW_SOURCES, UNKNOWN, UNKNOWN_ERROR = 1.3, 0.3, 1.5
 # Variance of the logarithm of a number that a user states.
 SURE = 1e-8
@@ -84,7 +84,7 @@ class Traits:
 
     engine: name of the engine's family in the fitted data; None averages over several engines. An
       engine without data has larger errors.
-    draft: a name of DRAFTS.
+    draft: kind of draft, a name in DRAFTS.
     weights: storage of the target's weights: "plain" (16 bits), "fp8", "fp4", "int4" or "gguf".
     mixture: whether the target is a mixture of experts.
     pcie: whether several GPUs share the target over PCIe.
@@ -121,7 +121,8 @@ def published_prior(
     """Returns the prior of the parameters of a deployment with these traits.
 
     effects: the result of a fit; None: the fit that the package ships.
-    over: the model of pass times that the parameters correct."""
+    over: the model of pass times that the parameters correct.
+    """
     if traits.draft not in DRAFTS:
         raise ValueError(f"draft must be one of {', '.join(DRAFTS)}, got {traits.draft}")
     if traits.engine is None:

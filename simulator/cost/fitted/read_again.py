@@ -12,8 +12,7 @@ from simulator.cost.fitted.posterior import ParametricCost
 from simulator.cost.pricing import Pricing
 from simulator.numerics.arguments import Floats
 
-# From γ to the chance that a block ends with a rejection behind 0, …, γ - 1 accepted tokens,
-# shape (γ,).
+# Maps γ to the probability of a rejection after 0, …, γ - 1 accepted tokens, shape (γ,).
 Rejected = Callable[[int], Floats]
 
 

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 
 from simulator.cost.fitted.machine import Drafting, LoadPoint
 
-# Beyond these is no token of a server: most likely the unit is wrong.
+# No server's time per token lies outside this range: most likely the unit is wrong.
 FASTEST_SECONDS, SLOWEST_SECONDS = 2e-5, 2.0
 # Kernels change with the number of tokens: a published block of 8 took 20 % less than one of 7.
 STEP_NOISE = 0.3

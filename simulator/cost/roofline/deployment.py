@@ -17,7 +17,7 @@ from simulator.cost.roofline.hardware import Hardware
 from simulator.cost.roofline.shapes import DraftShape, ModelShape
 from simulator.numerics.arguments import Floats, integer
 
-# 16 lanes of PCIe 5.0, bytes a second one way.
+# Bandwidth of 16 lanes of PCIe 5.0, in bytes per second one way.
 PCIE_BANDWIDTH = 64e9
 
 

@@ -15,7 +15,7 @@ _HEAD = re.compile(r"eagle|mtp|medusa|dflash|dspark|hydra|speculator", re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """All weights of one kind, of all layers together, that are stored and multiplied in one way.
+    """All weights of one kind in all layers, if stored and multiplied in the same formats.
 
     kind: "embedding" (looked up, not multiplied), "attention" (all layers that mix tokens, also
       recurrent ones), "feed-forward" (shared experts and routers included), "experts" (routed),
@@ -177,7 +177,7 @@ class DraftShape:
 
 
 def named_size(name: str | None) -> float | None:
-    """Returns the number of weights that a token uses, read from a model's name; None if absent.
+    """Returns the weights used per token, read from a model's name; None if the name has no size.
 
     The size of "Qwen3-30B-A3B" is the active 3B.
     """
