@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from simulator.traffic.pair import Pair
     from simulator.traffic.server import Prompts
 
-# Batches at which steps are priced unless --batch is given; between them times are linear.
+# Batch sizes whose step times are computed unless --batch is given; between them times are linear.
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-# Largest spread, as a share of the spread if each request had an α of 0 or 1.
+# Largest spread of α between requests, as a share of the spread if each α were 0 or 1.
 _WIDEST = 0.9
 
 

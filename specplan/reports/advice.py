@@ -15,7 +15,7 @@ from simulator.choice.plan import Plan
 from simulator.cost.pricing import DEFAULT_CONTEXT
 
 NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
-# The advice also states the odds of a gain for an acceptance rate that is lower by this.
+# The advice also states the odds of a gain if the acceptance rate is lower by this amount.
 _SHORT = 0.1
 # Speed-ups count as equal if their relative difference is smaller.
 _SAME = 0.05

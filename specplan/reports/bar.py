@@ -14,7 +14,7 @@ import click
 from estimator.progress import Progress
 from specplan.reports.table import folded
 
-# Between two lines of a job whose stderr is no terminal.
+# Seconds between two lines of progress if stderr is not a terminal.
 LINE_SECONDS = 30.0
 
 

@@ -70,7 +70,7 @@ def compare_csv(comparison: Comparison) -> str:
 
 
 def compare_latex(comparison: Comparison) -> str:
-    """Returns a table for a paper (booktabs) with a caption that states the measurement."""
+    """Returns a comparison as a LaTeX table (booktabs) with a caption that states the setup."""
     level = percent().replace(" %", r"\,\%")
     rows = []
     for each in comparison.differences:

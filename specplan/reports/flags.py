@@ -102,7 +102,7 @@ def _ranges(rows: Sequence[Plan], only: int | None) -> tuple[Range, ...]:
 
 
 def exported_to() -> tuple[str, ...]:
-    """Returns the names of engines with known flags."""
+    """Returns the names of the engines whose flags for drafting are known."""
     return names_of(lambda kind: kind.exports)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Decode = Callable[[Sequence[int]], str]
 
-# A character is at most 4 bytes, so as many tokens; a word's space is in the token before.
+# A character has at most 4 bytes and so at most 4 tokens; a word's space is in the token before.
 CONTEXT = 8
 UNFINISHED = "\ufffd"
 _TOLD = (

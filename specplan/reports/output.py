@@ -57,7 +57,7 @@ def tell(message: str) -> None:
 
 
 def describe(error: Exception) -> tuple[str, int]:
-    """Returns the message for a user and the exit status."""
+    """Returns the message to print for an error, and the exit status."""
     if isinstance(error, click.ClickException):
         bad_input = isinstance(error, click.UsageError | click.FileError)
         message = error.format_message()

@@ -14,7 +14,7 @@ from specplan.reports.deployment import cost_json, does_not_fit, graphs_line, lo
 from specplan.reports.possible import blocks_take_a_step, possible
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
 
-# Rows shown past the best gamma, and at the least; --json has all of them.
+# Number of rows shown after the best gamma, and least number of rows; --json has all rows.
 _ROWS_PAST, _ROWS_LEAST = 3, 8
 BEYOND = "+ beyond the observed gamma: extrapolated"
 _OF_LOAD = (

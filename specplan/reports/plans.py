@@ -141,7 +141,7 @@ def warn_of_plans(rows: Sequence[Plan], basis: Basis, *, max_gamma: int) -> None
 
 
 def warn_of_sizes(rows: Sequence[Plan]) -> None:
-    """Prints a warning if c does not fit the sizes of both models."""
+    """Prints a warning if c contradicts the sizes of draft and target."""
     price = next((row.price for row in rows if row.price.questions_c), None)
     if price is not None and price.expected_c is not None:
         low, high = price.expected_c

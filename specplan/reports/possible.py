@@ -13,7 +13,7 @@ PROBABILITIES = (
 )  # fmt: skip
 CAPACITIES = ("most_requests_per_second", "most_requests_per_second_without")
 TOKENS, SPEED_UP = "expected_tokens", "improvement_factor"
-# Beginnings and ends of the names of times, and of counts a second.
+# Beginnings of the names of times and speeds, which are above 0, and of numbers of at least 0.
 TIMES = ("tpot_ms", "ttft_ms", "request_ms", "ms_per_token", "baseline_ms", "tokens_per_second")
 RATES = ("batch", "rate", "most_requests_per_second", "break_even_rate")
 

@@ -30,7 +30,7 @@ def profile_text(profile: Profile) -> str:
     rows = [
         {
             "gamma": gamma,
-            # A drafter that never proposed so much was not timed at it.
+            # A drafter that never proposed this many tokens was not timed at this γ.
             "verify": times.target_ms.get(gamma + 1),
             "replay": ranged(factor.replay, factor.low, factor.high),
             "iid": factor.iid,

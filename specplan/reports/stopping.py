@@ -48,7 +48,7 @@ class StoppedPlans:
 
     @property
     def lost(self) -> str:
-        """A comment on flags that omit the best threshold; empty if they contain it."""
+        """A comment that states why flags omit the best threshold; "" if they contain it."""
         gain = self.gain
         if gain.p_min == self.exported[1]:
             return ""
@@ -56,11 +56,11 @@ class StoppedPlans:
         return f"# p_min 0: with {best} no gain is proven:\n# {_gained(gain)}\n"
 
     def json(self, basis: Basis) -> dict[str, Any]:
-        """Returns the JSON object of the best plan; its curve has all lengths and thresholds."""
+        """Returns the best plan as JSON; its curve has a point for each length and threshold."""
         found = self._thresholds
         return {
             **plan_json(self.best, basis),
-            # It prices a step per verified token, but a dropped token costs a step, too.
+            # It counts a draft step per verified token, but a dropped token costs a step, too.
             "break_even_c": None,
             "advised_gamma": self.exported[0].advised_gamma,
             "test_gamma": self.exported[0].advice.test_gamma,

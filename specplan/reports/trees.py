@@ -16,7 +16,7 @@ from specplan.reports.table import MS, TOKENS, Column, bounds, folded, table
 OURS = "specplan"
 # Sizes shown in the table; --json has all.
 _SHOWN = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-# Relative; a tree that gains less over the chain is not worth its mask.
+# A tree whose relative gain over the chain is smaller is not worth its attention mask.
 _WORTH = 0.01
 
 
@@ -29,7 +29,7 @@ class TreeRow:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Throughput of all sequences with the best tree; None if no load is known."""
+        """Tokens per second of all sequences with the best tree; None if the load is not known."""
         if self.price.load is None:
             return None
         alone = self.price.batch * self.price.cost.baseline_tokens_per_second
