@@ -13,7 +13,7 @@ from simulator.numerics.intervals import wilson
 
 @dataclass(frozen=True, slots=True)
 class RateInterval:
-    """A rate and its interval."""
+    """A rate in [0, 1] and its interval [low, high]."""
 
     value: float
     low: float

@@ -56,7 +56,7 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """The draft that an engine loads; kind: see `simulator.cost.roofline.shapes.DraftKind`."""
+    """The draft to load: a name or folder, and a `simulator.cost.roofline.shapes.DraftKind`."""
 
     name: str
     kind: str = "model"

@@ -150,7 +150,7 @@ def _known(
 def _by_category(
     times: NDArray[np.float64], own: NDArray[np.float64], category: NDArray[np.int64]
 ) -> Estimate:
-    """Returns the gain of one length per category; a request's lengths come from the others.
+    """Returns the gain of one length per category; other requests determine a request's lengths.
 
     times: seconds by request and length.
     own: seconds by category and length, summed over its requests.

@@ -39,7 +39,7 @@ def read_page(page: str, gamma: int | None) -> Observation:
 
 
 def _timed(totals: Mapping[str, float]) -> Timed | None:
-    """Returns the time of tokens after each request's first; None if the page lacks it."""
+    """Returns the time of all tokens but each request's first; None if the page lacks it."""
     if _EMITTED not in totals or _FIRST not in totals:
         return None
     seconds = next((totals[name] for name in _WAITED if name in totals), 0.0)

@@ -34,7 +34,7 @@ class EngineRow(ValidationRow, frozen=True, kw_only=True):
     acceptance_explained: whether the prediction explains the counts; audit: the reason if not.
     predicted_from: source of the prediction: "replay" of the run's own texts, or the engine's
       "counts" if acceptance is simulated or not explained.
-    predicted_theorem8: speed-up if verification were free and acceptance i.i.d.
+    predicted_theorem8: speed-up by Theorem 8, with free verification and i.i.d. acceptance.
     predicted_seconds_per_token: predicted seconds per token of one sequence.
     predicted_target_calls: number of target passes by replay; None if the run's texts cannot be
       replayed.

@@ -20,7 +20,7 @@ class OnEngine:
 
     text: source of prompts. Twice the requested number is read. Decoding of the first half is
       predicted; the second half gives the step times.
-    target, drafts: see `estimator.loading.folders.folder_pair`.
+    target, drafts: names of the models, as `estimator.loading.folders.folder_pair` takes them.
     """
 
     engine: EngineSettings

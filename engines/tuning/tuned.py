@@ -38,7 +38,8 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run of one γ at one concurrency.
 
     p_min: confidence below which a draft ends; 0: drafts have γ tokens.
-    ms_per_token: time of a request's token at the machine's median speed; None: no valid run.
+    ms_per_token: milliseconds per token of one request, at the machine's median speed; None: no
+      valid run.
     error_percent: standard error of ms_per_token in comparisons with other runs, in per cent.
     rates: share of all drafts that accept each position; empty if not counted.
     expected_ms_per_token: forecast before the run, with its interval.
@@ -230,7 +231,8 @@ def _timed(
 ) -> TunedRun:
     """Returns a run with its times.
 
-    step_seconds: median seconds of a target pass with its draft; logs: their logarithm by turn.
+    step_seconds: median seconds of a target pass with its draft.
+    logs: logarithm of these seconds in each turn; only its spread is used.
     turns: seconds, target passes and tokens of each turn.
     drawn: whether texts were drawn at random, so that two γ decode different texts.
     """
