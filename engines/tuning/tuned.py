@@ -38,8 +38,7 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run of one γ at one concurrency.
 
     p_min: confidence below which a draft ends; 0: drafts have γ tokens.
-    ms_per_token: milliseconds per token of one request, at the machine's median speed; None: no
-      valid run.
+    ms_per_token: milliseconds per token of a request, at the machine's median speed.
     error_percent: standard error of ms_per_token in comparisons with other runs, in per cent.
     rates: share of all drafts that accept each position; empty if not counted.
     expected_ms_per_token: forecast before the run, with its interval.
