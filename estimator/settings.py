@@ -26,11 +26,11 @@ PRECISION_PERCENT = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetSettings:
-    """The target and where it runs.
+    """The target model and where it runs.
 
-    target: embedded, a Hugging Face name or a folder; None: the embedded one.
+    target: embedded, a Hugging Face name or a folder; None: the embedded model.
     device: auto, cpu or cuda.
-    device_map: how the target is spread over devices; None: one device.
+    device_map: how the target's layers are divided among devices; None: one device has all.
     dtype: auto, float32, bfloat16 or float16.
     """
 
@@ -45,10 +45,10 @@ class TargetSettings:
 class ModelSettings(TargetSettings):
     """The models and where they run.
 
-    drafts: drafters as a user names them; empty: the embedded one, if the target is embedded.
-    force: accept an n-gram model whose tokenizer may differ from the target's.
-    lattice_k: tokens of each head in a lattice; None: 16.
-    rescoring_weight: weight of a rescorer relative to the heads, at least 0; None: 1.
+    drafts: names of drafters; empty: the embedded drafter, if the target is embedded.
+    force: whether an n-gram model is accepted although its tokenizer may differ from the target's.
+    lattice_k: number of each head's likeliest tokens that a lattice contains; None: 16.
+    rescoring_weight: weight of a rescorer's scores relative to the heads', at least 0; None: 1.
     """
 
     drafts: tuple[str, ...] = ()
@@ -59,11 +59,11 @@ class ModelSettings(TargetSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSource:
-    """The source of prompts, and the most new tokens after each.
+    """The source of prompts, and the largest number of new tokens after each prompt.
 
-    prompts: a file, folder or glob; None without a data set: library sources.
-    dataset, dataset_config, dataset_split: a data set with prompts as rows; None: no data set.
-    prompt_tokens: number of tokens to which prompts are cut; None: users' prompts are not cut.
+    prompts: a file, folder or glob; None: the data set, or Python's library sources without one.
+    dataset, dataset_config, dataset_split: a data set whose rows are prompts; None: no data set.
+    prompt_tokens: number of tokens to which prompts are cut; None: a user's prompts are not cut.
     chat: whether each prompt is a user's message for the chat template.
     """
 
@@ -93,11 +93,12 @@ class PromptSettings(PromptSource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingSettings:
-    """Most repeats, precision and time limit of timed runs.
+    """The conditions that end timed runs.
 
-    precision: error of speed-ups due to the clock, in per cent, at which repeats end; None: 3.
-    time_limit: seconds after which no more runs begin; None: 120 for the embedded target, no limit
-      for others.
+    repeats: largest number of repeats of each run.
+    precision: repeats end when the clock's error of speed-ups is this many per cent; None: 3.
+    time_limit: seconds after which no more runs begin; None: 120 seconds for the embedded target,
+      no limit for other targets.
     """
 
     repeats: int = 3
@@ -109,7 +110,7 @@ class TimingSettings:
         return PRECISION_PERCENT if self.precision is None else self.precision
 
     def seconds(self, target: str | None) -> float:
-        """Returns the time limit for a target; None is the embedded one."""
+        """Returns the time limit in seconds for a target; target None: the embedded target."""
         if self.time_limit is not None:
             return self.time_limit
         return EMBEDDED_SECONDS if target in (None, "embedded") else math.inf
@@ -132,10 +133,10 @@ class SamplingSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedPair:
-    """Settings of every timed run of a pair by this project's own decoder.
+    """Settings that all timed runs of a target and a draft in specplan's own decoder share.
 
-    threads: number of computing threads; None: as many as there are free cores.
-    seed: seed of the texts and of the order of runs.
+    threads: number of computing threads; None: one less than the number of free cores.
+    seed: random seed of the texts and of the order of runs.
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)
@@ -147,7 +148,7 @@ class TimedPair:
 
 
 def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampling:
-    """Returns the draft's sampling: the target's, with a temperature of its own if given."""
+    """Returns the draft's sampling settings: the target's, with its own temperature if given."""
     if draft_temperature is None:
         return sampling
     try:
@@ -157,7 +158,7 @@ def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampl
 
 
 def require_read_lengths(policy_names: tuple[str, ...], gamma: object, max_gamma: object) -> None:
-    """Refuses a γ without the policy fixed, or a longest draft without another; None: not given."""
+    """Refuses gamma without the policy fixed, and max_gamma without another policy."""
     if gamma is not None and FIXED not in policy_names:
         raise ValueError(f"gamma is read only by the policy fixed, got {', '.join(policy_names)}")
     if max_gamma is not None and set(policy_names) == {FIXED}:

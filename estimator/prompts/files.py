@@ -25,11 +25,11 @@ NOTES = ("category", "reference")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt.
+    """One prompt from a file.
 
-    text: not empty, whole Unicode characters.
-    category, reference: topic, by which acceptance is reported, and reference answer; None if the
-      file states none.
+    text: the prompt's text, not empty, without half surrogate pairs.
+    category: topic, by which acceptance is reported; None if the file states none.
+    reference: correct answer to the prompt; None if the file states none.
     """
 
     text: str
@@ -38,7 +38,7 @@ class Prompt:
 
 
 def read_prompts(source: str) -> list[Prompt]:
-    """Returns the prompts of a file, or one per file of a folder or glob that has text.
+    """Returns the prompts in a file; for a folder or a glob, one prompt per file that has text.
 
     A .txt file has one prompt per line. A line of a .jsonl or .ndjson file, or an item of a .json
     file's list, is read by `prompt_of`. Blank lines, and hidden files of a folder, are ignored.
@@ -127,11 +127,11 @@ def prompt_of(record: Any, where: str) -> Prompt:
     """Returns the prompt of one record: a text, or an object with one of the usual fields.
 
     An object has a field `prompt`, `text`, `turns`, `messages` (OpenAI) or `conversations`
-    (ShareGPT), and may have a `category` and a `reference`. The first of several turns is used
-    (MT-bench, Spec-Bench), with its reference; of a chat, the user's first message. A field with
-    null counts as missing.
+    (ShareGPT), and may have a `category` and a `reference`. From several turns (MT-bench,
+    Spec-Bench) the first turn and its reference are used; from a chat, the user's first message.
+    A field with null counts as missing.
 
-    Raises ValueError if it has no prompt or an empty one, or if a field is not text.
+    Raises ValueError if the record has no prompt or an empty one, or if a field is not text.
     """
     if not isinstance(record, (str, Mapping)):
         raise ValueError(f"{where} must be text or a record, got {type(record).__name__}")
@@ -150,7 +150,7 @@ def prompt_of(record: Any, where: str) -> Prompt:
 
 
 def _field(record: Mapping[str, Any], where: str) -> str:
-    """Returns the text of the first of FIELDS that a record has."""
+    """Returns the text of a record's prompt: the first field of FIELDS that the record contains."""
     name = next((name for name in FIELDS if record.get(name) is not None), None)
     if name is None:
         raise ValueError(f"{where} must have a field {', '.join(FIELDS)}, got none of them")

@@ -17,7 +17,7 @@ PARQUET = ".parquet"
 
 
 class LogLine(msgspec.Struct):
-    """One line of a log: text, or ids of the tokenizer; other fields are ignored."""
+    """One line of a log. Prompt and output are text or token ids; other fields are ignored."""
 
     prompt: str | list[int]
     output: str | list[int]
@@ -31,7 +31,7 @@ _DECODER = msgspec.json.Decoder(LogLine)
 
 
 def parts(path: Path) -> Iterator[LogPart]:
-    """Yields the parts of a log in order, of about PART_BYTES or PART_ROWS each."""
+    """Yields a log in parts of about PART_BYTES (JSON) or PART_ROWS (Parquet) each, in order."""
     number = 1
     for lines in _of_table(path) if path.suffix == PARQUET else _of_text(path):
         yield number, lines
@@ -60,9 +60,9 @@ def _of_table(path: Path) -> Iterator[list[dict[str, Any]]]:
 
 
 def encoded(part: LogPart, tokenizer: Any) -> tuple[list[Pair], list[tuple[int, str]]]:
-    """Returns a part's pairs (prompt ids, output ids), and its bad lines (number, reason).
+    """Returns a part's pairs (prompt ids, output ids), and its bad lines (line number, reason).
 
-    Without a tokenizer the log must have ids, which are not checked.
+    tokenizer: converts text to ids; None: the log must contain ids, which are not checked.
     """
     first, lines = part
     good: list[tuple[int, LogLine]] = []
@@ -100,7 +100,7 @@ def _parsed(line: bytes | dict[str, Any]) -> LogLine:
 
 
 def _ids(values: list[Any], tokenizer: Any, *, special: bool) -> list[Any]:
-    """Returns values, with texts tokenized; special: whether the tokenizer adds its tokens."""
+    """Returns the values, texts as ids; special: whether the tokenizer adds special tokens."""
     texts = [value for value in values if isinstance(value, str)]
     if not texts or tokenizer is None:
         return values
@@ -109,7 +109,7 @@ def _ids(values: list[Any], tokenizer: Any, *, special: bool) -> list[Any]:
 
 
 def _refusal(prompt: Any, output: Any, tokenizer: Any) -> str | None:
-    """Returns why ids cannot be used; None if they can."""
+    """Returns why the ids of a prompt or an output are invalid; None if they are valid."""
     for name, ids in (("prompt", prompt), ("output", output)):
         if isinstance(ids, str):
             return f"{name} is text, which needs --tokenizer"
@@ -132,9 +132,9 @@ MOST_TOKENS = 1 << 18
 
 
 def earlier_outputs(path: Path, tokenizer: Any) -> list[Sequence[int]]:
-    """Returns the last outputs of a log, in order, with at most MOST_TOKENS tokens together.
+    """Returns the ids of a log's last outputs, in order, at most MOST_TOKENS tokens in total.
 
-    Refuses a log with an unusable line. Without a tokenizer the log must have ids.
+    Refuses a log with an invalid line. If the tokenizer is None, the log must contain ids.
     """
     outputs: deque[Sequence[int]] = deque()
     tokens = 0

@@ -20,9 +20,9 @@ DEFINITION = re.compile(r"^(?:def|class) ", re.MULTILINE)
 
 
 def wanted_prompts(settings: PromptSource, given: str | None = None) -> list[Prompt] | None:
-    """Returns the requested number of a user's prompts; None means library sources.
+    """Returns the requested number of prompts; None: prompts come from Python's library sources.
 
-    given: a prompt in place of the source that the settings name.
+    given: the text of a single prompt; None: prompts are read from the source in the settings.
     """
     if given is not None:
         require_characters(given, "prompt")
@@ -46,7 +46,7 @@ def wanted_prompts(settings: PromptSource, given: str | None = None) -> list[Pro
 def encoded_prompts(
     prompts: Sequence[Prompt] | None, tokenizer: Any, settings: PromptSource, target_name: str
 ) -> list[list[int]]:
-    """Returns the ids of prompts, cut or with the chat template if the settings request it."""
+    """Returns the prompts' ids, cut to a length or in the chat template if settings request it."""
     longest = settings.prompt_tokens
     if prompts is None:
         tokens = EMBEDDED_PROMPT_TOKENS if longest is None else longest
@@ -78,8 +78,8 @@ def prompt_ids(settings: PromptSource, tokenizer: Any, target_name: str) -> list
 def embedded_prompts(tokenizer: Any, *, count: int, prompt_tokens: int) -> list[list[int]]:
     """Returns at most `count` prompts of prompt_tokens ids from library files held out of training.
 
-    A prompt begins at the middle one of a file's top-level definitions. Files are sorted by the
-    hash of their path; files that are too short are skipped.
+    The library is Python's. A prompt begins at the middle one of a file's top-level definitions.
+    Files are sorted by the hash of their path; files that are too short are skipped.
     """
     held = library_files(held=True)
     prompts: list[list[int]] = []
@@ -105,7 +105,8 @@ def prompts_hash(prompts: Sequence[Sequence[int]]) -> str:
 def read_dataset(name: str, settings: PromptSource) -> list[Prompt]:
     """Returns the first prompts of a data set on the Hugging Face hub, or of a folder of files.
 
-    The configuration is by default the only one, and so is the split. Rows are read by `prompt_of`.
+    If a data set has a single configuration or split, the settings need not name it. Each row of
+    the data set is read by `prompt_of`.
     """
     from datasets import config, load_dataset
     from datasets.exceptions import DatasetsError

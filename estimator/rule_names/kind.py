@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class RuleKind(ABC):
-    """A way to verify drafts; CONTRIBUTING.md shows a complete example, `AcceptNothing`.
+    """A kind of acceptance rule; CONTRIBUTING.md shows a complete example, `AcceptNothing`.
 
-    name: its name as a value of `--verification`.
-    judges: the way it verifies drafts, for help texts.
-    lenient: whether it accepts a lenience other than 1.
+    name: value of `--verification` that selects the rule.
+    judges: how the rule verifies drafts, for help texts.
+    lenient: whether the rule can have a lenience other than 1.
     """
 
     name: ClassVar[str]
@@ -37,13 +37,13 @@ VERIFICATION = "token"
 
 @cache
 def rule_kinds() -> Mapping[str, type[RuleKind]]:
-    """Returns all kinds by name, the default first."""
+    """Returns all kinds of acceptance rule by name, the default kind first."""
     kinds = kinds_in(["estimator.rule_names"], RuleKind)  # type: ignore[type-abstract]
     return {kind.name: kind for kind in sorted(kinds, key=lambda kind: kind.name != VERIFICATION)}
 
 
 def acceptance_rule(verification: str = VERIFICATION, lenience: float | None = None) -> Rule:
-    """Returns the rule that settings name; lenience lies in (0, 1], None: 1."""
+    """Returns the named acceptance rule; lenience: in (0, 1]; None means 1."""
     kind = rule_kinds()[verification]
     lenience = 1.0 if lenience is None else lenience
     if lenience != 1 and not kind.lenient:

@@ -24,12 +24,13 @@ MOST_TRIED = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureTexts:
-    """Settings: acceptance of a copying draft along recorded texts.
+    """Settings of a measurement of a copying draft's acceptance along recorded texts.
 
-    texts: the log: JSON lines or Parquet, with a prompt and an output each, text or ids.
-    drafts: one drafter whose drafts depend only on texts.
+    texts: file of the log, JSON lines or Parquet; each line has a prompt and an output, as text or
+      ids.
+    drafts: name of one drafter, whose drafts depend only on texts.
     tokenizer: tokenizer of the model that wrote the texts; None: the log has ids, not checked.
-    force: accept an n-gram model whose tokenizer may differ from that one.
+    force: whether an n-gram model is accepted although its tokenizer may differ from this one.
     skip_bad_lines: whether bad lines are skipped; else the first one ends the measurement.
     processes: number of processes that share the log; None: one per core.
     output: file for the profile; None: no file, and an interrupted run saves nothing.
@@ -54,13 +55,15 @@ class MeasureTexts:
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """Counts over some texts.
+    """Counts of drafts along some texts, by group of neighbouring texts.
 
-    hits: per group of neighbouring texts, number of tokens that a draft beginning there predicts.
-    tokens: per group, number of all tokens; a group is one text until there are too many texts.
-    blocks: per larger group and least match, for γ = 1, 2, … one after another, the number of
-      blocks with 0, …, γ drafted tokens.
-    block_tokens: number of all tokens of each larger group.
+    texts: number of texts.
+    hits: in each small group, the number of tokens that a draft beginning there predicts.
+    tokens: in each small group, the number of all tokens. A small group is one text at first, and
+      becomes larger with the number of texts.
+    blocks: in each large group and for each least length of a match, the number of blocks with
+      0, …, γ drafted tokens; the numbers for γ = 1, 2, … follow one another.
+    block_tokens: in each large group, the number of all tokens.
     skipped, first_skipped: number of skipped lines, and the first one with its reason.
     """
 
@@ -87,16 +90,17 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 def _grouped(values: list[Any], most: int) -> list[Any]:
-    """Returns values with neighbours added in pairs, until there are few enough."""
+    """Returns the values after adding pairs of neighbours until at most `most` values remain."""
     while len(values) > most:
         values = np.add.reduceat(values, np.arange(0, len(values), 2), axis=0).tolist()
     return values
 
 
 def least_matches(draft: str) -> tuple[int, ...]:
-    """Returns the least lengths of a match that are counted, ascending, the lookup's own first.
+    """Returns the least lengths of a match for which drafts are counted, ascending.
 
-    There are at most MOST_TRIED; only 0 for drafts that are no lookups.
+    The first is the lookup's own least length. There are at most MOST_TRIED lengths. For drafts
+    that are no lookups the only length is 0.
     """
     shortest, longest = parse_drafter(draft).lookup_lengths or (0, 0)
     if longest - shortest < MOST_TRIED:
@@ -106,14 +110,14 @@ def least_matches(draft: str) -> tuple[int, ...]:
 
 
 def totals(texts: Texts, copied: Copied, max_gamma: int, least: Sequence[int] = (0,)) -> Totals:
-    """Returns the counts of drafts along texts, each decoded with every γ and least match.
+    """Returns the counts of drafts along texts, for every γ and every least length of a match.
 
-    A draft has the drafter's length, at most γ, and leaves room for the target's own token
-    (`simulator.acceptance.replay` with probabilities 0 and 1).
+    Each draft has at most γ tokens and leaves room for the target's own token. The result equals
+    `simulator.acceptance.replay` with probabilities 0 and 1.
 
-    texts: at least one.
+    texts: at least one text.
     copied: drafts along the outputs, at most max_gamma tokens each.
-    least: lengths of a match below which nothing is drafted.
+    least: the least lengths; after a shorter match nothing is drafted.
     """
     lengths = texts.lengths
     ends = np.cumsum(lengths)
@@ -161,9 +165,9 @@ def _begun(steps: NDArray[np.int32], first: Integers, ends: Integers) -> NDArray
 
 
 def counter(request: MeasureTexts) -> Callable[[LogPart], Totals]:
-    """Returns the function that counts drafts over the texts of one part of a request's log.
+    """Returns a function that counts drafts along the texts in one part of the request's log.
 
-    It refuses the first bad line, unless bad lines are skipped.
+    The function refuses the first bad line, unless the request skips bad lines.
     """
     kind = parse_drafter(request.draft)
     tokenizer = None

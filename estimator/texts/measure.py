@@ -33,15 +33,16 @@ _counting: dict[MeasureTexts, Callable[[LogPart], Totals]] = {}  # in a counting
 
 
 def journal_path(profile: Path) -> Path:
-    """Returns the path of the saved counts of an interrupted measurement."""
+    """Returns the path of the file with the counts of an interrupted measurement."""
     return profile.with_name(f"{profile.name}.texts.part")
 
 
 def measure(request: MeasureTexts, progress: Progress = SILENT) -> tuple[Profile, Totals]:
-    """Returns the acceptance of a copying draft, as a profile without prices and as counts.
+    """Returns the acceptance of a copying draft, as a profile without costs and as counts.
 
-    At temperature 0 it is exact: a copied token is accepted if it is the text's. For sampled texts
-    its mean is exact, because a token is accepted with the probability that it is written.
+    At temperature 0 the acceptance is exact: a copied token is accepted if the text has this token.
+    For sampled texts the mean acceptance is exact, because the target accepts a copied token with
+    the probability with which it writes this token.
     """
     if not request.texts.is_file():
         raise ValueError(f"texts must be an existing file, got {request.texts}")
@@ -72,7 +73,7 @@ def measure(request: MeasureTexts, progress: Progress = SILENT) -> tuple[Profile
 
 
 def _counted(request: MeasureTexts, journal: Journal | None) -> Iterator[Totals]:
-    """Yields the counts of all parts in order, and saves new ones."""
+    """Yields the counts of all parts of the log in order; saves new counts in the journal."""
     lines = [] if journal is None else journal.known
     known = [msgspec.json.decode(line, type=Totals) for line in lines]
     yield from known

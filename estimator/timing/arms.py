@@ -49,16 +49,16 @@ def run_arms(
     *,
     least: int = LEAST_PROMPTS,
 ) -> Runs:
-    """Returns the generations of every arm and of the baseline, by prompt and repeat.
+    """Returns the generations of every decoder (arm) and of the baseline, by prompt and repeat.
 
-    For each repeat and prompt all arms take turns of a few blocks, in random order in each round,
-    each with its own caches; then the speed of each round is divided out of its blocks. If memory
-    is short, fewer arms take turns at once. If a model exists only once, each arm's turn is a whole
-    text. An arm's text depends on seed, arm and prompt, so repeats differ only in time.
+    For each repeat and prompt all arms take turns of a few blocks, in random order in each round.
+    Each arm has its own caches. Then the times of blocks are divided by the speed of their round.
+    If memory is short, fewer arms take turns at once; if it suffices for one set of caches only, a
+    turn is a whole text. A text depends on seed, arm and prompt, so repeats differ only in time.
 
-    prompts: ids. Prompts that are not reached in time are left out.
-    speculative: decoders by name, not "baseline" or "again"; see `probing` and `Speculative`.
-    least: number of prompts that run in any case.
+    prompts: token ids of each prompt. Prompts that are not reached in time are left out.
+    speculative: decoders by name, except "baseline" and "again"; see `probing` and `Speculative`.
+    least: number of prompts that run even after the time limit.
     """
     decoders = {BASELINE: without_draft, AGAIN: without_draft, **speculative}
     arms = list(decoders)
@@ -149,7 +149,7 @@ def without_draft(subject: Subject, prompt: Sequence[int], generator: torch.Gene
 
 @dataclass(frozen=True, slots=True)
 class Speculative:
-    """A decoder: speculative decoding under a policy."""
+    """A decoder that decodes speculatively, with draft lengths chosen by a policy."""
 
     policy: Policy
 
@@ -162,9 +162,9 @@ class Speculative:
 def timed_blocks(
     subject: Subject, prompt: Sequence[int], *, gamma: int, p_min: float, seed: int
 ) -> Iterator[tuple[Block, float]]:
-    """Yields a text's blocks of at most gamma drafted tokens, each with the clock at its end.
+    """Yields a text's blocks of at most gamma drafted tokens, each with the time of its end.
 
-    p_min: a draft ends after a token with a lower probability.
+    p_min: a draft ends after a token whose probability is below p_min.
     """
     policy: Policy = Fixed(gamma) if p_min == 0 else Confidence(p_min, gamma)
     decoder = Speculative(policy) if gamma > 0 else without_draft
@@ -179,16 +179,16 @@ def probing(gammas: Sequence[int]) -> dict[str, Decoder]:
 
 
 def probed(gammas: Sequence[int]) -> list[int]:
-    """Returns the distinct draft lengths to time; adds 0 to a single one, to price a draft step."""
+    """Returns the distinct draft lengths to time; a single length needs 0, too, for comparison."""
     distinct = sorted(set(gammas))
     return distinct if len(distinct) > 1 else sorted({0, *distinct})
 
 
 def planner(cost: Cost, *, max_gamma: int) -> Callable[[float], int]:
-    """Returns a function from alpha to the gamma with the largest calibrated improvement.
+    """Returns a function from α to the γ with the largest speed-up at the given cost.
 
-    Its result is at most max_gamma; 0 means a plain target step. It looks results up on a grid of
-    alphas, so it costs almost no time per block.
+    Its result is at most max_gamma; 0 means a step without a draft. The function looks γ up on a
+    grid of α, so it takes almost no time per block.
     """
     best = [
         best_gamma(Iid(step / ALPHA_STEPS), cost, max_gamma=max_gamma)
@@ -198,7 +198,7 @@ def planner(cost: Cost, *, max_gamma: int) -> Callable[[float], int]:
 
 
 def probed_gammas(max_gamma: int) -> list[int]:
-    """Returns powers of two up to max_gamma, and max_gamma."""
+    """Returns the draft lengths 1, 2, 4, 8, … up to max_gamma, and max_gamma."""
     return sorted({max_gamma, *(2**i for i in range(max_gamma.bit_length()))})
 
 
@@ -207,8 +207,8 @@ def adaptive(
 ) -> Adaptive:
     """Returns the adaptive policy, after measuring costs on the first prompts.
 
-    prompts: ids, at least one prompt.
-    timing: its seed and progress are used; each run is timed once, without a time limit.
+    prompts: token ids of each prompt, at least one prompt.
+    timing: gives the seed and the progress; each run is timed once, without a time limit.
     """
     probes, once = probing(probed_gammas(max_gamma)), replace(timing, repeats=1, until=None)
     runs = run_arms(subject, prompts[:PROBED_PROMPTS], probes, once)
@@ -216,5 +216,5 @@ def adaptive(
 
 
 def planning_generations(prompts: Sequence[Sequence[int]], max_gamma: int) -> int:
-    """Returns the number of texts that `adaptive` decodes; it reports progress after each."""
+    """Returns the number of texts that `adaptive` decodes, and so of its calls of progress."""
     return len(prompts[:PROBED_PROMPTS]) * (2 + len(probed(probed_gammas(max_gamma))))

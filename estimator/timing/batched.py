@@ -28,12 +28,12 @@ def decode_batch(
 ) -> list[tuple[int, ...]]:
     """Returns the target's own continuation of each prompt, like `reference.speculative.decode`.
 
-    A text is drawn with its own generator, so it is the text that the prompt would get in a batch
-    of one, except where the rounding of another shape changes a draw.
+    Each text is sampled with its own generator. So it equals the text in a batch of one, unless
+    the batch's different rounding changes a sampled token.
 
     Args:
       target: a transformers model.
-      prompts: ids, at least one prompt.
+      prompts: token ids of each prompt, at least one prompt.
       generators: one for each prompt, on the target's device.
     """
     texts = [opening_text(target, prompt, stopping) for prompt in prompts]
@@ -104,7 +104,7 @@ def padded(
 
 
 class _Batch:
-    """Passes of a transformers model over several texts, its cache kept between them."""
+    """A transformers model that reads several texts at once and keeps its cache between passes."""
 
     def __init__(self, module: Any, prompts: Sequence[Sequence[int]], device: torch.device) -> None:
         self._module = module

@@ -21,17 +21,17 @@ Array = NDArray[np.float64]
 
 
 def polish(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> tuple[Array, Array]:
-    """Returns the seconds of each thing at the turns' median speed, and each turn's speed.
+    """Returns the seconds of each timed item at the turns' median speed, and each turn's slowness.
 
     Args:
-      seconds: by thing and turn, shape (..., things, turns), above 0; NaN if a turn lacks the
-        thing. Tables along the leading axes are polished separately.
-      sweeps: number of alternations between turns and things; the first few do most of the work.
+      seconds: seconds by item and turn, shape (..., items, turns), above 0; NaN if an item was not
+        timed in a turn. Tables along the leading axes are polished separately.
+      sweeps: number of alternations between turns and items; the first few do most of the work.
 
     Returns:
-      seconds: seconds of each thing, shape (..., things); NaN for a thing that no turn has.
-      speeds: duration in each turn relative to the median speed, shape (..., turns); NaN for a turn
-        without things.
+      seconds: seconds of each item, shape (..., items); NaN for an item that was never timed.
+      speeds: each turn's durations over durations at the median speed, shape (..., turns); NaN for
+        a turn in which nothing was timed.
     """
     left = np.log(np.asarray(seconds, dtype=np.float64))
     # Subtracting medians keeps NaN in place, so the middles of rows stay the same.
@@ -47,10 +47,10 @@ def polish(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> tuple[Array, Array]:
 
 
 def _median(values: Array, axis: int) -> Callable[[Array], Array]:
-    """Returns a function that takes medians along an axis of arrays with NaN at the same places.
+    """Returns a function that takes medians along an axis and ignores NaN.
 
-    The axis is kept with length 1. The middle places are found once, from `values`. The median of a
-    row of NaN is NaN, without a warning.
+    The arrays must have NaN where `values` has NaN, so that the middle places are found once. The
+    axis remains, with length 1. If all values are NaN, the median is NaN, without a warning.
     """
     count = (~np.isnan(values)).sum(axis=axis, keepdims=True)
     last = values.shape[axis] - 1

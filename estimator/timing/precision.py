@@ -14,13 +14,14 @@ from reference.records import Generation
 
 
 def precision_percent(texts: Timed) -> float | None:
-    """Returns the error of speed-ups due to the clock: half their interval, in per cent.
+    """Returns the error of speed-ups due to the clock, half their interval's width, in per cent.
 
-    Differences between prompts are not errors of the clock. So the seconds of each text are
-    compared with the average time of its kinds of blocks over all prompts, at its arm and draft
-    lengths. The spread of that ratio between prompts gives the error of the sum over all prompts.
+    Differences between prompts are not errors of the clock. So each text's seconds are divided by
+    the seconds that its blocks take on average over all prompts, given their arm and draft length.
+    The spread of this ratio between prompts gives the error of the sum over all prompts.
 
-    It is the largest over all arms but probes (if there are others); None for a single prompt.
+    The result is the largest error of any arm. Arms that only measure costs (probes) count only if
+    there are no others. None for a single prompt.
     """
     arms = [arm for arm in texts if arm != AGAIN]
     only_probes = all(arm == BASELINE or arm.startswith(PROBE) for arm in arms)
@@ -33,7 +34,7 @@ def precision_percent(texts: Timed) -> float | None:
 
 
 def _reach(texts: Sequence[Generation]) -> float | None:
-    """Returns half the width of the interval of the logarithm of an arm's seconds."""
+    """Returns half the interval's width of log(seconds of an arm); None for a single prompt."""
     seconds: dict[int, list[float]] = defaultdict(list)
     for text in texts:
         for block in text.blocks:
@@ -47,7 +48,7 @@ def _reach(texts: Sequence[Generation]) -> float | None:
 
 
 class Until:
-    """Decides when runs have been timed long enough: to `percent`, or for `seconds`."""
+    """Decides when timing ends: at a precision of `percent`, or after `seconds`."""
 
     def __init__(
         self,
@@ -56,17 +57,17 @@ class Until:
         seconds: float = float("inf"),
         report: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """Starts the clock; report: called with each precision that has been reached."""
+        """Starts the clock; report: called with a sentence on each precision that was reached."""
         self._percent = percent
         self._end = time.monotonic() + seconds
         self._report = report
 
     def late(self, seconds: float = 0.0) -> bool:
-        """Returns whether the time is up for work that takes some seconds."""
+        """Returns whether less time is left than work of this many seconds needs."""
         return time.monotonic() + seconds >= self._end
 
     def precise(self, reached: float | None) -> bool:
-        """Returns whether a precision in per cent is known and at least the requested one."""
+        """Returns whether `reached`, an error in per cent, is small enough; None is not."""
         if reached is None:
             return False
         self._report(f"precise to {reached:.1f} %")
@@ -77,11 +78,11 @@ class Until:
 class Timing:
     """How runs are timed.
 
-    repeats: most repeats of each run, at least 1.
-    seed: seed of texts and order.
+    repeats: largest number of repeats of each run, at least 1.
+    seed: random seed of the texts and of the order of runs.
     progress: called after each generation.
-    until: decides before each further prompt whether the time is up, and after each repeat of all
-      prompts whether the timing is precise enough; None: all repeats run.
+    until: ends the runs early. It checks the time before each prompt, and the precision after each
+      repeat of all prompts. None: all repeats run.
     """
 
     repeats: int = 1
@@ -93,10 +94,10 @@ class Timing:
 def timings(
     request: TimedPair, *, count: int, planned: int, progress: Progress
 ) -> Iterator[Timing]:
-    """Yields the timing of each of `count` measurements, with its share of the remaining time.
+    """Yields the timing of each of `count` measurements, with an equal share of the time left.
 
-    planned: number of generations of each, if all repeats are needed.
-    progress: expects these; after each measurement the unneeded ones are subtracted.
+    planned: number of generations per measurement if all repeats run.
+    progress: expects the planned generations; after each measurement those not run are subtracted.
     """
     end = time.monotonic() + request.timing.seconds(request.models.target)
     for left in range(count, 0, -1):

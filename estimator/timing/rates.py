@@ -28,12 +28,12 @@ Seconds = NDArray[np.float64]
 
 
 def median(repeats: Sequence[Generation]) -> Generation:
-    """Returns a text's first repeat; each block's times are medians over the repeats.
+    """Returns a text's first repeat, with each block's times replaced by medians over the repeats.
 
     All repeats do equal work, and the machine's speed was divided out. The remaining differences
     are accidental, and a median ignores them. A minimum would select the luckiest moment, and short
-    blocks have more such moments. A repeat with other ids (a device may round differently from run
-    to run and break a tie) is left out, because its blocks differ.
+    blocks have more such moments. A repeat whose ids differ is left out, because its blocks differ;
+    ids can differ if a device rounds differently from run to run.
     """
     ways = [[(block.drafted, block.tokens) for block in run.blocks] for run in repeats]
     alike = [run for run, way in zip(repeats, ways, strict=True) if way == ways[0]]
@@ -46,17 +46,17 @@ def median(repeats: Sequence[Generation]) -> Generation:
 
 
 def timed(runs: Runs) -> Timed:
-    """Returns each arm's texts, one per prompt."""
+    """Returns each decoder's texts, one per prompt, with median times over the repeats."""
     return {arm: [median(repeats) for repeats in rows] for arm, rows in runs.items()}
 
 
 def probes(texts: Mapping[str, Sequence[Generation]]) -> list[Generation]:
-    """Returns all probing texts, by draft length and prompt."""
+    """Returns all texts of the decoders that measure costs, ordered by draft length and prompt."""
     return [text for arm, rows in texts.items() if arm.startswith(PROBE) for text in rows]
 
 
 def priced(texts: Timed) -> CostModel:
-    """Returns the cost model of the baseline's and the probes' texts."""
+    """Returns the cost model fitted to the times of the baseline's and the probes' texts."""
     return fit_costs(texts[AGAIN], probes(texts))
 
 
@@ -81,7 +81,7 @@ def _step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
 
 
 def without(texts: Timed, prompt: int) -> Timed:
-    """Returns the texts of all prompts but one."""
+    """Returns the texts of all prompts except the one with this index."""
     return {arm: rows[:prompt] + rows[prompt + 1 :] for arm, rows in texts.items()}
 
 
@@ -96,30 +96,30 @@ def decode_rate(texts: Sequence[Generation]) -> Seconds:
 
 
 def measured_interval(texts: Timed, arm: str) -> Interval:
-    """Returns the interval of an arm's measured speed-up, over prompts."""
+    """Returns the interval of a decoder's measured speed-up, from the spread over prompts."""
     baseline, own = _seconds(texts, arm)
     return intervals.ratio_interval(baseline.tolist(), own.tolist())
 
 
 def measured_left_out(texts: Timed, arm: str) -> tuple[float, ...]:
-    """Returns an arm's speed-up without prompt 1, without prompt 2, …; empty for one prompt."""
+    """Returns a decoder's speed-up without prompt 1, without prompt 2, …; empty for one prompt."""
     baseline, own = map(left_out, _seconds(texts, arm))
     return tuple((baseline / own).tolist()) if len(own) >= LEAST_PROMPTS else ()
 
 
 def _seconds(texts: Timed, arm: str) -> tuple[Seconds, Seconds]:
-    """Returns the baseline's seconds by prompt, scaled to the arm's text, and the arm's."""
+    """Returns seconds by prompt for the arm's tokens: at the baseline's speed, and the arm's."""
     tokens = np.array([len(text.tokens) for text in texts[arm]])
     return decode_rate(texts[BASELINE]) * tokens, decode_rate(texts[arm]) * tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The difference of two measurements of the baseline; it is pure timing error.
+    """The difference of two measurements of the baseline, which only timing errors cause.
 
-    logarithm: logarithm of the first speed over the second.
-    error: its standard deviation, from the differences of single prompts.
-    prompts: number of prompts, and so of degrees of freedom.
+    logarithm: log of the first measurement's seconds over the second's.
+    error: standard deviation of `logarithm`, from the differences of single prompts.
+    prompts: number of prompts, which equals the degrees of freedom of `error`.
     """
 
     logarithm: float
@@ -133,12 +133,12 @@ class Noise:
 
     @property
     def within_percent(self) -> float:
-        """Upper end, in per cent, of the interval of differences that timing errors cause."""
+        """Largest difference in per cent that timing errors cause, at the interval's level."""
         return 100 * float(np.expm1(intervals.student(self.prompts) * self.error))
 
     @property
     def quiet(self) -> bool:
-        """Whether the difference and the end of its interval are at most QUIET_PERCENT."""
+        """Whether `percent` and `within_percent` are at most QUIET_PERCENT."""
         return max(self.percent, self.within_percent) <= QUIET_PERCENT
 
 

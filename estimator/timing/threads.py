@@ -24,10 +24,11 @@ CHOSEN_BY = "OMP_NUM_THREADS"
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """The number of computing threads.
+    """The number of computing threads, and how it was chosen.
 
+    count: number of threads.
     cores: number of cores that this process may use.
-    free: number of these that were free before the run; None if the user chose the number.
+    free: number of cores that were free before the run; None if `count` does not depend on it.
     """
 
     count: int
@@ -43,7 +44,10 @@ class Threads:
 
 
 def free_threads(*, most: int) -> Threads:
-    """Returns the number of cores that are free now, less one, but at least 1."""
+    """Returns the number of threads: the cores that are free now, less one, from 1 to `most`.
+
+    If OMP_NUM_THREADS is set, its value is the number of threads.
+    """
     cores, chosen = len(_own_cores()), os.environ.get(CHOSEN_BY, "")
     if chosen.isdecimal() and int(chosen) > 0:
         return Threads(int(chosen), cores)
@@ -53,7 +57,7 @@ def free_threads(*, most: int) -> Threads:
 
 
 def chosen_threads(requested: int | None) -> int:
-    """Returns the number of threads: the requested one, else the number of free cores less one."""
+    """Returns the requested number of threads, by default the number of free cores less one."""
     return free_threads(most=os.cpu_count() or 1).count if requested is None else requested
 
 
@@ -80,7 +84,7 @@ def computing(device: str, requested: int | None) -> Iterator[Threads]:
 
 
 def free_cores() -> float:
-    """Returns the number of cores available to this process that others leave free now."""
+    """Returns how many of this process's cores other programs leave free now."""
     import psutil
 
     own, busy = _own_cores(), psutil.cpu_percent(interval=WATCHED_SECONDS, percpu=True)
@@ -100,9 +104,11 @@ def _own_cores() -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """This process among `count` that torchrun started, of which `here` run on this machine.
+    """This process and the number of processes that torchrun started.
 
     number: index of this process, from 0.
+    count: number of processes on all machines.
+    here: number of processes on this machine.
     """
 
     number: int = 0
@@ -115,7 +121,7 @@ class Processes:
         return self.number == 0
 
     def gathered(self, own: T) -> list[T]:
-        """Returns the picklable objects of all processes, in order; each process must call this."""
+        """Returns each process's object, by process; all must call this, with picklable objects."""
         if self.count == 1:
             return [own]
         from torch.distributed import all_gather_object
@@ -125,7 +131,7 @@ class Processes:
         return every
 
     def shared(self, own: Iterable[T]) -> Iterator[T]:
-        """Yields the objects of all processes in order; in a single process, one by one."""
+        """Yields the objects of all processes, by process; a single process yields as it goes."""
         if self.count == 1:
             yield from own
         else:
@@ -145,7 +151,7 @@ def launched() -> int:
 
 
 def these_processes() -> Processes:
-    """Returns this process among those that torchrun started, connected with the others."""
+    """Returns this process's index and the number of processes, after connecting them all."""
     if launched() == 1:
         return ALONE
     import torch

@@ -43,7 +43,7 @@ InTurns = tuple[Generation, tuple[int, ...]]
 
 
 def turn_tokens(baseline: Generation) -> int:
-    """Returns the number of tokens by which texts grow in each round."""
+    """Returns the number of tokens by which each text grows in one round."""
     step = float(np.median([block.seconds for block in baseline.blocks]))
     return max(round(TURN_SECONDS / step), 1) if step > 0 else 1
 
@@ -59,8 +59,8 @@ def decode_in_turns(
 ) -> list[InTurns]:
     """Returns texts that were decoded in turns, in random order in each round.
 
-    A text's first turn includes its prompt. Once fewer than half of the texts continue, their rest
-    belongs to the last full round, because few texts do not show a round's speed.
+    A text's first turn includes its prompt. Once fewer than half of the texts continue, all their
+    remaining blocks count for the last round, because few texts do not show a round's speed.
 
     Args:
       starts: functions that start the sessions, at least one.
@@ -100,11 +100,12 @@ def decode_in_turns(
 
 
 def processor_clock(device: torch.device) -> Clock | None:
-    """Returns this thread's CPU clock, or None if it is too coarse.
+    """Returns this thread's CPU clock; None if it cannot measure the work on this device.
 
-    It does not advance while another program uses the processor. If there are more programs than
-    processors, each is suspended for milliseconds at a time, which is not a speed that a round
-    shares. Several threads, or a device, wait for each other, which is not CPU time.
+    The clock does not advance while another program uses the processor. With more programs than
+    processors each program is suspended for milliseconds at a time, which does not slow all turns
+    of a round equally. CPU time leaves out the time for which threads or devices wait, so the clock
+    is used for a single thread on the CPU only.
     """
     one_thread = device.type == "cpu" and torch.get_num_threads() == 1
     # On other systems it ticks about sixty times per second.
@@ -112,7 +113,7 @@ def processor_clock(device: torch.device) -> Clock | None:
 
 
 def next_block(blocks: Iterator[Block], clock: Clock | None) -> Block:
-    """Returns the next block, scaled to the clock's time; without a clock its own times remain."""
+    """Returns the next block, with its times scaled to the clock's time if there is a clock."""
     began = 0.0 if clock is None else clock()
     block = next(blocks)
     if clock is None or block.seconds == 0:
@@ -130,11 +131,11 @@ def _scaled(block: Block, factor: float) -> Block:
 
 
 def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
-    """Returns texts with the times that their blocks would take at the rounds' median speed.
+    """Returns the texts, with the times that their blocks would take at the rounds' median speed.
 
-    Each kind of block (its arm and its number of drafted tokens) has a level, and all arms of a
-    round share its speed, so an error in the speed does not change their ratios. The parts of a
-    block (drafting, verifying, other) keep their proportions.
+    The model: a block's time is the usual time of its kind (arm and number of drafted tokens) times
+    the slowness of its round. All arms share a round's slowness, so an error in it does not change
+    their ratios. The parts of a block (drafting, verifying, other) keep their proportions.
     """
     speeds = _round_speeds(runs)
     return [
@@ -152,7 +153,7 @@ def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
 
 
 def _round_speeds(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
-    """Returns each round's duration relative to the median speed; none for too few kinds."""
+    """Returns by round its blocks' duration relative to the median round; {} for too few blocks."""
     seconds: dict[tuple[str, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for arm, (text, rounds) in runs:
         for block, number in zip(text.blocks, rounds, strict=True):
@@ -171,14 +172,14 @@ def _round_speeds(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
 
 @torch.inference_mode()
 def duplicates(pair: Pair, count: int, *, longer: float) -> list[Pair]:
-    """Returns the pair and duplicates of it, as many as fit the memory.
+    """Returns the pair and its duplicates, at most as many as fit the memory.
 
     A duplicate shares weights and tables, and has its own caches, counts and times. A compiled
-    model cannot be duplicated, because its programs are bound to its one cache.
+    model cannot be duplicated, because its compiled programs work with a single cache.
 
-    pair: has decoded a text, so that the size of its caches is known.
-    count: number of pairs wanted, at least 1.
-    longer: length of the longest text over the length of the decoded one.
+    pair: a target and a drafter that have decoded a text, so that the size of caches is known.
+    count: number of pairs wanted, including the first, at least 1.
+    longer: length of the longest text to decode over the length of the text already decoded.
     """
     each = longer * sum(held.nbytes for held in _parts(pair) if isinstance(held, Tensor))
     available = SHARE_OF_FREE * free_bytes(pair[0].device)
@@ -198,7 +199,7 @@ def free_bytes(device: torch.device) -> float:
 
 
 def _parts(whole: object) -> Iterator[object]:
-    """Yields every object inside an object, once each; modules and tensors are not opened."""
+    """Yields every object inside an object once, except objects inside modules and tensors."""
     seen: set[int] = set()
     waiting = [whole]
     while waiting:
