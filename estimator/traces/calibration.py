@@ -18,9 +18,12 @@ Reals = NDArray[np.floating]
 
 
 def calibration(traces: Sequence[Trace], column: int) -> Callable[[Reals], Reals]:
-    """Returns the map from one column of recorded confidences to the share of right tokens.
+    """Returns the function from a recorded confidence to the share of accepted tokens.
 
-    The map rises and is linear between points. traces: at least one.
+    The function rises and is linear between points.
+
+    traces: at least one trace.
+    column: index of the confidence's kind in `reference.scoring.confidence`.
     """
     from scipy.optimize import isotonic_regression
 
@@ -35,7 +38,10 @@ def calibration(traces: Sequence[Trace], column: int) -> Callable[[Reals], Reals
 
 
 def calibrated(traces: Sequence[Trace], column: int) -> list[Trace]:
-    """Returns the traces; the even ones calibrate the odd ones and vice versa, if there are two."""
+    """Returns the traces with calibrated confidences; a single trace is returned unchanged.
+
+    Even traces calibrate odd traces and vice versa.
+    """
     halves = [calibration(traces[at::2], column) for at in (0, 1) if traces[at::2]]
     if len(halves) < 2:
         return list(traces)
@@ -53,8 +59,8 @@ def calibrated(traces: Sequence[Trace], column: int) -> list[Trace]:
 def reliability(traces: Sequence[Trace], column: int) -> list[dict[str, float]]:
     """Returns how often drafted tokens are accepted, by tenths of the draft's confidence.
 
-    Each tenth with tokens has a row: the mean confidence (`said`), the mean calibrated confidence
-    (`calibrated`), the accepted share (`right`), and the expected number of tokens (`tokens`).
+    Each tenth that has tokens gives a dictionary: the mean confidence (`said`), the mean calibrated
+    confidence (`calibrated`), the accepted share (`right`) and the expected number of `tokens`.
     """
     said, right, weight = _tokens(traces, column)
     mended = _tokens(calibrated(traces, column), column)[0]

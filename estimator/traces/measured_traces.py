@@ -31,13 +31,15 @@ VALUES = 256
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """The settings that texts and traces depend on.
+    """The settings that determine the sampled texts and their traces.
 
+    subject: the target, the drafter and how they decode.
+    prompts: token ids of each prompt.
     max_gamma: the longest draft that replay can evaluate.
     ahead: number of tokens recorded on the draft's own path at each block start; 0 records no path
       and no confidence.
-    batch_size: number of texts sampled at once; each text is scored separately.
-    origins: files and precision, which identify models of one name.
+    batch_size: number of texts sampled at once. Each text is scored separately.
+    origins: strings for files and precision, which differ for different models of equal name.
     """
 
     subject: Subject
@@ -50,7 +52,7 @@ class Tracing:
 
     @property
     def modules(self) -> list[Any]:
-        """The target's and the draft's transformers modules; None for a draft without one."""
+        """The transformers modules of the target and the draft; None for a draft without one."""
         models = [self.subject.target, draft_model(self.subject.drafter)]
         return [transformers_module(model) for model in models]
 
@@ -80,7 +82,7 @@ class Tracing:
 
     @property
     def described(self) -> dict[str, str]:
-        """Everything that texts and traces depend on, by name, as text or hashes."""
+        """All that texts and traces depend on, as hashes: prompts, target, draft and settings."""
         target, draft = (
             "no model" if module is None else f"weights {weights_hash(module)}"
             for module in self.modules
@@ -103,7 +105,7 @@ def weights_hash(module: Any) -> str:
 
 
 def require_agreement(settings: Sequence[Mapping[str, str]]) -> None:
-    """Refuses processes that would measure different things; settings: `described` in each."""
+    """Refuses to measure if the processes' settings differ; settings: each one's `described`."""
     for name, wanted in settings[0].items():
         for number, theirs in enumerate(settings):
             if theirs[name] != wanted:
@@ -118,9 +120,9 @@ def measure_traces(
     processes: Processes = ALONE,
     progress: Callable[[], object] = lambda: None,
 ) -> list[TracePair]:
-    """Returns the traces of a text sampled from the target for each prompt.
+    """Samples a text from the target for each prompt, and returns the traces of these texts.
 
-    path: an .npz file that saves each finished prompt's traces; None saves nothing.
+    path: .npz file in which each finished prompt's traces are saved; None: traces are not saved.
     processes: processes that share the prompts; the traces do not depend on their number. The
       first process saves the traces, and all processes return them.
     """
@@ -148,7 +150,7 @@ def measure_traces(
 def _traces(
     tracing: Tracing, batch: Sequence[int], known: Container[int]
 ) -> Iterator[tuple[int, TracePair]]:
-    """Yields the index and the traces of each new prompt of a batch, sampled together."""
+    """Yields index and traces of a batch's prompts that are not in `known`."""
     if not batch:
         return
     subject, prompts = tracing.subject, [tracing.prompts[number] for number in batch]

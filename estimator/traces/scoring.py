@@ -45,13 +45,13 @@ def draft_sampling(drafter: Drafter) -> DraftSampling:
 
 
 def verification_of(rule: Rule) -> Verification | None:
-    """Returns how an acceptance rule verifies drafts; None if replay does not support it."""
+    """Returns "token" or "block", as the rule verifies drafts; None if replay lacks this rule."""
     by_token: Verification | None = "token" if isinstance(rule, Strict | Lenient) else None
     return "block" if isinstance(rule, BlockVerification) else by_token
 
 
 def known_verification(rule: Rule) -> Verification:
-    """Returns how an acceptance rule verifies drafts; raises ValueError if replay cannot."""
+    """Returns "token" or "block", as the rule verifies drafts; refuses rules that replay lacks."""
     verification = verification_of(rule)
     if verification is None:
         raise ValueError(f"verification must be one that replay knows, got {rule.name}")
@@ -59,7 +59,7 @@ def known_verification(rule: Rule) -> Verification:
 
 
 def sampled_setting(subject: Subject) -> Sampling:
-    """Returns the draft's sampling settings for `TracePair.sampled`."""
+    """Returns the draft's sampling settings; at temperature 0, with the target's temperature."""
     own = _own_setting(subject)
     return replace(own, temperature=subject.sampling.temperature) if own.greedy else own
 
@@ -99,7 +99,10 @@ def trace_pair(
     max_gamma: int,
     ahead: int = 0,
 ) -> TracePair:
-    """Returns `trace` for both ways to sample drafts, at LENIENCES, from one pass of each model."""
+    """Returns the traces for sampled and for argmax drafts, from one pass of each model.
+
+    tokens, max_gamma, ahead: see `trace`. Both traces have alpha(l) at LENIENCES.
+    """
     sampled = sampled_setting(subject)
     # Without a temperature the two are one.
     samplings = list(dict.fromkeys([sampled, replace(sampled, temperature=0.0)]))
@@ -144,9 +147,10 @@ def _traces(
 
 
 def _by_start(values: NDArray[Any]) -> NDArray[Any]:
-    """Returns values of shape (N, K, …) indexed by block start t instead of position i.
+    """Returns values of shape (N, K, …), indexed by block start instead of position.
 
-    Entry (i, k), for the block that began at i - k, moves to (i - k, k); 0 after the end.
+    Entry (i, k) is for position i in the block that began at i - k. It moves to (i - k, k). Entries
+    after the text's end are 0.
     """
     k = np.arange(values.shape[1])
     padded = np.concatenate([values, np.zeros((len(k), *values.shape[1:]), dtype=values.dtype)])
@@ -166,15 +170,16 @@ def own_paths(
 ) -> Paths:
     """Returns block starts of a text, and the draft's confidence along its own path from each.
 
-    At temperature 0, if a draft's distribution depends only on the text before, blocks with one
-    first wrong token share the rest, so each wrong token is continued only once.
+    Blocks whose first wrong token is at one position continue equally if the temperature is 0 and
+    the draft's distribution depends only on the text before. Such a continuation is computed once.
 
     Args:
       drafter: has scored the text, so that its caches of the text are valid.
-      text, tokens: the ids before, at least 1, and the N ids that the target wrote.
-      length: tokens of a path, L, at least 1.
+      text: ids before the target's text, at least 1.
+      tokens: the N ids that the target wrote.
+      length: L, the number of tokens of a path, at least 1.
       known: confidences along the text, shape (N, 3), and whether each of the draft's tokens is
-        right, shape (N,); None if paths are drawn or depend on the block's start.
+        right, shape (N,); None if paths are sampled or depend on the block's start.
 
     Returns:
       starts, ascending, in 0..N, and confidences of shape (starts, L, 3), with the columns of

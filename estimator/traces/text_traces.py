@@ -26,9 +26,10 @@ REPLICATES = 2000
 
 @dataclass(frozen=True, slots=True)
 class TextTraces:
-    """Traces of texts, each scored once even if several arms produced it.
+    """Computes traces of texts, once per text even if several decoders produced it.
 
     max_gamma, ahead: arguments of `scoring.trace`.
+    known: traces computed so far, by the prompt's index and the text's ids.
     """
 
     subject: Subject
@@ -55,7 +56,7 @@ class TextTraces:
         return lenient_alpha(traces, rule.lenience) if isinstance(rule, Lenient) else alpha(traces)
 
     def tie_gap(self, own: Runs, arm: str) -> float | None:
-        """Returns the largest logit gap where a greedy arm first differs from the baseline."""
+        """Returns the largest logit gap where a decoder's greedy texts leave the baseline's."""
         penalty = self.subject.sampling.repetition_penalty
         gaps = [
             tie_gap(self.subject.target, prompt, plain.tokens, tokens, repetition_penalty=penalty)
@@ -74,10 +75,10 @@ def tie_gap(
     *,
     repetition_penalty: float,
 ) -> float:
-    """Returns the target's logit gap at the first difference of two greedy texts.
+    """Returns the difference of the target's logits of the first tokens in which two texts differ.
 
-    Verifying several tokens at once differs from one-token steps in the last bits. In half
-    precision that can change the greedy choice between nearly equal logits.
+    Both texts are greedy. Verifying several tokens at once rounds differently from one-token steps.
+    In half precision that can change the greedy choice between nearly equal logits.
     """
     common = next(at for at, (a, b) in enumerate(zip(own, other, strict=False)) if a != b)
     plain = Sampling(temperature=0, repetition_penalty=repetition_penalty)
@@ -89,7 +90,7 @@ def tie_gap(
 
 
 def replay_factor(traces: Sequence[Trace], gamma: int, cost: Cost) -> float:
-    """Returns the expected speed-up over all texts: baseline seconds over replayed seconds."""
+    """Returns the baseline's seconds for all texts over the seconds that replay predicts at γ."""
     base = cost.baseline_seconds * sum(trace.tokens for trace in traces)
     return base / sum(trace.replay.seconds(gamma, cost) for trace in traces)
 
@@ -97,7 +98,7 @@ def replay_factor(traces: Sequence[Trace], gamma: int, cost: Cost) -> float:
 def simulated_seconds(
     trace: Trace, gamma: int, cost: Cost, generator: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Returns REPLICATES simulated times of decoding the text, with acceptances drawn at random."""
+    """Returns seconds of decoding the text, REPLICATES times, with acceptances drawn at random."""
     prices = cost.block_seconds(np.arange(gamma + 1))
     lengths = trace.replay.lengths(gamma)
     drafted = np.arange(gamma) < lengths[:, None]
@@ -120,20 +121,20 @@ def ahead_interval(
     noise: Noise,
     generator: np.random.Generator,
 ) -> Interval:
-    """Returns the interval expected for a run's measured speed-up on the prompts of `texts`.
+    """Returns the interval in which a run's measured speed-up on these prompts is expected.
 
-    Three independent errors add their variances on the logarithmic scale:
+    The variances of three independent errors add up on the logarithmic scale:
 
-        texts (the run's text, and two texts whose mean predicts it): Σ e_i² (1 + 1/2), where e_i is
-          a text's deviation from its prompt's mean time, estimated from the difference of two texts
-        acceptances of the run: drawn along the first text of each prompt
-        clock: twice the baseline's error against itself, since a measurement over a prediction is
+        texts: Σ e_i² (1 + 1/2), for the run's text and the mean of two texts, which predicts it.
+          e_i is a text's deviation from its prompt's mean time, estimated from those two texts
+        acceptances in the run: simulated along the first text of each prompt
+        clock: twice the variance of `noise`, because a measurement over its prediction is
           (baseline / run) / (baseline again / probe)
 
-    The interval is Student's t with Welch's degrees of freedom, because the first and the last
-    error are estimates. At temperature 0 a prompt has one text, so only the clock has an error.
+    The interval uses Student's t with Welch's degrees of freedom, because the errors of texts and
+    clock are estimates. At temperature 0 a prompt has one text, so only the clock has an error.
 
-    texts: two independent texts for each prompt; a single prompt gives (None, None).
+    texts: the traces of two independent texts per prompt; a single prompt gives (None, None).
     """
     if len(texts) < 2:
         return None, None

@@ -34,14 +34,14 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Journal:
-    """Records of an unfinished measurement, a line each.
+    """A file with the finished parts of an unfinished measurement, one record per line.
 
-    known: the records of an earlier run with this key. A line that was cut off is left out, and
-      records with another key belong to another measurement: the first new record replaces them.
+    known: the records that an earlier run with an equal key wrote, without an incomplete last line.
+      If the file has another key, it is of another measurement, and the first `add` replaces it.
     """
 
     def __init__(self, path: Path, key: str) -> None:
-        """Loads an earlier run's records; key identifies the measurement."""
+        """Loads the records of an earlier run. key: text that identifies the measurement."""
         self._path, self._header, self._begun = path, JOURNAL + key.encode(), False
         first, *lines = path.read_bytes().split(b"\n") if path.exists() else [self._header, b""]
         if not first.startswith(JOURNAL):
@@ -63,7 +63,7 @@ class Journal:
                 os.fsync(file.fileno())
 
     def finish(self) -> None:
-        """Removes the file, because the measurement is complete."""
+        """Removes the file; call this when the measurement is complete."""
         self._path.unlink(missing_ok=True)
 
 
@@ -73,7 +73,7 @@ def traces_path(profile: Path) -> Path:
 
 
 def journal_path(path: Path) -> Path:
-    """Returns the path of the journal of finished prompts' traces."""
+    """Returns the path of the journal that collects traces for the file at `path`."""
     return path.with_name(f"{path.name}.part")
 
 
@@ -100,11 +100,12 @@ def read_arrays(path: Path) -> Arrays:
 def write_matches(
     path: Path, least: Sequence[int], tokens: Sequence[int], blocks: NDArray[np.int64]
 ) -> None:
-    """Writes the number of blocks that a lookup decodes texts in, by least length of a match.
+    """Writes a lookup's number of blocks on recorded texts, by the least length of a match.
 
     least: the least lengths, ascending, one or more; the first is the lookup's own.
     tokens: number of tokens in each group of texts.
-    blocks: blocks with 0, …, γ drafted tokens, shape (groups, lengths, γ, γ + 1) for γ = 1, 2, ….
+    blocks: number of blocks with 0, …, γ drafted tokens, shape (groups, lengths, γ, γ + 1) for
+      γ = 1, 2, ….
     """
     arrays = {"least": np.array(least), "tokens": np.array(tokens), "blocks": blocks}
     write_whole(path, sealed({"layout": np.array(MATCHES), "key": np.array(""), **arrays}))
@@ -122,7 +123,7 @@ def write_traces(path: Path, traces: Mapping[int, TracePair], key: str) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Raises ValueError if the path for traces holds another kind of file."""
+    """Raises ValueError if the path exists and is no file of traces."""
     if path.exists():
         read_arrays(path)
     Journal(journal_path(path), "")
@@ -131,11 +132,11 @@ def require_place(path: Path) -> None:
 class KeptTraces:
     """The saved traces of a measurement's finished prompts.
 
-    known: traces by the prompt's index; at first those that an earlier run with this key saved.
+    known: all saved traces by the prompt's index, including traces of an earlier run with this key.
     """
 
     def __init__(self, path: Path, key: str) -> None:
-        """Loads an earlier run's traces. key: models, settings and prompts."""
+        """Loads an earlier run's traces. key: hash of its models, settings and prompts."""
         self._path, self._key = path, key
         saved = read_arrays(path) if path.exists() else {}
         self.known = unpack(saved) if saved and str(saved["key"]) == key else {}
@@ -158,9 +159,9 @@ class KeptTraces:
 
 
 def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
-    """Returns arrays that hold all traces one after another.
+    """Returns arrays that contain all traces, one after another.
 
-    traces: by the prompt's index, at least one; all of one drafter and with equal leniences.
+    traces: traces by the prompt's index, at least one; all from one drafter, at equal leniences.
     """
     pairs = list(traces.values())
     leniences = list(pairs[0].sampled.alpha_by_lenience)
@@ -196,7 +197,7 @@ def unpack(arrays: Mapping[str, NDArray[Any]]) -> dict[int, TracePair]:
 
 
 def _of_way(arrays: Mapping[str, NDArray[Any]], way: DraftSampling) -> list[Trace]:
-    """Returns the traces of one way to sample drafts; columns that older versions lack are None."""
+    """Returns the traces of sampled or argmax drafts; fields that older files lack are None."""
 
     def column(name: str, counts: str = "tokens") -> Sequence[Any]:
         if name not in arrays:

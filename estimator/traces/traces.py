@@ -21,11 +21,12 @@ Verification = Literal["token", "block"]
 
 
 class RecordedConfidence(NamedTuple):
-    """Confidences of a draft, float32, with the columns of `reference.scoring.confidence`.
+    """A draft's confidence in each token, float32. Columns: see `reference.scoring.confidence`.
 
     along: confidences along the text, shape (N, 3), or (N, K, 3) by block like `Trace.ratio`.
-    starts: block starts with a recorded path of the draft, ascending, in 0..N, shape (M,).
-    own: confidences along those paths of L tokens, shape (M, L, 3).
+    starts: positions where a block begins and the draft's own path was recorded, ascending, in
+      0..N, shape (M,).
+    own: confidences along these M paths of L drafted tokens, shape (M, L, 3).
     """
 
     along: NDArray[np.floating]
@@ -78,13 +79,13 @@ class Trace:
 
     @property
     def replay(self) -> Replay:
-        """Replay of the text, for blocks of any γ."""
+        """The replay of the text, which computes its expected blocks for any γ."""
         return Replay(self.acceptance, limit=self.limit, drafted=self.drafted)
 
     def stopped(self, rule: StoppingRule, *, drawn: bool) -> StoppedText:
         """Returns the replay of the text with drafts that a stopping rule ends early.
 
-        drawn: whether the draft's tokens are drawn; false for argmax drafts.
+        drawn: whether the draft samples its tokens; false for argmax drafts.
         """
         if self.confidence is None:
             raise ValueError(
@@ -103,7 +104,10 @@ class Trace:
         )
 
     def judged(self, verification: Verification, max_gamma: int) -> "Trace":
-        """Returns the trace with a verification's ratios; max_gamma: the longest draft, from 1."""
+        """Returns the trace with the ratios that token or block verification compares.
+
+        max_gamma: the longest draft, at least 1.
+        """
         if verification == "token":
             return self
         return replace(self, ratio=block_acceptance(self.ratio, max_gamma))
@@ -111,10 +115,11 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class TracePair:
-    """The traces of one text for both ways to sample a draft.
+    """The traces of one text for sampled and for argmax drafts.
 
-    sampled: drawn from the draft's distribution at its own temperature, or the target's if it is 0.
-    argmax: the draft's likeliest tokens, with a one-hot distribution; beta is then p(argmax q).
+    sampled: the draft samples from its distribution, at its own temperature, or at the target's if
+      its own is 0.
+    argmax: the draft takes its likeliest tokens, with a one-hot distribution; beta is p(argmax q).
     """
 
     sampled: Trace
@@ -136,10 +141,12 @@ def alpha(traces: Sequence[Trace]) -> float:
 
 
 def acceptance_by_rank(traces: Sequence[Trace], choices: int) -> tuple[float, ...]:
-    """Returns how often the text's token is the draft's first, second, … choice, over all tokens.
+    """Returns the share of tokens that are the draft's first, second, … choice.
 
     This is the acceptance vector of Sequoia (Chen et al. 2024), section 3.1, for trees of likeliest
-    tokens. Empty if a draft makes a single choice. choices: how many are counted separately.
+    tokens. It is empty if a draft makes a single choice.
+
+    choices: number of choices in the result.
     """
     known = [trace.rank for trace in traces if trace.rank is not None]
     if len(known) < len(traces):
@@ -155,7 +162,7 @@ def replayed_calls(trace: Trace, gamma: int) -> float:
 
 
 def replayed_blocks(traces: Sequence[Trace], max_gamma: int) -> dict[int, tuple[float, ...]]:
-    """Returns blocks per token that draft 0, …, γ tokens (`Recorded.blocks`), by γ from 1."""
+    """Returns, by γ = 1, 2, …, the number of blocks per token that draft 0, …, γ tokens."""
     tokens = sum(trace.tokens for trace in traces)
     replays = [trace.replay for trace in traces]
     return {

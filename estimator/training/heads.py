@@ -26,11 +26,11 @@ from reference.training.unrolling import acceptance_ahead, train_unrolled, windo
 class HeadTraining:
     """Settings of heads to train on text.
 
-    sources: files and folders of text, of which `tokens` tokens are read.
-    output: folder to write, which must not exist.
-    target: the decoder-only model that will verify.
+    sources: files and folders of text, from which the first `tokens` tokens are read.
+    output: folder for the trained head, which must not exist.
+    target: the decoder-only model that will verify the head's drafts.
     hidden: number of hidden units; None: a multiple of the model's width that depends on the kind.
-    rate, positions: peak learning rate, and number of positions per step.
+    rate, positions: largest learning rate, and number of text positions per training step.
     """
 
     sources: tuple[str, ...]
@@ -51,22 +51,22 @@ class HeadTraining:
 
     @property
     def work(self) -> Path:
-        """The folder next to the output from which an interrupted run resumes."""
+        """The folder, next to the output, with checkpoints from which training resumes."""
         return self.output.with_name(f"{self.output.name}.training")
 
     @property
     def schedule(self) -> Schedule:
-        """Steps and learning rates; the first twentieth is the warm-up."""
+        """The learning rate by step; the first twentieth of the steps is the warm-up."""
         return Schedule(self.steps, self.rate, warmup=max(self.steps // 20, 1))
 
     def require(self) -> None:
-        """Refuses invalid settings before anything is read."""
+        """Refuses invalid settings; call this before any text or model is read."""
         if self.output.exists():
             raise ValueError(f"output must not exist yet, got {self.output}")
         _ = self.schedule
 
     def stream(self, tokenizer: Any, progress: Progress) -> Tensor:
-        """Returns the ids of the text, with an end of text between files, shape (tokens,)."""
+        """Returns the ids of all texts, with an end-of-text id between files, shape (tokens,)."""
         corpus = read_corpus(self.sources, None, tokenizer, progress=progress)
         stream = torch.from_numpy(corpus.sentences[: self.tokens].astype("int64"))
         return stream.where(stream >= 0, vocabulary_of(tokenizer).end)
@@ -85,7 +85,7 @@ class HeadTraining:
         return model
 
     def training(self, name: str, learnt: Tensor, settings: Mapping[str, object]) -> Training:
-        """Returns the training on windows of ids; its settings identify it."""
+        """Returns the training loop; a checkpoint made with other `settings` is refused."""
         self.work.mkdir(exist_ok=True)
         identity = {
             "target": self.target,

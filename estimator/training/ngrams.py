@@ -26,8 +26,9 @@ class TrainNgram:
     """Settings of an n-gram model to train.
 
     tokenizer_name: tokenizer of the target: embedded, a Hugging Face name or a folder.
-    prune: by order, n-grams with this count or less are dropped.
-    estimator: auto, lmplz or own; lmplz: KenLM's program; None: the one on PATH.
+    prune: a count for each order; n-grams with this count or less are dropped.
+    estimator: auto, lmplz or own.
+    lmplz: path of KenLM's program lmplz; None: the program on PATH.
     """
 
     sources: tuple[str, ...]
@@ -50,7 +51,7 @@ class TrainNgram:
 
     @property
     def program(self) -> str | None:
-        """The estimating program; None: this project's own estimator."""
+        """Path of the program that estimates the model; None: specplan's own estimator does."""
         if self.smoothing == "katz" and (self.estimator == "lmplz" or self.lmplz is not None):
             raise ValueError("smoothing must be kneser-ney with lmplz, got katz")
         if self.estimator == "own" and self.lmplz is not None:
@@ -91,11 +92,11 @@ def train_ngram(request: TrainNgram, progress: Progress = SILENT) -> Description
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreNgram:
-    """Settings: a text and the n-gram model whose perplexity to measure.
+    """Settings of a measurement of an n-gram model's perplexity on a text.
 
-    tokenizer_name: tokenizer of the model; None: the one that it was trained with.
-    binary: the model in KenLM's binary form, for KenLM to read; None: the ARPA file.
-    force: use the model even if its tokenizer differs.
+    tokenizer_name: tokenizer of the model; None: the tokenizer that it was trained with.
+    binary: the model in KenLM's binary format, for KenLM to read; None: KenLM reads the ARPA file.
+    force: whether the model is used even if its tokenizer differs.
     """
 
     model: Path
@@ -109,9 +110,9 @@ class ScoreNgram:
 def score_ngram(
     request: ScoreNgram, read: Progress = SILENT, scored: Progress = SILENT
 ) -> tuple[Score, Score | None]:
-    """Returns the perplexity by our rows and by KenLM; KenLM's is None for a model of order 1.
+    """Returns the perplexity that specplan computes, and KenLM's; KenLM's is None for order 1.
 
-    `read` counts files of text, `scored` tokens.
+    read: counts files of text. scored: counts tokens.
     """
     name, source = request.tokenizer_name, ""
     if name is None:

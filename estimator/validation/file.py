@@ -20,24 +20,24 @@ _FASTER = " (the steps with and without drafts differ, or the clock was held up)
 
 
 class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Prediction and measurement of one draft and setting.
+    """The predicted and the measured speed-up of one draft with one setting.
 
-    Each decoder's row adds its own fields. Speed-ups are over the target without a draft; the
-    prompt's pass is not included.
+    Each kind of decoder has a subclass with more fields. Speed-ups are relative to the target
+    without a draft, and do not include the pass over the prompt.
 
     target: the target's name; "" if the file does not state it.
-    prompts_hash: hash of the prompts; rows may be compared if it is equal.
-    draft_temperature: temperature of the draft's sampling; None if it has none.
-    policy: `fixed`, or another policy's name.
-    gamma: draft length of the policy fixed, else None.
-    measured: the target's seconds over the run's.
+    prompts_hash: hash of the prompts; rows with equal hashes may be compared.
+    draft_temperature: temperature at which the draft samples; None if the draft has none.
+    policy: name of the policy that chooses draft lengths, for example `fixed`.
+    gamma: draft length under the policy fixed; None under other policies.
+    measured: measured speed-up, the target's seconds over the run's seconds.
     measured_low, measured_high: interval of the measured speed-up.
     measured_left_out: measured speed-up without each prompt, in order; empty for one prompt.
     predicted: speed-up from separately measured costs; None without a prediction.
     ms_per_token: milliseconds per token of one sequence.
     tokens_per_second: throughput of all sequences together.
-    draft_seconds, verify_seconds, other_seconds: parts of the run; None if not separable.
-    doubts: sentences about impossible values; with any, none of the times can be trusted.
+    draft_seconds, verify_seconds, other_seconds: parts of the run's seconds; None if not separable.
+    doubts: sentences about impossible values. If there are any, no time can be trusted.
     """
 
     # Properties that are written together with the fields.
@@ -67,36 +67,34 @@ class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def error_percent(self) -> float | None:
-        """100 (predicted - measured) / measured."""
+        """Error of the prediction in per cent, 100 (predicted - measured) / measured."""
         if self.predicted is None:
             return None
         return 100 * (self.predicted - self.measured) / self.measured
 
     @property
     def predicted_calibrated(self) -> float | None:
-        """`predicted` under its second name, which rows of some decoders also write."""
+        """The value of `predicted`; rows of some decoders are written with this name, too."""
         return self.predicted
 
     @property
     def parts_seconds(self) -> tuple[float, float, float] | None:
-        """Seconds of drafting, verifying and the rest; None if not separable."""
+        """Seconds of drafting, verifying and other work; None if they cannot be separated."""
         if self.draft_seconds is None or self.verify_seconds is None or self.other_seconds is None:
             return None
         return self.draft_seconds, self.verify_seconds, self.other_seconds
 
     def data(self) -> dict[str, Any]:
-        """Returns the row for JSON: fields and derived values."""
+        """Returns the row as a JSON object, with its fields and derived values."""
         names = (*self.__struct_fields__, *self.derived)
         written: dict[str, Any] = builtins({name: getattr(self, name) for name in names})
         return written
 
 
 class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
-    """Prediction and measurement of one draft, temperature and policy.
+    """Predictions and measurements of one draft, temperature and policy with specplan's decoder.
 
-    Only fixed policies have predictions.
-
-    lossless: whether the rule preserves the target's distribution.
+    lossless: whether the acceptance rule preserves the target's distribution.
     alpha: mean of sum min(p, q) over texts sampled from the target before the run; for a lenient
       rule with its p/l in place of p (Leviathan et al. 2023, A.5).
     c: seconds of a draft step over seconds of a target step; None if nothing was drafted.
@@ -107,9 +105,9 @@ class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
       target; None for a lossy rule.
     measured: from the median of each block's repeats; its interval is over prompts.
     error_percent_low, _high: interval of the error over prompts; None for one prompt.
-    predicted_target_calls, target_calls: calls on the run's own texts.
-    identical_to_target: whether every id equals greedy decoding's; None above temperature 0.
-    tie_gap: if not identical, the target's largest logit gap at a first difference; else None.
+    predicted_target_calls, target_calls: predicted and counted target calls on the run's own texts.
+    identical_to_target: whether all ids equal the target's greedy ids; None above temperature 0.
+    tie_gap: the target's largest logit gap where a text first differs; None for identical texts.
     end_to_end_predicted, end_to_end_measured: speed-ups including both prefills.
     """
 
@@ -142,8 +140,8 @@ class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
 def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tuple[str, ...]:
     """Returns sentences about the impossible values of a row.
 
-    A step emits at most γ + 1 tokens and takes at least as long as the target's pass over one, so
-    no speed-up exceeds the tokens per step. If one does, the clock was disturbed.
+    A step emits at most γ + 1 tokens and takes at least as long as the target's pass over one
+    token. So a speed-up above the tokens per step shows that other programs disturbed the clock.
 
     tokens_a_call: mean tokens per target call; None if steps are not target calls.
     """
@@ -169,13 +167,13 @@ def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tup
 
 
 def mean_abs(errors: Iterable[float | None]) -> float | None:
-    """Returns the mean size of the known errors; None if there are none."""
+    """Returns the mean absolute value of the errors that are not None; None without any."""
     sizes = [abs(error) for error in errors if error is not None]
     return sum(sizes) / len(sizes) if sizes else None
 
 
 def max_abs(errors: Iterable[float | None]) -> float | None:
-    """Returns the largest size of the known errors; None if there are none."""
+    """Returns the largest absolute value of the errors that are not None; None without any."""
     return max((abs(error) for error in errors if error is not None), default=None)
 
 
@@ -183,11 +181,12 @@ RowKind = TypeVar("RowKind", bound=ValidationRow)
 
 
 class Validated(msgspec.Struct, frozen=True):
-    """The fields common to all validation files.
+    """The contents of a validation file that do not depend on the decoder.
 
-    decoder: SPECULATIVE, BILD or ENGINE.
-    confidence: level of the intervals.
-    rows: at least one.
+    name: name of the file.
+    decoder: the kind of decoder, SPECULATIVE, BILD or ENGINE.
+    rows: results, at least one.
+    confidence: confidence level of the intervals.
     """
 
     name: str
@@ -197,7 +196,7 @@ class Validated(msgspec.Struct, frozen=True):
 
 
 def validation_json(decoder: str, rows: Sequence[ValidationRow], **sections: Any) -> dict[str, Any]:
-    """Returns the object that `specplan validate --json` prints: rows and further sections."""
+    """Returns the object that `specplan validate --json` prints: the rows and other sections."""
     found = [row.data() for row in rows]
     return {"decoder": decoder, "confidence": CONFIDENCE, "rows": found, **sections}
 
@@ -208,7 +207,7 @@ def read_validation(path: Path) -> Validated:
 
 
 def parse_validation(document: Any, *, name: str) -> Validated:
-    """Returns a validation from the object that `validation_json` made; refuses other ones."""
+    """Returns the validation in an object that `validation_json` made; refuses other objects."""
     rows = document.get("rows") if isinstance(document, Mapping) else None
     if not isinstance(rows, list) or not rows:
         raise ValueError(f"{name} has no rows: it is not the output of validate --json")
@@ -221,7 +220,7 @@ def parse_validation(document: Any, *, name: str) -> Validated:
 
 
 def parse_rows(rows: Sequence[Any], kind: type[RowKind], *, name: str) -> tuple[RowKind, ...]:
-    """Returns rows from objects with the fields of a row's `data`; refuses invalid ones."""
+    """Returns the rows in JSON objects that `ValidationRow.data` made; refuses invalid objects."""
     parsed = []
     for number, row in enumerate(rows):
         try:

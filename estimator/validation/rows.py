@@ -33,12 +33,13 @@ from simulator.cost.cost import Cost
 
 @dataclass(frozen=True, slots=True)
 class RowEvidence:
-    """The data from which the rows of one draft and temperature are made.
+    """The data from which the validation's rows of one draft and temperature are computed.
 
-    texts: traces of the runs' texts, with the pair and the prompts.
-    runs: with all repeats; timed: with each block's median time.
-    cost: cost measured in other runs.
-    shrinking: by gamma, a sentence if its step is faster than a smaller gamma's.
+    texts: traces of the runs' texts, with the models and the prompts.
+    runs: all repeats of the runs.
+    timed: the runs with median times over their repeats.
+    cost: cost that was measured in other runs.
+    shrinking: by γ, a sentence if a step with γ is faster than a step with a smaller γ.
     """
 
     texts: TextTraces
@@ -52,7 +53,7 @@ class RowEvidence:
 def row_of(
     evidence: RowEvidence, arm: str, policy: Policy, generator: np.random.Generator
 ) -> SpeculativeRow:
-    """Returns the row of one arm, with predictions if replay knows the policy and the rule."""
+    """Returns one decoder's row, with predictions if replay supports its policy and its rule."""
     row = _measured(evidence, arm, policy)
     verification = verification_of(evidence.texts.subject.rule)
     if verification is not None and isinstance(policy, Fixed):
@@ -117,11 +118,11 @@ def _predicted(
     gamma: int,
     generator: np.random.Generator,
 ) -> SpeculativeRow:
-    """Returns the row with its predictions.
+    """Returns the row with predictions added.
 
-    For a lossy rule the target's own texts only give alpha, because the run's texts differ. Replay
-    along the run's text is valid only if target and draft both choose by argmax, so that a token is
-    accepted if and only if it is in the text.
+    A lossy rule changes the run's texts, so the target's own texts give only alpha. Replay along
+    the run's texts is then valid only if target and draft both choose by argmax, because a drafted
+    token is accepted exactly if the text has it.
     """
     texts, timed, cost = evidence.texts, evidence.timed, evidence.cost
     row = replace(row, predicted_theorem8=float(improvement_factor(row.alpha, gamma, cost.c)))

@@ -67,7 +67,7 @@ class Validate(TimedPair):
 
     @property
     def replayed(self) -> bool:
-        """Whether replay predicts any row: a fixed or stopping policy, lossless or greedy."""
+        """Whether replay predicts a row: a fixed or stopping policy, lossless or temperature 0."""
         rule = acceptance_rule(self.verification, self.lenience)
         known = [name == FIXED or name.partition(":")[0] in STOPPING for name in self.policy_names]
         return any(known) and (rule.lossless or 0 in self.temperatures)
@@ -75,9 +75,9 @@ class Validate(TimedPair):
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The rows of one draft and temperature, and the data behind them.
+    """The rows of one draft and temperature, and the measurements that they are computed from.
 
-    repeats: smallest number of repeats of a run.
+    repeats: how often each run was repeated; for unequal numbers, the smallest.
     precision_percent: largest error of a speed-up due to the clock; None for one prompt.
     threads: the computing threads; None: PyTorch's setting was not changed.
     """
@@ -92,7 +92,7 @@ class Validation:
 
 
 def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Validation]:
-    """Yields the rows of each draft at each temperature as soon as they are measured."""
+    """Yields a validation for each draft and temperature, as soon as it is measured."""
     require_one_process("validate")
     with computing(request.models.device, request.threads) as threads:
         policies, most = request.policies, request.longest
@@ -152,10 +152,10 @@ def validate(
     """Returns predicted and measured speed-ups of one pair under each policy.
 
     Args:
-      prompts: ids, at least one prompt; those that are not reached in time have no rows.
-      policies: the adaptive one plans with costs that are measured before all runs.
+      prompts: token ids of each prompt, at least one; prompts not reached in time are left out.
+      policies: policies by name; the adaptive policy plans with costs measured before all runs.
       timing: how often and how long runs are timed.
-      max_gamma: longest draft of policies other than the fixed ones.
+      max_gamma: longest draft of policies that are not fixed.
     """
     planned = {
         arm: arms.adaptive(subject, prompts, timing, max_gamma=max_gamma) if each is None else each
@@ -184,7 +184,10 @@ def validate(
 def generations(
     prompts: Sequence[Sequence[int]], policies: Policies, *, max_gamma: int, repeats: int
 ) -> int:
-    """Returns how often `validate` calls progress, if all repeats are needed."""
+    """Returns the number of texts that `validate` decodes, and so of its calls of progress.
+
+    The number holds if all repeats run.
+    """
     adaptive = list(policies.values()).count(None)
     planning = adaptive * arms.planning_generations(prompts, max_gamma)
     gammas, _ = _lengths(policies, max_gamma)
@@ -205,8 +208,8 @@ def _lengths(policies: Policies, max_gamma: int) -> tuple[list[int], int]:
 def summary(validations: Sequence[Validation]) -> dict[str, Any]:
     """Returns the summary of all rows for JSON: mean and largest errors, noise, repeats, threads.
 
-    A number without predictions, or for one prompt, is None; so is free_cores if the user chose
-    the threads.
+    Errors are None without predictions. Numbers that need several prompts are None for one prompt.
+    free_cores is None if the user chose the number of threads.
     """
     errors = [row.error_percent for validation in validations for row in validation.rows]
     noises = [validation.noise for validation in validations]
