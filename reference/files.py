@@ -1,4 +1,4 @@
-"""Files: written completely or not at all, by one process at a time; read even if endless."""
+"""Writes files completely or not at all, one process at a time; refuses to read endless files."""
 
 import gzip
 import io

@@ -1,1 +1,1 @@
-"""How much of copied drafts is accepted along recorded texts, for all positions at once."""
+"""Computes how many copied tokens are accepted along recorded texts, at all positions at once."""

@@ -48,7 +48,7 @@ class Matches:
         ]
 
     def found(self, shortest: int = 1) -> list[int]:
-        """Finds the longest match of at least `shortest` words; returns the places after it."""
+        """Returns the places after the longest matches of the text's end, ascending."""
         for words in reversed(self._before(len(self._text))):
             if len(words) >= shortest and (places := self._followers.get(words)):
                 return places

@@ -26,7 +26,7 @@ class Description:
     """How an n-gram model was made.
 
     arpa: SHA-256 of the ARPA file.
-    tokenizer: name by which the tokenizer was loaded; a folder's absolute path.
+    tokenizer: name by which the tokenizer was loaded; for a folder, its absolute path.
     order: number of words in the longest n-grams.
     prune: for each order, the count up to which n-grams were dropped.
     estimator: "own" or KenLM's "lmplz".

@@ -1,1 +1,1 @@
-"""From a corpus to smoothed n-grams."""
+"""Trains smoothed n-gram models on a corpus."""

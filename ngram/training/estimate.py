@@ -1,4 +1,4 @@
-"""Smoothed models from a corpus: n-grams counted by sorting, and the common part of all smoothing.
+"""Counts a corpus's n-grams by sorting them; estimates models with any kind of smoothing.
 
 Smoothing goes from low to high orders. An n-gram's probability combines its share of its context's
 count with the probability of its last word after the shorter context. Each context has a weight for

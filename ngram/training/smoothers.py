@@ -134,7 +134,7 @@ class Katz:
 def _good_turing_shares(
     table: NgramCounts, keep: Bools, discounts: Discounts, *, contexts: int
 ) -> tuple[Floats, Floats]:
-    """Returns each n-gram's probability, d_c c(hw) / c(h), and what remains of each context's."""
+    """Returns each n-gram's d_c c(hw) / c(h), and each context's remaining probability."""
     share = np.array([0.0, *discounts, 1.0])[np.minimum(table.raw, MOST_DISCOUNTED + 1)]
     total = np.bincount(table.context, weights=table.raw, minlength=contexts)
     seen = np.where(keep, share * table.raw, 0.0)

@@ -1,1 +1,1 @@
-"""Drafters made of models: a second model, early exits, hierarchies, chance."""
+"""Drafters that use a second model, an early exit, a hierarchy, a head, a tree, or chance."""

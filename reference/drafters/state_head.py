@@ -62,7 +62,7 @@ class StateHeadDrafter:
         self._catch_up(text, len(text) - 2)
 
     def _catch_up(self, text: Sequence[int], end: int) -> Tensor | None:
-        """Reads the target's new states up to `end`; returns the head's last; None without new."""
+        """Reads the target's new states before `end`; returns the head's last state, or None."""
         self._drop(end - 1)
         states = self.target.tapped(self.head.taps, self._read, end) if end > 0 else None
         if states is None or len(states) == 0:

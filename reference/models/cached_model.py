@@ -123,7 +123,7 @@ class CachedModel(ABC):
         return self._states[()].at(position)
 
     def tap(self, boundaries: Boundaries) -> None:
-        """Records the hidden states at some boundaries of the layers, from the next text on."""
+        """Makes the model record hidden states at these layer boundaries, from the next text on."""
         if boundaries not in self._states:
             recorder = record_layers(self.module, boundaries, name=self.name)
             self._states[boundaries] = States(recorder)
@@ -195,8 +195,8 @@ class CachedModel(ABC):
 def forbidden_ids(module: Any, device: torch.device) -> Tensor | None:
     """Returns the ids that a model must not emit, shape (n,), int64; None if there are none.
 
-    The model's settings exclude some ids: Marian's padding token has a meaningless logit. Decoders
-    that skip padding when they count positions (M2M100) must not emit their padding token.
+    The model's settings exclude some ids, e.g. Marian's padding token, whose logit means nothing.
+    Decoders that skip padding when they count positions (M2M100) must not emit their padding token.
     """
     settings = module.generation_config
     ends = settings.eos_token_id

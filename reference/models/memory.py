@@ -1,4 +1,4 @@
-"""The keys and values, and the hidden states, that a model keeps of a text."""
+"""The keys and values, and the hidden states, that a model stores for a text."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -51,7 +51,7 @@ class RecurrentModel(CausalModel):
     def _require_steps(self) -> None:
         """Refuses a model whose passes over several tokens ignore the state before them.
 
-        Tested on the model, not by its family: some families do so only for prompts.
+        The test runs the model, because its family does not decide: some do so only for prompts.
         """
         ids = torch.arange(1, 7, device=self.device) % self.vocabulary
         self.start(ids[:3].tolist())

@@ -190,7 +190,7 @@ def _require_tensors(
 
 
 def _require_map(folder: Path, offsets: Tensor, mask: Tensor | None, shape: Eagle3Shape) -> None:
-    """Refuses a d2t that maps ids outside the target's vocabulary, or two ids to one.
+    """Refuses a map d2t that leads outside the target's vocabulary, or from two ids to one.
 
     mask: `t2d`, which of the target's ids the head may draft; None if the folder has none.
     """

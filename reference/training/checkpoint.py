@@ -77,7 +77,7 @@ def publish(
 ) -> None:
     """Writes a folder with a model (safetensors), its tokenizer and training.json, atomically.
 
-    instead_of: files of the unfinished training, which are removed at the end.
+    instead_of: files of the unfinished training, which are removed once the folder is complete.
     """
     unfinished = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
