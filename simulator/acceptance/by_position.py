@@ -87,7 +87,7 @@ class FromCounts(ByPosition):
     covariance: covariance of the rates' logits and of `change`, shape (LONGEST + 1, LONGEST + 1).
     positions: number of counted positions; 0 if only lengths were counted.
     lengths: pairs of a γ and its counted mean tokens per block, which have priority over the rates.
-    change: change of the logits per unit of the logarithm of the context.
+    change: change of the logits if the logarithm of the context grows by 1.
     origin: mean logarithm of the counted contexts; None if fewer than two contexts were counted.
     away: logarithm of the context to which the rates apply, minus `origin`.
     """

@@ -118,7 +118,7 @@ class Pricing:
     cost: times of blocks, each block a pass over the whole batch.
     c_hat: operations of a draft step over operations of a target step; None if not known.
     batch: sequences decoded together.
-    load: None if the costs are not for a particular load.
+    load: load and machine of the costs; None if the costs are not for a particular load.
     max_gamma: most tokens that the draft can draft; None if there is no limit.
     multiple: number of the draft's layers. Longer drafts run all again: their γ is a multiple.
     stated_gamma: number of drafted tokens in the draft's configuration; None if there is none.

@@ -60,7 +60,7 @@ class GammaTable:
     def by_request(cls, pair: Pair) -> GammaTable:
         """Returns the policy with the best γ for each kind, as if all requests were of that kind.
 
-        This is an upper bound for engines that adapt γ to a request, because α is known at once.
+        This is an upper bound for engines that adapt γ to a request, because each α is known.
         """
         server = pair.drafting
         slots, gammas = np.arange(1, server.slots + 1)[:, None], np.arange(server.seconds.shape[-1])

@@ -96,7 +96,7 @@ def _estimated(first: Posterior, last: Posterior, places: np.ndarray) -> Posteri
     apart = places[2] - places[0]
     share = 0.0 if apart == 0 else (places[1] - places[0]) / apart
     away = np.abs(places[[0, 2]] - places[1]).min()
-    # As if the errors of both were shared: never less doubt than at the batches that were run.
+    # Errors of both batches count as shared, so that interpolation does not reduce them.
     covariance = (1 - share) * first.covariance + share * last.covariance
     covariance[_DOUBTED, _DOUBTED] += ((_BEYOND if apart == 0 else _BETWEEN) * away) ** 2
     return replace(

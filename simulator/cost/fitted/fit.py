@@ -28,7 +28,7 @@ from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import Run, pooled
 from simulator.numerics.arguments import Floats
 
-# A load's own error is at least this: effects of loads then are none.
+# Least standard deviation of a load's effect, at which loads have practically no effect.
 _NO_ERROR = 1e-6
 
 
@@ -68,7 +68,7 @@ class Evidence:
         for place in np.flatnonzero(~drafted).tolist():
             plain[runs[place].load].append(place)
         paired = drafted & [run.load in plain for run in runs]
-        # A run without a baseline is its own, which changes nothing below.
+        # A run without a baseline is its own baseline, which has no effect below.
         baselines = [plain.get(run.load, [place]) for place, run in enumerate(runs)]
         before = np.array([times[each].mean() for each in baselines])
         error = np.array([errors[each[-1]] for each in baselines])

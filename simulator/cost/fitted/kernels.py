@@ -18,11 +18,11 @@ from simulator.cost.roofline.shapes import ModelShape, Weights
 # Rows of a chunk in which servers read prompts.
 CHUNK = 2048
 _PLAIN_CACHES = ("full", "sliding", "chunked")
-# Sizes of weights may differ from their products' by what is left out (biases, norms).
+# Biases and norms, which are left out of products, are at most this share of the weights.
 _NEAR = 0.02
 # Experts' inner sizes are multiples of this.
 _INNER = 32
-# A smaller inner size of a feed-forward network is a router of experts.
+# A feed-forward network with a smaller inner size than this is a router of experts.
 _LEAST_INNER = 128
 
 

@@ -15,20 +15,20 @@ from simulator.numerics.arguments import Floats, integer, non_negative
 
 # Factors multiply seconds that the roofline knows; the others are seconds themselves.
 PARAMETERS = (
-    "roof",  # time of reading and multiplying over that at the roofs: 1 / efficiency
-    "layer",  # seconds a layer of any pass that do not shrink with the work
-    "experts",  # further experts that several tokens read, over the number of uniform routing
+    "roof",  # time of reading and multiplying over its time at the roofs: 1 / efficiency
+    "layer",  # seconds per layer of a pass, for any amount of work
+    "experts",  # further experts that several tokens read, over their number in uniform routing
     "arithmetic",  # time of arithmetic of all tokens but the first, over its time at the peak rate
-    "plain",  # seconds a step without speculation, in addition to the target's pass
-    "block",  # seconds a block, in addition to the passes of both models
-    "draft",  # seconds a pass of the draft, in addition to its roofline
-    "sequence",  # seconds a sequence and token that the target passes over
+    "plain",  # seconds per step without speculation, in addition to the target's pass
+    "block",  # seconds per block, in addition to the passes of both models
+    "draft",  # seconds per pass of the draft, in addition to its roofline
+    "sequence",  # seconds per sequence and token in a pass of the target
     "prompt",  # time of other requests' prompts while decoding, over its time at the peak rate
-    "cache",  # reading the cached tokens, over that at the roofs
-    "recache",  # the same for every further token of a sequence
+    "cache",  # time of reading the cache once in a pass, over its time at the roofs
+    "recache",  # time of reading it again for a sequence's further tokens, over that time
 )
 COUNT = len(PARAMETERS)
-# Amounts of PARAMETERS, at least 0, and seconds that none scales: shape (COUNT + 1,).
+# Amounts of PARAMETERS, at least 0, then seconds that no parameter scales: shape (COUNT + 1,).
 Work = Floats
 
 

@@ -122,7 +122,7 @@ class NumberFormat:
 
     group: number of values that share scales, at least 1.
     scale_bytes: bytes of the scales (and zero points) of one group.
-    computed_in: a name of COMPUTED. Wider activations raise it to their format.
+    computed_in: a name in COMPUTED. Activations in a wider format are multiplied in that format.
     everywhere: whether embedding and output matrix are stored in this format, too; quantised
       checkpoints usually leave both unquantised.
     """
