@@ -39,7 +39,7 @@ class Difference:
 
 
 def paired(name: str, a: Number, b: Number) -> Difference:
-    """Returns the difference of a number between two measurements with equal prompts.
+    """Returns how much a number differs between two measurements with equal prompts, b - a.
 
     The jackknife is applied to the difference: each prompt is left out of both measurements.
     """
@@ -74,7 +74,7 @@ Measured = Profile | Validated
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The models and the text of one of the two files."""
+    """The models, and the number of prompts and tokens, of one of the two compared files."""
 
     file: str
     target: str

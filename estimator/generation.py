@@ -81,7 +81,10 @@ def stopping_at(loaded: LoadedPair, stop_strings: tuple[str, ...]) -> Stopping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateAlone(OneText):
-    """Settings of a text decoded without a draft; compiling: off, on or try."""
+    """Settings of a text that the target decodes without a draft.
+
+    compiling: whether passes are compiled: off, on or try.
+    """
 
     models: TargetSettings = field(default_factory=TargetSettings)
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
@@ -121,7 +124,7 @@ def generate_alone(request: GenerateAlone) -> Started:
 class Generate(GenerateAlone):
     """Settings of a text decoded by a pair.
 
-    draft_temperature: temperature of the draft; None: the target's.
+    draft_temperature: temperature of the draft; None: the target's temperature.
     policy_name: fixed, heuristic, confidence:P, product:P or adaptive.
     gamma: draft length of the fixed policy; None: 4.
     max_gamma: longest draft of other policies; None: 16.
@@ -142,7 +145,7 @@ class Generate(GenerateAlone):
 
 
 def generate(request: Generate) -> Started:
-    """Returns a session of a pair."""
+    """Returns a session in which a target decodes with a draft."""
     gamma = GAMMA if request.gamma is None else request.gamma
     most = MAX_GAMMA if request.max_gamma is None else request.max_gamma
     [policy] = parse_policies([request.policy_name], gammas=[gamma], max_gamma=most).values()

@@ -32,7 +32,7 @@ class CountedProgress:
 
 
 class Notice(UserWarning):
-    """Something that was left out, cut or replaced; the command line prints it as a warning."""
+    """A warning that input was left out, cut or replaced; the command line prints it."""
 
 
 def notice(message: str) -> None:

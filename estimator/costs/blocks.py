@@ -55,7 +55,7 @@ def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> Co
 
         t_p(1), t_b: the baseline's forward pass, and the baseline's time outside that pass
         t_p(g+1): the target's forward pass over a draft of g tokens
-        t_o: time outside both models' passes that does not grow with the draft
+        t_o: the part of the time outside both models' passes that does not grow with the draft
         t_d(g): drafting and all other time in a block of g drafted tokens, without t_o
         t_q: growth of t_d per token, without the first token
 

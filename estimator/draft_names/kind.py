@@ -61,11 +61,12 @@ class LoadContext:
 
 
 class DrafterKind(ABC):
-    """One kind of drafter. An instance is a drafter that a user named.
+    """A kind of drafter. Each instance is one drafter that a user named.
 
-    prefix: beginning of the names; "" if names contain other names, or may be anything.
-    names: names in help texts, which show whether a value after a colon is allowed or needed.
-    match_priority: JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME or ANY_NAME.
+    prefix: first word of this kind's names; "" if a name has no fixed first word.
+    names: names for help texts, which show whether a value after a colon is allowed or needed.
+    match_priority: order in which kinds try a name: JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME or
+      ANY_NAME.
     own_states: whether the drafter needs hidden states of the target's own passes, and so cannot
       draft for another model.
     rescores: whether the drafter can choose among drafts of blockwise heads.
@@ -213,13 +214,16 @@ FOLDERS = ("estimator.draft_names", "studies.blockwise.draft_names")
 
 @cache
 def drafter_kinds() -> tuple[type[DrafterKind], ...]:
-    """Returns all kinds, in the order in which they try a name."""
+    """Returns all kinds of drafter, in the order in which they try to parse a name."""
     kinds = kinds_in(FOLDERS, DrafterKind)  # type: ignore[type-abstract]
     return tuple(sorted(kinds, key=lambda kind: (kind.match_priority, kind.__name__)))
 
 
 def parse_drafter(text: str) -> DrafterKind:
-    """Returns the drafter that a user named; other names are Hugging Face names or folders."""
+    """Returns the drafter that a user named.
+
+    A name that fits no other kind is a Hugging Face name or a folder.
+    """
     if not text.strip():
         raise ValueError("draft must name a drafter, got an empty name")
     return next(filter(None, (kind.parse(text) for kind in drafter_kinds())))

@@ -57,7 +57,7 @@ def load_named_tokenizer(name: str) -> Any:
 def read_corpus(
     sources: Sequence[str], pattern: str | None, tokenizer: Any, *, progress: Progress = SILENT
 ) -> Corpus:
-    """Returns the corpus as ids; a notice says how many byte sequences were unreadable."""
+    """Returns the text of the sources as ids; warns if byte sequences were unreadable."""
     files = corpus_files(sources, pattern)
     progress.expect(len(files))
 

@@ -208,7 +208,7 @@ def _attention(layer: Any, kind: str, config: PreTrainedConfig) -> list[CacheLay
 
 
 def _state(layer: Any, config: PreTrainedConfig) -> list[CacheLayers]:
-    """Returns the state of a recurrent layer for one sequence; empty for other layers."""
+    """Returns the size of a recurrent layer's state per sequence; [] for other layers."""
     named = (getattr(layer, name, {}) for name in ("conv_states", "recurrent_states"))
     states = [state for each in named for state in each.values() if state is not None]
     if not states:

@@ -121,7 +121,7 @@ def with_intervals(profile: Profile) -> Profile:
 
 
 def best_by_batch(profile: Profile) -> list[BestAtBatch]:
-    """Returns the best timed γ at each timed batch size."""
+    """Returns the best timed γ and its speed-up at each timed batch size."""
     acceptance = profile.drafting().acceptance
     found = []
     for load in profile.load:

@@ -14,12 +14,12 @@ CONTEXT = 128
 class Measure(TimedPair):
     """Settings of a measurement: the acceptance and costs of a target and a draft.
 
-    draft_temperature: temperature of the draft; None: the target's.
-    compiling: off, on or try.
+    draft_temperature: temperature of the draft; None: the target's temperature.
+    compiling: whether passes are compiled: off, on or try.
     max_gamma: the longest timed draft.
     batch_size: number of texts that the target generates at once for acceptance.
-    batches, context: batch sizes at which passes are timed, too, and tokens in the cache of each
-      sequence; None: 128.
+    batches: batch sizes at which passes are timed, too.
+    context: tokens in the cache of each sequence of such a batch; None: 128.
     output: file for the profile, with its traces in the same folder; None: no file is written.
     """
 

@@ -93,7 +93,7 @@ class Tracing:
 
 
 def weights_hash(module: Any) -> str:
-    """Returns a hash of a model's weights: names, shapes, precision, and sampled values."""
+    """Returns a hash of the names, shapes, precision and some values of a model's weights."""
     digest = hashlib.sha256()
     for name, weight in module.named_parameters():
         digest.update(f"{name} {tuple(weight.shape)} {weight.dtype}".encode())

@@ -33,8 +33,8 @@ Policies = Mapping[str, Policy | None]
 class Validate(TimedPair):
     """Settings of a validation: the drafts, temperatures and policies to predict and measure.
 
-    draft_temperature: temperature of the draft; None: the target's.
-    compiling: off, on or try.
+    draft_temperature: temperature of the draft; None: the target's temperature.
+    compiling: whether passes are compiled: off, on or try.
     policy_names: fixed, heuristic, confidence:P, product:P or adaptive.
     gammas: draft lengths of the fixed policy; None: 1, 2, 4, 8.
     max_gamma: longest draft of other policies; None: 16.
