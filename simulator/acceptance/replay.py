@@ -92,7 +92,7 @@ class Replay:
         return np.asarray(counts, dtype=np.float64)
 
     def positions(self, gamma: int) -> tuple[Floats, Floats]:
-        """Returns the expected blocks that accept each position, and those that draft it."""
+        """Returns the expected numbers of blocks that accept and that draft each position."""
         rates, starts = self._rates, self.starts(gamma)
         # The text ends where its last token is emitted.
         lengths = np.minimum(self.lengths(gamma), np.arange(len(starts))[::-1])

@@ -138,7 +138,7 @@ class SimulationResult:
 
     @property
     def token_seconds(self) -> Floats:
-        """Mean seconds between tokens by request, without the first tenth; NaN for one token."""
+        """Mean seconds between tokens by request, without the first tenth; NaN for a single one."""
         intervals = self.requests.output_tokens - 1.0
         return self._counting((self.last - self.first) / np.where(intervals > 0, intervals, np.nan))
 

@@ -28,7 +28,7 @@ class GammaTable:
 
     @classmethod
     def scheduled(cls, pair: Pair, drawn: Pair | None = None) -> GammaTable:
-        """Returns the policy that drafts at each batch size the γ advised for fast decoding.
+        """Returns the policy that drafts, at each batch size, the γ advised for fast decoding.
 
         γ changes only where keeping it would lose more than NEAR. The γ with the shortest time
         minimises every factor of the steady state's distribution, and so the number of requests.

@@ -153,7 +153,7 @@ class Doubt:
     logits: Floats
 
     def of(self, server: Server) -> Server:
-        """Returns the server with an axis of draws; prompts get the factors of baseline steps."""
+        """Returns the server with a draws axis; prompt times get the factors of baseline steps."""
         factors = self.seconds[..., : server.seconds.shape[-1]]
         logit, change = self.logits.T[:, :, None, None]
         return replace(

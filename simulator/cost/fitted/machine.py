@@ -25,7 +25,7 @@ PARAMETERS = (
     "sequence",  # seconds per sequence and token in a pass of the target
     "prompt",  # time of other requests' prompts while decoding, over its time at the peak rate
     "cache",  # time of reading the cache once in a pass, over its time at the roofs
-    "recache",  # time of reading it again for a sequence's further tokens, over that time
+    "recache",  # time of reading it for a sequence's further tokens, over its time at the roofs
 )
 COUNT = len(PARAMETERS)
 # Amounts of PARAMETERS, at least 0, then seconds that no parameter scales: shape (COUNT + 1,).

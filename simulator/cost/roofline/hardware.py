@@ -49,7 +49,7 @@ class Hardware:
     seen: str
 
     def flops(self, computed_in: str) -> float:
-        """Returns the peak rate of products in a number format, or in the format it unpacks to."""
+        """Returns the peak rate of products in a format, or in the format it is unpacked to."""
         for name in (computed_in, *_UNPACKED.get(computed_in, ())):
             if name in self.peak_flops:
                 return self.peak_flops[name]
