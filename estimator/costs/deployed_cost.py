@@ -58,7 +58,7 @@ def deployed_cost(
     model: source of the passes' times; None: measured kernels if they cover all loads, else the
       roofline.
     engine: the server; None: the server is unknown.
-    dtype: number format of the target's weights; None: the user states none.
+    dtype: number format of the target's weights; None: not stated by the user.
     known: values of parameters that the user states; measured kernels are then not used.
     """
     gpu, tp = deployment.hardware.name, deployment.conditions.tp

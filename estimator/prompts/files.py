@@ -29,7 +29,7 @@ class Prompt:
 
     text: the prompt's text, not empty, without half surrogate pairs.
     category: topic, by which acceptance is reported; None if the file states none.
-    reference: correct answer to the prompt; None if the file states none.
+    reference: reference answer to the prompt; None if the file states none.
     """
 
     text: str

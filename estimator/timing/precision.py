@@ -17,11 +17,11 @@ def precision_percent(texts: Timed) -> float | None:
     """Returns the error of speed-ups due to the clock, half their interval's width, in per cent.
 
     Differences between prompts are not errors of the clock. So each text's seconds are divided by
-    the seconds that its blocks take on average over all prompts, given their arm and draft length.
-    The spread of this ratio between prompts gives the error of the sum over all prompts.
+    the seconds that blocks of equal draft length take on average in all texts of one decoder. The
+    spread of this ratio between prompts gives the error of the sum over all prompts.
 
-    The result is the largest error of any arm. Arms that only measure costs (probes) count only if
-    there are no others. None for a single prompt.
+    The result is the largest error of any decoder. Decoders that only measure costs (probes) count
+    only if there are no others. None for a single prompt.
     """
     arms = [arm for arm in texts if arm != AGAIN]
     only_probes = all(arm == BASELINE or arm.startswith(PROBE) for arm in arms)
@@ -34,7 +34,7 @@ def precision_percent(texts: Timed) -> float | None:
 
 
 def _reach(texts: Sequence[Generation]) -> float | None:
-    """Returns half the interval's width of log(seconds of an arm); None for a single prompt."""
+    """Returns half the interval's width of log(seconds of a decoder); None for a single prompt."""
     seconds: dict[int, list[float]] = defaultdict(list)
     for text in texts:
         for block in text.blocks:

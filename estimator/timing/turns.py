@@ -133,9 +133,9 @@ def _scaled(block: Block, factor: float) -> Block:
 def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
     """Returns the texts, with the times that their blocks would take at the rounds' median speed.
 
-    The model: a block's time is the usual time of its kind (arm and number of drafted tokens) times
-    the slowness of its round. All arms share a round's slowness, so an error in it does not change
-    their ratios. The parts of a block (drafting, verifying, other) keep their proportions.
+    A block's time is taken to be a usual time, which depends on the decoder and the draft length,
+    times the slowness of the round. All decoders share this slowness, so an error in it does not
+    change their ratios. The parts of a block (drafting, verifying, other) keep their proportions.
     """
     speeds = _round_speeds(runs)
     return [

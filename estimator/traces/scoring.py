@@ -170,8 +170,9 @@ def own_paths(
 ) -> Paths:
     """Returns block starts of a text, and the draft's confidence along its own path from each.
 
-    Blocks whose first wrong token is at one position continue equally if the temperature is 0 and
-    the draft's distribution depends only on the text before. Such a continuation is computed once.
+    If the temperature is 0 and the draft's distribution depends only on the text before, all blocks
+    whose first wrong token is at a given position continue with equal tokens. This continuation is
+    computed only once.
 
     Args:
       drafter: has scored the text, so that its caches of the text are valid.
