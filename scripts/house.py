@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = (
     "simulator", "reference", "ngram", "estimator", "engines", "studies", "figures", "specplan",
 )  # fmt: skip
-MOST_LINES = 54_667
+MOST_LINES = 49_221
 MOST_IN_FILE, MOST_IN_TEST_FILE, MOST_PARAMETERS, MOST_IN_COMMAND = 250, 400, 8, 60
 MOST_FIELDS = 14
 # Folders that hold a small file for each kind, on purpose.
@@ -159,7 +159,7 @@ def records(packages: dict[str, str]) -> list[Finding]:
     twice = sorted(f"{name} in {len(of)}" for name, of in files.items() if len(of) > 1)
     return [
         Finding("class names used in several files", len(twice), 0, tuple(twice)),
-        Finding("dataclasses", count, 319),
+        Finding("dataclasses", count, 281),
         Finding(f"dataclasses over {MOST_FIELDS} fields", len(wide), 0, tuple(wide)),
     ]
 
@@ -178,7 +178,7 @@ def slivers(packages: dict[str, str]) -> list[Finding]:
             allowed,
             tuple(path for path, size in sizes.items() if size < most),
         )
-        for most, allowed in ((40, 6), (60, 28))
+        for most, allowed in ((40, 3), (60, 11))
     ]
 
 
