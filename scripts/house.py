@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = (
     "simulator", "reference", "ngram", "estimator", "engines", "studies", "figures", "specplan",
 )  # fmt: skip
-MOST_LINES = 49_221
+MOST_LINES = 49_242
 MOST_IN_FILE, MOST_IN_TEST_FILE, MOST_PARAMETERS, MOST_IN_COMMAND = 250, 400, 8, 60
 MOST_FIELDS = 14
 # Folders that hold a small file for each kind, on purpose.

@@ -150,7 +150,9 @@ def _known(
 def _by_category(
     times: NDArray[np.float64], own: NDArray[np.float64], category: NDArray[np.int64]
 ) -> Estimate:
-    """Returns the gain of one length per category; other requests determine a request's lengths.
+    """Returns the gain of a length for each category over one length for all requests.
+
+    Each request runs at the lengths that are best for all other requests.
 
     times: seconds by request and length.
     own: seconds by category and length, summed over its requests.

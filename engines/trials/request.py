@@ -154,7 +154,7 @@ class MeasureEngine(OnEngine):
 
     @property
     def priced_gammas(self) -> tuple[int, ...]:
-        """The γ whose steps are timed for prices; none on running servers, which do not draft."""
+        """The γ whose steps are timed, to price blocks; none if the servers run already."""
         if self.engine.target_url is not None:
             return ()
         longest = min(self.max_gamma, MOST_PRICED)

@@ -126,7 +126,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     def adding(self, row: TunedRun) -> Tuned:
         """Returns the tuning with one more run, and with the times recomputed from all runs.
 
-        New turns of a γ that ran before join the turns of its earlier run.
+        If a γ ran before, its new passes over the prompts (turns) join its earlier row.
         """
         rows = [each for each in self.rows if each.concurrency == row.concurrency]
         others = [each for each in self.rows if each.concurrency != row.concurrency]

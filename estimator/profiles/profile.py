@@ -92,8 +92,13 @@ class LoadCosts:
 
 @dataclass(frozen=True, slots=True)
 class TimesMs:
-    """Times of single sequences in milliseconds: t_p(n), t_q, t_d(γ), t_o and t_b, in this order.
+    """Times of one sequence, in milliseconds.
 
+    target_ms: a target pass over n tokens, by n; t_p(n).
+    draft_ms: one draft step, t_q.
+    drafting_ms: drafting γ tokens, by γ, where it was timed; t_d(γ).
+    overhead_ms: the rest of a block, t_o.
+    baseline_overhead_ms: the rest of a step without a draft, t_b.
     c: time of a draft step over time of a target step; None if nothing was drafted.
     """
 

@@ -216,5 +216,5 @@ def adaptive(
 
 
 def planning_generations(prompts: Sequence[Sequence[int]], max_gamma: int) -> int:
-    """Returns the number of texts that `adaptive` decodes, and so of its calls of progress."""
+    """Returns the number of texts that `adaptive` decodes; it reports progress once for each."""
     return len(prompts[:PROBED_PROMPTS]) * (2 + len(probed(probed_gammas(max_gamma))))

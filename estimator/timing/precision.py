@@ -34,7 +34,10 @@ def precision_percent(texts: Timed) -> float | None:
 
 
 def _reach(texts: Sequence[Generation]) -> float | None:
-    """Returns half the interval's width of log(seconds of a decoder); None for a single prompt."""
+    """Returns the error of a decoder's time over all texts, half its interval as a logarithm.
+
+    None for a single prompt.
+    """
     seconds: dict[int, list[float]] = defaultdict(list)
     for text in texts:
         for block in text.blocks:

@@ -51,7 +51,7 @@ class TextTraces:
         return found
 
     def alpha(self, texts: Sequence[Generation]) -> float:
-        """Returns the acceptance rate along the texts under the subject's rule."""
+        """Returns the acceptance rate along the texts, by the acceptance rule in use."""
         traces, rule = self.of(texts), self.subject.rule
         return lenient_alpha(traces, rule.lenience) if isinstance(rule, Lenient) else alpha(traces)
 

@@ -67,7 +67,10 @@ class Validate(TimedPair):
 
     @property
     def replayed(self) -> bool:
-        """Whether replay predicts a row: a fixed or stopping policy, lossless or temperature 0."""
+        """Whether replay predicts any row.
+
+        It knows fixed γ and stopping rules, with lossless verification or at temperature 0.
+        """
         rule = acceptance_rule(self.verification, self.lenience)
         known = [name == FIXED or name.partition(":")[0] in STOPPING for name in self.policy_names]
         return any(known) and (rule.lossless or 0 in self.temperatures)

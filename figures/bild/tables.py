@@ -83,7 +83,8 @@ def lines_of(table: str) -> Numbers:
 
     A line has a method's quality (BLEU or ROUGE-L in the paper, the sweep's metric in ours), its
     speed-up over the large model with our interval over prompts, and its large calls and rollbacks
-    in per cent of the emitted tokens. Unknown numbers are None. setting: our thresholds, or our γ.
+    in per cent of the emitted tokens. Its setting is our thresholds or our γ, and empty in the
+    paper's lines. Unknown numbers are None.
     """
     lines: list[tuple[Any, ...]] = []
     for dataset, method, quality, speedup, *calls in published(table).cells:

@@ -48,7 +48,10 @@ def require_reachable(name: str, revision: str | None) -> None:
 
 
 def require_hub() -> None:
-    """Raises ConnectionError if the hub cannot be reached; not tested offline or with a proxy."""
+    """Raises ConnectionError if the hub cannot be reached.
+
+    Does not try in Hugging Face's offline mode or if a proxy is set.
+    """
     if constants.HF_HUB_OFFLINE or getproxies():
         return
     hub = urlsplit(constants.ENDPOINT)

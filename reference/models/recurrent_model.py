@@ -171,7 +171,10 @@ class Snapshot:
         self.length = 0
 
     def before(self, tokens: Tensor) -> None:
-        """Records the tokens that the next pass will read; copies the states after a `move`."""
+        """Records the tokens that the next pass will read.
+
+        Copies the layers' states first, at the start and after each `move`.
+        """
         if self._copies is None:
             self._copies = [
                 (dict(layer.has_previous_state), [(state, state.clone()) for state in _held(layer)])

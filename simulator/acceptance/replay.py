@@ -221,13 +221,14 @@ class Recorded(Acceptance):
         return by_gamma(gamma, total)
 
     def _beyond(self, gamma: int) -> Floats:
-        """Returns the expected number of blocks that draft 0, …, γ tokens, per token, where γ > G.
+        """Returns the expected blocks that draft 0, …, γ tokens, per token, for γ above G.
 
-        R_j is the share of blocks that draft position j, S_j the share that drafts and accepts it:
+        G is the largest replayed γ. Tokens of a block, E[τ(γ)], are extrapolated; R_j is the share
+        of blocks that draft position j, S_j the share that drafts and accepts it:
 
             E[τ(γ)] = 1 + Σ_{j≤γ} R_j S_j,   R_j = R_{j-1} h,   S_j = S_{j-1} a     (j > G)
 
-        G is the largest replayed γ, h = R_G / R_{G-1}, and a the mean rate over positions G/2 to G.
+        h = R_G / R_{G-1}, and a is the mean acceptance rate of positions G/2 to G.
         """
         last = len(self.blocks)
         tokens = np.array([1.0, *(1 / sum(row) for row in self.blocks.values())])

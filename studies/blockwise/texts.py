@@ -41,7 +41,7 @@ class BlockText:
 
     @property
     def steps(self) -> int:
-        """Number of positions in a block: the heads beyond the model's own."""
+        """Drafted tokens of a block: one for each head except the model's own output head."""
         return int(self.arcs.shape[1])
 
     @property

@@ -11,7 +11,7 @@ _SAME = ("hidden_size", "vocab_size")
 
 
 def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
-    """Returns whether a configuration has one layer, a deeper target and the target's sizes."""
+    """Returns whether it is a head: one layer, as wide as its target, which has more layers."""
     # Published heads name the class of an ordinary model.
     text = target.get("text_config") if isinstance(target.get("text_config"), Mapping) else target
     assert isinstance(text, Mapping)

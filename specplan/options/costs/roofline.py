@@ -95,7 +95,7 @@ class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=IN
 
 
 def _misfits(posterior: Posterior) -> list[str]:
-    """Returns warnings about runs that the fit misses, or that are too fast for their length."""
+    """Returns warnings about runs that the fit does not explain, or whose gain is too large."""
     from simulator.cost.fitted.machine import seconds_of
 
     notes = []

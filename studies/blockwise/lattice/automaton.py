@@ -24,10 +24,10 @@ LEAST_LOG_PROBABILITY = -1000.0
 
 @dataclass(frozen=True, slots=True)
 class LatticeStates:
-    """The automaton's states at one step. State 0 is the empty history; longer histories follow.
+    """States of an n-gram automaton at one step, numbered from 0, the empty history.
 
     nodes: for each length 1..n-1, the histories' indices among the model's n-grams of that length.
-    shorter: for each length, the number of each history's longest proper suffix that is a state.
+    shorter: for each length and history, the state's number of its longest proper suffix.
     """
 
     nodes: tuple[Index, ...]
