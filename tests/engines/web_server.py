@@ -7,17 +7,21 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
+# A page's text, or what makes it anew for each reader.
+Page = str | Callable[[], str]
 # From a page and the JSON that was posted there to a status and a text.
 Answer = Callable[[str, dict[str, Any]], tuple[int, str]]
 
 
 @contextmanager
-def web_server(pages: Mapping[str, str], answer: Answer) -> Iterator[str]:
+def web_server(pages: Mapping[str, Page], answer: Answer) -> Iterator[str]:
     """Serves pages and answers what is posted; yields the server's URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.reply(200 if self.path in pages else 404, pages.get(self.path, "{}"))
+            page = pages.get(self.path, "{}")
+            text = page if isinstance(page, str) else page()
+            self.reply(200 if self.path in pages else 404, text)
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
