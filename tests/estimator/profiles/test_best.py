@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from estimator.profiles.best import added_by_position, best_of
+from estimator.profiles.best import added_by_position, best_by_batch, best_of
 from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate, Setup
-from estimator.profiles.profile import Improvement, Profile, TimesMs
+from estimator.profiles.profile import Improvement, LoadCosts, Profile, TimesMs
 
 # A first token is accepted in 3 of 4 blocks, a second one in half of those.
 PROFILE = Profile(
@@ -32,6 +32,16 @@ def test_the_best_is_told_with_its_gain_its_times_and_what_a_token_more_adds() -
     assert idle is not None
     assert (idle.gamma, idle.gain) == (0, Improvement(1.0, 1.0))
     assert best_of(replace(PROFILE, times=None, optimal_gamma=None)) is None
+
+
+def test_a_batch_has_the_best_gamma_of_its_own_times() -> None:
+    quick = LoadCosts(4, 64, {1: 10.0, 2: 10.5, 3: 11.0}, 1.0, {1: 1.0, 2: 2.0}, 0.0)
+    dear = LoadCosts(32, 64, {1: 10.0, 2: 25.0, 3: 40.0}, 1.0, {1: 1.0, 2: 2.0}, 0.0)
+    found = best_by_batch(replace(PROFILE, load=(quick, dear)))
+    assert [(each.load.batch, each.gamma) for each in found] == [(4, 2), (32, 0)]
+    # 2.25 tokens in 2 + 11 + 0.5 ms, one token in 10 ms.
+    assert found[0].speed_up == pytest.approx(2.25 * 10 / 13.5)
+    assert (found[1].speed_up, found[1].ms_per_token) == (1.0, 10.0)
 
 
 def test_each_position_adds_what_stands_there_as_far_as_drafts_were_timed() -> None:

@@ -252,3 +252,15 @@ def test_runs_that_contradict_each_other_are_refused() -> None:
     require_consistent([run(7, 10.0, 4.0), run(8, 8.0, 4.0)])
     # A block that drafted 3 of at most 8 tokens may be shorter than one of 5.
     require_consistent([run(5, 9.0, 3.0), replace(run(8, 5.0, 3.0), drafted=3.0)])
+
+
+def test_a_stated_parameter_leaves_no_doubt_and_the_others_as_they_were() -> None:
+    roof, layer = PARAMETERS.index("roof"), PARAMETERS.index("layer")
+    known = PRIOR.fixed(roof=1.25, layer=0.0)
+    assert np.exp(known.logs[[roof, layer]]).tolist() == pytest.approx([1.25, 0.0])
+    assert np.sqrt(np.diag(known.covariance)[[roof, layer]]).max() < 1e-3
+    assert np.count_nonzero(known.covariance[[roof, layer]]) == 2
+    others = np.delete(np.arange(len(PARAMETERS)), [roof, layer])
+    assert (known.logs[others] == PRIOR.logs[others]).all()
+    kept = np.ix_(others, others)
+    assert (known.covariance[kept] == PRIOR.covariance[kept]).all()

@@ -8,6 +8,7 @@ from servers import STEP, pair, server
 
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.tokens import expected_tokens
+from simulator.cost.pricing import Wall
 from simulator.traffic.blocks import KINDS, Blocks
 from simulator.traffic.demand import Demand, LatencyTargets, Requests, SimulationResult
 from simulator.traffic.events import serve
@@ -112,6 +113,16 @@ def test_gamma_by_request_gains_where_requests_differ() -> None:
     by_request = serve(wide, arrived, GammaTable.by_request(pair(wide, demand)), seed=4)
     schedule = serve(wide, arrived, GammaTable.scheduled(pair(wide, demand)), seed=4)
     assert by_request.token_seconds.mean() < schedule.token_seconds.mean()
+
+
+def test_gamma_by_request_stays_within_captured_graphs() -> None:
+    wide, demand = server(growing=1e-5), Demand(1, 200)
+    free = GammaTable.by_request(pair(wide, demand)).gammas
+    wall = Wall("tokens", 2 * wide.slots, "--flag", "")
+    kept = GammaTable.by_request(replace(pair(wide, demand), wall=wall)).gammas
+    slots = np.arange(1, wide.slots + 1)[:, None]
+    assert wall.crossed(slots, free).any()
+    assert not wall.crossed(slots, kept).any()
 
 
 def test_steps_by_rank_that_are_those_of_a_fixed_gamma_serve_as_it_does() -> None:
