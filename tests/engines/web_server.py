@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
-# A page's text, or what makes it anew for each reader.
+# A page's text, or a function that returns it for each request.
 Page = str | Callable[[], str]
 # From a page and the JSON that was posted there to a status and a text.
 Answer = Callable[[str, dict[str, Any]], tuple[int, str]]
