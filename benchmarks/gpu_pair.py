@@ -32,7 +32,7 @@ from estimator.profiles.workloads import measured_alpha
 from estimator.timing.precision import Timing
 from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.validation.validation import validate
-from ngram.drafters.ngram_drafter import NgramDrafter
+from ngram.drafters import NgramDrafter
 from ngram.formats.model_files import load_model as load_ngram
 from ngram.rows.rows import Rows
 from ngram.rows.words import vocabulary_of

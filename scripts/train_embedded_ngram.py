@@ -16,8 +16,7 @@ from training import write_note
 
 from ngram.formats.model_files import FOLDER, fingerprint
 from ngram.rows.backoff import build, pack
-from ngram.rows.perplexity import score_rows
-from ngram.rows.rows import Rows
+from ngram.rows.rows import Rows, score_rows
 from ngram.rows.words import vocabulary_of
 from ngram.training.corpus import Corpus, encode_texts, read_texts
 from ngram.training.estimate import count_ngrams, estimate

@@ -26,7 +26,7 @@ ROOMS: dict[str, list[str]] = {
         "drafter", "rules", "verify", "speculative", "beams", "score_text", "state_heads",
         "drafters", "training",
     ],
-    "ngram": ["rows", "formats", "training", "drafters", "copies"],
+    "ngram": ["rows", "formats", "training", "indexes", "drafters", "copies"],
     "estimator": [
         "progress", "writing", "intervals", "kinds", "settings", "prompts", "draft_names",
         "rule_names", "loading", "training", "model_shapes",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from estimator.draft_names.kind import Copies, DrafterKind, DrafterOf, LoadContext, positive
-from ngram.drafters.suffixes import LONGEST, MOST
+from ngram.indexes import LONGEST, MOST
 
 # vLLM's prompt_lookup_min and prompt_lookup_max where neither is given.
 VLLM_LENGTH = 5
@@ -46,7 +46,7 @@ class Lookup(DrafterKind):
         return lambda texts, max_gamma: lookups(texts, longest=self.longest, max_gamma=max_gamma)
 
     def load(self, context: LoadContext) -> DrafterOf:
-        from ngram.drafters.copying import PromptLookupDrafter
+        from ngram.drafters import PromptLookupDrafter
 
         device = context.target.device
         return lambda sampling: PromptLookupDrafter(device=device, longest=self.longest)
@@ -85,15 +85,14 @@ class LookupOfVllm(DrafterKind):
         return self.shortest, self.longest
 
     def from_texts(self, tokenizer: Any) -> Copies:
-        from ngram.copies.texts import earliest_lookups
+        from ngram.copies.texts import lookups
 
-        return lambda texts, max_gamma: earliest_lookups(
-            texts, shortest=self.shortest, longest=self.longest, max_gamma=max_gamma
-        )
+        lengths: dict[str, Any] = {"shortest": self.shortest, "longest": self.longest}
+        return lambda texts, gamma: lookups(texts, max_gamma=gamma, earliest=True, **lengths)
 
     def load(self, context: LoadContext) -> DrafterOf:
-        from ngram.drafters.copying import EarliestLookupDrafter
+        from ngram.drafters import PromptLookupDrafter
 
-        return lambda sampling: EarliestLookupDrafter(
-            device=context.target.device, shortest=self.shortest, longest=self.longest
-        )
+        lengths: dict[str, Any] = {"shortest": self.shortest, "longest": self.longest}
+        device = context.target.device
+        return lambda sampling: PromptLookupDrafter(device=device, earliest=True, **lengths)

@@ -26,7 +26,7 @@ class LookupOrNgram(DrafterKind):
         return cls(lookup, ngram)
 
     def load(self, context: LoadContext) -> DrafterOf:
-        from ngram.drafters.ngram_drafter import LookupThenNgram
+        from ngram.drafters import LookupThenNgram
 
         lookup: Any = self.lookup.load(context)
         otherwise: Any = self.ngram.load(context)

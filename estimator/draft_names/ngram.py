@@ -55,7 +55,7 @@ class Ngram(DrafterKind):
         return lambda texts, max_gamma: ngrams(texts, rows, max_gamma=max_gamma)
 
     def load(self, context: LoadContext) -> DrafterOf:
-        from ngram.drafters.ngram_drafter import NgramDrafter
+        from ngram.drafters import NgramDrafter
 
         target, device = context.target, context.target.device
         rows = self.rows(context.tokenizer, width=target.vocabulary)

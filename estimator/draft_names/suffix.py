@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from estimator.draft_names.kind import Copies, DrafterKind, DrafterOf, LoadContext, positive
 from estimator.settings import ModelSettings
-from ngram.drafters.suffixes import DEPTH, MOST_DEPTH
+from ngram.indexes import DEPTH, MOST_DEPTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Suffix(DrafterKind):
         )
 
     def load(self, context: LoadContext) -> DrafterOf:
-        from ngram.drafters.copying import CopyingDrafter
-        from ngram.drafters.suffixes import Suffixes
+        from ngram.drafters import CopyingDrafter
+        from ngram.indexes import Suffixes
 
         outputs, device = self._outputs(context.tokenizer), context.target.device
         earlier = Suffixes.of_outputs(outputs, self.depth) if outputs else None

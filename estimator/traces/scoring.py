@@ -20,7 +20,7 @@ from estimator.traces.traces import (
     TracePair,
     Verification,
 )
-from ngram.drafters.ngram_drafter import NgramDrafter
+from ngram.drafters import NgramDrafter
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.state_head import StateHeadDrafter

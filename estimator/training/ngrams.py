@@ -14,8 +14,7 @@ from ngram.formats.model_files import (
     read_description,
     require_tokenizer,
 )
-from ngram.rows.perplexity import Score, score_kenlm, score_rows
-from ngram.rows.rows import Rows
+from ngram.rows.rows import Rows, Score, score_kenlm, score_rows
 from ngram.rows.words import check_order, vocabulary_of
 from ngram.training.estimate import prune_thresholds
 from ngram.training.train import find_lmplz, train

@@ -1,6 +1,6 @@
 """Suffix decoding along recorded texts, for all places at once.
 
-`ngram.drafters.suffixes.Suffixes` finds the same drafts place by place. The occurrences of all
+`ngram.indexes.Suffixes` finds the same drafts place by place. The occurrences of all
 contexts are sorted in one array, so a node of the suffix tree is an index in this array: the last
 occurrence of its context so far.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngram.copies.texts import Copied, Integers, Texts, agreeing, contexts
-from ngram.drafters.suffixes import DEPTH, LEAST_CHANCE, TIE
+from ngram.indexes import DEPTH, LEAST_CHANCE, TIE
 
 Drafts = NDArray[np.void]
 """Drafts, one before each of some places, with the fields of DRAFT."""

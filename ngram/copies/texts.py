@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -115,25 +115,6 @@ class Contexts:
     first: Integers
     index: Integers
 
-    def before(self, places: Integers) -> Integers:
-        """Returns the previous place at which each place's context ends; -1 if there is none."""
-        index = self.index[places]
-        before, rows = self._with_others(index)
-        before[rows] = self.places[index[rows] - 1]
-        return before
-
-    def earliest(self, places: Integers) -> Integers:
-        """Returns the first place at which each place's context ends; -1 if none is earlier."""
-        index = self.index[places]
-        earliest, rows = self._with_others(index)
-        earliest[rows] = self.places[self.first[index[rows]]]
-        return earliest
-
-    def _with_others(self, index: Integers) -> tuple[Integers, Integers]:
-        """Returns an array of -1, and the positions in `index` whose context occurred earlier."""
-        rows = np.flatnonzero(index >= 0)
-        return np.full(len(index), -1), rows[index[rows] > self.first[index[rows]]]
-
 
 def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Contexts]:
     """Yields the index of repeated contexts of 1, 2, …, `longest` tokens, each inside one text.
@@ -166,57 +147,42 @@ def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Co
         yield Contexts(places, group, index)
 
 
-def lookups(texts: Texts, *, longest: int, max_gamma: int) -> Copied:
-    """Returns the drafts of `ngram.drafters.copying.PromptLookupDrafter`.
+def lookups(
+    texts: Texts, *, longest: int, max_gamma: int, shortest: int = 1, earliest: bool = False
+) -> Copied:
+    """Returns the drafts of lookups, as `ngram.indexes.Matches` finds them place by place.
 
-    A copy that reaches the end of the text continues with its own first tokens. Accepted tokens
-    equal the recorded text, so the accepted length follows from comparing the text with itself.
+    Accepted tokens equal the recorded text, so the accepted length follows from comparing the text
+    with itself.
 
-    longest: most tokens of a match.
-    max_gamma: number of tokens of each draft, at least 1.
+    shortest, longest: fewest and most tokens of a match.
+    max_gamma: most tokens of a draft, at least 1.
+    earliest: whether a draft copies the earliest match, up to the text's end; else the latest, and
+      all drafts have `max_gamma` tokens.
     """
-    sources, matched = _sources(texts, range(1, longest + 1), Contexts.before)
-    return _copied(texts, sources, np.where(sources >= 0, max_gamma, 0), matched)
-
-
-def earliest_lookups(texts: Texts, *, shortest: int, longest: int, max_gamma: int) -> Copied:
-    """Returns the drafts of `ngram.drafters.copying.EarliestLookupDrafter`.
-
-    shortest, longest: least and most tokens of a match.
-    """
-    sources, matched = _sources(texts, range(shortest, longest + 1), Contexts.earliest)
-    written = np.minimum(texts.written - sources, max_gamma)
-    return _copied(texts, sources, np.where(sources >= 0, written, 0), matched)
-
-
-def _sources(
-    texts: Texts, lengths: range, match: Callable[[Contexts, Integers], Integers]
-) -> tuple[Integers, Integers]:
-    """Returns the place from which each draft copies (-1: no match), and the match's length."""
     places = texts.written
     sources, matched = np.full(len(places), -1), np.zeros(len(places), dtype=np.int64)
     # The token before the first one of a text without a prompt belongs to another text.
     inside = places > np.repeat(texts.starts, texts.lengths)
-    for length, alike in enumerate(contexts(texts, lengths[-1]), start=1):
-        if length in lengths:
-            found = np.where(inside, match(alike, places - 1), -1)
-            sources = np.where(found >= 0, found + 1, sources)
-            matched[found >= 0] = length
-    return sources, matched
-
-
-def _copied(texts: Texts, sources: Integers, drafted: Integers, matched: Integers) -> Copied:
-    """Returns the drafts that copy `drafted` tokens from `sources`, with accepted lengths."""
-    places = texts.written
-    accepted = np.zeros(len(places), dtype=np.int64)
-    rows = np.flatnonzero(sources >= 0)
+    for length, alike in enumerate(contexts(texts, longest), start=1):
+        if len(alike.places) == 0:
+            break
+        if length >= shortest:
+            index = alike.index[places - 1]
+            first = alike.first[index]
+            rows = np.flatnonzero(inside & (index > first))
+            sources[rows] = alike.places[(first if earliest else index - 1)[rows]] + 1
+            matched[rows] = length
+    found = np.flatnonzero(sources >= 0)
+    drafted, accepted = np.zeros((2, len(places)), dtype=np.int64)
+    drafted[found] = np.minimum(places - sources, max_gamma)[found] if earliest else max_gamma
     room = np.minimum(np.repeat(texts.ends, texts.lengths) - places, drafted)
-    accepted[rows] = agreeing(texts, sources[rows], places[rows], room[rows])
+    accepted[found] = agreeing(texts, sources[found], places[found], room[found])
     return Copied(drafted, accepted, matched)
 
 
 def ngrams(texts: Texts, rows: Rows, *, max_gamma: int) -> Copied:
-    """Returns the drafts of `ngram.drafters.ngram_drafter.NgramDrafter` at temperature 0.
+    """Returns the drafts of `ngram.drafters.NgramDrafter` at temperature 0.
 
     A draft is accepted up to the first place where the text is not the model's likeliest token.
 

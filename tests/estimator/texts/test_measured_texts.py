@@ -21,9 +21,7 @@ from estimator.texts.counting import MOST_NUMBERS, MeasureTexts, Totals
 from estimator.texts.measure import journal_path, measure
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_blocks
-from ngram.drafters.copying import (
-    LatestMatches,
-)
+from ngram.indexes import Matches
 from reference.laws import Sampling
 from reference.models.architectures import CausalModel
 from reference.records import Stopping
@@ -99,7 +97,7 @@ def test_the_mean_over_sampled_texts_is_the_acceptance(tmp_path: Path) -> None:
     outputs = np.random.default_rng(1).choice(3, p=law, size=(100, 50)).tolist()
     prompt, chances = [0, 1, 2], []
     for output in outputs:
-        index = LatestMatches(1)
+        index = Matches(1)
         for place in range(len(output)):
             index.update([*prompt, *output[:place]])
             chances += [law[token] for token in index.continuation(1)]

@@ -12,8 +12,7 @@ from torch import nn
 from transformers import T5Config, T5ForConditionalGeneration
 
 from estimator.timing.turns import Pair, decode_in_turns, duplicates
-from ngram.drafters.copying import PromptLookupDrafter
-from ngram.drafters.ngram_drafter import LookupThenNgram, NgramDrafter
+from ngram.drafters import LookupThenNgram, NgramDrafter, PromptLookupDrafter
 from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary
 from reference.drafter import Drafter

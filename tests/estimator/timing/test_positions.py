@@ -7,7 +7,7 @@ from transformers import Phi3Config, Phi3ForCausalLM
 
 from estimator.timing.arms import require_positions
 from estimator.timing.batched import decode_batch
-from ngram.drafters.copying import PromptLookupDrafter
+from ngram.drafters import PromptLookupDrafter
 from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter, draft_model
 from reference.laws import Sampling
 from reference.models.architectures import CausalModel

@@ -22,7 +22,7 @@ from estimator.traces.traces import (
     lenient_alpha,
     replayed_calls,
 )
-from ngram.drafters.copying import PromptLookupDrafter
+from ngram.drafters import PromptLookupDrafter
 from reference.drafters.trees import TreeDrafter
 from reference.laws import Dense
 from reference.records import Stopping

@@ -12,7 +12,7 @@ from estimator.timing.precision import Timing
 from estimator.timing.rates import AGAIN, BASELINE
 from estimator.validation.file import SpeculativeRow
 from estimator.validation.validation import Validation, generations, validate
-from ngram.drafters.copying import PromptLookupDrafter
+from ngram.drafters import PromptLookupDrafter
 from reference.laws import seeded
 from reference.policies import Confidence, Fixed, Heuristic, Policy, Product
 from reference.rules import STRICT, Lenient, Rule

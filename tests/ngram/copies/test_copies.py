@@ -9,10 +9,9 @@ import torch
 from corpora import random_texts, trained_model
 
 from ngram.copies.suffixes import suffixes
-from ngram.copies.texts import Copied, Texts, contexts, earliest_lookups, lookups, ngrams
-from ngram.drafters.copying import EarliestMatches, Index, LatestMatches
-from ngram.drafters.ngram_drafter import NgramDrafter
-from ngram.drafters.suffixes import Suffixes
+from ngram.copies.texts import Copied, Texts, contexts, lookups, ngrams
+from ngram.drafters import Index, NgramDrafter
+from ngram.indexes import Matches, Suffixes
 from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary
 from reference.laws import Sampling
@@ -71,10 +70,11 @@ def test_lookups_are_those_of_the_drafter(seed: int) -> None:
     pairs = random_pairs(seed)
     for longest in (1, 3):
         found = lookups(Texts.of(pairs), longest=longest, max_gamma=LONGEST)
-        require_drafts(found, pairs, partial(LatestMatches, longest))
+        require_drafts(found, pairs, partial(Matches, longest))
     for least, most in ((1, 3), (2, 3), (3, 3)):
-        found = earliest_lookups(Texts.of(pairs), shortest=least, longest=most, max_gamma=LONGEST)
-        require_drafts(found, pairs, partial(EarliestMatches, most, least))
+        how = {"longest": most, "shortest": least, "earliest": True}
+        found = lookups(Texts.of(pairs), max_gamma=LONGEST, **how)
+        require_drafts(found, pairs, partial(Matches, **how))
 
 
 @pytest.mark.parametrize("seed", range(60))

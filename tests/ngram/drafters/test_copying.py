@@ -6,8 +6,7 @@ import torch
 from tiny_models import llama
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 
-from ngram.drafters.copying import EarliestMatches, LatestMatches
-from ngram.drafters.suffixes import Suffixes
+from ngram.indexes import Matches, Suffixes
 
 
 def searched(text: list[int], longest: int, limit: int) -> list[int]:
@@ -26,7 +25,7 @@ def searched(text: list[int], longest: int, limit: int) -> list[int]:
 def test_growing_and_shrinking_texts_are_searched_right(longest: int) -> None:
     source = np.random.default_rng(longest)
     for _ in range(20):
-        matches = LatestMatches(longest)
+        matches = Matches(longest)
         text: list[int] = []
         for _ in range(60):
             if text and source.random() < 0.3:
@@ -57,13 +56,13 @@ def test_growing_and_shrinking_texts_are_searched_right(longest: int) -> None:
 def test_the_longest_match_is_copied_the_latest_or_by_vllms_rule_the_earliest(
     text: list[int], latest: list[int], earliest: list[int]
 ) -> None:
-    for matches, copied in ((LatestMatches(2), latest), (EarliestMatches(3, 2), earliest)):
+    for matches, copied in ((Matches(2), latest), (Matches(3, 2, earliest=True), earliest)):
         matches.update(text)
         assert matches.continuation(4) == copied
 
 
 def test_nothing_asked_for_is_nothing_copied() -> None:
-    for matches in (LatestMatches(2), EarliestMatches(2, 1)):
+    for matches in (Matches(2), Matches(2, earliest=True)):
         matches.update([1, 1])
         assert matches.continuation(0) == []
 
@@ -75,7 +74,7 @@ def test_with_matches_from_one_token_it_is_transformers_rule(seed: int) -> None:
     candidates = PromptLookupCandidateGenerator(
         num_output_tokens=count, max_matching_ngram_size=longest, max_length=1000
     )
-    matches = EarliestMatches(longest, 1)
+    matches = Matches(longest, earliest=True)
     text: list[int] = []
     for word in source.integers(0, int(source.integers(2, 6)), 50).tolist():
         text.append(word)
@@ -94,7 +93,7 @@ def test_it_drafts_as_transformers_does_live() -> None:
         prompt_lookup_num_tokens=4, max_matching_ngram_size=3, eos_token_id=None,
     )[0].tolist()  # fmt: skip
     hook.remove()
-    matches, written, calls = EarliestMatches(3, 1), 80, 0
+    matches, written, calls = Matches(3, earliest=True), 80, 0
     while written < len(text):
         matches.update(text[:written])
         draft = matches.continuation(min(4, len(text) - written - 1))

@@ -14,9 +14,8 @@ from enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
 from plain_laws import random_table
 from tabular import TabularModel
 
-from ngram.drafters.copying import CopyingDrafter, PromptLookupDrafter
-from ngram.drafters.ngram_drafter import LookupThenNgram, NgramDrafter
-from ngram.drafters.suffixes import Suffixes
+from ngram.drafters import CopyingDrafter, LookupThenNgram, NgramDrafter, PromptLookupDrafter
+from ngram.indexes import Suffixes
 from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary
 from reference.drafter import Drafter

@@ -12,8 +12,7 @@ from oracles import LN10, kenlm_model, kenlm_state
 
 from ngram.formats.arpa import read_arpa
 from ngram.rows.backoff import build
-from ngram.rows.perplexity import Score, score_kenlm, score_rows
-from ngram.rows.rows import Rows
+from ngram.rows.rows import Rows, Score, score_kenlm, score_rows
 from ngram.rows.words import BEGIN, END, UNKNOWN, Grams, Vocabulary
 
 TOKENS, LAST = 160, 159  # of the golden corpus: ids below 150, of which some are not in it

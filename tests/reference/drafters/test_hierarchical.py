@@ -12,7 +12,7 @@ from enumeration import own_law
 from plain_laws import random_table
 from tabular import Table, TabularModel
 
-from ngram.drafters.copying import PromptLookupDrafter
+from ngram.drafters import PromptLookupDrafter
 from reference.drafter import Draft, Drafter
 from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter

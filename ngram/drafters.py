@@ -1,18 +1,108 @@
-"""Drafts with an n-gram model, at negligible cost (Leviathan et al. 2023, section 3.6)."""
+"""Drafters that copy from the text, that use an n-gram model, or that do both by turns.
 
-from collections.abc import Sequence
+They cost next to nothing (Leviathan et al. 2023, section 3.6).
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ngram.drafters.copying import PromptLookupDrafter
+from ngram.indexes import LONGEST, MOST, Matches, Suffixes
 from ngram.rows.rows import Rows
-from reference.drafter import Draft, draft_tokens
-from reference.laws import Laws, Sampling
+from reference.drafter import Draft, draft_from, draft_tokens
+from reference.laws import Laws, OneHot, Sampling
 from reference.models.model import Stopwatch
 from reference.policies import Policy
 from reference.scoring import ScoreOptions, Scores, Stretch, score_laws
+
+Index = Matches | Suffixes
+
+
+class CopyingDrafter:
+    """Drafts the continuation that an index finds, or nothing.
+
+    The prompt of an encoder-decoder model is indexed as if it preceded the text.
+
+    index: returns an index of an empty text.
+    """
+
+    sampling = None
+
+    def __init__(self, index: Callable[[], Index], *, name: str, device: torch.device) -> None:
+        self.name = name
+        self.device = device
+        self._index = index
+        self._stopwatch = Stopwatch(torch.device("cpu"))
+        self._matches = index()
+        self._before: list[int] = []
+        self._recent: list[list[int]] = []  # for scoring: the drafts of blocks that began earlier
+
+    @property
+    def forward_seconds(self) -> float:
+        return self._stopwatch.seconds
+
+    def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
+        self._matches = self._index()
+        begins_with_prompt = list(text[: len(prompt)]) == list(prompt)
+        self._before = [] if begins_with_prompt else list(prompt)
+        self._recent = []
+
+    def propose(
+        self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
+    ) -> Draft:
+        copied = self._continuation(text, limit)
+        tokens = torch.tensor(copied, dtype=torch.int64, device=self.device)
+        return draft_from(OneHot(tokens), len(copied), policy, generator)
+
+    def _continuation(self, text: Sequence[int], limit: int) -> list[int]:
+        with self._stopwatch:
+            self._matches.update([*self._before, *text])
+            return self._matches.continuation(limit)
+
+    def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
+        tokens, max_gamma = stretch.tokens, options.max_gamma
+        whole = [*stretch.text, *tokens]
+        copies: list[list[int]] = []
+        # q is one-hot: its ratio to p is 0 at other tokens and at least 1 at the text's own.
+        ratio = torch.zeros(len(tokens), max_gamma, dtype=torch.float64)
+        for place, token in enumerate(tokens):
+            copies.append(self._continuation(whole[: len(stretch.text) + place], max_gamma))
+            self._recent = [copies[-1], *self._recent[: max_gamma - 1]]
+            for offset, copied in enumerate(self._recent):
+                ratio[place, offset] = float(copied[offset : offset + 1] == [token])
+        first = torch.tensor([copy[0] if copy else 0 for copy in copies], device=stretch.p.device)
+        drafted = torch.tensor([len(copy) for copy in copies])
+        begun = score_laws(stretch, OneHot(first), options.leniences)
+        copying = drafted > 0
+        lenient = begun.lenient_beta * copying[:, None]
+        scores = Scores(begun.beta * copying, ratio, drafted, lenient)
+        return [scores for _ in options.samplings]
+
+
+class PromptLookupDrafter(CopyingDrafter):
+    """Copies the tokens after the longest match of the text's end (`ngram.indexes.Matches`)."""
+
+    def __init__(
+        self,
+        *,
+        device: torch.device,
+        longest: int = LONGEST,
+        shortest: int = 1,
+        earliest: bool = False,
+    ) -> None:
+        if not 1 <= shortest <= longest <= MOST:
+            raise ValueError(
+                f"a lookup must match 1 to {MOST} tokens, the least first, got {shortest} to "
+                f"{longest}"
+            )
+        name = "lookup" if longest == LONGEST else f"lookup:{longest}"
+        if earliest:
+            name = f"lookup:vllm:{shortest}-{longest}"
+        index = partial(Matches, longest, shortest, earliest=earliest)
+        super().__init__(index, name=name, device=device)
 
 
 class NgramDrafter:
