@@ -74,7 +74,7 @@ class DrafterKind(ABC):
     uncompiled: why models cannot have compiled passes with this drafter; None: they can.
     unspread: why the target cannot be on several devices; None: it can.
     unmeasured: why acceptance cannot be measured; None: it can.
-    copies_earliest: whether a lookup copies from the earliest of the longest matches.
+    earliest: whether a lookup copies from the earliest of the longest matches.
 
     Example of a kind's name (CONTRIBUTING.md shows a complete kind, `Repeat`):
       >>> class Silence(DrafterKind):
@@ -93,7 +93,7 @@ class DrafterKind(ABC):
     uncompiled: ClassVar[str | None] = None
     unspread: ClassVar[str | None] = None
     unmeasured: ClassVar[str | None] = None
-    copies_earliest: ClassVar[bool] = False
+    earliest: bool = False
 
     @classmethod
     def parse(cls, text: str) -> DrafterKind | None:

@@ -1,12 +1,19 @@
-"""`ngram`, `ngram:FILE.arpa`: an n-gram model; without a file the embedded one."""
+"""`ngram`, `ngram:FILE.arpa`, `lookup+ngram`, `random`: tokens by their counts, or any tokens."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from estimator.draft_names.kind import Copies, DrafterKind, DrafterOf, LoadContext
+from estimator.draft_names.copying import Lookup
+from estimator.draft_names.kind import (
+    JOINED_BY_SIGNS,
+    Copies,
+    DrafterKind,
+    DrafterOf,
+    LoadContext,
+)
 from estimator.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -15,6 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ngram(DrafterKind):
+    """An n-gram model. file: its ARPA file; None: the embedded model."""
+
     prefix = "ngram"
     names = ("ngram", "ngram:FILE.arpa")
     rescores = True
@@ -60,3 +69,44 @@ class Ngram(DrafterKind):
         target, device = context.target, context.target.device
         rows = self.rows(context.tokenizer, width=target.vocabulary)
         return lambda sampling: NgramDrafter(rows, sampling, device=device, name=str(self))
+
+
+@dataclass(frozen=True, slots=True)
+class LookupOrNgram(DrafterKind):
+    """A lookup, and an n-gram model for blocks in which the lookup finds nothing."""
+
+    names = ("lookup+ngram",)
+    match_priority = JOINED_BY_SIGNS
+
+    lookup: Lookup
+    ngram: Ngram
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        first, _, second = text.partition("+")
+        ngram = Ngram.parse(second)
+        lookup = None if ngram is None else Lookup.parse(first)
+        if not isinstance(lookup, Lookup) or lookup.earliest:
+            return None
+        return cls(lookup, cast(Ngram, ngram))
+
+    def load(self, context: LoadContext) -> DrafterOf:
+        from ngram.drafters import LookupThenNgram
+
+        lookup: Any = self.lookup.load(context)
+        otherwise: Any = self.ngram.load(context)
+        return lambda sampling: LookupThenNgram(lookup(sampling), otherwise(sampling))
+
+
+@dataclass(frozen=True, slots=True)
+class Random(DrafterKind):
+    """Drafts uniformly random tokens."""
+
+    prefix = "random"
+    names = ("random",)
+
+    def load(self, context: LoadContext) -> DrafterOf:
+        from reference.drafters.random_drafter import RandomDrafter
+
+        target = context.target
+        return lambda sampling: RandomDrafter(target.vocabulary, target.device)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -21,7 +21,6 @@ from estimator.model_shapes.weights_and_caches import (
 from simulator.cost.roofline.shapes import CacheLayers
 
 if TYPE_CHECKING:
-    from torch import nn
     from transformers import PreTrainedConfig, PreTrainedModel
 
 Part = Literal["whole", "last layer"]
@@ -160,18 +159,28 @@ def meta_pass(model: PreTrainedModel) -> tuple[Any, Mapping[str, int]]:
     modules that share the matrix. A matrix whose module was not called has no entry.
     """
     import torch
+    from torch import nn
+    from torch.nn.modules.module import register_module_forward_hook
 
     name = type(model).__name__
     ids = torch.ones(1, TOKENS, dtype=torch.long, device="meta")
     # transformers would search ids without values for padding. Some configurations check values on
     # assignment and do not accept None.
     vars(model.config)["pad_token_id"] = None
+    uses: Counter[int] = Counter()
+
+    def use(module: nn.Module, *_: Any) -> None:
+        # Looking up an embedding is no use. The output matrix may be the embedding matrix.
+        if not isinstance(module, nn.Embedding):
+            uses.update(id(each) for each in module.parameters(recurse=False) if each.dim() >= 2)
+
     failed: list[Exception] = []
     # Some models make tensors without a device, others compute with plain numbers.
     devices: tuple[AbstractContextManager[Any], ...] = (torch.device("meta"), nullcontext())
     for device in devices:
+        uses.clear()
         try:
-            with torch.no_grad(), device, _counted(model) as uses:
+            with torch.no_grad(), device, register_module_forward_hook(use):
                 output = model(input_ids=ids, use_cache=True)
             break
         except Exception as error:
@@ -186,27 +195,3 @@ def meta_pass(model: PreTrainedModel) -> tuple[Any, Mapping[str, int]]:
         found = "no cache" if cache is None else type(cache).__name__
         raise ValueError(f"{name} must be a decoder with a cache of known layers, got {found}")
     return cache, {n: uses[id(each)] for n, each in model.named_parameters() if id(each) in uses}
-
-
-@contextmanager
-def _counted(model: nn.Module) -> Iterator[dict[int, int]]:
-    """Yields the number of uses of each matrix, by `id`; it counts while the context is open.
-
-    Looking up an embedding is no use. The output matrix may be the embedding matrix.
-    """
-    from torch import nn
-
-    uses: dict[int, int] = {}
-
-    def count(module: nn.Module, *_: Any) -> None:
-        for each in module.parameters(recurse=False):
-            if each.dim() >= 2:
-                uses[id(each)] = uses.get(id(each), 0) + 1
-
-    users = (module for module in model.modules() if not isinstance(module, nn.Embedding))
-    hooks = [module.register_forward_hook(count) for module in users]
-    try:
-        yield uses
-    finally:
-        for hook in hooks:
-            hook.remove()

@@ -3,6 +3,7 @@
 import errno
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from estimator.model_shapes.counting import Count, count
 from estimator.model_shapes.head_kind import Head, HeadKind, head_kinds
 from estimator.model_shapes.kept_counts import count_once
 from estimator.model_shapes.shape import shape_of, storage
+from estimator.model_shapes.weights_and_caches import first_size
 from reference.files import read_json
 from simulator.cost.roofline.shapes import DraftShape, ModelShape
 
@@ -93,10 +95,12 @@ def draft_of(
     kind, flat = kind_of(config, target=target), _flattened(config)
     shape = partial(shape_of, dtype=dtype, activations=activations, count=count)
     stored = partial(storage, dtype=dtype, activations=activations)
-    if kind is not None:
-        return kind.shape(Head(kind.name, flat, target_shape, shape, stored, count))
-    model = shape(config)
-    return DraftShape("model", model, False, None, model.weight_bytes)
+    if kind is None:
+        model = shape(config)
+        return DraftShape("model", model, False, None, model.weight_bytes)
+    draft = kind.shape(Head(kind.name, flat, target_shape, shape, stored, count))
+    gamma = flat.get("speculative_tokens", flat.get("num_lookahead_tokens"))
+    return replace(draft, stated_gamma=first_size([gamma]))
 
 
 def kind_of(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> HeadKind | None:

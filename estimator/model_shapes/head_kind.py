@@ -47,12 +47,6 @@ class Head:
         return self.storage(self.config)
 
     @property
-    def stated_gamma(self) -> int | None:
-        """Number of drafted tokens that the configuration states; None if it does not."""
-        gamma = self.config.get("speculative_tokens", self.config.get("num_lookahead_tokens"))
-        return first_size([gamma])
-
-    @property
     def borrowed_head(self) -> tuple[Weights, ...]:
         """The target's output matrix, which a drafting head uses but does not store."""
         return tuple(replace(each, held=False) for each in self.target.only("head"))
@@ -113,23 +107,19 @@ class Head:
         return stored.weights(kind, values, stored.quantised if kind in LINEAR else stored.plain)
 
     def step(
-        self,
-        name: str,
-        *,
-        width: int,
-        vocabulary: int,
-        weights: tuple[Weights, ...],
-        caches: tuple[CacheLayers, ...] = (),
+        self, name: str, *weights: Weights, caches: tuple[CacheLayers, ...] = ()
     ) -> ModelShape:
-        """Returns the shape of one draft step of a head with one layer, given all that it reads."""
-        heads, activations = self.target.heads, self.stored.activations
-        return ModelShape(name, 1, width, heads, vocabulary, weights, caches, activations)
+        """Returns the shape of one draft step of a head with one layer of the target's sizes.
+
+        weights, caches: all that the step reads.
+        """
+        shape = replace(self.target, name=name, layers=1, weights=weights, caches=caches)
+        return replace(shape, activations=self.stored.activations)
 
     def draft(
         self,
         body: ModelShape,
-        added: Sequence[Weights],
-        *,
+        *added: Weights,
         once: Sequence[Weights] = (),
         in_turn: Sequence[Weights] = (),
         parallel: bool = False,
@@ -150,7 +140,6 @@ class Head:
             step.weight_bytes + others,
             once=tuple(once),
             in_turn=tuple(in_turn),
-            stated_gamma=self.stated_gamma,
         )
 
 
@@ -207,7 +196,9 @@ class HeadKind:
 @cache
 def head_kinds() -> tuple[HeadKind, ...]:
     """Returns all kinds, in the order in which they look at a configuration."""
-    kinds = [module.KIND for module in modules_in("estimator.model_shapes.heads")]
+    modules = modules_in("estimator.model_shapes.heads")
+    members = (each for module in modules for each in vars(module).values())
+    kinds = (each for each in members if isinstance(each, HeadKind))
     return tuple(sorted(kinds, key=lambda kind: kind.match_priority))
 
 

@@ -99,13 +99,6 @@ def read_known() -> tuple[Known, ...]:
     return msgspec.json.decode(FILE.read_bytes(), type=tuple[Known, ...])
 
 
-class _Kept(msgspec.Struct, frozen=True):
-    """A cache file's counts; key: hash of the configuration and the versions of the code."""
-
-    key: str
-    counted: Counted
-
-
 def count_once(
     config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole"
 ) -> Counted:
@@ -124,13 +117,14 @@ def count_once(
     key = "\n".join((described, version("transformers"), _code()))
     name = f"{sha256(key.encode()).hexdigest()}.json"
     with suppress(OSError, RuntimeError, msgspec.MsgspecError):
-        found = msgspec.json.decode((folder() / name).read_bytes(), type=_Kept)
-        if found.key == key:
-            return found.counted
+        content = (folder() / name).read_bytes()
+        found, counted = msgspec.json.decode(content, type=tuple[str, Counted])
+        if found == key:
+            return counted
     counted = count(config, kept, part)
     with suppress(OSError, RuntimeError):
         folder().mkdir(parents=True, exist_ok=True)
-        write_whole(folder() / name, msgspec.json.encode(_Kept(key, counted)))
+        write_whole(folder() / name, msgspec.json.encode((key, counted)))
     return counted
 
 

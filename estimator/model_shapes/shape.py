@@ -81,11 +81,15 @@ def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[
         quantised = each.quantised or stored.quantised.everywhere
         form = stored.quantised if quantised else stored.plain
         totals[form, replace(each, values=0, quantised=False)] += each.values
-    weights = []
-    for (form, each), values in totals.items():
-        plain = stored.weights(each.kind, values, form)
-        weights.append(replace(plain, experts=each.experts, active=each.active, held=each.held))
-    return tuple(weights)
+    return tuple(
+        replace(
+            stored.weights(each.kind, values, form),
+            experts=each.experts,
+            active=each.active,
+            held=each.held,
+        )
+        for (form, each), values in totals.items()
+    )
 
 
 def storage(

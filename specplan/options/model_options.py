@@ -34,8 +34,8 @@ def drafters(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Returns the drafters' names, refusing unknown ones; `list` prints all names and exits."""
-    from estimator.draft_names.hf import HuggingFace
     from estimator.draft_names.kind import drafter_forms, drafter_kinds, parse_drafter, walk
+    from estimator.draft_names.models import HuggingFace
 
     listing(lambda: [form for kind in drafter_kinds() for form in kind.names])(ctx, param, values)
     for part in (part for value in values for part in walk(parse_drafter(value))):

@@ -138,7 +138,7 @@ def export(
                 return "# gamma is 0: run the target without a lookup"
             rule = exports_of(server).lookup_rule
             flags = lookup(gamma, *parsed.lookup_lengths)
-            same = parsed.copies_earliest and rule == EARLIEST
+            same = parsed.earliest and rule == EARLIEST
             return flags if same else f"# {server} copies from {rule}\n{flags}"
         if parsed.suffixes is not None:
             suffix = _offered(server, "suffix decoding", lambda exports: exports.suffix)

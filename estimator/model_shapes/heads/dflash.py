@@ -1,7 +1,8 @@
-"""DFlash: a few layers that replace a block of masks by tokens in one pass."""
+"""DFlash, Domino and DSpark: a few layers that replace a block of masks by tokens in one pass."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from estimator.model_shapes.head_kind import Head, HeadKind
@@ -9,16 +10,8 @@ from simulator.cost.roofline.shapes import DraftShape, Weights
 
 NESTED = "dflash_config"
 _LAYER_IDS = ((NESTED, "target_layer_ids"), (None, "aux_hidden_state_layer_ids"))
-
-
-def projects_by(name: str) -> Callable[[Mapping[str, Any], Mapping[str, Any]], bool]:
-    """Returns a function that tests whether a configuration's `projector_type` has this name."""
-
-    def recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
-        nested = config.get(NESTED)
-        return isinstance(nested, Mapping) and nested.get("projector_type") == name
-
-    return recognises
+# Default rank of DSpark's bias in the speculators format.
+_RANK = 256
 
 
 def dflash(head: Head, *, in_turn: Sequence[Weights] = (), anchored: bool = False) -> DraftShape:
@@ -43,7 +36,8 @@ def dflash(head: Head, *, in_turn: Sequence[Weights] = (), anchored: bool = Fals
     anchored = head.get("sample_from_anchor", default=anchored, within=NESTED)
     return head.draft(
         body,
-        (head.weights("other", width), *(() if own else head.borrowed_head)),
+        head.weights("other", width),
+        *(() if own else head.borrowed_head),
         once=(head.weights("feed-forward", taps * tapped * width),),
         in_turn=in_turn,
         parallel=True,
@@ -51,7 +45,7 @@ def dflash(head: Head, *, in_turn: Sequence[Weights] = (), anchored: bool = Fals
     )
 
 
-KIND = HeadKind(
+DFLASH = HeadKind(
     "DFlash",
     shape=dflash,
     named="dflash",
@@ -63,5 +57,93 @@ KIND = HeadKind(
         "llama.cpp": "draft-dflash",
     },
     speculators="dflash",
+    drafts_blocks=True,
+)
+
+
+def _projects(name: str, config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
+    """Returns whether a configuration's `projector_type` has this name."""
+    nested = config.get(NESTED)
+    return isinstance(nested, Mapping) and nested.get("projector_type") == name
+
+
+def domino(head: Head) -> DraftShape:
+    """Returns a Domino head, which drafts a block in one pass, then corrects each token's logits.
+
+    A gated recurrent unit without biases reads the embeddings of earlier tokens. Two matrices map
+    its state and the position's hidden state to logits. If the configuration sets `shift_label`,
+    the block's first position drafts, too.
+    """
+    width = head.integer("hidden_size")
+    state = head.integer("gru_hidden_dim", within=NESTED)
+    narrow = head.integer("emb_dim", within=NESTED)
+    vocabulary = head.get("draft_vocab_size") or head.target.vocabulary
+    return dflash(
+        head,
+        in_turn=(
+            head.weights("feed-forward", 3 * state * (width + state) + (width + state) * narrow),
+            head.weights("head", narrow * vocabulary),
+        ),
+        anchored=bool(head.get("shift_label", default=False, within=NESTED)),
+    )
+
+
+DOMINO = HeadKind(
+    "Domino",
+    match_priority=2,
+    shape=domino,
+    named="domino",
+    recognises=partial(_projects, "domino"),
+    drafts_blocks=True,
+)
+
+
+def dspark(head: Head) -> DraftShape:
+    """Returns a DSpark head, which drafts a block in one pass, then adds a bias to the logits.
+
+    The bias depends on the token before and has low rank, W1 W2: for every token a row of W1 is
+    looked up and multiplied by W2. The block's first position drafts, too.
+    """
+    stated = "speculators_model_type" in head.config
+    rank = head.get("markov_rank", default=_RANK if stated else 0, within=NESTED)
+    if not isinstance(rank, int) or isinstance(rank, bool) or rank < 0:
+        raise ValueError(f"markov_rank in config.json of DSpark must be at least 0, got {rank!r}")
+    width, kind = head.integer("hidden_size"), "vanilla"
+    vocabulary = head.get("draft_vocab_size") or head.target.vocabulary
+    gates = {
+        "vanilla": 0,
+        "gated": (width + rank) * rank + rank,
+        "rnn": (2 * rank + width) * 3 * rank + 3 * rank,
+    }
+    if rank > 0:
+        kind = head.get("markov_head_type", default="vanilla", within=NESTED)
+    if kind not in gates:
+        raise ValueError(
+            f"markov_head_type in config.json must be one of {tuple(gates)}, got {kind}"
+        )
+    weighed = head.get("confidence_head_alpha", default=0.0, within=NESTED)
+    confident = head.get("enable_confidence_head", default=stated or weighed > 0, within=NESTED)
+    joined = head.get("confidence_head_with_markov", default=stated, within=NESTED)
+    confidence = width + (rank if joined else 0) + 1 if confident else 0
+    return dflash(
+        head,
+        in_turn=(
+            head.weights("embedding", head.target.vocabulary * rank),
+            head.weights("head", vocabulary * rank),
+            head.weights("feed-forward", gates[kind] + confidence),
+        ),
+        anchored=True,
+    )
+
+
+DSPARK = HeadKind(
+    "DSpark",
+    match_priority=1,
+    shape=dspark,
+    named="dspark",
+    keys=("markov_rank",),
+    recognises=partial(_projects, "dspark"),
+    methods={"vllm": "dspark", "sglang": "DSPARK", "llama.cpp": "draft-dspark"},
+    speculators="dspark",
     drafts_blocks=True,
 )

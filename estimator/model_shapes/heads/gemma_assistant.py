@@ -43,8 +43,7 @@ def gemma_assistant(head: Head) -> DraftShape:
         caches=_caches(text, head.target),
         activations=head.stored.activations,
     )
-    held, gamma = step.weight_bytes, head.stated_gamma
-    return DraftShape("Gemma assistant", step, False, None, held, stated_gamma=gamma)
+    return DraftShape("Gemma assistant", step, False, None, step.weight_bytes)
 
 
 def _layers(head: Head) -> tuple[Any, PreTrainedModel]:
@@ -79,7 +78,7 @@ def _caches(text: Any, target: ModelShape) -> tuple[CacheLayers, ...]:
     return tuple(found)
 
 
-KIND = HeadKind(
+GEMMA_ASSISTANT = HeadKind(
     "Gemma assistant",
     match_priority=0,
     shape=gemma_assistant,

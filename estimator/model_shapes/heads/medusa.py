@@ -1,4 +1,4 @@
-"""Medusa: one head per position, made of residual blocks over the target's last state."""
+"""Medusa and MLP speculators: one head, or one stage, for each drafted position."""
 
 from dataclasses import replace
 
@@ -23,22 +23,62 @@ def medusa(head: Head) -> DraftShape:
     vocabulary = int(head.get("truncated_vocab_size") or head.target.vocabulary)
     step = head.step(
         "MedusaModel",
-        width=width,
-        vocabulary=vocabulary,
-        weights=(
-            head.weights("feed-forward", layers * (width + 1) * width),
-            head.weights("head", width * vocabulary),
-        ),
+        head.weights("feed-forward", layers * (width + 1) * width),
+        head.weights("head", width * vocabulary),
     )
-    held, gamma = heads * step.weight_bytes, head.stated_gamma
-    return DraftShape("Medusa", step, False, heads, held, stated_gamma=gamma)
+    step = replace(step, vocabulary=vocabulary)
+    return DraftShape("Medusa", step, False, heads, heads * step.weight_bytes)
 
 
-KIND = HeadKind(
+MEDUSA = HeadKind(
     "Medusa",
     shape=medusa,
     named="medusa",
     types=("medusa",),
     keys=_NAMES[:1],
     methods={"vllm": "medusa"},
+)
+
+
+def mlp_speculator(head: Head) -> DraftShape:
+    """Returns an MLP speculator (Wertheimer et al. 2024), whose n stages draft one token each.
+
+    A stage adds the last token's embedding to a projection of the state before, normalises the sum
+    and multiplies it by an output matrix. With `tie_weights` all stages share their weights, except
+    that the first stage, which reads the target's state, has its own projection.
+    """
+    head = replace(head, config={"dtype": "float16", **head.config})
+    name = "emb_dim" if "emb_dim" in head.config else "hidden_size"
+    width = head.require_width(name, head.integer(name))
+    stages = head.integer("n_predict")
+    inner = int(head.get("inner_dim") or width)
+    vocabulary = head.integer("vocab_size")
+    tied = bool(head.get("tie_weights"))
+    held = 1 if tied else stages
+    # Tied stages have two projections: the first stage's and the others'.
+    later = 0 if stages == 1 else held if tied else stages - 1
+    everything = (
+        head.weights("embedding", held * vocabulary * inner),
+        head.weights("feed-forward", width * inner + later * inner * inner),
+        head.weights("other", held * 2 * inner),
+        head.weights("head", held * vocabulary * inner),
+    )
+    step = head.step(
+        "MLP speculator head",
+        head.weights("feed-forward", inner * inner),
+        head.weights("other", 2 * inner),
+        head.weights("head", vocabulary * inner),
+    )
+    step = replace(step, hidden=inner, vocabulary=vocabulary)
+    held_bytes = sum(each.stored_bytes for each in everything)
+    wider = head.weights("feed-forward", max(0, width - inner) * inner)
+    return DraftShape("MLP speculator", step, False, stages, held_bytes, once=(wider,))
+
+
+MLP_SPECULATOR = HeadKind(
+    "MLP speculator",
+    shape=mlp_speculator,
+    named="mlpspeculator",
+    types=("mlp_speculator",),
+    methods={"vllm": "mlp_speculator"},
 )

@@ -51,21 +51,17 @@ def mtp(head: Head) -> DraftShape:
         head.require_width("hidden_size", last.hidden)
     step = head.step(
         f"{last.name} MTP",
-        width=target.hidden,
-        vocabulary=target.vocabulary,
-        weights=(
-            *stored_weights(last.weights, stored),
-            head.weights("feed-forward", 2 * target.hidden * target.hidden),
-            head.weights("other", 3 * target.hidden),
-            *head.borrowed_head,
-        ),
+        *stored_weights(last.weights, stored),
+        head.weights("feed-forward", 2 * target.hidden * target.hidden),
+        head.weights("other", 3 * target.hidden),
+        *head.borrowed_head,
         caches=last.caches,
     )
-    held, gamma = layers * step.weight_bytes, head.stated_gamma
-    return DraftShape("MTP", step, False, None, held, stated_gamma=gamma, multiple=layers)
+    held_bytes = layers * step.weight_bytes
+    return DraftShape("MTP", step, False, None, held_bytes, multiple=layers)
 
 
-KIND = HeadKind(
+MTP = HeadKind(
     "MTP",
     match_priority=8,
     shape=mtp,

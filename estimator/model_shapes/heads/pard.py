@@ -10,7 +10,7 @@ def pard(head: Head) -> DraftShape:
     return DraftShape("PARD", shape, True, None, shape.weight_bytes)
 
 
-KIND = HeadKind(
+PARD = HeadKind(
     "PARD",
     match_priority=9,
     shape=pard,

@@ -8,18 +8,12 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from estimator.draft_names.eagle3 import Eagle3Name
-from estimator.draft_names.early_exit import EarlyExit
-from estimator.draft_names.embedded import Embedded
-from estimator.draft_names.hf import HuggingFace
-from estimator.draft_names.hierarchy import Hierarchy
+from estimator.draft_names.composed import Hierarchy, Tree
+from estimator.draft_names.copying import Lookup
+from estimator.draft_names.heads import Eagle3Name, MtpName
 from estimator.draft_names.kind import DrafterKind, drafter_forms, drafter_kinds, parse_drafter
-from estimator.draft_names.lookup import Lookup, LookupOfVllm
-from estimator.draft_names.lookup_then_ngram import LookupOrNgram
-from estimator.draft_names.mtp import MtpName
-from estimator.draft_names.ngram import Ngram
-from estimator.draft_names.random import Random
-from estimator.draft_names.tree import Tree
+from estimator.draft_names.models import EarlyExit, Embedded, HuggingFace
+from estimator.draft_names.ngram import LookupOrNgram, Ngram, Random
 from estimator.settings import ModelSettings
 from reference.models.embedded import weights_folder
 from studies.blockwise.draft_names.heads import HeadsName
@@ -35,8 +29,8 @@ from studies.blockwise.draft_names.heads import HeadsName
         ("ngram:C:x.arpa", Ngram("C:x.arpa")),
         ("lookup", Lookup(3)),
         ("lookup:2", Lookup(2)),
-        ("lookup:vllm", LookupOfVllm(5, 5)),
-        ("lookup:vllm:2-3", LookupOfVllm(2, 3)),
+        ("lookup:vllm", Lookup(5, 5, earliest=True)),
+        ("lookup:vllm:2-3", Lookup(3, 2, earliest=True)),
         ("exit:4", EarlyExit(4)),
         ("hf:embedded", HuggingFace("embedded")),
         ("hf:Qwen/Qwen3-0.6B", HuggingFace("Qwen/Qwen3-0.6B")),

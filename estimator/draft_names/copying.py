@@ -1,13 +1,68 @@
-"""`suffix`, `suffix:N`, `suffix:N:FILE`: the most frequent continuation of the last tokens."""
+"""`lookup`, `suffix` and their forms: drafters that copy what followed the text's last tokens."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from estimator.draft_names.kind import Copies, DrafterKind, DrafterOf, LoadContext, positive
 from estimator.settings import ModelSettings
-from ngram.indexes import DEPTH, MOST_DEPTH
+from ngram.indexes import DEPTH, LONGEST, MOST, MOST_DEPTH
+
+# vLLM's prompt_lookup_min and prompt_lookup_max where neither is given.
+VLLM_LENGTH = 5
+_VLLM = re.compile(r"vllm(?::(\d+)-(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup(DrafterKind):
+    """Copies what followed the latest of the longest matches in the text. No server has this rule.
+
+    longest, shortest: most and fewest tokens in a match; prompt_lookup_max and prompt_lookup_min
+      in vLLM.
+    earliest: whether it copies after the earliest of the longest matches, at most to the
+      text's end, as vLLM does, and for shortest = 1 transformers' prompt_lookup_num_tokens.
+    """
+
+    prefix = "lookup"
+    names = ("lookup", "lookup:N", "lookup:vllm", "lookup:vllm:MIN-MAX")
+
+    longest: int = LONGEST
+    shortest: int = 1
+    earliest: bool = False
+
+    @classmethod
+    def of_value(cls, value: str, text: str) -> Self:
+        if not value.startswith("vllm"):
+            longest = positive(value, "lookup:N", text)
+            if longest > MOST:
+                raise ValueError(f"draft lookup:N needs an N of at most {MOST}, got {text!r}")
+            return cls(longest)
+        found = _VLLM.fullmatch(value)
+        sizes = [int(size or VLLM_LENGTH) for size in found.groups()] if found else [0, 0]
+        if not 1 <= sizes[0] <= sizes[1] <= MOST:
+            raise ValueError(
+                f"draft {cls.names[-1]} needs lengths of a match in 1..{MOST}, the smaller first, "
+                f"got {text!r}"
+            )
+        return cls(sizes[1], sizes[0], earliest=True)
+
+    @property
+    def lookup_lengths(self) -> tuple[int, int]:
+        return self.shortest, self.longest
+
+    def from_texts(self, tokenizer: Any) -> Copies:
+        from ngram.copies.texts import lookups
+
+        matches = asdict(self)
+        return lambda texts, max_gamma: lookups(texts, max_gamma=max_gamma, **matches)
+
+    def load(self, context: LoadContext) -> DrafterOf:
+        from ngram.drafters import PromptLookupDrafter
+
+        matches = asdict(self)
+        return lambda sampling: PromptLookupDrafter(device=context.target.device, **matches)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""`eagle3`, `eagle3:FOLDER`: an EAGLE-3 head on the target's hidden states."""
+"""`eagle3`, `eagle3:FOLDER`, `mtp`: heads on the target's hidden states."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,4 +47,27 @@ class Eagle3Name(DrafterKind):
         target = context.target
         [folder] = self.own_files
         head = load_eagle3(folder, target.module, name=target.name)
+        return lambda sampling: StateHeadDrafter(target, head, sampling, name=str(self))
+
+
+@dataclass(frozen=True, slots=True)
+class MtpName(DrafterKind):
+    """The target's own layer of multi-token prediction, as in DeepSeek-V3."""
+
+    prefix = "mtp"
+    names = ("mtp",)
+    own_states = True
+    supports_trees = True
+    uncompiled = "draft mtp, which reads the states that passes leave"
+    unspread = "draft mtp, which reads what the target's last layer leaves"
+
+    def load(self, context: LoadContext) -> DrafterOf:
+        from reference.drafters.state_head import StateHeadDrafter
+        from reference.state_heads.mtp import load_mtp
+
+        target = context.target
+        folder = Path(str(target.module.config._name_or_path))
+        if not folder.is_dir():
+            raise ValueError(f"draft mtp needs the folder of its target, got {target.name}")
+        head = load_mtp(folder, target.module, name=target.name)
         return lambda sampling: StateHeadDrafter(target, head, sampling, name=str(self))

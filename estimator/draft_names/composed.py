@@ -1,4 +1,4 @@
-"""`A tree:PARENTS`: A drafts a tree; PARENTS gives the parent of each token."""
+"""`A via B` and `A tree:PARENTS`: drafters made of other drafters."""
 
 import re
 from dataclasses import dataclass
@@ -9,12 +9,56 @@ from estimator.draft_names.kind import (
     DrafterKind,
     DrafterOf,
     LoadContext,
+    ModelKind,
     parse_drafter,
+    positive,
+    walk,
 )
 
+# Default number of tokens in the inner blocks of A via B.
+INNER_GAMMA = 4
 MOST_NODES = 256
+_VIA = re.compile(r"\s+via(?::(\S*))?\s+")
 _TREE = re.compile(r"(.*\S)\s+tree:(\S*)")
 _PARENTS = re.compile(r"-?\d+(,-?\d+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy(DrafterKind):
+    """A draft model whose own tokens another drafter drafts (Leviathan et al. 2023, section 6).
+
+    gamma: number of tokens that the inner drafter B drafts per block, N in `A via:N B`.
+    """
+
+    names = ("A via B (the model A, sped up by B)",)
+    match_priority = JOINED_BY_WORDS
+
+    outer: ModelKind
+    inner: DrafterKind
+    gamma: int = INNER_GAMMA
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        stage = _VIA.search(text)
+        if stage is None:
+            return None
+        before = text[: stage.start()]
+        outer, inner = parse_drafter(before), parse_drafter(text[stage.end() :])
+        if not isinstance(outer, ModelKind):
+            raise ValueError(f"draft A via B needs a model as A, got {before!r}")
+        for part in walk(inner):
+            if part.own_states:
+                raise ValueError(
+                    f"draft A via B takes no {part.prefix} as B, the target's own, got {text!r}"
+                )
+        gamma = stage.group(1)
+        return cls(outer, inner, INNER_GAMMA if gamma is None else positive(gamma, "via:N", text))
+
+    def load(self, context: LoadContext) -> DrafterOf:
+        from reference.drafters.model_drafter import HierarchicalDrafter
+
+        outer, inner = self.outer.load(context), self.inner.load(context)
+        return lambda sampling: HierarchicalDrafter(outer(sampling), inner(sampling), self.gamma)
 
 
 @dataclass(frozen=True, slots=True)
