@@ -69,7 +69,6 @@ def read_measured(path: Path) -> Profile | Validated:
 # Fields that two rows of validations must share to be compared.
 SETTING = ("draft", "temperature", "draft_temperature", "policy", "gamma", "rule")
 _AT_GAMMA = "speed-up at gamma "
-Measured = Profile | Validated
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +92,10 @@ class Comparison:
     differences: tuple[Difference, ...]
 
 
+# The numbers of a file, by a name for people and further settings.
+Numbers = dict[tuple[Any, ...], Number]
+
+
 def compare_files(a: Path, b: Path) -> Comparison:
     """Returns the differences between two profiles, or two validations, with equal prompts.
 
@@ -100,24 +103,23 @@ def compare_files(a: Path, b: Path) -> Comparison:
     the other a validation, if prompts differ, if a file lacks the numbers computed without each
     prompt, or if the files have no setting in common.
     """
-    files = [(read_measured(path), path) for path in (a, b)]
-    profiles = [each for each, _ in files if isinstance(each, Profile)]
-    validations = [each for each, _ in files if isinstance(each, Validated)]
+    files = [read_measured(path) for path in (a, b)]
+    profiles = [each for each in files if isinstance(each, Profile)]
+    validations = [each for each in files if isinstance(each, Validated)]
     if profiles and validations:
         raise ValueError(f"{a} and {b} must be two profiles or two validations, got one of each")
-    hashes = [_prompts_hash(*file) for file in files]
-    if hashes[0] != hashes[1]:
-        raise ValueError(
-            f"{a} and {b} must be of the same prompts to be compared, got prompts_hash "
-            f"{hashes[0]} and {hashes[1]}"
-        )
     # Where each file has one draft, the drafts are compared.
     by_draft = any(len({row.draft for row in each.rows}) > 1 for each in validations)
     names = SETTING if by_draft else SETTING[1:]
-    before, after = (
-        _of_profile(each, path) if isinstance(each, Profile) else _of_rows(each, names)
-        for each, path in files
+    (left, prompts, before), (right, others, after) = (
+        _of_profile(each, path) if isinstance(each, Profile) else _of_rows(each, path, names)
+        for each, path in zip(files, (a, b), strict=True)
     )
+    if prompts != others:
+        raise ValueError(
+            f"{a} and {b} must be of the same prompts to be compared, got prompts_hash "
+            f"{prompts} and {others}"
+        )
     common = [setting for setting in before if setting in after]
     if not common:
         raise ValueError(
@@ -129,64 +131,54 @@ def compare_files(a: Path, b: Path) -> Comparison:
         if first and second and first != second:
             at, other = before[(f"{_AT_GAMMA}{first}",)], after[(f"{_AT_GAMMA}{second}",)]
             differences.append(paired(f"{_AT_GAMMA}{first} and {second}", at, other))
-    left, right = (_side(*file) for file in files)
-    return Comparison(left, right, hashes[0], tuple(differences))
+    return Comparison(left, right, prompts, tuple(differences))
 
 
-def _prompts_hash(measured: Measured, path: Path) -> str:
-    if isinstance(measured, Profile):
-        found = measured.setup.texts.prompts_hash
-    else:
-        if any(not row.measured_left_out for row in measured.rows):
-            raise ValueError(
-                f"validation {path} must hold measured_left_out in every row to be compared, got "
-                "a row without: engines' rows and rows of a single prompt have none"
-            )
-        found = measured.rows[0].prompts_hash
-    if not found:
-        raise ValueError(f"{path} must identify its prompts, got no prompts_hash")
-    return found
+def _of_profile(profile: Profile, path: Path) -> tuple[Side, str, Numbers]:
+    """Returns what is compared of a profile: models and counts, hash of the prompts, numbers."""
+    alpha, setup, left = profile.alpha, profile.setup, profile.left_out
+    prompts = _identified(setup.texts.prompts_hash, path)
+    if left is None:
+        raise ValueError(
+            f"profile {path} must hold left_out to be compared, got none: measure again"
+        )
+    numbers: Numbers = {("alpha",): (alpha.value, left.alpha)}
+    if profile.c is not None:
+        numbers[("c",)] = profile.c.value, left.c
+    numbers |= {
+        (f"{_AT_GAMMA}{gamma}",): (factor.replay, left.improvement_factor[gamma])
+        for gamma, factor in sorted(profile.improvement_factor.items())
+    }
+    side = Side(str(path), setup.target, setup.draft, alpha.prompts or 0, alpha.tokens or 0)
+    return side, prompts, numbers
 
 
-def _side(measured: Measured, path: Path) -> Side:
-    if isinstance(measured, Profile):
-        alpha, setup = measured.alpha, measured.setup
-        return Side(str(path), setup.target, setup.draft, alpha.prompts or 0, alpha.tokens or 0)
-    rows = measured.rows
-    return Side(
+def _of_rows(validated: Validated, path: Path, names: Sequence[str]) -> tuple[Side, str, Numbers]:
+    """Returns what is compared of a validation; names: fields that two rows must share."""
+    rows = validated.rows
+    if any(not row.measured_left_out for row in rows):
+        raise ValueError(
+            f"validation {path} must hold measured_left_out in every row to be compared, got "
+            "a row without: engines' rows and rows of a single prompt have none"
+        )
+    numbers: Numbers = {}
+    for row in rows:
+        how = row.policy if row.gamma is None else f"gamma {row.gamma}"
+        draft = f"{row.draft}, " if "draft" in names else ""
+        shown = f"speed-up, {draft}temperature {row.temperature:g}, {how}"
+        setting = (shown, *(getattr(row, name) for name in names))
+        numbers[setting] = row.measured, row.measured_left_out
+    side = Side(
         str(path),
         ", ".join(dict.fromkeys(row.target for row in rows)),
         ", ".join(dict.fromkeys(row.draft for row in rows)),
         max(1, len(rows[0].measured_left_out)),
         sum(row.tokens for row in rows),
     )
+    return side, _identified(rows[0].prompts_hash, path), numbers
 
 
-# The numbers of a file, by a name for people and further settings.
-Numbers = dict[tuple[Any, ...], Number]
-
-
-def _of_profile(profile: Profile, path: Path) -> Numbers:
-    left = profile.left_out
-    if left is None:
-        raise ValueError(
-            f"profile {path} must hold left_out to be compared, got none: measure again"
-        )
-    numbers: Numbers = {("alpha",): (profile.alpha.value, left.alpha)}
-    if profile.c is not None:
-        numbers[("c",)] = profile.c.value, left.c
-    return numbers | {
-        (f"{_AT_GAMMA}{gamma}",): (factor.replay, left.improvement_factor[gamma])
-        for gamma, factor in sorted(profile.improvement_factor.items())
-    }
-
-
-def _of_rows(validated: Validated, names: Sequence[str]) -> Numbers:
-    numbers: Numbers = {}
-    for row in validated.rows:
-        how = row.policy if row.gamma is None else f"gamma {row.gamma}"
-        draft = f"{row.draft}, " if "draft" in names else ""
-        shown = f"speed-up, {draft}temperature {row.temperature:g}, {how}"
-        setting = (shown, *(getattr(row, name) for name in names))
-        numbers[setting] = row.measured, row.measured_left_out
-    return numbers
+def _identified(prompts_hash: str | None, path: Path) -> str:
+    if not prompts_hash:
+        raise ValueError(f"{path} must identify its prompts, got no prompts_hash")
+    return prompts_hash

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from estimator.loading.pairs import LoadedPair, load, one_draft, require_rule
-from estimator.loading.policies import parse_policies
-from estimator.rule_names.kind import VERIFICATION, acceptance_rule
+from estimator.loading.pairs import LoadedPair, load, one_draft, parse_policies, require_rule
+from estimator.rule_names import VERIFICATION, acceptance_rule
 from estimator.settings import (
     FIXED,
     MAX_GAMMA,

@@ -1,4 +1,4 @@
-"""Turns settings into loaded objects: target, tokenizer, drafters, prompts."""
+"""Turns settings into objects: target, tokenizer, drafters, prompts, policies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ from estimator.loading.folders import model_files, target_source
 from estimator.progress import notice
 from estimator.prompts.files import Prompt
 from estimator.prompts.prompts import encoded_prompts, wanted_prompts
-from estimator.settings import ModelSettings, PromptSource, SamplingSettings, TargetSettings
+from estimator.settings import (
+    FIXED,
+    MOST_GAMMA,
+    ModelSettings,
+    PromptSource,
+    SamplingSettings,
+    TargetSettings,
+)
 from reference.models.architectures import CausalModel
 from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel, CompileError
@@ -32,6 +39,7 @@ from reference.models.huggingface import (
     parse_device_map,
     resolve_device,
 )
+from reference.policies import Confidence, Fixed, Heuristic, Policy, Product
 from reference.records import Stopping
 from reference.rules import Rule, Strict
 
@@ -45,7 +53,7 @@ class LoadedPair:
 
     drafters: for each drafter's name, a function from sampling settings to the drafter.
     prompts: token ids of each prompt, at least one prompt.
-    categories, references: category and reference of each prompt; None if its file states none.
+    texts: each prompt as its file states it; empty texts for prompts from Python's library.
     stopping: max_new_tokens and the target's end-of-text ids.
     origins: strings that identify the models' content: files, device, precision.
     """
@@ -54,8 +62,7 @@ class LoadedPair:
     tokenizer: Any
     drafters: dict[str, DrafterOf]
     prompts: list[list[int]]
-    categories: list[str | None]
-    references: list[str | None]
+    texts: list[Prompt]
     stopping: Stopping
     origins: list[str]
 
@@ -140,18 +147,9 @@ def load(
         origins.append(f"compile {compiling}")
     if models.device_map is not None:
         origins.append(f"device_map {models.device_map}")
-    noted = texts or [Prompt("")] * len(prompts)
+    texts = texts or [Prompt("")] * len(prompts)
     stopping = Stopping(text.max_new_tokens, end_ids(target.module, tokenizer))
-    return LoadedPair(
-        target,
-        tokenizer,
-        drafters,
-        prompts,
-        [each.category for each in noted],
-        [each.reference for each in noted],
-        stopping,
-        origins,
-    )
+    return LoadedPair(target, tokenizer, drafters, prompts, texts, stopping, origins)
 
 
 def _device_map(
@@ -202,3 +200,43 @@ def _with_passes(
             raise ValueError(f"{error}; --compile try goes on without") from error
         notice(f"{error}; it runs uncompiled")
         return model
+
+
+ADAPTIVE, HEURISTIC = "adaptive", "heuristic"
+FIRST_HEURISTIC_GAMMA = 5
+STOPPING = {"confidence": Confidence, "product": Product}
+
+
+def parse_policies(
+    names: Sequence[str], *, gammas: Sequence[int], max_gamma: int
+) -> dict[str, Policy | None]:
+    """Returns the named policies. The adaptive policy is None until costs are measured.
+
+    The name `fixed` adds one policy per gamma. Refuses an unknown name or value.
+    """
+    policies: dict[str, Policy | None] = {}
+    for name in names:
+        kind, _, value = name.partition(":")
+        if name == FIXED:
+            for gamma in gammas:
+                if not 1 <= gamma <= MOST_GAMMA:
+                    raise ValueError(f"gamma must lie in [1, {MOST_GAMMA}], got {gamma}")
+                policies[f"gamma {gamma}"] = Fixed(gamma)
+        elif name == ADAPTIVE:
+            policies[name] = None
+        elif name == HEURISTIC:
+            start = min(FIRST_HEURISTIC_GAMMA, max_gamma)
+            policies[name] = Heuristic(start=start, most=max_gamma)
+        elif kind in STOPPING:
+            try:
+                policies[name] = STOPPING[kind](threshold=float(value), most=max_gamma)
+            except ValueError as error:
+                raise ValueError(
+                    f"policy {kind}:P needs a threshold P in [0, 1], got {name!r}"
+                ) from error
+        else:
+            raise ValueError(
+                "policy must be fixed, heuristic, confidence:P, product:P or adaptive, got "
+                f"{name!r}"
+            )
+    return policies

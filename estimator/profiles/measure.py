@@ -16,7 +16,7 @@ from estimator.profiles.profile_file import write_profile
 from estimator.profiles.request import Measure
 from estimator.profiles.under_load import load_times, require_load
 from estimator.progress import SILENT, Progress
-from estimator.rule_names.kind import acceptance_rule
+from estimator.rule_names import acceptance_rule
 from estimator.settings import draft_sampling
 from estimator.timing.arms import probing, require_positions, run_arms
 from estimator.timing.batched import batch_module
@@ -169,7 +169,7 @@ def _measured(
         tracing,
         traces,
         runs,
-        categories=loaded.categories,
+        categories=[each.category for each in loaded.texts],
         load=load,
         c_hat=c_hat(target.module, subject.drafter),
         setup=setup,

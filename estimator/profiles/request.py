@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimator.rule_names.kind import VERIFICATION
+from estimator.rule_names import VERIFICATION
 from estimator.settings import TimedPair
 from estimator.traces.trace_file import traces_path
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from estimator.loading.pairs import draft_names, load, require_rule
-from estimator.loading.policies import STOPPING, parse_policies
+from estimator.loading.pairs import STOPPING, draft_names, load, parse_policies, require_rule
 from estimator.progress import SILENT, Progress
-from estimator.rule_names.kind import VERIFICATION, acceptance_rule
+from estimator.rule_names import VERIFICATION, acceptance_rule
 from estimator.settings import FIXED, MAX_GAMMA, TimedPair, draft_sampling, require_read_lengths
 from estimator.timing import arms
 from estimator.timing.precision import Timing, precision_percent, timings

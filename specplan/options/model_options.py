@@ -7,7 +7,7 @@ import click
 
 from engines.kind import EngineKind, engine_kinds, names_of
 from estimator.draft_names.kind import drafter_forms
-from estimator.rule_names.kind import VERIFICATION, rule_kinds
+from estimator.rule_names import RULES, VERIFICATION
 from estimator.settings import EMBEDDED_PROMPT_TOKENS, MAX_GAMMA, MOST_GAMMA, PRECISION_PERCENT
 from specplan.options.declared import COUNT, option, rare
 from specplan.options.help import listing, near
@@ -202,10 +202,10 @@ class BildMeasures:
 
 verification_option = rare(
     "--verification",
-    type=click.Choice(list(rule_kinds())),
+    type=click.Choice(list(RULES)),
     default=VERIFICATION,
     help="How drafts are judged: "
-    + "; ".join(f"{kind.name}: {kind.judges}" for kind in rule_kinds().values())
+    + "; ".join(f"{name}: {kind.judges}" for name, kind in RULES.items())
     + ".",
 )
 lenience_option = rare(

@@ -38,7 +38,7 @@ def validate_thresholds(
     with computing(request.models.device, request.threads) as threads:
         loaded = load(request.models, request.text, sampling=request.sampling)
         grid, prompts = request.grid, loaded.prompts
-        references = whole_references(loaded.references[: len(prompts)])
+        references = whole_references([each.reference for each in loaded.texts[: len(prompts)]])
         samplings = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]
         subjects = [
             Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)

@@ -15,7 +15,7 @@ from estimator.draft_names.kind import parse_drafter
 from estimator.loading.folders import file_stamps, model_files
 from estimator.loading.pairs import draft_names, load
 from estimator.progress import Notice
-from estimator.rule_names.kind import acceptance_rule
+from estimator.rule_names import acceptance_rule
 from estimator.settings import (
     ModelSettings,
     PromptSettings,
@@ -110,7 +110,7 @@ def test_categories_stand_beside_the_prompts(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     path.write_text('{"text": "a", "category": "qa"}\n{"text": "b"}\n{"text": "a"}\n')
     loaded = load(TARGET, replace(TEXT, prompts=str(path), num_prompts=2))
-    assert loaded.categories == ["qa", None]
+    assert [each.category for each in loaded.texts] == ["qa", None]
 
 
 @pytest.mark.parametrize("found", [0, 3])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from estimator.loading.policies import parse_policies
+from estimator.loading.pairs import parse_policies
 from reference.policies import Confidence, Fixed, Heuristic
 
 

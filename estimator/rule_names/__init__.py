@@ -1,1 +1,0 @@
-"""The kinds of acceptance rules, one file each, as `--verification` names them."""
