@@ -1,12 +1,11 @@
 """README and docs: each command that they show runs, and prints what they show."""
 
-import functools
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 import pytest
@@ -20,7 +19,7 @@ from plan_inputs import PROFILE
 from estimator.profiles.profile import LoadCosts, Profile
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
-from specplan.options import requests
+from specplan.options.command import fill
 
 EVERY = [each for page in pages() for each in examples(page)]
 COMMANDS = {each.command: each for each in EVERY if each.words()[:1] == ["specplan"]}.values()
@@ -104,7 +103,7 @@ def test_a_command_prints_what_is_shown(
 @pytest.mark.parametrize("each", [each for each in COMMANDS if not each.shown], ids=named)
 def test_a_command_runs(each: Example, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(desk)
-    monkeypatch.setattr(requests, "ways_of", idle)
+    monkeypatch.setattr("specplan.options.command.fill", filled_only)
     # The output of a simulation of a hundred thousand requests is not shown.
     words = ["1000" if word == "100000" else word for word in each.words()[1:]]
     if any(word.startswith("http://") for word in words):
@@ -115,17 +114,10 @@ def test_a_command_runs(each: Example, desk: Path, monkeypatch: pytest.MonkeyPat
     assert result.exit_code == 0 or known, result.output
 
 
-def idle(
-    command: click.Command, of: Callable[..., Mapping[str, requests.Way]] = requests.ways_of
-) -> Mapping[str, requests.Way]:
-    """Returns ways to run a command that read its options, and do nothing with them."""
-
-    def nothing(*records: object) -> None: ...
-
-    return {
-        name: requests.reads(*requests.records_of(way))(functools.partial(nothing))
-        for name, way in of(command).items()
-    }
+def filled_only(*arguments: Any, **way: Any) -> NoReturn:
+    """Reads the options of a command, and ends it before it runs."""
+    fill(*arguments, **way)
+    raise click.exceptions.Exit(0)
 
 
 def parsed(words: list[str]) -> None:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.answers import Printed, answer, json_option, output_option
-from specplan.options.declared import COUNT, option, takes
+from specplan.options.command import COUNT, Command, option, reads, takes
 from specplan.options.model_options import MODELS, ModelOptions
-from specplan.options.requests import Command, reads
+from specplan.options.values import Printed, answer, json_option, output_option
 from specplan.reports.bar import Bar
 from specplan.reports.output import writable
 

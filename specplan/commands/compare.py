@@ -4,9 +4,8 @@ from pathlib import Path
 
 import click
 
-from specplan.options.answers import output_option
-from specplan.options.declared import option, takes
-from specplan.options.requests import Command
+from specplan.options.command import Command, option, takes
+from specplan.options.values import output_option
 
 FORMATS = ("table", "json", "csv", "latex")
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
-from specplan.options.answers import Printed, answer
-from specplan.options.costs.roofline import Roofline, best_cost, deployment_of
-from specplan.options.declared import option, takes
+from specplan.options.command import Command, fill, is_stated, option, takes
 from specplan.options.deployment import DATA_SHEET, Deployed
+from specplan.options.inputs.roofline import Roofline, best_cost, deployment_of
 from specplan.options.kinds import require
-from specplan.options.requests import Command, fill, is_stated
+from specplan.options.values import Printed, answer
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:

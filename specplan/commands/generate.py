@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from estimator.settings import MOST_GAMMA
-from specplan.options.answers import Printed, answer, json_option
-from specplan.options.declared import COUNT, option, rare, takes
+from specplan.options.command import COUNT, Command, option, rare, reads, takes
 from specplan.options.model_options import (
     MODELS,
     BildMeasures,
@@ -19,7 +18,7 @@ from specplan.options.model_options import (
     max_gamma_option,
     verification_option,
 )
-from specplan.options.requests import Command, reads
+from specplan.options.values import Printed, answer, json_option
 from specplan.reports.output import print_json, tell
 from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
 

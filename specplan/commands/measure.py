@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from estimator.settings import MOST_GAMMA
-from specplan.options.answers import Written, output_option
-from specplan.options.declared import COUNT, option, takes
+from specplan.options.command import COUNT, Command, option, reads, takes
 from specplan.options.model_options import (
     MODELS,
     ON_ENGINE,
@@ -22,8 +21,7 @@ from specplan.options.model_options import (
     compile_option,
     verification_option,
 )
-from specplan.options.ranges import integers
-from specplan.options.requests import Command, reads
+from specplan.options.values import Written, integers, output_option
 from specplan.reports.bar import Bar, Kept
 from specplan.reports.output import describe, print_json, warn
 from specplan.reports.table import folded

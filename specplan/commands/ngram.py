@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.answers import Printed, answer, json_option, output_option
-from specplan.options.declared import option, takes
+from specplan.options.command import Command, option, reads, takes
 from specplan.options.model_options import corpus_option, existing_file, glob_option
-from specplan.options.requests import Command, reads
+from specplan.options.values import Printed, answer, json_option, output_option
 from specplan.reports.table import Column, table
 
 if TYPE_CHECKING:

@@ -12,10 +12,9 @@ import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.door.observing import ObserveArguments, asked, basis_of, require_planned
-from specplan.options.declared import takes
+from specplan.options.command import Command, takes
 from specplan.options.kinds import cost_kinds
 from specplan.options.observe_options import Followed, Observed, Sources, addresses
-from specplan.options.requests import Command
 from specplan.options.runs import Runs
 from specplan.reports.flags import flags_of_plans
 from specplan.reports.observation import (

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specplan.door.plan_request import planned, ranked, requested, stopped
-from specplan.options.answers import answer
-from specplan.options.costs.profile import Profiled
-from specplan.options.declared import takes
+from specplan.options.command import Command, takes
+from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
 from specplan.options.plan_options import Answer, Choice, Graphs, StoppingOptions
-from specplan.options.requests import Command
+from specplan.options.values import answer
 
 if TYPE_CHECKING:
     from simulator.choice.grid import PlanRequest

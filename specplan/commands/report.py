@@ -4,9 +4,8 @@ from pathlib import Path
 
 import click
 
-from specplan.options.answers import json_option, output_option
-from specplan.options.declared import option, takes
-from specplan.options.requests import Command
+from specplan.options.command import Command, option, takes
+from specplan.options.values import json_option, output_option
 from specplan.reports.output import print_json
 
 

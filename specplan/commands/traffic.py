@@ -3,13 +3,12 @@
 import click
 
 from specplan.door.traffic import requested
-from specplan.options.answers import Written
-from specplan.options.answers import answer as give
-from specplan.options.declared import takes
+from specplan.options.command import Command, takes
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
 from specplan.options.plan_options import Graphs
-from specplan.options.requests import Command
 from specplan.options.traffic_options import Arrivals, Batching, Simulation
+from specplan.options.values import Written
+from specplan.options.values import answer as give
 from specplan.reports.deployment import cost_json, cost_notes
 from specplan.reports.simulated import burst_json, burst_text
 from specplan.reports.traffic import traffic_json, traffic_text

@@ -9,13 +9,11 @@ import click
 
 from engines.kind import names_of
 from specplan.door.prices import walled
-from specplan.options.answers import Printed, answer
-from specplan.options.costs.profile import Profiled
-from specplan.options.declared import option, rare, takes
+from specplan.options.command import Command, fill, option, rare, takes
+from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import chosen_cost, cost_kinds, prices
 from specplan.options.plan_options import Graphs
-from specplan.options.ranges import numbers, shares
-from specplan.options.requests import Command, fill
+from specplan.options.values import Printed, answer, numbers, shares
 from specplan.reports.output import warn
 from specplan.reports.trees import OURS, TreeRow, tree_export, tree_json, tree_text
 

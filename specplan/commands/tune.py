@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.answers import Printed, answer, json_option, output_option
-from specplan.options.costs.roofline import deployment_of
-from specplan.options.declared import COUNT, option, rare, takes
+from specplan.options.command import COUNT, Command, option, rare, reads, takes
 from specplan.options.deployment import Deployed
+from specplan.options.inputs.roofline import deployment_of
 from specplan.options.model_options import (
     MODELS,
     ON_ENGINE,
@@ -19,8 +18,7 @@ from specplan.options.model_options import (
     ModelOptions,
     seed_option,
 )
-from specplan.options.ranges import duration, numbers
-from specplan.options.requests import Command, reads
+from specplan.options.values import Printed, answer, duration, json_option, numbers, output_option
 from specplan.reports.bar import Bar
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.answers import Written, answer, json_option, output_option
-from specplan.options.declared import option, rare, takes
+from specplan.options.command import Command, option, rare, reads, takes
 from specplan.options.model_options import (
     MODELS,
     ON_ENGINE,
@@ -24,8 +23,7 @@ from specplan.options.model_options import (
     taking,
     verification_option,
 )
-from specplan.options.ranges import integers, numbers
-from specplan.options.requests import Command, reads
+from specplan.options.values import Written, answer, integers, json_option, numbers, output_option
 from specplan.reports.bar import Bar
 from specplan.reports.output import writable
 from studies.bild import FALLBACKS, ROLLBACKS

@@ -14,10 +14,9 @@ import click
 from engines.observing.observation import Observation
 from estimator.profiles.profile import Profile
 from specplan.door.stated import ObservedCounts, Runs, require_ranges
-from specplan.options.acceptances.profile import ProfileAcceptance
-from specplan.options.acceptances.rates import Lengths
-from specplan.options.costs.profile import OfProfile, ProfileFile
-from specplan.options.costs.times import OfRuns
+from specplan.options.inputs.counts import Lengths
+from specplan.options.inputs.profile import OfProfile, ProfileAcceptance, ProfileFile
+from specplan.options.inputs.times import OfRuns
 from specplan.options.kinds import AcceptanceKind, CostKind
 from specplan.options.runs import counts_of
 

@@ -10,8 +10,8 @@ import click
 
 from engines.kind import engine_kinds, names_of
 from specplan.door.prices import law_of, sized, walled
-from specplan.options.costs.profile import OfProfile, Profiled
-from specplan.options.costs.times import OfRuns
+from specplan.options.inputs.profile import OfProfile, Profiled
+from specplan.options.inputs.times import OfRuns
 from specplan.options.kinds import AcceptanceKind, CostKind, Made, prices
 from specplan.options.plan_options import COPIES, DRAFT_KINDS, Choice, Graphs, StoppingOptions
 from specplan.options.runs import Runs, completed

@@ -14,7 +14,7 @@ from simulator.numerics.intervals import percent
 from specplan.door.inputs import both, usage_as_value_error
 from specplan.door.plan_request import planned, requested
 from specplan.door.stated import require_ranges
-from specplan.options.costs.times import OfRuns
+from specplan.options.inputs.times import OfRuns
 from specplan.options.kinds import AcceptanceKind, CostKind
 from specplan.options.plan_options import Answer, Choice
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specplan.options.acceptances import rates as accepted
-from specplan.options.acceptances.profile import ProfileAcceptance
-from specplan.options.acceptances.typical import Published
-from specplan.options.costs import roofline, times
-from specplan.options.costs.profile import ProfileFile
-from specplan.options.costs.times import OfRuns
-from specplan.options.declared import names_of
+from specplan.options import kinds
+from specplan.options.command import flags_of
+from specplan.options.inputs import counts as accepted
+from specplan.options.inputs import roofline, times
+from specplan.options.inputs.profile import ProfileAcceptance, ProfileFile
+from specplan.options.inputs.times import OfRuns
+from specplan.options.inputs.typical import Published
 from specplan.options.kinds import AcceptanceKind, Made, Server
 from specplan.options.runs import parse_run
 from specplan.reports.basis import Basis
@@ -55,13 +55,13 @@ def require_ranges(*records: Any) -> None:
                 try:
                     kind.convert(value, None, None)
                 except click.BadParameter as error:
-                    name = names_of(each.name, each)[0]
+                    name = flags_of(each)[0]
                     raise click.UsageError(f"{name}: {error.message}") from None
 
 
-def Iid(alpha: float) -> accepted.Alphas:
+def Iid(alpha: float) -> kinds.Alphas:
     """Returns acceptance with probability alpha, in [0, 1], independently at each position."""
-    return accepted.Alphas((alpha,))
+    return kinds.Alphas((alpha,))
 
 
 def ByPosition(rates: Sequence[float], *, conditional: bool = False) -> accepted.Positions:
@@ -155,12 +155,12 @@ def Runs(runs: Sequence[_Run], *, batch: int | None = None) -> OfRuns:
     return OfRuns(runs=tuple(runs), batch=None if batch is None else (batch,))
 
 
-def Ratio(c: float) -> times.Ratios:
+def Ratio(c: float) -> kinds.Ratios:
     """Returns the cost in Theorem 8 of Leviathan et al. 2023, where verification is free.
 
     c: time of a draft step over time of a target step.
     """
-    return times.Ratios((c,))
+    return kinds.Ratios((c,))
 
 
 def Times(

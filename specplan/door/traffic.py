@@ -13,14 +13,14 @@ from specplan.door.inputs import both, usage_as_value_error
 from specplan.door.plan_request import NO_LIMITS, profiled, ranked
 from specplan.door.prices import law_of, walled
 from specplan.door.traffic_pair import pair_of, priced_loads, spread_of
-from specplan.options.costs.roofline import Roofline
+from specplan.options.inputs.roofline import Roofline
 from specplan.options.traffic_options import Arrivals, Batching, Simulation, latency_targets
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from simulator.cost.pricing import Load
     from simulator.traffic.demand import Demand, Requests
-    from specplan.options.costs.times import OfRuns
+    from specplan.options.inputs.times import OfRuns
     from specplan.options.kinds import AcceptanceKind, CostKind
     from specplan.options.plan_options import Graphs
 

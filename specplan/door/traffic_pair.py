@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.costs.profile import MeasuredLoads, OfProfile
-from specplan.options.costs.roofline import Roofline
+from specplan.options.inputs.profile import MeasuredLoads, OfProfile
+from specplan.options.inputs.roofline import Roofline
 from specplan.options.kinds import CostKind, prices
 from specplan.options.traffic_options import Batching
 from specplan.reports.output import warn

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import click
 
-from engines.kind import engine_kinds
 from simulator.cost.pricing import DEFAULT_CONTEXT
-from specplan.options.declared import option, rare
-from specplan.options.help import listing
-from specplan.options.ranges import duration, integer_ranges
+from specplan.options.command import option, rare
+from specplan.options.values import EngineName, duration, integer_ranges, listing
 
 _FORMATS = (
     "bfloat16", "float16", "float32", "fp8", "int8", "int4", "mxfp4", "nvfp4", "q8_0", "q4_0",
@@ -65,7 +63,7 @@ class Deployed(OwnGpu):
     no_cache: Count both configs' models again, and save no count.
     """
 
-    engine_family: str | None = option("--engine", type=click.Choice(tuple(engine_kinds())))
+    engine_family: str | None = option("--engine", type=EngineName())
     cost_model: str | None = rare(type=click.Choice(("kernels", "public", DATA_SHEET)))
     target_config: Path | None = option()
     draft_config: Path | None = option()

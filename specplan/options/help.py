@@ -2,9 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import Any
 
 import click
 
@@ -28,12 +26,12 @@ def write_text(command: click.Command, ctx: click.Context, formatter: click.Help
 
 
 def write_options(
-    params: Sequence[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter
+    command: click.Command, ctx: click.Context, formatter: click.HelpFormatter
 ) -> None:
     """Writes options under their headings, one sentence each unless --help-all is given."""
     everything = bool(ctx.meta.get(SHOWS_ALL))
     parts: dict[str, list[tuple[str, str]]] = {}
-    for param in params:
+    for param in command.get_params(ctx):
         record = param.get_help_record(ctx)
         if record is not None and (everything or not getattr(param, "advanced", False)):
             heading = getattr(param, "heading", None) or "Options"
@@ -58,27 +56,7 @@ def _line(name: str, text: str) -> tuple[str, str]:
     return name, sentence + after
 
 
-def listing(names: Callable[[], Iterable[str]]) -> Callable[..., Any]:
-    """Returns an option's callback that prints all names and exits if the value is `list`."""
-
-    def listed(ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
-        if value in ("list", ("list",)) and not ctx.resilient_parsing:
-            click.echo("\n".join(names()))
-            ctx.exit()
-        return value
-
-    return listed
-
-
-def near(name: str, names: Iterable[str]) -> str:
-    """Returns "did you mean …?" with the known name most like a mistyped one; empty if none is."""
-    from difflib import get_close_matches
-
-    found = get_close_matches(name, names, 1)
-    return f" (did you mean {found[0]}?)" if found else ""
-
-
-def show_all(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+def show_all(ctx: click.Context, _param: click.Parameter, _value: bool) -> None:
     """Prints the help with every option in full, and exits: the callback of --help-all."""
     if not ctx.resilient_parsing:
         ctx.meta[SHOWS_ALL] = True

@@ -5,22 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
 from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import click
 
-from estimator.kinds import kinds_in
-from specplan.options.requests import fill, is_stated, option_name
+from simulator.cost.pricing import Pricing
+from specplan.options.command import fill, is_stated, option, option_name
+from specplan.options.values import numbers, shares
 
 if TYPE_CHECKING:
     from engines.kind import EngineKind
     from estimator.profiles.profile import Profile
     from simulator.acceptance.acceptance import Acceptance
-    from simulator.acceptance.accepted import Accepted
-    from simulator.cost.pricing import Pricing
     from specplan.reports.basis import Basis
 
 # Acceptances, and their origin.
@@ -65,11 +63,7 @@ AnyKind = TypeVar("AnyKind", bound=Kind)
 
 
 class AcceptanceKind(Kind, ABC):
-    """A way to state how often drafted tokens are accepted.
-
-    Example: `rates.Alphas` reads --alpha. Its `needs` are ("alpha",), its field is
-      `alpha = option(...)`, and its `make` returns an `Iid(alpha)` for each stated α.
-    """
+    """A way to state how often drafted tokens are accepted, such as `Alphas`."""
 
     @abstractmethod
     def make(self, draft_kind: str | None, server: Server) -> Made:
@@ -80,11 +74,7 @@ class AcceptanceKind(Kind, ABC):
 
 
 class CostKind(Kind, ABC):
-    """A way to state the cost of blocks.
-
-    Example: `times.Ratios` reads --c. Its `needs` are ("c",), its field is `c = option(...)`, and
-      its `price` returns a `Pricing(Ratio(c))` for each stated c.
-    """
+    """A way to state the cost of blocks, such as `Ratios`."""
 
     @abstractmethod
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
@@ -94,26 +84,51 @@ class CostKind(Kind, ABC):
         """
 
 
-def counted(counts: Sequence[Accepted], draft_kind: str | None, *notes: str) -> Made:
-    """Returns the acceptance estimated from counts, with notes on contradictions."""
-    from simulator.acceptance.from_counts import from_counts
-    from specplan.reports.basis import Basis
+@dataclass(frozen=True)
+class Alphas(AcceptanceKind, order=1, needs=("alpha",)):
+    """One or several acceptance rates alpha.
 
-    found = from_counts(counts, kind=draft_kind)
-    return (found,), Basis(counted=True, notes=(*found.contradictions, *notes))
+    alpha: Acceptance rate alpha in [0, 1].
+    """
+
+    alpha: tuple[float, ...] = option(callback=shares, metavar="A")
+
+    def make(self, draft_kind: str | None, server: Server) -> Made:
+        from simulator.acceptance.acceptance import Iid
+        from specplan.reports.basis import Basis
+
+        return tuple(Iid(alpha) for alpha in self.alpha), Basis()
 
 
-@cache
-def acceptance_kinds() -> tuple[type[AcceptanceKind], ...]:
+@dataclass(frozen=True)
+class Ratios(CostKind, order=1, needs=("c",)):
+    """One or several ratios c of Theorem 8 (Leviathan et al. 2023).
+
+    c: Draft step time over target step time, instead of the times below.
+    """
+
+    c: tuple[float, ...] = option(callback=numbers, metavar="C")
+
+    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
+        from simulator.cost.cost import Ratio
+
+        return tuple(Pricing(Ratio(c)) for c in self.c)
+
+
+def acceptance_kinds() -> list[type[AcceptanceKind]]:
     """Returns all ways to state acceptance, in order."""
-    kinds = kinds_in(["specplan.options.acceptances"], AcceptanceKind)  # type: ignore[type-abstract]
-    return tuple(sorted(kinds, key=lambda kind: kind.order))
+    return _known(AcceptanceKind)  # type: ignore[type-abstract]
 
 
-@cache
-def cost_kinds() -> tuple[type[CostKind], ...]:
-    kinds = kinds_in(["specplan.options.costs"], CostKind)  # type: ignore[type-abstract]
-    return tuple(sorted(kinds, key=lambda kind: kind.order))
+def cost_kinds() -> list[type[CostKind]]:
+    return _known(CostKind)  # type: ignore[type-abstract]
+
+
+def _known(of: type[AnyKind]) -> list[type[AnyKind]]:
+    import specplan.options.inputs  # noqa: F401 - defines all but the first kinds
+
+    kinds = [kind for kind in of.__subclasses__() if hasattr(kind, "order")]
+    return sorted(kinds, key=lambda kind: kind.order)
 
 
 def prices(

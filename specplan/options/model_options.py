@@ -9,9 +9,8 @@ from engines.kind import EngineKind, engine_kinds, names_of
 from estimator.draft_names.kind import drafter_forms
 from estimator.rule_names import RULES, VERIFICATION
 from estimator.settings import EMBEDDED_PROMPT_TOKENS, MAX_GAMMA, MOST_GAMMA, PRECISION_PERCENT
-from specplan.options.declared import COUNT, option, rare
-from specplan.options.help import listing, near
-from specplan.options.ranges import duration, integers
+from specplan.options.command import COUNT, option, rare
+from specplan.options.values import duration, integers, listing, near
 from studies.bild import CERTAINTY, DISTANCE
 
 MODELS, ON_ENGINE = "Models and prompts", "On an engine"

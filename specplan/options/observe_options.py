@@ -9,10 +9,9 @@ from typing import Literal
 
 import click
 
-from engines.kind import names_of
-from specplan.options.answers import Printed
-from specplan.options.declared import COUNT, option, rare
+from specplan.options.command import COUNT, option, rare
 from specplan.options.plan_options import DraftNamed
+from specplan.options.values import EngineName, Printed
 from specplan.reports.output import writable
 
 _ADDRESS = re.compile(r"[\w.-]+:\d+(/.*)?")
@@ -71,7 +70,7 @@ class Observed(Sources, Printed):
         type=click.Choice(["argmax", "sampled"])
     )
     output: Path | None = option("-o", "--output", callback=writable, metavar="FILE")
-    server: str | None = option("--export", type=click.Choice(names_of(lambda kind: kind.exports)))
+    server: str | None = option("--export", type=EngineName(lambda kind: kind.exports))
 
     def __post_init__(self) -> None:
         if self.since and self.interval is not None:

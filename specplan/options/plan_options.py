@@ -5,9 +5,8 @@ from types import MappingProxyType
 
 import click
 
-from engines.kind import names_of
-from specplan.options.answers import Written
-from specplan.options.declared import option, rare
+from specplan.options.command import option, rare
+from specplan.options.values import EngineName, Written
 
 # From servers' names of drafts to the kinds of `engines.kind.Drafted`.
 DRAFT_KINDS = MappingProxyType(
@@ -91,4 +90,4 @@ class Answer(Written):
     server: Print only the flags of the advised gamma. --gamma states another.
     """
 
-    server: str | None = option("--export", type=click.Choice(names_of(lambda kind: kind.exports)))
+    server: str | None = option("--export", type=EngineName(lambda kind: kind.exports))

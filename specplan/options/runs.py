@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
-from specplan.options.declared import option
-from specplan.options.ranges import callback, parse_counted_share, parse_numbers
+from specplan.options.command import option
+from specplan.options.values import callback, parse_counted_share, parse_numbers
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:

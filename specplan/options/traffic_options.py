@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from specplan.options.declared import option, rare
-from specplan.options.ranges import callback, duration, numbers
+from specplan.options.command import option, rare
+from specplan.options.values import callback, duration, numbers
 from specplan.reports.output import writable
 
 

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from refusals import assert_refused
 
 from specplan.main import SUMMARIES, main
-from specplan.options.requests import (
+from specplan.options.command import (
     Command,
     names_of,
     option_name,

@@ -4,8 +4,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from specplan.options.ranges import MOST_VALUES, parse_numbers, shares
-from specplan.options.requests import Option
+from specplan.options.command import Option
+from specplan.options.values import MOST_VALUES, parse_numbers, shares
 
 
 @pytest.mark.parametrize(

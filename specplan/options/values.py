@@ -1,12 +1,23 @@
-"""Numbers as users type them: `0.8`, `49.7%`, `171/297`, `0.7,0.8`, `0.1:0.9:0.1`."""
+"""Values of options: numbers as users type them (`49.7%`, `0.1:0.9:0.1`), names, and outputs."""
+
+from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import TypeVar
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from specplan.options.command import declared, option
+from specplan.reports.output import STDOUT, print_json, writable
+
+if TYPE_CHECKING:
+    from engines.kind import EngineKind
 
 MOST_VALUES = 10_000
 
@@ -30,8 +41,8 @@ def callback(parse: Callable[[Typed], Value]) -> Callback[Typed, Value]:
 def parse_numbers(text: str) -> tuple[float, ...]:
     """Returns the numbers of a list or range, in the order written.
 
-    Ranges are counted in decimal: 0.1:0.9:0.1 has exactly nine values, each the float nearest to
-    its decimal form (0.3, not 0.30000000000000004). Empty and endless ranges raise ValueError.
+    Ranges are counted in decimal: 0.1:0.9:0.1 has exactly nine values, and the third is 0.3, not
+    0.30000000000000004. Refuses empty and endless ranges.
     """
     values: list[float] = []
     for part in _listed(text).split(","):
@@ -128,3 +139,80 @@ def _decimal(text: str) -> Decimal:
         return Decimal(whole.removesuffix("%")) / (100 if whole.endswith("%") else 1)
     except (InvalidOperation, ZeroDivisionError):
         raise ValueError(f"{text.strip()!r} is not a number") from None
+
+
+class EngineName(click.Choice[str]):
+    """The names of engines for which `has` is true. Parsing other options does not read them."""
+
+    def __init__(self, has: Callable[[EngineKind], object] = bool) -> None:
+        self._has, self.case_sensitive = has, True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        from engines.kind import names_of
+
+        return names_of(self._has)
+
+
+def listing(names: Callable[[], Iterable[str]]) -> Callable[..., Any]:
+    """Returns an option's callback that prints all names and exits if the value is `list`."""
+
+    def listed(ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
+        if value in ("list", ("list",)) and not ctx.resilient_parsing:
+            click.echo("\n".join(names()))
+            ctx.exit()
+        return value
+
+    return listed
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Returns "did you mean …?" with the known name most like a mistyped one; empty if none is."""
+    found = get_close_matches(name, names, 1)
+    return f" (did you mean {found[0]}?)" if found else ""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The form of a printed result: as JSON or as text.
+
+    as_json: Print one JSON object.
+    """
+
+    as_json: bool = option("--json", is_flag=True, default=False)
+
+
+@dataclass(frozen=True)
+class Written(Printed):
+    """The form of a printed result, and the JSON file that it is written to; None: no file.
+
+    output: Write the JSON object here, too.
+    """
+
+    output: Path | None = option(
+        "-o", "--output", type=click.Path(path_type=Path), callback=writable
+    )
+
+
+def answer(data: Callable[[], object], text: Callable[[], str], *, form: Printed) -> None:
+    """Prints a command's result in the requested form, then writes it, if requested, to a file."""
+    output = form.output if isinstance(form, Written) else None
+    if form.as_json or output == STDOUT:
+        print_json(data())
+    else:
+        click.echo(text())
+    if output not in (None, STDOUT):
+        from estimator.writing import write_json
+
+        write_json(data(), output)
+
+
+json_option = declared(Printed)["as_json"]
+
+
+def output_option(
+    help: str, *, required: bool = False, metavar: str | None = "FILE", callback: Any = writable
+) -> Any:
+    """Returns the option -o, the file that a command writes."""
+    settings = {"metavar": metavar, "required": required, "callback": callback, "help": help}
+    return option("-o", "--output", type=click.Path(path_type=Path), **settings)

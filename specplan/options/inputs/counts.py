@@ -1,32 +1,30 @@
-"""Acceptance as numbers: alpha, or what a server counted, in each form that servers print."""
+"""Acceptance as a server counted it, in each form that servers print."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.declared import COUNT, option, rare
-from specplan.options.kinds import AcceptanceKind, Made, Server, counted
-from specplan.options.ranges import counted_share, shares
+from specplan.options.command import COUNT, option, rare
+from specplan.options.kinds import AcceptanceKind, Made, Server
 from specplan.options.runs import Runs, counts_of
+from specplan.options.values import counted_share, shares
+
+if TYPE_CHECKING:
+    from simulator.acceptance.accepted import Accepted
 
 
-@dataclass(frozen=True)
-class Alphas(AcceptanceKind, order=1, needs=("alpha",)):
-    """One or several acceptance rates alpha.
+def counted(counts: Sequence[Accepted], draft_kind: str | None, *notes: str) -> Made:
+    """Returns the acceptance estimated from counts, with notes on contradictions."""
+    from simulator.acceptance.from_counts import from_counts
+    from specplan.reports.basis import Basis
 
-    alpha: Acceptance rate alpha in [0, 1].
-    """
-
-    alpha: tuple[float, ...] = option(callback=shares, metavar="A")
-
-    def make(self, draft_kind: str | None, server: Server) -> Made:
-        from simulator.acceptance.acceptance import Iid
-        from specplan.reports.basis import Basis
-
-        return tuple(Iid(alpha) for alpha in self.alpha), Basis()
+    found = from_counts(counts, kind=draft_kind)
+    return (found,), Basis(counted=True, notes=(*found.contradictions, *notes))
 
 
 @dataclass(frozen=True)

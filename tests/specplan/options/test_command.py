@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from estimator.progress import notice
-from specplan.options.requests import Command, fill, reads
+from specplan.options.command import Command, fill, reads
 
 HERE = __name__
 

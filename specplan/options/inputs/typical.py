@@ -11,9 +11,9 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from specplan.options.declared import option
-from specplan.options.help import listing, near
+from specplan.options.command import option
 from specplan.options.kinds import AcceptanceKind, Made, Server
+from specplan.options.values import listing, near
 
 # From the table's kinds of draft to the kinds that laws of acceptance know.
 DRAFT_CLASSES = {"EAGLE-3": "EAGLE", "MTP": "MTP", "DSpark": "block"}

@@ -1,4 +1,4 @@
-"""Costs as numbers: c, times of steps and passes, a bench's times, or runs of a server."""
+"""Costs as times of steps and passes, of a bench, or of a server's runs."""
 
 import math
 from collections.abc import Mapping
@@ -9,26 +9,11 @@ from pathlib import Path
 import click
 
 from simulator.cost.pricing import Pricing
-from specplan.options.declared import option, rare
+from specplan.options.command import option, rare
 from specplan.options.deployment import Loads
 from specplan.options.kinds import CostKind
-from specplan.options.ranges import callback, duration, numbers
 from specplan.options.runs import Runs
-
-
-@dataclass(frozen=True)
-class Ratios(CostKind, order=1, needs=("c",)):
-    """One or several ratios c of Theorem 8 (Leviathan et al. 2023).
-
-    c: Draft step time over target step time, instead of the times below.
-    """
-
-    c: tuple[float, ...] = option(callback=numbers, metavar="C")
-
-    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
-        from simulator.cost.cost import Ratio
-
-        return tuple(Pricing(Ratio(c)) for c in self.c)
+from specplan.options.values import callback, duration
 
 
 @callback

@@ -1,1 +1,0 @@
-"""Options that state acceptance: one file for each way, with the acceptance that it gives."""

@@ -1,0 +1,250 @@
+"""Commands whose options are fields of classes: each stated option is read, or refused by name."""
+
+import inspect
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import MISSING, Field, field, fields, is_dataclass
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, get_type_hints
+
+import click
+from click.core import ParameterSource
+
+from specplan.options.help import show_all, write_options, write_text
+from specplan.reports.output import warn
+
+COUNT = click.IntRange(min=1)
+# Types of options by the annotation of their field; an option of a `bool` is a flag.
+_TYPES = {"float": float, "int": int, "Path": click.Path(path_type=Path)}
+# A field in a docstring: the name, then help in one or several lines.
+_HELP = re.compile(r"^(\w+): (.*(?:\n  .*)*)", re.MULTILINE)
+Way = Callable[..., None]
+
+
+class Option(click.Option):
+    """An option with its place in the help. Its callback only runs on values that users state."""
+
+    def __init__(
+        self,
+        *arguments: Any,
+        advanced: bool = False,
+        heading: str | None = None,
+        callback: Callable[..., Any] | None = None,
+        **settings: Any,
+    ) -> None:
+        def stated(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+            unstated = value is False or value in (None, ())
+            return value if callback is None or unstated else callback(ctx, param, value)
+
+        super().__init__(*arguments, callback=callback and stated, **settings)
+        self.advanced, self.heading = advanced, heading
+
+
+_EAGER: Any = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": show_all}
+HELP_ALL = Option(["--help-all"], help="Show every option, and each in full.", **_EAGER)
+
+
+def option(*names: str, default: Any = None, **settings: Any) -> Any:
+    """Returns a field that an option of the command line fills.
+
+    Names and settings are arguments of `click.option`. By default the field `max_gamma` is
+    --max-gamma, and its annotation gives the type (bool: a flag). The docstring of the class has
+    the help, after the field's name.
+    """
+    return field(default=default, metadata={"names": names, "settings": settings})
+
+
+def rare(*names: str, default: Any = None, **settings: Any) -> Any:
+    """Returns an `option` that only --help-all shows."""
+    return option(*names, default=default, advanced=True, **settings)
+
+
+def takes(
+    *classes: type[Any],
+    heading: str | None = None,
+    without: Collection[str] = (),
+    rare: Collection[str] = (),
+) -> Callable[[Any], Any]:
+    """Returns a decorator that adds the options of classes to a command, each option once.
+
+    heading: heading of these options in the help.
+    without, rare: fields to leave out, and fields that only --help-all shows here.
+    """
+    found: dict[str, Field[Any]] = {}
+    for each in classes:
+        found |= {name: own for name, own in declared(each).items() if name not in found}
+
+    def decorate(command: Any) -> Any:
+        before = {param.name for param in getattr(command, "__click_params__", [])}
+        for name, each in reversed(found.items()):
+            if name in before or name in without:
+                continue
+            annotated = getattr(each.type, "__name__", str(each.type))
+            typed = annotated.removesuffix(" | None").rpartition(".")[2]
+            settings: Any = {"type": _TYPES.get(typed), "is_flag": typed == "bool" or None}
+            settings |= each.metadata["settings"] | {"heading": heading, "cls": Option}
+            if each.default is not None:
+                settings["default"] = each.default
+            settings["advanced"] = name in rare or settings.get("advanced", False)
+            click.option(*flags_of(each), name, **settings)(command)
+        return command
+
+    return decorate
+
+
+def flags_of(declaration: Field[Any]) -> tuple[str, ...]:
+    """Returns an option's names on the command line."""
+    return declaration.metadata["names"] or (f"--{declaration.name.replace('_', '-')}",)
+
+
+def declared(record: type[Any]) -> Mapping[str, Field[Any]]:
+    """Returns the options that a class declares, by field, its own before its base classes'."""
+    known: dict[str, Field[Any]] = {}
+    for part in record.__mro__:
+        types: Mapping[str, Any] = vars(part).get("__annotations__", {})
+        own: Mapping[str, Any] = vars(part).get("__dataclass_fields__", vars(part))
+        helps = dict(_HELP.findall(inspect.cleandoc(part.__doc__ or "")))
+        for name in types if is_dataclass(part) else own:
+            each = own.get(name)
+            if isinstance(each, Field) and "names" in each.metadata:
+                each.name, each.type = name, types.get(name, each.type)
+                if name in helps:
+                    text = " ".join(helps[name].split()).replace(" [default: ", "  [default: ")
+                    each.metadata["settings"].setdefault("help", text)
+                known.setdefault(name, each)
+    return known
+
+
+class Command(click.Command):
+    """A command whose options are each given once, and read or rejected by name.
+
+    ways: functions that run the command, such as `validate` on an engine, each by the option that
+      selects it ("--engine", "--decoder bild"; "" for the default). The first selected one runs.
+      Its arguments are records: dataclasses whose fields have the names of options. Without ways,
+      the command's own function runs.
+    """
+
+    format_help_text, format_options = write_text, write_options
+
+    def __init__(self, *arguments: Any, ways: Mapping[str, Way] | None = None, **given: Any):
+        super().__init__(*arguments, **given)
+        own = hasattr(self.callback, "records")
+        self.ways: Mapping[str, Any] = ways or ({"": self.callback} if own else {})
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        for param, count in Counter(order).items():
+            if count > 1 and isinstance(param, click.Option) and not repeatable(param):
+                raise click.UsageError(f"{option_name(param)} must be given once, got {count}", ctx)
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return [*super().get_params(ctx), HELP_ALL]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the way that the options select; prints notices as warnings."""
+        from estimator.progress import Notice
+
+        with warnings.catch_warnings():
+            others = warnings.showwarning
+
+            def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+                if issubclass(category, Notice):
+                    return warn(str(message))
+                return others(message, category, *where)
+
+            warnings.simplefilter("always", Notice)
+            warnings.showwarning = show  # type: ignore[assignment]
+            if not self.ways:
+                return super().invoke(ctx)
+            way, run = next(each for each in self.ways.items() if selects(each[0], ctx))
+            return run(*fill(ctx, records_of(run), way=way))
+
+
+def repeatable(option: click.Option) -> bool:
+    """Returns whether an option may be given several times."""
+    return option.multiple or option.count or (option.is_flag and not option.secondary_opts)
+
+
+def option_name(param: click.Parameter) -> str:
+    """Returns a parameter's name on the command line: an option's long form, an argument's name."""
+    return next((text for text in param.opts if text.startswith("--")), param.opts[0])
+
+
+def is_stated(ctx: click.Context, name: str | None) -> bool:
+    """Returns whether the user stated an option, even with its default value."""
+    source = ctx.get_parameter_source(str(name))
+    return source not in (None, ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+
+
+def reads(*records: str | type[Any]) -> Callable[[Way], Way]:
+    """Returns a decorator that declares the records of a function: classes or "module:class"."""
+
+    def decorate(way: Way) -> Way:
+        way.records = records  # type: ignore[attr-defined]
+        return way
+
+    return decorate
+
+
+def records_of(way: Way) -> list[type[Any]]:
+    """Returns the classes of options that a function with `reads` takes, in order."""
+    records: Sequence[str | type[Any]] = way.records  # type: ignore[attr-defined]
+    return [resolve_name(each) if isinstance(each, str) else each for each in records]
+
+
+def selector(way: str) -> str | None:
+    """Returns the name of the option that selects a way to run; None for the default way."""
+    return way.partition(" ")[0].removeprefix("--").replace("-", "_") or None
+
+
+def selects(way: str, ctx: click.Context) -> bool:
+    name, value = selector(way), way.partition(" ")[2]
+    return name is None or (ctx.params[name] == value if value else ctx.params[name] is not None)
+
+
+def fill(ctx: click.Context, records: Sequence[type[Any]], *, way: str = "") -> list[Any]:
+    """Returns records with the values of a command's options; refuses options that none reads.
+
+    Fields of options that are not stated keep their default. way: option that selects the records.
+    """
+    read = {name for record in records for name in names_of(record)} | {selector(way)}
+    for param in ctx.command.params:
+        if param.name not in read and is_stated(ctx, param.name):
+            raise click.UsageError(_refusal(ctx, param, way), ctx)
+    return [_filled(ctx, record) for record in records]
+
+
+def _refusal(ctx: click.Context, param: click.Parameter, way: str) -> str:
+    name, ways = option_name(param), getattr(ctx.command, "ways", {}).items()
+    others = [
+        other
+        for other, run in ways
+        if other != way and any(param.name in names_of(each) for each in records_of(run))
+    ]
+    if others and not is_stated(ctx, selector(way)):
+        return f"{name} needs {' or '.join(others)}"
+    return f"{name} cannot be given with {way or ctx.command.name}"
+
+
+def names_of(record: type[Any]) -> set[str]:
+    """Returns the names of all options that a record reads."""
+    inner, own = _inner(record), {each.name for each in fields(record)}
+    return (own - inner.keys()).union(*map(names_of, inner.values()))
+
+
+def _filled(ctx: click.Context, record: type[Any]) -> Any:
+    values = {name: _filled(ctx, each) for name, each in _inner(record).items()}
+    for each in fields(record):
+        required = each.default is MISSING and each.default_factory is MISSING
+        if each.name in ctx.params and (required or is_stated(ctx, each.name)):
+            values.setdefault(each.name, ctx.params[each.name])
+    return record(**values)
+
+
+def _inner(record: type[Any]) -> dict[str, Any]:
+    """Returns those fields of a record that are records themselves, with their classes."""
+    return {name: kind for name, kind in get_type_hints(record).items() if is_dataclass(kind)}

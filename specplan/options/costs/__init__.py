@@ -1,1 +1,0 @@
-"""Options that state costs: one file for each way, with the costs that it gives."""
