@@ -64,7 +64,7 @@ class Load:
     @property
     def chain(self) -> bool:
         """Whether its drafts are chains, whose lengths laws of acceptance describe."""
-        return all(row.run.drafting is None or row.run.drafting.width == 1 for row in self.known)
+        return self.row.traits.draft != "EAGLE tree"
 
     @property
     def known(self) -> Sequence[Row]:
@@ -85,9 +85,8 @@ class Load:
 
     def law(self, lengths: Sequence[float], posterior: Posterior | None = None) -> Forecast:
         """Returns the law of the speed-ups of all K at these tokens a block."""
-        draftings = [row.run.drafting for row in self.known if row.run.drafting is not None]
         cost = self.posterior() if posterior is None else posterior
-        return cost.speed_ups(self.row.run.load, draftings, list(lengths))
+        return cost.speed_ups(self.row.run.load, list(self.rows), list(lengths))
 
 
 def given(load: Load) -> Advice:

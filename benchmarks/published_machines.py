@@ -8,19 +8,15 @@ llama.cpp's mixed formats, GPUs that the catalogue lacks, and the pages.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from estimator.costs.kernel_tables import MeasuredKernels, missing
 from simulator.cost.fitted.kernels import KernelMachine
-from simulator.cost.fitted.machine import (
-    PARAMETERS,
-    Drafting,
-    LoadPoint,
-    Machine,
-    Work,
-)
+from simulator.cost.fitted.machine import PARAMETERS, LoadPoint, Machine, Work
 from simulator.cost.fitted.roofline_machine import RooflineMachine
 from simulator.cost.roofline.deployment import Deployment
 from simulator.cost.roofline.forward import Conditions
@@ -39,15 +35,58 @@ KNOWN: dict[str, Any] = json.loads((HERE / "published_models.json").read_text(en
 FULLEST = 0.85
 
 
-class BatchExpanding(RooflineMachine):
+# Tokens that one pass of the draft reads in published trees, by γ.
+TREE_WIDTHS = {5: 3, 7: 4}
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedLoad(LoadPoint):
+    """A load whose server reads prompts while it decodes.
+
+    prompt_ratio: tokens of other requests' prompts that the server reads per emitted token.
+    """
+
+    prompt_ratio: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedMachine(Machine):
+    """A machine that may draft trees, and reads the prompts of its `PublishedLoad`.
+
+    widths: tokens that one pass of the draft reads, by γ, in trees; 1 where γ is missing.
+    """
+
+    widths: Mapping[int, int] = field(default_factory=dict, kw_only=True)
+
+    def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
+        return super().drafting_work(load, gamma, self.widths.get(gamma, width))  # type: ignore[safe-super]
+
+    def token_work(self, load: LoadPoint, gamma: int, length: float) -> Work:
+        work = super().token_work(load, gamma, length)
+        if not isinstance(load, PublishedLoad) or load.prompt_ratio == 0:
+            return work
+        return work + self.prompt_work(load.batch * load.prompt_ratio)
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedRoofline(PublishedMachine, RooflineMachine):
+    """A published machine priced by the roofline."""
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedKernels(PublishedMachine, KernelMachine):
+    """A published machine priced by measured kernels."""
+
+
+class BatchExpanding(PublishedRoofline):
     """vLLM V0: every drafted token of a sequence is scored as a sequence of its own.
 
     Each reads the whole cache again, as its paged attention for one token does, so what the prior
     calls "recache" is reading the cache itself.
     """
 
-    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        work = super().checking_work(load, drafting)
+    def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
+        work = super().block_pass(load, new_tokens)
         work[PARAMETERS.index("cache")] += work[PARAMETERS.index("recache")]
         work[PARAMETERS.index("recache")] = 0
         return work
@@ -59,21 +98,21 @@ TABLES: dict[tuple[str, str], MeasuredKernels] = {}
 @cache
 def kernel_machine(machine: Machine, engine: str) -> Machine | None:
     """Returns the machine with its passes from measured kernels; None where there are none."""
-    assert isinstance(machine, RooflineMachine)
-    deployment = machine.deployment
+    assert isinstance(machine, PublishedRoofline)
+    deployment, widths = machine.deployment, machine.widths
     gpu = deployment.hardware.name
     if missing(gpu, engine) is not None or isinstance(machine, BatchExpanding):
         return None
     if (gpu, engine) not in TABLES:
         TABLES[gpu, engine] = MeasuredKernels(gpu, engine)
     try:
-        return KernelMachine(deployment, TABLES[gpu, engine])
+        return PublishedKernels(deployment, TABLES[gpu, engine], widths=widths)
     except ValueError:
         return None
 
 
 @cache
-def machine_of(*names: str, expands: bool) -> Machine:
+def machine_of(*names: str, expands: bool, tree: bool) -> Machine:
     """Returns the machine of a row's shape, weights, draft shape, GPU, GPUs and cache shares."""
     shape, weights, draft, gpu, tp, dcp = names
     target = _model(shape, weights, share=int(dcp or 1))
@@ -82,8 +121,9 @@ def machine_of(*names: str, expands: bool) -> Machine:
     gpus = int(tp) if tp else (*fits, 8)[0]
     if hardware.link_bandwidth is None:
         gpus = 1
-    served = BatchExpanding if expands else RooflineMachine
-    return served(Deployment(target, _draft(draft, target), hardware, Conditions(tp=gpus)))
+    served = BatchExpanding if expands else PublishedRoofline
+    deployment = Deployment(target, _draft(draft, target), hardware, Conditions(tp=gpus))
+    return served(deployment, widths=TREE_WIDTHS if tree else {})
 
 
 @cache

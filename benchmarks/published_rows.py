@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from published_machines import KNOWN, TABLES, kernel_machine, machine_of
+from published_machines import KNOWN, TABLES, PublishedLoad, kernel_machine, machine_of
 
 from simulator.cost.fitted.kernels import KernelMachine
-from simulator.cost.fitted.machine import Drafting, LoadPoint, Machine
+from simulator.cost.fitted.machine import Machine
 from simulator.cost.fitted.prior import Traits
 from simulator.cost.fitted.roofline_machine import RooflineMachine
 from simulator.cost.fitted.runs import Run
@@ -140,7 +140,7 @@ def over_kernels(rows: Sequence[Row]) -> list[Row]:
         if machine is None or "KV fp8" in row.facts["format"]:
             continue
         try:
-            machine.block_work(row.run.load, row.run.drafting or Drafting(1))
+            machine.block_work(row.run.load, row.run.gamma or 1)
         except ValueError:
             continue
         found.append(replace(row, machine=machine))
@@ -163,14 +163,14 @@ def _row(facts: dict[str, str]) -> Row:
         ratio = float(facts["prompt"]) / float(facts["output"])
     # A token waits for the prompts of the other sequences; a throughput has its own prompt, too.
     waits = batch if facts["measure"] == "throughput" else batch - 1
-    load = LoadPoint(int(facts["context"] or USUAL_CONTEXT), batch, round(ratio * waits / batch, 6))
-    verified = int(facts["verified"]) if facts["verified"] else None
-    drafting = Drafting(gamma, int(facts["width"] or 1), verified)
+    prompts = round(ratio * waits / batch, 6)
+    load = PublishedLoad(int(facts["context"] or USUAL_CONTEXT), batch, prompts)
+    tree = draft_class(facts["kind"]) == "EAGLE tree"
     return Row(
         facts,
-        machine_of(*(facts[name] for name in names), expands=_expands_batch(facts)),
+        machine_of(*(facts[name] for name in names), expands=_expands_batch(facts), tree=tree),
         Run(load, float(facts["without_ms"]) / 1e3),
-        Run(load, float(facts["with_ms"]) / 1e3, drafting, float(facts["length"])),
+        Run(load, float(facts["with_ms"]) / 1e3, gamma, float(facts["length"])),
     )
 
 

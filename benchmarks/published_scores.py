@@ -129,15 +129,14 @@ def guess(row: Row, evidence: Sequence[Row], effects: dict[str, Any]) -> Guess:
 
 
 def of_posterior(row: Row, posterior: Posterior) -> Guess:
-    assert row.run.drafting is not None
-    law = posterior.speed_ups(row.run.load, [row.run.drafting], [row.run.length])
+    law = posterior.speed_ups(row.run.load, [row.run.gamma], [row.run.length])
     return _guess(row, law, float(np.log(row.speed_up)))
 
 
 def plain_step(row: Row, effects: dict[str, Any]) -> Guess:
     """Returns the prediction of the row's time of a step without drafts."""
     posterior = infer(row.machine, published_prior(row.traits, effects=effects), [])
-    law = posterior.seconds_per_token(row.run.load, [None], [1.0])
+    law = posterior.seconds_per_token(row.run.load, [0], [1.0])
     return _guess(row, law, float(np.log(row.plain.seconds_per_token)))
 
 

@@ -57,7 +57,7 @@ def unaided(sweep: dict[int, Row], effects: dict[str, Any]) -> tuple[Choice, Cho
     rows = list(sweep.values())
     law = _posterior(rows[0], [], effects).speed_ups(
         rows[0].run.load,
-        [row.run.drafting for row in rows if row.run.drafting is not None],
+        [row.run.gamma for row in rows],
         [row.run.length for row in rows],
     )
     advice = advise(np.array(list(sweep)), law)
@@ -82,9 +82,8 @@ def session(sweep: dict[int, Row], effects: dict[str, Any]) -> Choice:
         rows = [sweep[gamma] for gamma in tried]
         law = from_counts([Accepted(row.run.gamma, row.run.length) for row in rows])
         lengths, doubt = law.log_lengths(gammas)
-        draftings = [sweep[gamma].run.drafting for gamma in gammas.tolist()]
         times = _posterior(rows[0], rows, effects).speed_ups(
-            rows[0].run.load, [each for each in draftings if each is not None], np.exp(lengths)
+            rows[0].run.load, gammas.tolist(), np.exp(lengths)
         )
         advice = advise(gammas, times.blurred(doubt), tried={0, *tried})
         following = advice.next_run

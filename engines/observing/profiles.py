@@ -79,7 +79,7 @@ def observed_run(observation: Observation, *, context: int) -> Run | None:
     return Run(
         load,
         timed.seconds_per_token,
-        machine.Drafting(observation.gamma),
+        observation.gamma,
         counted.length,
         USUAL_ERROR,
         counted.rates,

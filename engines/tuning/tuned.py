@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from estimator.profiles.parts import Level
 from estimator.timing.levels import polish
 from estimator.writing import read_json
-from simulator.cost.fitted.machine import Drafting, LoadPoint
+from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.runs import USUAL_ERROR, Run
 from simulator.numerics.intervals import CONFIDENCE
 
@@ -158,7 +158,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
             Run(
                 LoadPoint(self.context, row.concurrency),
                 row.ms_per_token / 1e3,
-                Drafting(row.gamma) if row.gamma > 0 else None,
+                row.gamma,
                 1.0 if row.block_efficiency is None else row.block_efficiency,
                 USUAL_ERROR if row.error_percent is None else row.error_percent / 100,
                 row.rates,

@@ -7,7 +7,7 @@ from estimator.costs.kernel_tables import MeasuredKernels
 from estimator.model_shapes.head_kind import prior_of
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.kernels import KernelMachine
-from simulator.cost.fitted.machine import Drafting, LoadPoint, seconds_of
+from simulator.cost.fitted.machine import LoadPoint, seconds_of
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Traits, published_prior
 from simulator.cost.fitted.roofline_machine import RooflineMachine
@@ -77,7 +77,7 @@ def deployed_cost(
             raise ValueError(f"no kernels were measured for weights in {dtype}")
         kernels = KernelMachine(deployment, tables)
         for load in (*loads, *(run.load for run in runs)):
-            kernels.block_work(load, Drafting(_COMPARED))
+            kernels.block_work(load, _COMPARED)
     except ValueError as error:
         if model is not None:
             taken = f"--cost-model public takes {found.source} in their place"
@@ -104,7 +104,7 @@ def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Tr
 def _differences(ours: Posterior, other: Posterior, load: LoadPoint) -> tuple[str, ...]:
     """Returns a note if the roofline's cost differs by over _DIFFERENT; else an empty tuple."""
     machines = [(each.machine, each.logs) for each in (ours, other)]
-    blocks = [seconds_of(m.block_work(load, Drafting(_COMPARED)), logs) for m, logs in machines]
+    blocks = [seconds_of(m.block_work(load, _COMPARED), logs) for m, logs in machines]
     steps = [seconds_of(m.plain_work(load), logs) for m, logs in machines]
     gain = steps[1] / blocks[1] * blocks[0] / steps[0] - 1
     slower = steps[1] / steps[0] - 1

@@ -18,7 +18,7 @@ from figures.numbers import Numbers
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.curve import first_best, speed_up
-from simulator.cost.fitted.machine import Drafting, LoadPoint
+from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from simulator.cost.roofline.deployment import Deployment, most_batch, roofline_cost
 from simulator.cost.roofline.forward import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS, Conditions
@@ -79,10 +79,9 @@ class FigureLoad:
                 self.deployment, context=self.context, batch=batch, max_gamma=largest
             )
             return speed_up(Iid(self.alpha), cost, gammas)
-        draftings = [Drafting(gamma) for gamma in gammas.tolist()]
         lengths = expected_tokens(self.alpha, gammas).tolist()
         load = LoadPoint(self.context, batch)
-        return self.cost.posterior.speed_ups(load, draftings, lengths).quantile(0.5)
+        return self.cost.posterior.speed_ups(load, gammas.tolist(), lengths).quantile(0.5)
 
 
 def default_load() -> FigureLoad:

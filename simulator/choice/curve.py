@@ -14,7 +14,6 @@ from simulator.acceptance.acceptance import Acceptance
 from simulator.acceptance.tokens import alpha_from_block_efficiency
 from simulator.choice.walltime import TIE
 from simulator.cost.cost import Cost
-from simulator.cost.fitted.machine import Drafting
 from simulator.cost.pricing import Pricing
 from simulator.numerics.arguments import Floats, integer, integers
 from simulator.numerics.intervals import Forecast
@@ -166,8 +165,8 @@ def curve_of(
         factors = np.asarray(speed_up(acceptance, price.cost, gammas))
         gains = Forecast(np.log(factors), own if doubt is None else doubt(gammas))
     else:
-        draftings = [Drafting(gamma) for gamma in gammas.tolist()]
-        gains = cost.posterior.speed_ups(cost.load, draftings, np.exp(logs).tolist()).blurred(own)
+        lengths = np.exp(logs).tolist()
+        gains = cost.posterior.speed_ups(cost.load, gammas.tolist(), lengths).blurred(own)
         factors = gains.quantile(0.5)
     known = (acceptance.observed_gamma, price.cost.observed_gamma)
     observed = min((each for each in known if each is not None), default=np.inf)
@@ -209,8 +208,7 @@ def token_seconds(acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int
     cost = price.doubtful
     if cost is None:
         return Forecast(np.log(acceptance.seconds_per_token(gammas, price.cost)), own)
-    blocks = [Drafting(gamma) for gamma in gammas.tolist()]
-    law = cost.posterior.seconds_per_token(cost.load, blocks, np.exp(logs).tolist())
+    law = cost.posterior.seconds_per_token(cost.load, gammas.tolist(), np.exp(logs).tolist())
     return law.blurred(own)
 
 
@@ -219,4 +217,4 @@ def baseline_seconds(price: Pricing) -> Forecast:
     cost = price.doubtful
     if cost is None:
         return Forecast.exact(np.log([price.cost.baseline_seconds]))
-    return cost.posterior.seconds_per_token(cost.load, [None], [1.0])
+    return cost.posterior.seconds_per_token(cost.load, [0], [1.0])

@@ -1,7 +1,7 @@
 """Plans for every pair of an acceptance and a cost, and schedules: a γ for each batch size."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from types import MappingProxyType
 
@@ -69,9 +69,7 @@ def _planned(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Pl
     if price.load is not None:
         acceptance = acceptance.at_context(price.load.context)
     if request.reads_again:
-        from simulator.cost.fitted.read_again import reading_again
-
-        price = reading_again(price, acceptance.rejected)
+        price = replace(price, cost=price.cost.reading_again(acceptance.rejected))
     longest = request.max_gamma
     return plan(
         acceptance,

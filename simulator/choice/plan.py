@@ -81,7 +81,7 @@ class Plan:
     def baseline_tokens_per_second(self) -> float | None:
         """Tokens per second without speculation, all sequences; None if costs have no seconds."""
         cost = self.price.cost
-        return self.price.batch * cost.baseline_tokens_per_second if cost.in_seconds else None
+        return self.price.batch / cost.baseline_seconds if cost.in_seconds else None
 
     @property
     def tokens_per_second(self) -> float | None:

@@ -1,11 +1,10 @@
-"""Cost: the time of a block, given by Theorem 8 (`Ratio`), or by another cost with a change.
+"""Cost: the time of a block, given by Theorem 8 (`Ratio`), or by another cost with a change."""
 
-Acceptance and cost together give a plan.
-"""
+from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +15,8 @@ from simulator.numerics.arguments import Floats, integers, non_negative
 class Cost(ABC):
     """Times of drafting and verifying a block, and of a baseline token (without speculation).
 
-    The unit of time is a second, or a target step if `in_seconds` is false. gamma: drafted tokens
-    per block, at least 0, shape (...).
+    Acceptance and cost together give a plan. The unit of time is a second, or a target step if
+    `in_seconds` is false. gamma: drafted tokens per block, at least 0, shape (...).
 
     Example: a target step takes 10 ms for any number of tokens, a draft step 1 ms.
 
@@ -86,33 +85,41 @@ class Cost(ABC):
         """
         return np.asarray(self.drafting_seconds(gamma) + self.checking_seconds(gamma))[()]
 
-    @property
-    def baseline_tokens_per_second(self) -> float:
-        """Tokens per second of the baseline (the target without speculation)."""
-        return 1 / self.baseline_seconds
+    def reading_again(self, rejected: Callable[[int], Floats]) -> Cost:
+        """Returns the cost if the target reads a block's accepted tokens again after a rejection.
+
+            t(γ) = t_0(γ) + Σ_{a<γ} P(rejected after a accepted tokens) · t_p(a + 1)
+
+        t_0 and t_p are the times of blocks and passes of this cost (`docs/hybrids.md`).
+
+        rejected: maps γ to the probability of a rejection after 0, …, γ - 1 accepted tokens.
+        """
+
+        def again(length: int) -> float:
+            # All blocks contain the time outside their pass, so that differences cancel it.
+            outside = self.checking_seconds(0) - self.step_seconds
+            return float(rejected(length) @ (self.checking_seconds(np.arange(length)) - outside))
+
+        return ChangedCost(self, again=again)
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio(Cost):
     """A block of γ tokens takes γc + 1 steps of the target (Leviathan et al. 2023, Theorem 8).
 
-    ratio: c, time of one draft step over time of one target step, at least 0.
+    c: time of one draft step over time of one target step, at least 0.
     """
 
-    ratio: float
+    c: float = field()
     in_seconds = False
     baseline_seconds = 1.0
     verification_free = theorem8 = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ratio", float(non_negative("c", self.ratio)))
-
-    @property
-    def c(self) -> float:
-        return self.ratio
+        object.__setattr__(self, "c", float(non_negative("c", self.c)))
 
     def drafting_seconds(self, gamma: ArrayLike) -> Floats:
-        return np.asarray(integers("gamma", gamma) * self.ratio)[()]
+        return np.asarray(integers("gamma", gamma) * self.c)[()]
 
     def checking_seconds(self, gamma: ArrayLike) -> Floats:
         return np.ones(integers("gamma", gamma).shape)[()]
@@ -129,14 +136,15 @@ class ChangedCost(Cost):
     inner: Cost
     drafting: Callable[[int], float] | None = None
     again: Callable[[int], float] | None = None
+    in_seconds: bool = field(init=False)
+    observed_gamma: int | None = field(init=False)
+    step_seconds: float = field(init=False)
+    baseline_seconds: float = field(init=False)
+    c: float = field(init=False)
 
-    @property
-    def in_seconds(self) -> bool:
-        return self.inner.in_seconds
-
-    @property
-    def observed_gamma(self) -> int | None:
-        return self.inner.observed_gamma
+    def __post_init__(self) -> None:
+        for name in ("in_seconds", "observed_gamma", "step_seconds", "baseline_seconds", "c"):
+            object.__setattr__(self, name, getattr(self.inner, name))
 
     @property
     def by_steps(self) -> bool:
@@ -145,18 +153,6 @@ class ChangedCost(Cost):
     @property
     def verification_free(self) -> bool:
         return self.again is None and self.inner.verification_free
-
-    @property
-    def step_seconds(self) -> float:
-        return self.inner.step_seconds
-
-    @property
-    def baseline_seconds(self) -> float:
-        return self.inner.baseline_seconds
-
-    @property
-    def c(self) -> float:
-        return self.inner.c
 
     def drafting_seconds(self, gamma: ArrayLike) -> Floats:
         if self.drafting is None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from simulator.cost.cost import Cost
+    from simulator.cost.fitted.fit import ParametricCost
     from simulator.cost.fitted.machine import LoadPoint
-    from simulator.cost.fitted.posterior import ParametricCost, Posterior
+    from simulator.cost.fitted.posterior import Posterior
     from simulator.cost.fitted.runs import Run
 
 # Tokens in each sequence's cache, where nobody states them.
@@ -147,7 +148,7 @@ class Pricing:
     @property
     def doubtful(self) -> ParametricCost | None:
         """The cost with the distribution of its parameters; None if the cost is exact."""
-        from simulator.cost.fitted.posterior import ParametricCost
+        from simulator.cost.fitted.fit import ParametricCost
 
         return self.cost if isinstance(self.cost, ParametricCost) else None
 
@@ -193,7 +194,7 @@ class Pricing:
     @classmethod
     def of_doubt(cls, posterior: Posterior, point: LoadPoint) -> Pricing:
         """Returns the pricing of an uncertain cost without a description of the machine."""
-        from simulator.cost.fitted.posterior import ParametricCost
+        from simulator.cost.fitted.fit import ParametricCost
 
         return cls(ParametricCost(posterior, point), batch=point.batch)
 
@@ -244,7 +245,6 @@ def _prompts(
     from simulator.cost.fitted.machine import LoadPoint, seconds_of
 
     plain, both = exact(tokens)
-    work = posterior.machine.prompt_work(LoadPoint(0, prompt_ratio=tokens))
-    step = posterior.machine.plain_work(LoadPoint(0))
-    found = max(float(seconds_of(each, posterior.logs)) for each in (step, work))
+    works = posterior.machine.plain_work(LoadPoint(0)), posterior.machine.prompt_work(tokens)
+    found = max(float(seconds_of(each, posterior.logs)) for each in works)
     return found, found + both - plain

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.cost.curves import pass_points
-from simulator.cost.fitted.machine import Drafting
-from simulator.cost.fitted.posterior import ParametricCost
+from simulator.cost.fitted.fit import ParametricCost
 from simulator.cost.pricing import Pricing
 from simulator.numerics.arguments import Floats
 from simulator.traffic.blocks import Blocks
@@ -194,8 +193,7 @@ def _factors(cost: ParametricCost, longest: int, lots: Floats) -> Floats:
 
     lots: standard normal draws, shape (draws, longest + 2).
     """
-    blocks = [None, *map(Drafting, range(1, longest + 1))]
-    law = cost.posterior.seconds_per_token(cost.load, blocks, [1.0] * len(blocks))
+    law = cost.posterior.seconds_per_token(cost.load, range(longest + 1), [1.0] * (longest + 1))
     return np.asarray(np.exp(lots[:, :-1] @ _root(law.covariance) + law.error * lots[:, -1:]))
 
 

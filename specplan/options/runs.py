@@ -57,7 +57,7 @@ def parse_run(text: str) -> Run:
 
     Refuses keys that are unknown, missing or given twice, and impossible values.
     """
-    from simulator.cost.fitted.machine import Drafting, LoadPoint
+    from simulator.cost.fitted.machine import LoadPoint
     from simulator.cost.fitted.runs import USUAL_ERROR, Run
 
     stated: dict[str, str] = {}
@@ -86,10 +86,10 @@ def parse_run(text: str) -> Run:
     if gamma == 0:
         return Run(load, seconds, error=error, model=model)
     if accepted is None and not given:
-        return Run(load, seconds, Drafting(gamma), math.nan, error)
+        return Run(load, seconds, gamma, math.nan, error)
     found = _accepted(stated, gamma, text) if accepted is None else accepted
     lengths = (found.length, error, found.rates, found.drafts, model, share, found.drafted)
-    return Run(load, seconds, Drafting(gamma), *lengths)
+    return Run(load, seconds, gamma, *lengths)
 
 
 def counts_of(runs: Sequence[Run]) -> list[Accepted]:

@@ -32,7 +32,7 @@ class TreeRow:
         """Tokens per second of all sequences with the best tree; None if the load is not known."""
         if self.price.load is None:
             return None
-        alone = self.price.batch * self.price.cost.baseline_tokens_per_second
+        alone = self.price.batch / self.price.cost.baseline_seconds
         return alone * self.choice.best.speedup
 
 

@@ -34,7 +34,7 @@ from simulator.choice.walltime import (
 )
 from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
-from simulator.cost.fitted.machine import Drafting, LoadPoint, work
+from simulator.cost.fitted.machine import LoadPoint, work
 from simulator.cost.fitted.prior import Traits, published_prior
 from simulator.cost.fitted.runs import Run
 from simulator.cost.roofline.deployment import Deployment, draft_pass_seconds, roofline_cost
@@ -222,15 +222,14 @@ COSTS: Refusals = [
     (lambda: published_prior(Traits("vllm", "eagle")), "draft must be one of EAGLE, .*, got eagle"),
     (lambda: work(speed=1.0), r"parameter must be one of roof, .*, got speed"),
     (lambda: LoadPoint(0, batch=0), "batch must be at least 1, got 0"),
-    (lambda: LoadPoint(0, prompt_ratio=-1.0), "prompt_ratio must be finite and .*, got -1"),
-    (lambda: Drafting(0), "gamma must be at least 1, got 0"),
-    (lambda: Run(LOAD, 0.0, Drafting(3), 2.0), "tpot must be above 0 ms, got 0"),
-    (lambda: Run(LOAD, nan, Drafting(3), 2.0), "tpot must be above 0 ms, got nan"),
+    (lambda: Run(LOAD, 0.004, -1), "gamma must be at least 1, got -1"),
+    (lambda: Run(LOAD, 0.0, 3, 2.0), "tpot must be above 0 ms, got 0"),
+    (lambda: Run(LOAD, nan, 3, 2.0), "tpot must be above 0 ms, got nan"),
     (lambda: Run(LOAD, 7.1), r"tpot must lie in \[0.02, 2000\] milliseconds a token \(is its unit"),
     (lambda: Run(LOAD, 7.1e-6), r"is its unit right\?\), got 0.0071"),
-    (lambda: Run(LOAD, 0.004, Drafting(3), 4.1), r"length must lie in \[1, 4\], .* 3, got 4.1"),
-    (lambda: Run(LOAD, 0.004, Drafting(3), 0.9), r"length must lie in \[1, 4\], .* 3, got 0.9"),
-    (lambda: Run(LOAD, 0.004, None, 1.5), r"length must lie in \[1, 1\], .* gamma 0, got 1.5"),
+    (lambda: Run(LOAD, 0.004, 3, 4.1), r"length must lie in \[1, 4\], .* 3, got 4.1"),
+    (lambda: Run(LOAD, 0.004, 3, 0.9), r"length must lie in \[1, 4\], .* 3, got 0.9"),
+    (lambda: Run(LOAD, 0.004, 0, 1.5), r"length must lie in \[1, 1\], .* gamma 0, got 1.5"),
     (lambda: Run(LOAD, 0.007, error=1.0), r"error must lie in \[0, 100\) %, got 100"),
     (lambda: Run(LOAD, 0.007, error=-0.01), r"error must lie in \[0, 100\) %, got -1"),
     (lambda: Run(LOAD, 0.007, error=nan), r"error must lie in \[0, 100\) %, got nan"),

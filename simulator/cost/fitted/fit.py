@@ -1,28 +1,22 @@
-"""Runs as equations in a deployment's parameters, and the parameters that fit them best.
+"""Fits a deployment's parameters to its runs, and gives the cost of blocks that follows.
 
-The parameters have a lognormal prior. The most probable parameters given the runs are found by
-least squares. Their logarithms are taken as normal around that point, with a covariance from the
-curvature there (Laplace's approximation; Tierney and Kadane 1986).
+Runs are equations in the parameters, which have a lognormal prior. The most probable parameters
+given the runs are found by least squares. Their logarithms are taken as normal around that point,
+with a covariance from the curvature there (Laplace's approximation; Tierney and Kadane 1986).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.fitted.machine import (
-    COUNT,
-    Drafting,
-    LoadPoint,
-    Machine,
-    Work,
-    log_slopes,
-    seconds_of,
-)
+from simulator.cost.cost import Cost, by_gamma
+from simulator.cost.fitted.machine import COUNT, LoadPoint, Machine, Work, log_slopes, seconds_of
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import Run, pooled
@@ -63,7 +57,7 @@ class Evidence:
         """
         times = np.log([run.seconds_per_token for run in runs])
         errors = np.array([run.error for run in runs])
-        drafted = np.array([run.drafting is not None for run in runs])
+        drafted = np.array([run.gamma > 0 for run in runs])
         plain: dict[LoadPoint, list[int]] = defaultdict(list)
         for place in np.flatnonzero(~drafted).tolist():
             plain[runs[place].load].append(place)
@@ -76,8 +70,8 @@ class Evidence:
         loads = tuple(dict.fromkeys(load for load in of_pairs if load is not None))
         at_load = [[own == load for load in loads] for own in of_pairs]
         return cls(
-            np.array([_run_work(machine, run) for run in runs]),
-            np.array([machine.token_work(run.load, None, 1.0) for run in runs]),
+            np.array([run.token_work(machine) for run in runs]),
+            np.array([machine.token_work(run.load, 0, 1.0) for run in runs]),
             paired,
             drafted,
             np.where(paired, before - times, times),
@@ -100,17 +94,6 @@ class Evidence:
         """Returns the derivatives of the misfits by θ, shape (n, COUNT)."""
         own = log_slopes(self.own, logs)
         return np.asarray(np.where(self.paired[:, None], log_slopes(self.plain, logs) - own, own))
-
-
-def _run_work(machine: Machine, run: Run) -> Work:
-    """Returns a run's work per emitted token, linear between whole numbers of drafted tokens."""
-    if run.drafted is None:
-        return machine.token_work(run.load, run.drafting, run.length)
-    least = max(1, int(run.drafted))
-    below, above = (
-        machine.token_work(run.load, Drafting(gamma), run.length) for gamma in (least, least + 1)
-    )
-    return below + (run.drafted - least) * (above - below)
 
 
 def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
@@ -144,3 +127,46 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
     slope = jacobian(found)
     covariance = np.asarray(np.linalg.inv(slope.T @ slope))
     return Posterior(machine, prior, found, covariance, tuple(runs), evidence.loads)
+
+
+@dataclass(frozen=True, slots=True)
+class ParametricCost(Cost):
+    """Times of blocks at the most probable parameters."""
+
+    posterior: Posterior
+    load: LoadPoint
+
+    @property
+    def observed_gamma(self) -> int | None:
+        drafted = [run.mean_drafted for run in self.posterior.runs if run.load == self.load]
+        return ceil(max(drafted, default=0)) or None
+
+    @property
+    def baseline_seconds(self) -> float:
+        return self._seconds(self.posterior.machine.plain_work(self.load))
+
+    @property
+    def c(self) -> float:
+        """Time that a second drafted token adds, over the time of a target step."""
+        first, second = self.drafting_seconds([1, 2])
+        return float(second - first) / self.step_seconds
+
+    def drafting_seconds(self, gamma: ArrayLike) -> Floats:
+        work = self.posterior.machine.drafting_work
+        return by_gamma(gamma, lambda n: self._seconds(work(self.load, n)) if n > 0 else 0.0)
+
+    def checking_seconds(self, gamma: ArrayLike) -> Floats:
+        work = self.posterior.machine.checking_work
+        return by_gamma(gamma, lambda n: self._seconds(work(self.load, n + 1)))
+
+    def draft_pass_seconds(self, n: int) -> float:
+        """Returns the time of one pass of the draft over n tokens of every sequence."""
+        return self._seconds(self.posterior.machine.drafting_work(self.load, 1, n))
+
+    def reading_again(self, rejected: Callable[[int], Floats]) -> ParametricCost:
+        known = self.posterior
+        machine = replace(known.machine, rejected=rejected)
+        return replace(self, posterior=infer(machine, known.prior, known.runs))
+
+    def _seconds(self, work: Work) -> float:
+        return float(seconds_of(work, self.posterior.logs))

@@ -94,19 +94,17 @@ class KernelMachine(DeployedMachine):
         )
         return passes * one + once + gamma * turn
 
-    def agreement(self, shape: ModelShape, tokens: int, tp: int) -> float:
-        return 2 * shape.layers * self.tables.all_reduce(rows=tokens, hidden=shape.hidden, gpus=tp)
+    def all_reduce(self, tokens: int, hidden: int, tp: int) -> float:
+        return self.tables.all_reduce(rows=tokens, hidden=hidden, gpus=tp)
 
-    def prompt_work(self, load: LoadPoint) -> Work:
-        if load.prompt_ratio == 0:
-            return work()
+    def prompt_work(self, tokens: float) -> Work:
         shape, tp = self.deployment.target, self.deployment.conditions.tp
         seconds = (
             self._products(shape.multiplied, shape, rows=CHUNK, tp=tp)
             + self._experts(shape, rows=CHUNK, tp=tp)
-            + (self.agreement(shape, CHUNK, tp) if tp > 1 else 0.0)
+            + self.all_reduces(shape, CHUNK, tp)
         )
-        return work(prompt=load.batch * load.prompt_ratio * seconds / CHUNK)
+        return work(prompt=tokens * seconds / CHUNK)
 
     def target_work(self, load: LoadPoint, new_tokens: int) -> Work:
         shape, tp = self.deployment.target, self.deployment.conditions.tp
@@ -123,7 +121,7 @@ class KernelMachine(DeployedMachine):
             sequence=rows,
             cache=once,
             recache=max(again, 0.0),
-            fixed=self.agreement(shape, rows, tp) if tp > 1 else 0.0,
+            fixed=self.all_reduces(shape, rows, tp),
         )
 
     def _products(

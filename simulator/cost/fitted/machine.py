@@ -7,11 +7,12 @@ A work is a vector with an amount for each parameter and, last, seconds that no 
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from simulator.numerics.arguments import Floats, integer, non_negative
+from simulator.numerics.arguments import Floats, integer
 
 # Factors multiply seconds that the roofline knows; the others are seconds themselves.
 PARAMETERS = (
@@ -61,93 +62,84 @@ class LoadPoint:
 
     context: tokens in each sequence's cache.
     batch: sequences decoded together.
-    prompt_ratio: tokens of other requests' prompts that the server reads per emitted token; 0 if
-      it reads none while it decodes.
     """
 
     context: int
     batch: int = 1
-    prompt_ratio: float = 0.0
 
     def __post_init__(self) -> None:
         integer("context", self.context)
         integer("batch", self.batch, at_least=1)
-        non_negative("prompt_ratio", self.prompt_ratio)
 
 
-@dataclass(frozen=True, slots=True)
-class Drafting:
-    """The tokens that a block drafts and verifies. The default is a chain of γ tokens.
-
-    gamma: passes of the draft, or tokens of one pass of a parallel draft; at least 1.
-    width: tokens that one pass of the draft reads (branches of a tree).
-    verified: tokens of each sequence that the target reads; None means γ + 1.
-    """
-
-    gamma: int
-    width: int = 1
-    verified: int | None = None
-
-    def __post_init__(self) -> None:
-        integer("gamma", self.gamma, at_least=1)
-        integer("width", self.width, at_least=1)
-
-    @property
-    def new_tokens(self) -> int:
-        """Tokens of each sequence that the target reads."""
-        return self.gamma + 1 if self.verified is None else self.verified
-
-
+@dataclass(frozen=True, eq=False)
 class Machine(ABC):
     """The work of each kind of step of a target and a draft on their hardware.
+
+    rejected: maps γ to the probability of a rejection after 0, …, γ - 1 accepted tokens, if the
+      target reads accepted tokens again after a rejection (`docs/hybrids.md`); else None.
 
     Example: a step takes "roof" seconds, and each drafted token 5 % of it.
 
       >>> class Simple(Machine):
       ...     def plain_work(self, load): return work(roof=1)
-      ...     def drafting_work(self, load, drafting): return work(roof=0.05 * drafting.gamma)
-      ...     def checking_work(self, load, drafting): return work(roof=1)
-      ...     def prompt_work(self, load): return work()
-      >>> block = Simple().block_work(LoadPoint(context=0, batch=1), Drafting(4))
+      ...     def drafting_work(self, load, gamma, width=1): return work(roof=0.05 * gamma)
+      ...     def block_pass(self, load, new_tokens): return work(roof=1)
+      >>> block = Simple().block_work(LoadPoint(context=0, batch=1), gamma=4)
       >>> round(float(block.sum()), 6)
       1.2
     """
+
+    rejected: Callable[[int], Floats] | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def plain_work(self, load: LoadPoint) -> Work:
         """Returns the work of a step that emits one baseline token in each sequence."""
 
     @abstractmethod
-    def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        """Returns the work of the draft's passes in one block of every sequence."""
+    def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
+        """Returns the work of drafting γ tokens in every sequence.
+
+        width: tokens that one pass of the draft reads, more than 1 in trees with γ levels.
+        """
 
     @abstractmethod
-    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        """Returns the remaining work of a block: verification, and the server's overhead."""
+    def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
+        """Returns the work of one verification of `new_tokens` tokens of every sequence."""
 
-    @abstractmethod
-    def prompt_work(self, load: LoadPoint) -> Work:
-        """Returns the work on other requests' prompts while each sequence emits one token."""
+    def checking_work(self, load: LoadPoint, new_tokens: int) -> Work:
+        """Returns the work of a block without drafting: verification, and the server's overhead.
+
+        A target that reads a block's a accepted tokens again after a rejection, with probability
+        P(a), takes Σ_a P(a) · (a pass over a + 1 tokens, without the overhead) more.
+        """
+        block = self.block_pass(load, new_tokens)
+        if self.rejected is None:
+            return block
+        overhead = self.block_pass(load, 1) - self.plain_work(load)
+        chances = enumerate(self.rejected(new_tokens - 1).tolist(), start=1)
+        again = sum(chance * (self.block_pass(load, n) - overhead) for n, chance in chances)
+        return np.asarray(block + again)
 
     def least_seconds(self, load: LoadPoint) -> float:
         """Returns a lower bound of the seconds of a baseline step; 0 if no bound is known."""
         return 0.0
 
-    def block_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        """Returns the work of one block of every sequence."""
-        return self.checking_work(load, drafting) + self.drafting_work(load, drafting)
+    def prompt_work(self, tokens: float) -> Work:
+        """Returns the work of the target's pass over `tokens` prompt tokens."""
+        return work()
 
-    def token_work(self, load: LoadPoint, drafting: Drafting | None, length: float) -> Work:
+    def block_work(self, load: LoadPoint, gamma: int) -> Work:
+        """Returns the work of one block of every sequence; γ at least 1."""
+        return self.checking_work(load, gamma + 1) + self.drafting_work(load, gamma)
+
+    def token_work(self, load: LoadPoint, gamma: int, length: float) -> Work:
         """Returns the mean work of the server while each sequence of the batch emits one token.
 
-        It includes the work on other requests' prompts that the server reads meanwhile.
-
+        gamma: drafted tokens per block; 0 without speculation.
         length: tokens that a block emits in each sequence, at least 1; 1 without speculation.
         """
-        prompts = self.prompt_work(load)
-        if drafting is None:
-            return prompts + self.plain_work(load)
-        return prompts + self.block_work(load, drafting) / length
+        return self.block_work(load, gamma) / length if gamma else self.plain_work(load)
 
 
 class FittedMachine(Machine):
@@ -160,11 +152,8 @@ class FittedMachine(Machine):
     def plain_work(self, load: LoadPoint) -> Work:
         return work(roof=1)
 
-    def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        return work(draft=drafting.gamma)
+    def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
+        return work(draft=gamma)
 
-    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
+    def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
         return work(roof=1, block=1)
-
-    def prompt_work(self, load: LoadPoint) -> Work:
-        return work()

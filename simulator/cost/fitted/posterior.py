@@ -1,20 +1,16 @@
-"""The posterior of a deployment's parameters, and the cost of blocks that follows from it."""
+"""The distribution of a deployment's parameters given its runs, and of its speed-ups."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from math import ceil
 from random import Random
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from simulator.cost.cost import Cost, by_gamma
 from simulator.cost.fitted.machine import (
     COUNT,
-    Drafting,
     FittedMachine,
     LoadPoint,
     Machine,
@@ -62,12 +58,9 @@ class Posterior:
     @property
     def impossible(self) -> tuple[Run, ...]:
         """Runs whose speed-up exceeds their tokens per block, which is impossible."""
-        plain = {run.load: run.seconds_per_token for run in self.runs if run.drafting is None}
-        return tuple(
-            run
-            for run in self.runs
-            if run.drafting is not None and plain.get(run.load, 0.0) > run.step_seconds
-        )
+        plain = {run.load: run.seconds_per_token for run in self.runs if run.gamma == 0}
+        drafted = [run for run in self.runs if run.gamma > 0]
+        return tuple(run for run in drafted if plain.get(run.load, 0.0) > run.step_seconds)
 
     @property
     def calibrated(self) -> bool:
@@ -75,13 +68,13 @@ class Posterior:
         return self.prior.calibrated or any(run.gamma > 0 for run in self.runs)
 
     def speed_ups(
-        self, load: LoadPoint, draftings: Sequence[Drafting], lengths: Sequence[float]
+        self, load: LoadPoint, gammas: Sequence[int], lengths: Sequence[float]
     ) -> Forecast:
-        """Returns the distribution of the speed-up over no speculation for each drafting.
+        """Returns the distribution of the speed-up over no speculation for each γ, at least 1.
 
-        lengths: mean tokens that a block of each drafting emits, at least 1.
+        lengths: mean tokens that a block emits at each γ, at least 1.
         """
-        plain, own = self._works(load, [None], [1.0]), self._works(load, draftings, lengths)
+        plain, own = self._works(load, [0], [1.0]), self._works(load, gammas, lengths)
         mean = _gains(plain, own, self.logs)
         slopes = log_slopes(plain, self.logs) - log_slopes(own, self.logs)
         covariance = slopes @ self.covariance @ slopes.T
@@ -103,26 +96,27 @@ class Posterior:
         return Forecast(mean, covariance, error, highest=highest)
 
     def seconds_per_token(
-        self, load: LoadPoint, draftings: Sequence[Drafting | None], lengths: Sequence[float]
+        self, load: LoadPoint, gammas: Sequence[int], lengths: Sequence[float]
     ) -> Forecast:
-        """Returns the distribution of the time between two tokens of a sequence.
+        """Returns the distribution of the time between two tokens of a sequence, for each γ.
 
-        Arguments as in speed_ups. A drafting of None, with length 1, is a step without speculation.
+        γ = 0, with length 1, is a step without speculation.
         """
-        plain = [run for run in self.runs if run.load == load and run.drafting is None]
-        drafted = np.array([each is not None for each in draftings], dtype=np.float64)
+        plain = [run for run in self.runs if run.load == load and run.gamma == 0]
+        drafted = np.array([gamma > 0 for gamma in gammas], dtype=np.float64)
         if plain:  # the measured time over the speed-ups
             (run,) = pooled(plain)
-            law = self.speed_ups(load, [each or Drafting(1) for each in draftings], lengths)
+            law = self.speed_ups(load, [gamma or 1 for gamma in gammas], lengths)
             covariance = np.outer(drafted, drafted) * (law.covariance + law.error**2)
             mean = np.log(run.seconds_per_token) - drafted * law.mean
             return Forecast(mean, covariance, max(run.error, self.prior.ratio_error))
-        works = self._works(load, draftings, lengths)
+        works = self._works(load, gammas, lengths)
         slopes = log_slopes(works, self.logs)
         # The error of measured speed-ups at one load counts in a time with drafts.
         own = np.hypot(self.prior.ratio_error, self.prior.load_error) * drafted
         covariance = slopes @ self.covariance @ slopes.T + np.outer(own, own)
-        least = 0.0 if self.runs else self.machine.least_seconds(load)
+        unknown = self.runs or self.machine.rejected is not None
+        least = 0.0 if unknown else self.machine.least_seconds(load)
         return Forecast(
             np.log(seconds_of(works, self.logs)),
             covariance,
@@ -130,11 +124,9 @@ class Posterior:
             lowest=np.log(least / np.asarray(lengths)) if least > 0 else -np.inf,
         )
 
-    def _works(
-        self, load: LoadPoint, draftings: Sequence[Drafting | None], lengths: Sequence[float]
-    ) -> Work:
-        pairs = zip(draftings, lengths, strict=True)
-        return np.array([self.machine.token_work(load, each, length) for each, length in pairs])
+    def _works(self, load: LoadPoint, gammas: Sequence[int], lengths: Sequence[float]) -> Work:
+        pairs = zip(gammas, lengths, strict=True)
+        return np.array([self.machine.token_work(load, gamma, length) for gamma, length in pairs])
 
 
 def _gains(plain: Work, own: Work, logs: Floats) -> Floats:
@@ -149,52 +141,3 @@ def _lots() -> Floats:
     gauss = Random(0).gauss
     lots = np.array([[gauss(0.0, 1.0) for _ in range(COUNT)] for _ in range(_PAIRS)])
     return np.vstack([lots, -lots])
-
-
-@dataclass(frozen=True, slots=True)
-class ParametricCost(Cost):
-    """Times of blocks at the most probable parameters, without other requests' prompts."""
-
-    posterior: Posterior
-    load: LoadPoint
-
-    @property
-    def observed_gamma(self) -> int | None:
-        drafted = [run.mean_drafted for run in self.posterior.runs if run.load == self.load]
-        return ceil(max(drafted, default=0)) or None
-
-    @property
-    def baseline_seconds(self) -> float:
-        return self._seconds(self.posterior.machine.plain_work(self._free))
-
-    @property
-    def c(self) -> float:
-        """Time that a second drafted token adds, over the time of a target step."""
-        first, second = self.drafting_seconds([1, 2])
-        return float(second - first) / self.step_seconds
-
-    def drafting_seconds(self, gamma: ArrayLike) -> Floats:
-        def drafting(length: int) -> float:
-            if length == 0:
-                return 0.0
-            return self._seconds(self.posterior.machine.drafting_work(self._free, Drafting(length)))
-
-        return by_gamma(gamma, drafting)
-
-    def checking_seconds(self, gamma: ArrayLike) -> Floats:
-        def checking(length: int) -> float:
-            block = Drafting(length) if length > 0 else Drafting(1, verified=1)
-            return self._seconds(self.posterior.machine.checking_work(self._free, block))
-
-        return by_gamma(gamma, checking)
-
-    def draft_pass_seconds(self, n: int) -> float:
-        """Returns the time of one pass of the draft over n tokens of every sequence."""
-        return self._seconds(self.posterior.machine.drafting_work(self.load, Drafting(1, n)))
-
-    @property
-    def _free(self) -> LoadPoint:
-        return replace(self.load, prompt_ratio=0.0)
-
-    def _seconds(self, work: Work) -> float:
-        return float(seconds_of(work, self.posterior.logs))

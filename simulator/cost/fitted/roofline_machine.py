@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
-from simulator.cost.fitted.machine import PARAMETERS, Drafting, LoadPoint, Machine, Work, work
+from simulator.cost.fitted.machine import PARAMETERS, LoadPoint, Machine, Work, work
 from simulator.cost.roofline.deployment import Deployment
 from simulator.cost.roofline.forward import Conditions, all_reduce_seconds, forward_seconds
 from simulator.cost.roofline.hardware import Hardware
@@ -34,8 +34,12 @@ class DeployedMachine(Machine):
         """Returns the time to draft γ tokens in `passes` passes over `width` tokens each."""
 
     @abstractmethod
-    def agreement(self, shape: ModelShape, tokens: int, tp: int) -> float:
-        """Returns the time of the all-reduces in a pass over `tokens` tokens on several GPUs."""
+    def all_reduce(self, tokens: int, hidden: int, tp: int) -> float:
+        """Returns the time in which several GPUs add up `tokens` vectors of `hidden` values."""
+
+    def all_reduces(self, shape: ModelShape, tokens: int, tp: int) -> float:
+        """Returns the time of a pass's all-reduces, two per layer; 0 on one GPU."""
+        return 2 * shape.layers * self.all_reduce(tokens, shape.hidden, tp) if tp > 1 else 0.0
 
     @cached_property
     def _target(self) -> Callable[[LoadPoint, int], Work]:
@@ -48,19 +52,17 @@ class DeployedMachine(Machine):
     def plain_work(self, load: LoadPoint) -> Work:
         return self._target(load, 1) + work(plain=1)
 
-    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        return self._target(load, drafting.new_tokens) + work(block=1)
+    def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
+        return self._target(load, new_tokens) + work(block=1)
 
-    def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
+    def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
         draft, tp = self.deployment.draft, self.deployment.draft_conditions.tp
-        gamma, layers = drafting.gamma, draft.step.layers
-        passes, width = (1, gamma) if draft.parallel else (gamma, drafting.width)
-        agreeing = self.agreement(draft.step, load.batch * width, tp) if tp > 1 else 0.0
+        passes, wide = (1, gamma) if draft.parallel else (gamma, width)
         return work(
-            roof=self._draft(load, gamma, passes, width),
-            layer=passes * layers,
-            draft=passes if layers > 0 else 0,
-            fixed=passes * agreeing,
+            roof=self._draft(load, gamma, passes, wide),
+            layer=passes * draft.step.layers,
+            draft=passes if draft.step.layers > 0 else 0,
+            fixed=passes * self.all_reduces(draft.step, load.batch * wide, tp),
         )
 
 
@@ -75,11 +77,11 @@ class RooflineMachine(DeployedMachine):
         )
         return passes * one + gamma * turn
 
-    def agreement(self, shape: ModelShape, tokens: int, tp: int) -> float:
-        return _agreement(shape, self.deployment.hardware, tokens=tokens, tp=tp)
+    def all_reduce(self, tokens: int, hidden: int, tp: int) -> float:
+        return float(all_reduce_seconds(self.deployment.hardware, values=tokens * hidden, gpus=tp))
 
-    def prompt_work(self, load: LoadPoint) -> Work:
-        return work(prompt=load.batch * load.prompt_ratio * self._token_arithmetic)
+    def prompt_work(self, tokens: float) -> Work:
+        return work(prompt=tokens * self._token_arithmetic)
 
     def least_seconds(self, load: LoadPoint) -> float:
         # Kernels read weights and caches no faster than the data sheet, give or take its rounding.
@@ -105,7 +107,7 @@ class RooflineMachine(DeployedMachine):
             sequence=tokens,
             cache=cached,
             recache=(new_tokens - 1) * again,
-            fixed=_agreement(shape, hardware, tokens=tokens, tp=tp),
+            fixed=self.all_reduces(shape, tokens, tp),
         )
 
     @property
@@ -116,25 +118,12 @@ class RooflineMachine(DeployedMachine):
         return 2 * target.active_parameters / peak / self.deployment.conditions.tp
 
 
-@cache
-def _shared(tp: int) -> Conditions:
-    return Conditions(tp=tp)
-
-
 def roof_seconds(
     shape: ModelShape, hardware: Hardware, load: LoadPoint, *, new_tokens: int, tp: int
 ) -> float:
     """Returns the seconds of a pass at peak rate and bandwidth, without all-reduces."""
     if not shape.weights and not shape.caches:
         return 0.0
+    alone, conditions = replace(shape, layers=0), Conditions(tp=tp)
     sizes = {"new_tokens": new_tokens, "context": load.context, "batch": load.batch}
-    seconds = forward_seconds(shape, hardware, conditions=_shared(tp), **sizes)
-    return float(seconds) - _agreement(shape, hardware, tokens=load.batch * new_tokens, tp=tp)
-
-
-def _agreement(shape: ModelShape, hardware: Hardware, *, tokens: int, tp: int) -> float:
-    """Returns the seconds of a pass's all-reduces, two per layer; 0 on one GPU."""
-    if tp == 1:
-        return 0.0
-    values = tokens * shape.hidden
-    return float(2 * shape.layers * all_reduce_seconds(hardware, values=values, gpus=tp))
+    return float(forward_seconds(alone, hardware, conditions=conditions, **sizes))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from statistics import fmean, stdev
 
-from simulator.cost.fitted.machine import Drafting, LoadPoint
+from simulator.cost.fitted.machine import LoadPoint, Machine, Work
+from simulator.numerics.arguments import integer
 
 # No server's time per token lies outside this range: most likely the unit is wrong.
 FASTEST_SECONDS, SLOWEST_SECONDS = 2e-5, 2.0
@@ -22,7 +23,7 @@ class Run:
     """One measurement of a deployment.
 
     seconds_per_token: mean time between two tokens of one sequence.
-    drafting: None without speculation.
+    gamma: drafted tokens per block; 0 without speculation.
     length: tokens per block, the target's own included, 1 to γ + 1; 1 without speculation. NaN if
       not counted: it then follows from an acceptance.
     error: relative standard deviation of seconds_per_token, at least 0.
@@ -34,7 +35,7 @@ class Run:
 
     load: LoadPoint
     seconds_per_token: float
-    drafting: Drafting | None = None
+    gamma: int = 0
     length: float = 1.0
     error: float = 0.0
     rates: tuple[float, ...] = ()
@@ -54,17 +55,14 @@ class Run:
             )
         if not 0 <= self.error < 1:
             raise ValueError(f"error must lie in [0, 100) %, got {100 * self.error:g}")
+        if self.gamma != 0:
+            integer("gamma", self.gamma, at_least=1)
         longest = self.gamma + 1
         if self.counted and not 1 <= self.length <= longest:
             raise ValueError(
                 f"length must lie in [1, {longest}], gamma + 1, at gamma {self.gamma}, "
                 f"got {self.length:g}"
             )
-
-    @property
-    def gamma(self) -> int:
-        """Drafted tokens per block; 0 without speculation."""
-        return 0 if self.drafting is None else self.drafting.gamma
 
     @property
     def mean_drafted(self) -> float:
@@ -81,6 +79,16 @@ class Run:
         """Time of one block, or of one baseline step (without speculation)."""
         return self.seconds_per_token * self.length
 
+    def token_work(self, machine: Machine) -> Work:
+        """Returns a machine's work per emitted token, linear between whole numbers of drafts."""
+        if self.drafted is None:
+            return machine.token_work(self.load, self.gamma, self.length)
+        least = max(1, int(self.drafted))
+        below, above = (
+            machine.token_work(self.load, gamma, self.length) for gamma in (least, least + 1)
+        )
+        return below + (self.drafted - least) * (above - below)
+
 
 def pooled(runs: Sequence[Run]) -> tuple[Run, ...]:
     """Returns one run for each load and γ: the geometric mean of its runs, with its error.
@@ -90,7 +98,7 @@ def pooled(runs: Sequence[Run]) -> tuple[Run, ...]:
     """
     settings = defaultdict(list)
     for run in runs:
-        settings[run.load, run.drafting, run.drafted is None].append(run)
+        settings[run.load, run.gamma, run.drafted is None].append(run)
     return tuple(_mean(each) if len(each) > 1 else each[0] for each in settings.values())
 
 

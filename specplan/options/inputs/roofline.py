@@ -100,7 +100,7 @@ def _misfits(posterior: Posterior) -> list[str]:
 
     notes = []
     for run in posterior.runs:
-        work = posterior.machine.token_work(run.load, run.drafting, run.length)
+        work = posterior.machine.token_work(run.load, run.gamma, run.length)
         measured, fitted = run.seconds_per_token, float(seconds_of(work, posterior.logs))
         if abs(math.log(fitted / measured)) > max(_MISFIT, 2 * run.error):
             notes.append(

@@ -13,7 +13,7 @@ from engines.tuning.bench import Bench
 from engines.tuning.outlook import Outlook
 from engines.tuning.search import Search
 from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
-from simulator.cost.fitted.machine import Drafting, LoadPoint
+from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.runs import Run
 
 ENGINES = {
@@ -67,7 +67,7 @@ def test_where_the_longest_run_is_fastest_a_longer_one_is_run(
 ) -> None:
     load = LoadPoint(100)
     runs = [
-        Run(load, 1 / speed, Drafting(gamma) if gamma else None, length, 0.01)
+        Run(load, 1 / speed, gamma, length, 0.01)
         for gamma, (speed, length) in enumerate(zip(speeds, (1.0, 1.6, 2.0, 2.3), strict=False))
     ]
     # No forecast is worth another run.
@@ -79,7 +79,7 @@ def test_a_disturbed_run_that_contradicts_another_ends_no_search() -> None:
     """A machine that is slow for a while makes a longer block look faster than a shorter one."""
     load = LoadPoint(100)
     runs = [
-        Run(load, milliseconds / 1e3, Drafting(gamma) if gamma else None, length, 0.02)
+        Run(load, milliseconds / 1e3, gamma, length, 0.02)
         for gamma, milliseconds, length in ((0, 7.1, 1.0), (5, 8.5, 2.9), (6, 5.5, 3.0))
     ]
     assert Outlook(runs, load, longest=8, worth=0.002).advice.named == 6

@@ -15,7 +15,6 @@ from reference.policies import Fixed
 from reference.records import Stopping
 from simulator.acceptance.by_position import ByPosition
 from simulator.cost.curves import CostModel
-from simulator.cost.fitted.read_again import read_again
 
 GREEDY, GAMMA = Sampling(0.0), 3
 
@@ -35,7 +34,7 @@ def test_the_tokens_that_blocks_are_priced_to_read_again_are_those_counted(famil
     rates = [then / first for first, then in pairwise(reached) if first]
     # A pass takes one for each token.
     cost = CostModel(target_seconds={1: 1, 2: 2}, draft_seconds=0.01, overhead_seconds=0)
-    again = read_again(cost, ByPosition(tuple(rates)).rejected)
+    again = cost.reading_again(ByPosition(tuple(rates)).rejected)
     more = again.checking_seconds(GAMMA) - cost.checking_seconds(GAMMA)
     assert len(accepted) * more == pytest.approx(counted, rel=1e-9)
     assert counted > 5

@@ -14,9 +14,9 @@ from simulator.choice.curve import baseline_seconds, best_gamma, speed_up, token
 from simulator.choice.plan import Plan, plan
 from simulator.cost.cost import ChangedCost
 from simulator.cost.fitted.by_batch import costs_of_runs
-from simulator.cost.fitted.fit import infer
-from simulator.cost.fitted.machine import COUNT, Drafting, LoadPoint
-from simulator.cost.fitted.posterior import ParametricCost, Posterior
+from simulator.cost.fitted.fit import ParametricCost, infer
+from simulator.cost.fitted.machine import COUNT, LoadPoint
+from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
 from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing, Wall
@@ -28,7 +28,7 @@ REQUESTS = Wall("requests", 256, "--cuda-graph-max-bs", "")
 
 
 def run(gamma: int, milliseconds: float, length: float = 1.0) -> Run:
-    return Run(LOAD, milliseconds / 1e3, Drafting(gamma) if gamma else None, length, error=0.02)
+    return Run(LOAD, milliseconds / 1e3, gamma, length, error=0.02)
 
 
 def doubtful(posterior: Posterior, acceptance: Acceptance, *, max_gamma: int = 16) -> Plan:

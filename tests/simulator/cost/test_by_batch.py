@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simulator.cost.fitted.by_batch import price_of_runs, prices_of_runs
-from simulator.cost.fitted.machine import Drafting, LoadPoint
+from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing
 
@@ -14,7 +14,7 @@ def pair(batch: int, plain: float, drafted: float, context: int = 1000) -> list[
     load = LoadPoint(context, batch)
     return [
         Run(load, plain / 1e3, error=0.02),
-        Run(load, drafted / 1e3, Drafting(3), 2.8, error=0.02),
+        Run(load, drafted / 1e3, 3, 2.8, error=0.02),
     ]
 
 
@@ -25,7 +25,7 @@ def speed_up(price: Pricing) -> tuple[float, float]:
     """Returns the speed-up at γ 3, and the deviation of its logarithm."""
     assert price.posterior is not None
     assert price.point is not None
-    law = price.posterior.speed_ups(price.point, [Drafting(3)], [2.8])
+    law = price.posterior.speed_ups(price.point, [3], [2.8])
     return float(np.exp(law.mean[0])), float(law.deviation[0])
 
 

@@ -8,7 +8,7 @@ from known_shapes import LLAMA_8B
 from served_machines import SERVED
 
 from simulator.cost.fitted.kernels import CHUNK, KernelMachine, KernelTables
-from simulator.cost.fitted.machine import PARAMETERS, Drafting, LoadPoint, Work
+from simulator.cost.fitted.machine import PARAMETERS, LoadPoint, Work
 from simulator.cost.fitted.roofline_machine import roof_seconds
 from simulator.cost.roofline.forward import Conditions
 from simulator.cost.roofline.shapes import CacheLayers, ModelShape, Weights
@@ -78,7 +78,7 @@ def test_a_step_of_a_dense_model_is_its_five_products_attention_and_no_all_reduc
 
 def test_verification_takes_more_rows_and_reads_caches_between_once_and_each_query() -> None:
     of = machine()
-    block, plain = of.checking_work(LOAD, Drafting(3)), of.plain_work(LOAD)
+    block, plain = of.checking_work(LOAD, 4), of.plain_work(LOAD)
     assert ("product", 16, 6144, 4096, 2.0) in lookups(of)
     assert amount(block, "cache") == amount(plain, "cache")
     assert amount(block, "recache") == pytest.approx(3 * amount(plain, "cache"))
@@ -99,7 +99,7 @@ def test_further_tokens_experts_are_apart_from_those_of_a_step() -> None:
     routed = Weights("experts", 6 * 3 * 8 * 4096 * 512, 1e9, "bfloat16", experts=8, active=2)
     of = machine(replace(LLAMA_8B, weights=(*LLAMA_8B.weights, routed)))
     dense = machine().plain_work(LOAD)
-    plain, block = of.plain_work(LOAD), of.checking_work(LOAD, Drafting(1))
+    plain, block = of.plain_work(LOAD), of.checking_work(LOAD, 2)
     # The most of the 32 layers whose inner size is then a multiple of 32.
     ((inner, layers),) = {
         (each[2], 6 * 512 // each[2]) for each in lookups(of) if each[0] == "experts"
@@ -128,18 +128,16 @@ def test_a_window_bounds_what_attention_reads() -> None:
     assert ("attention", 4, 128, 32, 8, 128) in lookups(of)
 
 
-def test_prompts_are_priced_from_a_chunk_and_only_where_there_are_any() -> None:
+def test_prompts_are_priced_from_a_chunk() -> None:
     of = machine()
-    assert amount(of.prompt_work(LOAD), "prompt") == 0
-    assert not lookups(of)
-    work = of.prompt_work(replace(LOAD, prompt_ratio=2.0))
+    work = of.prompt_work(8)
     assert ("product", CHUNK, 6144, 4096, 2.0) in lookups(of)
     assert amount(work, "prompt") > 0
 
 
 def test_a_draft_takes_a_pass_for_each_token() -> None:
     of = machine()
-    one, four = (of.drafting_work(LOAD, Drafting(gamma)) for gamma in (1, 4))
+    one, four = (of.drafting_work(LOAD, gamma) for gamma in (1, 4))
     assert amount(four, "roof") == pytest.approx(4 * amount(one, "roof"))
     assert amount(four, "draft") == 4
 

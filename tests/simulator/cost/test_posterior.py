@@ -9,15 +9,13 @@ from served_machines import SERVED
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import speed_up
 from simulator.cost.fitted.by_batch import costs_of_runs
-from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import (
     COUNT,
     PARAMETERS,
-    Drafting,
     LoadPoint,
     seconds_of,
 )
-from simulator.cost.fitted.posterior import ParametricCost
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
 from simulator.cost.fitted.runs import Run, pooled, require_consistent
 
@@ -26,13 +24,12 @@ LOAD = LoadPoint(1000)
 
 
 def run(gamma: int, milliseconds: float, length: float = 1.0, load: LoadPoint = LOAD) -> Run:
-    drafting = Drafting(gamma) if gamma else None
-    return Run(load, milliseconds / 1e3, drafting, length)
+    return Run(load, milliseconds / 1e3, gamma, length)
 
 
 def exact(logs: np.ndarray, gamma: int) -> float:
     """Returns the time of a token of MACHINE with these parameters."""
-    work = MACHINE.token_work(LOAD, Drafting(gamma) if gamma else None, length(gamma))
+    work = MACHINE.token_work(LOAD, gamma, length(gamma))
     return float(seconds_of(work, logs))
 
 
@@ -47,7 +44,7 @@ def simulated(logs: np.ndarray, gammas: list[int], generator: np.random.Generato
     for gamma in gammas:
         wrong = off + PRIOR.ratio_error * generator.standard_normal()
         seconds = exact(logs, gamma) * np.exp(wrong)
-        runs.append(Run(LOAD, seconds, Drafting(gamma), length(gamma)))
+        runs.append(Run(LOAD, seconds, gamma, length(gamma)))
     return runs
 
 
@@ -59,9 +56,9 @@ def test_without_runs_the_posterior_is_the_prior() -> None:
 
 def test_without_doubt_the_answer_is_that_of_the_parameters_and_runs_change_nothing() -> None:
     sure = Prior(PRIOR.logs, 1e-16 * np.eye(COUNT), 0.05, 0.05)
-    drafting, length = Drafting(4), float(Iid(0.8).tokens_per_call(4))
+    length = float(Iid(0.8).tokens_per_call(4))
     posterior = infer(MACHINE, sure, [run(0, 9.0), run(3, 6.0, 2.0)])
-    law = posterior.speed_ups(LOAD, [drafting], [length])
+    law = posterior.speed_ups(LOAD, [4], [length])
     cost = ParametricCost(posterior, LOAD)
     assert np.exp(law.mean[0]) == pytest.approx(float(speed_up(Iid(0.8), cost, 4)))
     assert posterior.logs == pytest.approx(PRIOR.logs, abs=1e-8)
@@ -74,9 +71,9 @@ def test_exact_runs_are_reproduced() -> None:
     sharp = Prior(PRIOR.logs, PRIOR.covariance, 1e-3, 1e-3)
     gammas = [1, 2, 3, 4, 5, 6, 8]
     runs = [Run(LOAD, exact(truth, 0))]
-    runs += [Run(LOAD, exact(truth, each), Drafting(each), length(each)) for each in gammas]
-    draftings, lengths = [Drafting(each) for each in gammas], [length(each) for each in gammas]
-    law = infer(MACHINE, sharp, runs).speed_ups(LOAD, draftings, lengths)
+    runs += [Run(LOAD, exact(truth, each), each, length(each)) for each in gammas]
+    lengths = [length(each) for each in gammas]
+    law = infer(MACHINE, sharp, runs).speed_ups(LOAD, gammas, lengths)
     measured = [exact(truth, 0) / exact(truth, each) for each in gammas]
     assert np.exp(law.mean) == pytest.approx(measured, rel=5e-3)
 
@@ -93,7 +90,7 @@ def test_ninety_percent_intervals_hold_on_simulated_deployments() -> None:
         wrong = np.exp(PRIOR.ratio_error * generator.standard_normal())
         measured = exact(truth, 0) / exact(truth, 7) * wrong
         for index, known in enumerate((runs[:0], runs[:2], runs)):
-            law = infer(MACHINE, prior, known).speed_ups(LOAD, [Drafting(7)], [length(7)])
+            law = infer(MACHINE, prior, known).speed_ups(LOAD, [7], [length(7)])
             inside[index] += law.quantile(0.05)[0] <= measured <= law.quantile(0.95)[0]
     allowed = 3.9 * np.sqrt(0.9 * 0.1 / 150)
     assert np.abs(inside / 150 - 0.9).max() < allowed
@@ -102,7 +99,7 @@ def test_ninety_percent_intervals_hold_on_simulated_deployments() -> None:
 def test_each_run_with_drafts_narrows_the_interval() -> None:
     runs = [run(0, 7.1), run(3, 4.1, 2.85), run(7, 4.3, 3.4)]
     widths = [
-        infer(MACHINE, PRIOR, runs[:count]).speed_ups(LOAD, [Drafting(5)], [3.2]).deviation[0]
+        infer(MACHINE, PRIOR, runs[:count]).speed_ups(LOAD, [5], [3.2]).deviation[0]
         for count in range(4)
     ]
     assert widths[3] < widths[2] < min(widths[:2])
@@ -115,12 +112,12 @@ def test_what_a_run_finds_of_its_load_holds_there_and_not_at_another_load() -> N
     off = 1.3
     runs = [
         Run(LOAD, exact(PRIOR.logs, 0)),
-        Run(LOAD, exact(PRIOR.logs, 3) / off, Drafting(3), length(3)),
+        Run(LOAD, exact(PRIOR.logs, 3) / off, 3, length(3)),
     ]
     posterior = infer(MACHINE, prior, runs)
     elsewhere = LoadPoint(1000, 8)
     own, other, modelled = (
-        given.speed_ups(load, [Drafting(5)], [length(5)])
+        given.speed_ups(load, [5], [length(5)])
         for given, load in (
             (posterior, LOAD), (posterior, elsewhere), (infer(MACHINE, prior, []), elsewhere),
         )
@@ -136,10 +133,8 @@ def test_what_a_run_finds_of_its_load_holds_there_and_not_at_another_load() -> N
 def test_a_speed_up_is_at_most_the_tokens_of_a_block() -> None:
     wide = replace(PRIOR, covariance=4 * PRIOR.covariance)
     gammas = [1, 3, 7]
-    law = infer(MACHINE, wide, []).speed_ups(
-        LOAD, [Drafting(gamma) for gamma in gammas], [length(gamma) for gamma in gammas]
-    )
     most = np.array([length(gamma) for gamma in gammas])
+    law = infer(MACHINE, wide, []).speed_ups(LOAD, gammas, most.tolist())
     assert (law.quantile(0.999) <= most).all()
     assert np.exp(law.mean + 3 * law.deviation).min() > most.max()
     for level in (0.8, 1.0, 1.2):
@@ -152,30 +147,30 @@ def test_a_run_that_gains_more_than_its_tokens_is_named_and_lifts_the_bound() ->
     runs = [run(0, 7.0), run(3, 2.5, 2.0)]
     posterior = infer(MACHINE, PRIOR, runs)
     assert posterior.impossible == (runs[1],)
-    law = posterior.speed_ups(LOAD, [Drafting(3)], [2.0])
+    law = posterior.speed_ups(LOAD, [3], [2.0])
     assert law.highest == np.inf
     assert infer(MACHINE, PRIOR, [run(0, 7.0), run(3, 5.0, 2.0)]).impossible == ()
 
 
 def test_a_measured_step_is_what_it_was_measured_to_be_at_its_load_only() -> None:
     posterior = infer(MACHINE, PRIOR, [replace(run(0, 9.0), error=0.02), run(3, 6.0, 2.0)])
-    law = posterior.seconds_per_token(LOAD, [None, Drafting(3)], [1.0, 2.0])
+    law = posterior.seconds_per_token(LOAD, [0, 3], [1.0, 2.0])
     assert 1e3 * law.quantile(0.5)[0] == pytest.approx(9.0)
     assert law.quantile(0.95)[0] / law.quantile(0.05)[0] < 1.11
     assert 1e3 * law.quantile(0.5)[1] == pytest.approx(6.0, rel=0.06)
-    elsewhere = posterior.seconds_per_token(LoadPoint(1000, 8), [None], [1.0])
+    elsewhere = posterior.seconds_per_token(LoadPoint(1000, 8), [0], [1.0])
     assert elsewhere.quantile(0.95)[0] / elsewhere.quantile(0.05)[0] > 1.2
 
 
 def test_a_step_is_no_quicker_than_nine_tenths_of_the_data_sheet() -> None:
     quick = replace(PRIOR, logs=PRIOR.logs - 3)
-    law = infer(MACHINE, quick, []).seconds_per_token(LOAD, [None], [1.0])
+    law = infer(MACHINE, quick, []).seconds_per_token(LOAD, [0], [1.0])
     assert law.quantile(0.001)[0] >= MACHINE.least_seconds(LOAD) > 0
 
 
 def speed_up_deviation(*runs: Run) -> float:
     """Returns the doubt of the speed-up at γ 3, without configurations."""
-    return float(costs_of_runs(runs).speed_ups(LOAD, [Drafting(3)], [2.85]).deviation[0])
+    return float(costs_of_runs(runs).speed_ups(LOAD, [3], [2.85]).deviation[0])
 
 
 def test_runs_that_agree_narrow_the_interval_and_runs_that_do_not_widen_it() -> None:
@@ -210,12 +205,12 @@ def test_several_runs_of_a_setting_count_as_their_mean() -> None:
 
 def test_a_run_without_baseline_counts_by_its_time() -> None:
     alone = infer(MACHINE, PRIOR, [run(3, 4.1, 2.85)])
-    times = alone.seconds_per_token(LOAD, [Drafting(3)], [2.85])
-    before = infer(MACHINE, PRIOR, []).seconds_per_token(LOAD, [Drafting(3)], [2.85])
+    times = alone.seconds_per_token(LOAD, [3], [2.85])
+    before = infer(MACHINE, PRIOR, []).seconds_per_token(LOAD, [3], [2.85])
     assert abs(np.log(0.0041) - times.mean[0]) < abs(np.log(0.0041) - before.mean[0])
-    wide = alone.speed_ups(LOAD, [Drafting(3)], [2.85]).deviation[0]
+    wide = alone.speed_ups(LOAD, [3], [2.85]).deviation[0]
     paired = infer(MACHINE, PRIOR, [run(0, 7.1), run(3, 4.1, 2.85)])
-    assert paired.speed_ups(LOAD, [Drafting(3)], [2.85]).deviation[0] < wide
+    assert paired.speed_ups(LOAD, [3], [2.85]).deviation[0] < wide
 
 
 # Published: Apertus 8B with an EAGLE head on a GH200, one sequence (docs/roofline.md).
@@ -225,7 +220,7 @@ APERTUS = [run(0, 5.82), run(1, 3.375, 1.853), run(7, 1.765, 4.522)]
 def test_two_runs_and_a_baseline_give_the_line_between_them() -> None:
     """γ 3 was 2.16 ms a token at a length of 3.13: a speed-up of 2.70."""
     posterior = costs_of_runs(APERTUS)
-    law = posterior.speed_ups(LOAD, [Drafting(3)], [3.13])
+    law = posterior.speed_ups(LOAD, [3], [3.13])
     assert np.exp(law.mean[0]) == pytest.approx(5.82 / 2.16, rel=0.03)
     assert law.quantile(0.05)[0] < 5.82 / 2.16 < law.quantile(0.95)[0]
     # (8 - 6.25) / 6 ms for each drafted token, and 6.25 - 0.29 less the step.
@@ -235,7 +230,7 @@ def test_two_runs_and_a_baseline_give_the_line_between_them() -> None:
 
 def test_one_run_leaves_a_range_that_holds_what_was_measured() -> None:
     posterior = costs_of_runs([APERTUS[0], APERTUS[2]])
-    law = posterior.speed_ups(LOAD, [Drafting(1), Drafting(7)], [1.853, 4.522])
+    law = posterior.speed_ups(LOAD, [1, 7], [1.853, 4.522])
     assert law.quantile(0.05)[0] < 5.82 / 3.375 < law.quantile(0.95)[0]
     # The run itself is known, another γ is not.
     assert law.deviation[0] > 2 * law.deviation[1]

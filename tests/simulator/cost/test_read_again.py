@@ -10,12 +10,11 @@ from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.by_position import ByPosition
 from simulator.acceptance.replay import Recorded, Replay
 from simulator.choice.grid import PlanRequest, plans
-from simulator.cost.cost import Ratio
+from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel
 from simulator.cost.fitted.fit import infer
-from simulator.cost.fitted.machine import Drafting, LoadPoint, seconds_of
+from simulator.cost.fitted.machine import LoadPoint, seconds_of
 from simulator.cost.fitted.prior import Traits, published_prior
-from simulator.cost.fitted.read_again import ReadingAgain, read_again
 from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing
 
@@ -26,7 +25,7 @@ COST = CostModel(target_seconds=TARGET, draft_seconds=0.001, overhead_seconds=0.
 @pytest.mark.parametrize("gamma", [1, 2, 5])
 def test_a_rejection_behind_a_tokens_adds_a_pass_over_one_more(gamma: int) -> None:
     rates = (0.9, 0.5, 0.7, 0.2, 0.6)
-    again = read_again(COST, ByPosition(rates).rejected)
+    again = COST.reading_again(ByPosition(rates).rejected)
     expected, stands = float(COST.block_seconds(gamma)), 1.0
     for accepted in range(gamma):
         passes = float(np.interp(accepted + 1, list(TARGET), list(TARGET.values())))
@@ -37,7 +36,7 @@ def test_a_rejection_behind_a_tokens_adds_a_pass_over_one_more(gamma: int) -> No
 
 
 def test_free_verification_reads_again_for_a_step_after_each_rejection() -> None:
-    again = read_again(Ratio(0.1), Iid(0.8).rejected)
+    again = Ratio(0.1).reading_again(Iid(0.8).rejected)
     assert float(again.block_seconds(3)) == pytest.approx(1.3 + (1 - 0.8**3), rel=1e-12)
     assert not again.verification_free
 
@@ -51,23 +50,24 @@ def test_rejections_of_a_recorded_text_are_those_of_its_blocks() -> None:
 
 LOAD, PRIOR = LoadPoint(1000), published_prior(Traits("vllm", "EAGLE"))
 OFTEN = Iid(0.7)
+AGAIN = replace(SERVED, rejected=OFTEN.rejected)
 
 
 def test_a_machine_in_doubt_reads_again_as_its_cost_does() -> None:
-    again = cost_at(ReadingAgain(SERVED, OFTEN.rejected), LOAD, PRIOR.logs)
+    again = cost_at(AGAIN, LOAD, PRIOR.logs)
     alone = cost_at(SERVED, LOAD, PRIOR.logs)
     gammas = np.arange(6)
-    expected = read_again(alone, OFTEN.rejected).block_seconds(gammas)
+    expected = Cost.reading_again(alone, OFTEN.rejected).block_seconds(gammas)
     np.testing.assert_allclose(again.block_seconds(gammas), expected, rtol=1e-12)
     assert expected[3] > alone.block_seconds(3)
 
 
 def test_what_is_in_doubt_stays_so_and_measured_runs_hold_their_second_readings() -> None:
     length = float(OFTEN.tokens_per_call(3))
-    token = ReadingAgain(SERVED, OFTEN.rejected).token_work(LOAD, Drafting(3), length)
+    token = AGAIN.token_work(LOAD, 3, length)
     runs = [
-        Run(LOAD, seconds_of(SERVED.token_work(LOAD, None, 1), PRIOR.logs)),
-        Run(LOAD, seconds_of(token, PRIOR.logs), Drafting(3), length),
+        Run(LOAD, seconds_of(SERVED.token_work(LOAD, 0, 1), PRIOR.logs)),
+        Run(LOAD, seconds_of(token, PRIOR.logs), 3, length),
     ]
     request = PlanRequest(
         (OFTEN,), (Pricing.of_doubt(infer(SERVED, PRIOR, runs), LOAD),), gamma=3, max_gamma=6

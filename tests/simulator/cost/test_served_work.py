@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 from served_machines import DRAFT, MIXTURE, SERVED, cost_at, shape
 
-from simulator.cost.fitted.machine import (
-    PARAMETERS,
-    Drafting,
-    FittedMachine,
-    LoadPoint,
-    seconds_of,
-)
+from simulator.cost.fitted.machine import PARAMETERS, FittedMachine, LoadPoint, seconds_of
 from simulator.cost.fitted.roofline_machine import RooflineMachine
 from simulator.cost.roofline.deployment import roofline_cost
 from simulator.cost.roofline.forward import Conditions
@@ -47,8 +41,8 @@ def test_without_what_engines_add_a_block_takes_what_the_roofline_says(
 
 
 def test_every_factor_counts_what_its_name_says() -> None:
-    load, drafting = LoadPoint(500, batch=4, prompt_ratio=2.0), Drafting(3)
-    block = MIXTURE.block_work(load, drafting)
+    load = LoadPoint(500, batch=4)
+    block = MIXTURE.block_work(load, 3)
     plain = MIXTURE.plain_work(load)
     of = {name: index for index, name in enumerate(PARAMETERS)}
     assert block[of["layer"]] == 10 + 3
@@ -58,7 +52,7 @@ def test_every_factor_counts_what_its_name_says() -> None:
     # A token multiplies the dense weights and 4 of 64 experts' at 1e15 operations a second.
     token = 2 * (1e9 + 8e9 * 4 / 64) / 1e15
     assert block[of["arithmetic"]] == pytest.approx(15 * token)
-    assert MIXTURE.prompt_work(load)[of["prompt"]] == pytest.approx(4 * 2 * token)
+    assert MIXTURE.prompt_work(8)[of["prompt"]] == pytest.approx(8 * token)
     cached = [4 * 10 * (500 + n) * 1000 / 1e12 for n in (1, 4)]
     assert block[of["cache"]] == pytest.approx(cached[1])
     assert block[of["recache"]] == pytest.approx(3 * cached[0])
@@ -70,27 +64,22 @@ def test_every_factor_counts_what_its_name_says() -> None:
 def test_a_parallel_draft_takes_one_pass_and_a_look_up_none() -> None:
     parallel = RooflineMachine(replace(SERVED.deployment, draft=replace(DRAFT, parallel=True)))
     of = PARAMETERS.index("draft")
-    assert parallel.drafting_work(LoadPoint(0), Drafting(7))[of] == 1
+    assert parallel.drafting_work(LoadPoint(0), 7)[of] == 1
     nothing = replace(DRAFT, step=replace(shape(layers=0), caches=()), parallel=True)
     look_up = RooflineMachine(replace(SERVED.deployment, draft=nothing))
-    assert not look_up.drafting_work(LoadPoint(0), Drafting(7)).any()
+    assert not look_up.drafting_work(LoadPoint(0), 7).any()
 
 
 def test_a_tree_is_verified_by_its_tokens_and_drafted_by_its_width() -> None:
     of = PARAMETERS.index("sequence")
-    tree = Drafting(5, width=4, verified=16)
-    assert SERVED.checking_work(LoadPoint(0, batch=2), tree)[of] == 32
-    assert SERVED.drafting_work(LoadPoint(0), tree)[PARAMETERS.index("draft")] == 5
+    assert SERVED.checking_work(LoadPoint(0, batch=2), 16)[of] == 32
+    chain, tree = (SERVED.drafting_work(LoadPoint(0), 5, width) for width in (1, 4))
+    assert tree[PARAMETERS.index("draft")] == 5
+    assert tree[PARAMETERS.index("roof")] > chain[PARAMETERS.index("roof")]
 
 
-def test_a_token_is_a_share_of_a_block_and_waits_for_prompts_as_without_drafts() -> None:
-    load = LoadPoint(100, batch=2, prompt_ratio=3.0)
-    factors = logs(prompt=1.0)
-    token = SERVED.token_work(load, Drafting(3), 2.5)
-    assert seconds_of(token, factors) == pytest.approx(
-        seconds_of(SERVED.prompt_work(load), factors)
-    )
-    token = SERVED.token_work(load, Drafting(3), 2.5)
+def test_a_token_is_a_share_of_a_block() -> None:
+    token = SERVED.token_work(LoadPoint(100, batch=2), 3, 2.5)
     assert seconds_of(token, logs(block=1.0)) == pytest.approx(1 / 2.5)
 
 
@@ -105,4 +94,4 @@ def test_an_unseen_machine_has_a_step_a_block_and_a_token() -> None:
     machine = FittedMachine()
     factors = logs(roof=5.0, block=1.0, draft=0.5)
     assert seconds_of(machine.plain_work(LoadPoint(0)), factors) == pytest.approx(5)
-    assert seconds_of(machine.block_work(LoadPoint(0), Drafting(4)), factors) == pytest.approx(8)
+    assert seconds_of(machine.block_work(LoadPoint(0), 4), factors) == pytest.approx(8)

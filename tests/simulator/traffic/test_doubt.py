@@ -7,7 +7,7 @@ from servers import server
 
 from simulator.acceptance.acceptance import Iid
 from simulator.cost.fitted.fit import infer
-from simulator.cost.fitted.machine import Drafting, FittedMachine, LoadPoint
+from simulator.cost.fitted.machine import FittedMachine, LoadPoint
 from simulator.cost.fitted.prior import vague_prior
 from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing
@@ -18,13 +18,12 @@ POINT = LoadPoint(0, 1)
 
 
 def test_draws_are_as_far_apart_as_the_posterior_says() -> None:
-    runs = [Run(POINT, 0.01), Run(POINT, 0.006, Drafting(3), 2.5)]
+    runs = [Run(POINT, 0.01), Run(POINT, 0.006, 3, 2.5)]
     posterior = infer(FittedMachine(), vague_prior([0.01]), runs)
     kept = server(slots=1)
     found = doubt_of([Pricing.of_doubt(posterior, POINT)], Iid(0.7), kept)
     assert found is not None
-    draftings = [None, *map(Drafting, range(1, 5))]
-    forecast = posterior.seconds_per_token(POINT, draftings, [1.0] * 5)
+    forecast = posterior.seconds_per_token(POINT, range(5), [1.0] * 5)
     own = forecast.deviation**2
     logs = np.log(found.seconds[:, 0])
     # The deviation of 400 normal draws is further off than 0.17 of it about once in a million.
