@@ -1,10 +1,11 @@
-"""How figures and tables look: colours, axes, labels at the ends of lines (in matplotlib)."""
+"""How figures and tables look: captions, colours, axes, labels at the ends of lines."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:  # matplotlib is imported only where something is drawn
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure as Figure
 
-# Okabe & Ito 2008: distinguishable with any of the common colour-vision deficiencies. Their yellow
-# is left out because it is too light for lines and text.
+# Okabe & Ito 2008, for all common colour-vision deficiencies; without yellow, which is too light.
 BLUE = "#0072B2"
 ORANGE = "#E69F00"
 GREEN = "#009E73"
@@ -34,40 +34,94 @@ TEXT_SIZE = 9.5
 _LINE_INCHES = 0.19  # from one label to the next
 
 
-Declared = Mapping[str, tuple[Callable[..., Any], Callable[[Any], "Figure"]]]
-"""Figures by name: a function that computes the numbers, and one that draws these numbers."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caption:
+    """The texts, size and panels of a drawing.
 
-
-def canvas(
-    title: str,
-    *,
-    source: str,
-    columns: int = 1,
-    rows: int = 1,
-    size: tuple[float, float] = (7.2, 4.6),
-    sharex: bool = False,
-) -> tuple[Figure, list[Axes]]:
-    """Returns a new figure of `size` (width and height in inches), and its axes row by row.
-
-    Title (on top) and source (below) are wrapped to the width. With sharex, panels in a column
-    share the horizontal axis.
+    title, source: texts above and below, with {names} of values that the drawing fills in.
+    size: width and height in inches.
+    x, y, panels: names of the axes and headings of the panels; a list has one text per panel.
+    stacked: whether panels are below each other, with one horizontal axis.
+    columns: relative widths of a table's columns, by heading.
+    form: format of a table's numbers.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08))
-    left = {"x": 0.012, "ha": "left"}
-    heading = _wrap(title, size[0] * 10.5)
-    figure.suptitle(heading, **left, fontsize=11, fontweight="bold", color=INK)
-    figure.supxlabel(_wrap(source, size[0] * 15.5), **left, fontsize=8.5, color=SMALL_PRINT)
-    grid = figure.subplots(rows, columns, squeeze=False, sharex=sharex)
-    panels = [panel for row in grid for panel in row]
-    for panel in panels:
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.tick_params(labelsize=TEXT_SIZE - 0.5, color=GREY)
-        panel.grid(color=PALE, linewidth=0.8)
-        panel.set_axisbelow(True)
-    return figure, panels
+    title: str
+    source: str
+    size: Sequence[float] = (7.2, 4.6)
+    x: str | Sequence[str] = ""
+    y: str | Sequence[str] = ""
+    panels: Sequence[str] = ("",)
+    stacked: bool = False
+    columns: Mapping[str, float] = field(default_factory=dict)
+    form: str = ""
+
+    def canvas(
+        self,
+        grid: tuple[int, int] | None = None,
+        size: tuple[float, float] | None = None,
+        **values: object,
+    ) -> tuple[Figure, list[Axes]]:
+        """Returns a new figure and its axes, row by row; title and source are wrapped.
+
+        grid: rows and columns of panels, if their number depends on the data.
+        size: the size in inches, if it depends on the data.
+        values: values of the names in title, source and axes.
+        """
+        from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+        count = len(self.panels)
+        rows, columns = grid or ((count, 1) if self.stacked else (1, count))
+        width, height = size or self.size
+        layout = ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08)
+        figure = Figure(figsize=(width, height), layout=layout)
+        left = {"x": 0.012, "ha": "left"}
+        heading, source = self.title.format(**values), self.source.format(**values)
+        heading, source = _wrap(heading, width * 10.5), _wrap(source, width * 15.5)
+        figure.suptitle(heading, **left, fontsize=11, fontweight="bold", color=INK)
+        figure.supxlabel(source, **left, fontsize=8.5, color=SMALL_PRINT)
+        panels = figure.subplots(rows, columns, squeeze=False, sharex=self.stacked).ravel().tolist()
+        for place, panel in enumerate(panels):
+            panel.spines[["top", "right"]].set_visible(False)
+            panel.tick_params(labelsize=TEXT_SIZE - 0.5, color=GREY)
+            panel.grid(color=PALE, linewidth=0.8)
+            panel.set_axisbelow(True)
+            texts = (self.x, self.y, "" if grid else self.panels)
+            x, y, heading = (each if isinstance(each, str) else each[place] for each in texts)
+            name_axes(panel, x=x.format(**values), y=y, panel=heading)
+        return figure, panels
+
+    def table(
+        self,
+        cells: Sequence[Sequence[str]],
+        *,
+        columns: Mapping[str, float] | None = None,
+        size: tuple[float, float] | None = None,
+        marked: Collection[tuple[int, int]] = (),
+        **values: object,
+    ) -> Figure:
+        """Returns the drawing of a table: rules above and below, marked cells bold, in vermilion.
+
+        columns: relative widths by heading, if they depend on the data.
+        marked: the cells to mark, as (row, column).
+        """
+        figure, (axes,) = self.canvas(None, size, **values)
+        axes.axis("off")
+        heading, widths = zip(*(columns or self.columns).items(), strict=True)
+        edges = [sum(widths[:i]) / sum(widths) for i in range(len(widths))]
+        lines = len(cells) + 1
+        axes.set(xlim=(0, 1), ylim=(lines, 0))
+        for i, row in enumerate([heading, *cells]):
+            for j, (edge, text) in enumerate(zip(edges, row, strict=True)):
+                mark = (i - 1, j) in marked
+                axes.text(
+                    edge, i + 0.5, text, va="center", fontsize=TEXT_SIZE,
+                    color=VERMILION if mark else INK, weight="bold" if mark or i == 0 else "normal",
+                )  # fmt: skip
+        for level, thickness in ((0.0, 1.2), (1.0, 0.6), (float(lines), 1.2)):
+            axes.plot([0, 1], [level, level], color=INK, linewidth=thickness, clip_on=False)
+        return figure
 
 
 def _wrap(text: str, characters: float) -> str:
@@ -75,10 +129,12 @@ def _wrap(text: str, characters: float) -> str:
     return "\n".join(textwrap.wrap(text.replace(" = ", "\u00a0=\u00a0"), int(characters)))
 
 
-def name_axes(axes: Axes, *, x: str, y: str, panel: str = "") -> None:
-    """Writes the names of both axes with their units, and the panel's heading."""
-    axes.set_xlabel(x, fontsize=TEXT_SIZE, color=INK)
-    axes.set_ylabel(y, fontsize=TEXT_SIZE, color=INK)
+def name_axes(axes: Axes, *, x: str = "", y: str = "", panel: str = "") -> None:
+    """Writes the names of the axes with their units, and the panel's heading; none that is ""."""
+    if x:
+        axes.set_xlabel(x, fontsize=TEXT_SIZE, color=INK)
+    if y:
+        axes.set_ylabel(y, fontsize=TEXT_SIZE, color=INK)
     if panel:
         axes.set_title(panel, fontsize=TEXT_SIZE + 0.5, color=INK, loc="left")
 
@@ -113,8 +169,7 @@ def note(
 ) -> None:
     """Writes a remark at a position in the coordinates `within` (named as in matplotlib).
 
-    offset: distance of the text from `at`, in points.
-    align: horizontal and vertical alignment of the text at that point.
+    offset: distance from `at` in points; align: horizontal and vertical alignment there.
     """
     horizontal, vertical = align.split()
     axes.annotate(
@@ -138,9 +193,7 @@ def count_on(axis: Axis) -> None:
 
 
 def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
-    """Writes labels at the axes' right edge, moved apart where they would overlap.
-
-    The limits of the axes must be set before.
+    """Writes labels at the right edge of axes with set limits, apart where they would overlap.
 
     labels: (height in data units, text, colour) for each.
     """
@@ -194,36 +247,3 @@ def intervals(
 def short_name(draft: str) -> str:
     """Returns a draft's name for drawings, without folders of files, e.g. ngram:m.arpa."""
     return re.sub(r"[^:+]*[/\\](?=[^/\\])", "", draft)
-
-
-def draw_table(
-    title: str,
-    *,
-    source: str,
-    heading: Sequence[str],
-    cells: Sequence[Sequence[str]],
-    widths: Sequence[float],
-    size: tuple[float, float],
-    marked: Collection[tuple[int, int]] = (),
-) -> Figure:
-    """Returns the drawing of a table: rules above and below, marked cells bold and in vermilion.
-
-    widths: relative widths of the columns.
-    size: width and height in inches.
-    marked: the cells to mark, as (row, column).
-    """
-    figure, (axes,) = canvas(title, source=source, size=size)
-    axes.axis("off")
-    edges = [sum(widths[:i]) / sum(widths) for i in range(len(widths))]
-    lines = len(cells) + 1
-    axes.set(xlim=(0, 1), ylim=(lines, 0))
-    for i, row in enumerate([heading, *cells]):
-        for j, (edge, text) in enumerate(zip(edges, row, strict=True)):
-            mark = (i - 1, j) in marked
-            axes.text(
-                edge, i + 0.5, text, va="center", fontsize=TEXT_SIZE,
-                color=VERMILION if mark else INK, weight="bold" if mark or i == 0 else "normal",
-            )  # fmt: skip
-    for level, thickness in ((0.0, 1.2), (1.0, 0.6), (float(lines), 1.2)):
-        axes.plot([0, 1], [level, level], color=INK, linewidth=thickness, clip_on=False)
-    return figure

@@ -34,17 +34,11 @@ def compute_shares() -> Numbers:
     return numbers("task metric decoder rollback large_percent quality", rows)
 
 
-def draw_shares(data: Numbers) -> drawing.Figure:
+def draw_shares(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 2, with a panel for each task."""
     tasks = data.distinct("task")
-    figure, panels = drawing.canvas(
-        "How much of the text the large model must write to reach its own quality",
-        source="As Kim et al. 2023 (BiLD), Figure 2, which replaces single tokens; the line at "
-        f"{PUBLISHED_SHARE} % is where they find the large model's quality retained; "
-        f"{SOURCE}",
-        columns=len(tasks),
-        size=(3.9 * len(tasks) + 1.0, 4.6),
-    )
+    grid, size = (1, len(tasks)), (3.9 * len(tasks) + 1.0, 4.6)
+    figure, panels = caption.canvas(grid, size, share=PUBLISHED_SHARE, ours=SOURCE)
     for axes, task in zip(panels, tasks, strict=True):
         points = data.where(task=task)
         large, small = (points.where(decoder=decoder) for decoder in ("large", "small"))
@@ -62,8 +56,7 @@ def draw_shares(data: Numbers) -> drawing.Figure:
             marked = zip(*sorted(own), strict=True)
             axes.plot(*marked, mark, color=colour, markersize=5.5, label=rollback_name(threshold))
         axes.set_xlim(-4, 104)
-        x, y = "tokens written by the large model, %", METRICS[points["metric"][0]]
-        drawing.name_axes(axes, x=x, y=y, panel=task)
+        drawing.name_axes(axes, y=METRICS[points["metric"][0]], panel=task)
     drawing.key(panels[-1], anchor=(1.03, 0.0))
     return figure
 
@@ -134,16 +127,11 @@ def implied_c(speed_up: float) -> float:
     return (calls.tokens / speed_up - 1) / calls.small_calls
 
 
-def draw_costs(data: Numbers) -> drawing.Figure:
+def draw_costs(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 8: our bar and the paper's bar for each quantity."""
     (fallback, rollback), printed = fitted(), data["published"][-1]
-    figure, (axes,) = drawing.canvas(
-        "Big Little Decoder moves a fifth of the bytes for a tenth more arithmetic",
-        source="Kim et al. 2023 (BiLD), Figure 8, CNN/DailyMail, over vanilla inference = 1. "
-        f"Cost model: fallback {fallback:.3f} and rollback {rollback:.3f} a token "
-        "fitted to the bars marked *; speed-up at c = 6/24, the ratio of layers "
-        f"({printed}× would take c = {implied_c(printed):.2f})",
-        size=(7.6, 4.6),
+    figure, (axes,) = caption.canvas(
+        fallback=fallback, rollback=rollback, printed=printed, implied=implied_c(printed)
     )
     half, above = 0.36, partial(drawing.note, axes, offset=(0, 3), align="center baseline")
     for shift, name, colour, column in (
@@ -160,12 +148,5 @@ def draw_costs(data: Numbers) -> drawing.Figure:
     axes.set_xticks(range(len(data)), [bar.quantity + " *" * bar.fitted for bar in data])
     axes.set(xlim=(-0.5, len(data) - 0.5), ylim=(0, 5.7))
     axes.grid(visible=False)
-    drawing.name_axes(axes, x="", y="factor over vanilla inference")
     drawing.key(axes, anchor=(0.0, 0.9), columns=2)
     return figure
-
-
-FIGURES: drawing.Declared = {
-    "bild-fig2": (compute_shares, draw_shares),
-    "bild-fig8": (compute_costs, draw_costs),
-}

@@ -5,9 +5,8 @@ The sweeps are as `specplan validate --decoder bild --json` printed them (docs/b
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -78,7 +77,7 @@ def aligned(task: str) -> MeasuredSweep | None:
 _NAMES = "whose dataset method quality speedup low high fallback_percent rollback_percent setting"
 
 
-def lines_of(table: str) -> Numbers:
+def compute_lines(table: str) -> Numbers:
     """Returns the lines that the paper prints in a table, then our lines for every sweep.
 
     A line has a method's quality (BLEU or ROUGE-L in the paper, the sweep's metric in ours), its
@@ -143,31 +142,24 @@ def methods_of(table: str, sweep: MeasuredSweep) -> dict[str, BildRow | None]:
     return {}
 
 
-def draw_lines(
-    lines: Numbers, *, title: str, paper: str, ours: str, percentages: bool = False
-) -> drawing.Figure:
+def draw_lines(lines: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns a table with a row for each data set and a column for each method.
 
-    paper, ours: parts of the small print: the paper's table, and a remark on our numbers.
-    percentages: whether cells include fallback and rollback percentages.
+    Cells include the percentages of fallbacks and rollbacks if the paper prints them.
     """
     methods = lines.distinct("method")
+    percentages = lines["fallback_percent"][0] is not None
     rows: dict[str, dict[str, str]] = {}
     for line in lines:
         texts = rows.setdefault(f"{line.dataset}, {line.whose}", {})
         texts[line.method] = cell(line, percentages=percentages)
     cells = [(name, *(of.get(method, "–") for method in methods)) for name, of in rows.items()]
-    heading = ("", *methods)
-    widths = [3.0 + max(map(len, column)) for column in zip(heading, *cells, strict=True)]
+    by_column = zip(("", *methods), *cells, strict=True)
+    columns = {column[0]: 3.0 + max(map(len, column)) for column in by_column}
     metrics = "BLEU of translation and spelling, agreement with the large model (%) of code"
-    return drawing.draw_table(
-        title,
-        source=f"Kim et al. 2023 (BiLD), {paper}; {SOURCE}: {metrics}; {ours}",
-        heading=heading,
-        cells=cells,
-        widths=widths,
-        size=(max(7.2, 0.082 * sum(widths)), 1.2 + 0.33 * (len(cells) + 1)),
-    )
+    size = (max(7.2, 0.082 * sum(columns.values())), 1.2 + 0.33 * (len(cells) + 1))
+    ours = f"{SOURCE}: {metrics}"
+    return caption.table(cells, columns=columns, size=size, ours=ours, loss=NO_LOSS)
 
 
 def cell(line: Any, *, percentages: bool) -> str:
@@ -180,39 +172,3 @@ def cell(line: Any, *, percentages: bool) -> str:
     if percentages and line.fallback_percent is not None and line.rollback_percent is not None:
         text += f"  {line.fallback_percent:.1f} / {line.rollback_percent:.1f} %"
     return text
-
-
-def _table(
-    name: str, **shown: Any
-) -> tuple[Callable[[], Numbers], Callable[[Numbers], drawing.Figure]]:
-    return partial(lines_of, name), partial(draw_lines, **shown)
-
-
-FIGURES: drawing.Declared = {
-    "bild-table1": _table(
-        "bild-table1",
-        title="Quality and speed-up of BiLD without loss and with one point lost",
-        paper="Table 1: BLEU or ROUGE-L on a T4",
-        ours=f"no loss: at most {NO_LOSS} points",
-    ),
-    "bild-table3": _table(
-        "bild-table3",
-        title="BiLD where it is as fast as speculative decoding, and where it is as good",
-        paper="Table 3: BLEU or ROUGE-L on a T4",
-        ours="rejection sampling: strict, at its fastest γ",
-    ),
-    "bild-table4": _table(
-        "bild-table4",
-        title="Quality, speed-up, and large calls / rollbacks in per cent of the tokens",
-        paper="Table 4, whose percentages it does not define",
-        ours=f"BiLD: its fastest that loses at most {NO_LOSS} points; of ours, "
-        "rollbacks of rejection sampling are at most so many (docs/bild.md)",
-        percentages=True,
-    ),
-    "bild-table5": _table(
-        "bild-table5",
-        title="BiLD with nucleus sampling, p = 0.8",
-        paper="Table 5: BLEU or ROUGE-L on a T4",
-        ours="the first BiLD is ours of the best quality",
-    ),
-}

@@ -74,18 +74,11 @@ def compute_latencies() -> Numbers:
     return numbers("whose dataset method latency low high quality", points)
 
 
-def draw_latencies(data: Numbers) -> drawing.Figure:
+def draw_latencies(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 4: a panel with the paper's IWSLT data, then one for each of our tasks."""
     drawn = [(sweep, aligned(sweep.task)) for sweep in measured() if sweep.is_plain]
     columns = 1 + len(drawn)
-    figure, panels = drawing.canvas(
-        "Quality against latency: BiLD and speculative decoding",
-        source="Kim et al. 2023 (BiLD), Figure 4 (left: the points of IWSLT that Table 1 prints, "
-        "1 / speed-up); lines: the large model's quality and one point below; a line follows each "
-        f"method's front; {SOURCE}",
-        columns=columns,
-        size=(3.7 * columns + 1.4, 4.6),
-    )
+    figure, panels = caption.canvas((1, columns), (3.7 * columns + 1.4, 4.6), ours=SOURCE)
     paper = panels[0]
     iwslt = data.where(whose="paper", dataset="IWSLT")
     printed = {point.method: (point.latency, point.quality) for point in iwslt}
@@ -155,29 +148,24 @@ def _points(sweeps: Sequence[MeasuredSweep], *decoders: str) -> Numbers:
 
 
 def _panels(
-    sweeps: Sequence[MeasuredSweep], *, title: str, source: str
+    sweeps: Sequence[MeasuredSweep], caption: drawing.Caption
 ) -> tuple[drawing.Figure, list[tuple[drawing.Axes, MeasuredSweep]]]:
     """Returns a figure, and a panel for each sweep with axes named and the large model drawn."""
-    figure, axes = drawing.canvas(
-        title,
-        source=f"{source}; lines: the large model's quality and one point below; {SOURCE}",
-        columns=len(sweeps),
-        size=(3.9 * len(sweeps) + 1.6, 4.6),
-    )
+    size = (3.9 * len(sweeps) + 1.6, 4.6)
+    figure, axes = caption.canvas((1, len(sweeps)), size, ours=SOURCE)
     prepared = list(zip(axes, sweeps, strict=True))
     for panel, sweep in prepared:
         prepare(panel, sweep, panel=f"{sweep.task}, {sweep.draft}")
     return figure, prepared
 
 
-def draw_ablation(_: Numbers) -> drawing.Figure:
+def compute_ablation() -> Numbers:
+    return _points(_ablated(), "bild", "window")
+
+
+def draw_ablation(_: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 5, with a panel for each task."""
-    figure, prepared = _panels(
-        _ablated(),
-        title="The effect of the fallback and of the rollback",
-        source="As Kim et al. 2023 (BiLD), Figure 5, which prints no numbers; no fallback: fixed "
-        "windows; a line follows each front",
-    )
+    figure, prepared = _panels(_ablated(), caption)
     looks = {
         "BiLD": (drawing.GREEN, "o"),
         "no rollback": (drawing.ORANGE, "^"),
@@ -194,14 +182,13 @@ def draw_ablation(_: Numbers) -> drawing.Figure:
     return figure
 
 
-def draw_thresholds(data: Numbers) -> drawing.Figure:
+def compute_thresholds() -> Numbers:
+    return _points(_by_threshold(), "bild")
+
+
+def draw_thresholds(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 10: a curve per rollback threshold; marks grow with the fallback threshold."""
-    figure, prepared = _panels(
-        _by_threshold(),
-        title="Each curve a rollback threshold, each mark a fallback threshold",
-        source="As Kim et al. 2023 (BiLD), Figure 10, which prints no numbers; larger marks: "
-        "larger fallback thresholds",
-    )
+    figure, prepared = _panels(_by_threshold(), caption)
     fallbacks = sorted(set(data["fallback"]) - {None})
     step = (LARGEST - SMALLEST) / max(len(fallbacks) - 1, 1)
     for axes, sweep in prepared:
@@ -219,10 +206,3 @@ def draw_thresholds(data: Numbers) -> drawing.Figure:
                 axes.plot(latency, quality, "o", color=colour, markersize=size)
     drawing.key(prepared[-1][0], anchor=(1.03, 0.0))
     return figure
-
-
-FIGURES: drawing.Declared = {
-    "bild-fig4": (compute_latencies, draw_latencies),
-    "bild-fig5": (lambda: _points(_ablated(), "bild", "window"), draw_ablation),
-    "bild-fig10": (lambda: _points(_by_threshold(), "bild"), draw_thresholds),
-}

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from figures import drawing
-from figures.blockwise.tables import OURS, PAPER, analysis, said
+from figures.blockwise.tables import OURS, analysis, said
 from figures.numbers import Numbers, columns, numbers, published_grid
 
-PUBLISHED_R = 0.77  # over data sets, section 6.2
 WAYS = ("parallel base", "parallel 4-gram")
 
 
-def histograms() -> Numbers:
+def compute_histograms() -> Numbers:
     """Returns the share of positions in each bin of entropy, by head.
 
     The heads are our own, because the paper prints no numbers.
@@ -28,19 +27,12 @@ def histograms() -> Numbers:
     return numbers("head entropy share", bars)
 
 
-def draw_histograms(data: Numbers) -> drawing.Figure:
+def draw_histograms(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 2, with a panel for each head."""
     means = [head.mean for head in analysis().entropy]
     heads = len(means)
-    figure, panels = drawing.canvas(
-        f"The model's own head is unsure by {means[0]:.1f} nats in the mean, the next by "
-        f"{means[1]:.1f}, the last by {means[-1]:.1f}",
-        source=f"{PAPER}, Figure 2, whose curves are of LAMBADA and without numbers; here all "
-        f"curves are ours. {said()}",
-        columns=3,
-        rows=-(-heads // 3),
-        size=(8.4, 6.2),
-    )
+    grid = (-(-heads // 3), 3)
+    figure, panels = caption.canvas(grid, means=means, last=means[-1], said=said())
     top = 1.1 * max(bar.share for bar in data if bar.head > 1)
     for head, axes in enumerate(panels[:heads], start=1):
         bars, width = data.where(head=head), analysis().entropy_bin
@@ -56,7 +48,7 @@ def draw_histograms(data: Numbers) -> drawing.Figure:
     return figure
 
 
-def by_text() -> Numbers:
+def compute_by_text() -> Numbers:
     """Returns h_max (last head before mean entropy falls) and block efficiency of each text.
 
     The paper has a point for each data set, but prints no numbers.
@@ -66,17 +58,12 @@ def by_text() -> Numbers:
     return columns({"h_max": result.h_max_by_text, "block_efficiency": efficiencies})
 
 
-def draw_by_text(data: Numbers) -> drawing.Figure:
+def draw_by_text(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 3, with a point for each text."""
     r, ours = analysis().h_max_correlation, "none: nothing varies"
     if r.value is not None:
         ours = f"{r.value:.2f} [{r.low:.2f}, {r.high:.2f}]"
-    figure, (axes,) = drawing.canvas(
-        f"Block efficiency and h_max: correlation {ours} over our texts, {PUBLISHED_R} over the "
-        "paper's data sets",
-        source=f"{PAPER}, Figure 3 and section 6.2. h_max: the head up to which the mean entropy "
-        f"of the heads rises. {said()}",
-    )
+    figure, (axes,) = caption.canvas(ours=ours, said=said())
     for h_max in data.distinct("h_max"):
         values = sorted(data.where(h_max=h_max)["block_efficiency"])
         # Points with the same h_max are spread out horizontally.
@@ -85,11 +72,10 @@ def draw_by_text(data: Numbers) -> drawing.Figure:
         mean = sum(values) / len(values)
         axes.plot([h_max - 0.35, h_max + 0.35], [mean, mean], color=drawing.VERMILION, linewidth=2)
     axes.set_xticks(sorted(data.distinct("h_max")))
-    drawing.name_axes(axes, x="h_max of a text (line: mean)", y="block efficiency, heads alone")
     return figure
 
 
-def by_arcs() -> Numbers:
+def compute_by_arcs() -> Numbers:
     """Returns block efficiencies of the best path through the k likeliest tokens of each head.
 
     The paper prints three values of k per data set. Our numbers have intervals.
@@ -112,15 +98,11 @@ def by_arcs() -> Numbers:
     return numbers("dataset k block_efficiency relative low high", rows)
 
 
-def draw_by_arcs(data: Numbers) -> drawing.Figure:
+def draw_by_arcs(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 6: our curve with its intervals, and the paper's points."""
     ours = data.where(dataset=OURS)
-    figure, (axes,) = drawing.canvas(
-        f"The best path among {ours['k'][-1]} arcs a head has {ours['relative'][-1]:.2f} times "
-        "the block efficiency of the heads' own",
-        source=f"{PAPER}, Figure 6, of whose curves Table 9 prints k = 1, 2 and 16. {said()}",
-        size=(8.0, 4.8),
-    )
+    k, relative = ours["k"][-1], ours["relative"][-1]
+    figure, (axes,) = caption.canvas(k=k, relative=relative, said=said())
     labels = []
     colours = (*drawing.CYCLE[:-1], drawing.GREY, drawing.INK)
     for dataset, colour in zip(data.distinct("dataset"), colours, strict=True):
@@ -136,12 +118,11 @@ def draw_by_arcs(data: Numbers) -> drawing.Figure:
         labels.append((rows["block_efficiency"][-1], dataset, colour))
     drawing.octaves_on_x(axes, [1, 2, 4, 8, 16])
     axes.set_ylim(bottom=1)
-    drawing.name_axes(axes, x="k, arcs at each head", y="oracle block efficiency")
     drawing.label_right(axes, labels)
     return figure
 
 
-def by_drafts() -> Numbers:
+def compute_by_drafts() -> Numbers:
     """Returns block efficiencies when the p best paths are verified, in the paper and ours.
 
     The paper prints two values of p for each data set and method. Our numbers have intervals.
@@ -159,17 +140,11 @@ def by_drafts() -> Numbers:
     return numbers("dataset way p block_efficiency low high", rows)
 
 
-def draw_by_drafts(data: Numbers) -> drawing.Figure:
+def draw_by_drafts(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 7: a panel for each data set, starting with ours."""
     *papers, ours = data.distinct("dataset")
     reached = [f"{row.block_efficiency:.2f} ({row.way})" for row in data.where(dataset=ours, p=16)]
-    figure, panels = drawing.canvas(
-        f"Sixteen drafts in one call: ours reach {' and '.join(reached)}",
-        source=f"{PAPER}, Figure 7, of whose curves Table 4 prints p = 1 and 16. {said()}",
-        columns=4,
-        rows=2,
-        size=(10.5, 5.4),
-    )
+    figure, panels = caption.canvas((2, 4), reached=" and ".join(reached), said=said())
     for place, (dataset, axes) in enumerate(zip([ours, *papers], panels, strict=True)):
         for way, (mark, colour) in zip(WAYS, drawing.marks(), strict=False):
             rows = data.where(dataset=dataset, way=way)
@@ -188,11 +163,3 @@ def draw_by_drafts(data: Numbers) -> drawing.Figure:
         )
     drawing.key(panels[0], anchor=(0.02, 0.75))
     return figure
-
-
-FIGURES: drawing.Declared = {
-    "blockwise-fig2": (histograms, draw_histograms),
-    "blockwise-fig3": (by_text, draw_by_text),
-    "blockwise-fig6": (by_arcs, draw_by_arcs),
-    "blockwise-fig7": (by_drafts, draw_by_drafts),
-}

@@ -21,16 +21,12 @@ def compute_tokens() -> Numbers:
     return columns({"alpha": alphas} | curves)
 
 
-def draw_tokens(data: Numbers) -> drawing.Figure:
+def draw_tokens(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 2: one line per γ, labelled with its limit γ + 1."""
-    figure, (axes,) = drawing.canvas(
-        "Tokens per target call rise with α and are capped at γ + 1",
-        source="Leviathan et al. 2023, Figure 2 and Eq. 1",
-    )
+    figure, (axes,) = caption.canvas()
     lines = [(f"γ = {gamma}", data[f"gamma_{gamma}"]) for gamma in GAMMAS]
     labels = drawing.plot_lines(axes, data["alpha"], lines)
     axes.set(xlim=(0, 1), ylim=(0.8, max(row[-1] for _, row in lines) + 0.2))
-    drawing.name_axes(axes, x="acceptance rate α", y="expected tokens per target call")
     drawing.label_right(axes, labels)
     return figure
 
@@ -50,12 +46,9 @@ def compute_optima() -> Numbers:
     return columns({"alpha": alphas} | best)
 
 
-def draw_optima(data: Numbers) -> drawing.Figure:
+def draw_optima(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 3: one staircase per c above 0."""
-    figure, (axes,) = drawing.canvas(
-        "The better and the cheaper the draft, the more tokens it should draft",
-        source="Leviathan et al. 2023, Figure 3: γ maximising Theorem 8",
-    )
+    figure, (axes,) = caption.canvas()
     lines = [(f"c = {cost:g}", data[f"c_{cost:g}"]) for cost in COSTS if cost > 0]
     labels = drawing.plot_lines(axes, data["alpha"], lines)
     axes.set_xlim(0, data["alpha"][-1])
@@ -64,7 +57,6 @@ def draw_optima(data: Numbers) -> drawing.Figure:
     no_limit = "c = 0: no γ is too large,\nfor any α > 0"
     drawing.note(axes, no_limit, (0.03, 0.88), within="axes fraction")
     drawing.count_on(axes.yaxis)
-    drawing.name_axes(axes, x="acceptance rate α", y="optimal γ (drafted tokens per block)")
     drawing.label_right(axes, labels)
     return figure
 
@@ -77,31 +69,17 @@ def compute_factors() -> Numbers:
     return columns({"alpha": alphas} | speed | operations)
 
 
-def draw_factors(data: Numbers) -> drawing.Figure:
+def draw_factors(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 4: speed-up on the left, operations on the right."""
-    figure, (left, right) = drawing.canvas(
-        "Speculation trades arithmetic for time: the lower α, the more operations for less speed",
-        source="Leviathan et al. 2023, Figure 4: Theorems 8 and 10 at c = ĉ = 0",
-        columns=2,
-        size=(9.6, 4.6),
-    )
-    speed, operations = (
-        drawing.plot_lines(
-            axes,
-            data["alpha"],
-            [(f"γ = {gamma}", data[f"{what}_gamma_{gamma}"]) for gamma in GAMMAS],
-        )
-        for axes, what in ((left, "speed"), (right, "operations"))
-    )
-    for axes, panel in ((left, "speed-up"), (right, "arithmetic operations")):
-        drawing.name_axes(
-            axes, x="acceptance rate α", y="factor over standard decoding", panel=panel
-        )
+    figure, (left, right) = caption.canvas()
+    for axes, what in ((left, "speed"), (right, "operations")):
+        lines = [(f"γ = {gamma}", data[f"{what}_gamma_{gamma}"]) for gamma in GAMMAS]
+        labels = drawing.plot_lines(axes, data["alpha"], lines)
         axes.set(xlim=(0, 1), ylim=(0, max(GAMMAS) + 2.2))
-    drawing.label_right(left, speed)
-    for gamma, (_, name, colour) in zip(GAMMAS, operations, strict=True):
-        begin = data[f"operations_gamma_{gamma}"][0]
-        drawing.note(right, name, (0.0, begin), offset=(4, 4), colour=colour)
+        if axes is left:
+            drawing.label_right(left, labels)
+    for (_, name, colour), (_, row) in zip(labels, lines, strict=True):
+        drawing.note(right, name, (0.0, row[0]), offset=(4, 4), colour=colour)
     return figure
 
 
@@ -142,14 +120,9 @@ def compute_traces() -> Numbers:
     return numbers("gamma call start duration", rows)
 
 
-def draw_traces(data: Numbers) -> drawing.Figure:
+def draw_traces(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 5: one row of blocks for each trace."""
-    figure, (axes,) = drawing.canvas(
-        f"Decoding the same {TOKENS} tokens: cheap drafts in place of target calls",
-        source=f"Leviathan et al. 2023, Figure 5, for a draft with α = {ALPHA:g} and "
-        f"c = {C:g}; encoders drawn to no particular scale",
-        size=(10.4, 3.4),
-    )
+    figure, (axes,) = caption.canvas(tokens=TOKENS, alpha=ALPHA, c=C)
     named: set[str] = set()
     ends = []
     for row, gamma in enumerate(TRACED_GAMMAS):
@@ -169,14 +142,5 @@ def draw_traces(data: Numbers) -> drawing.Figure:
     axes.invert_yaxis()
     axes.set_xlim(0, max(ends))
     axes.grid(visible=False, axis="y")
-    drawing.name_axes(axes, x="time (one target decoder call = 1)", y="")
     drawing.key(axes, anchor=(0.0, 1.02), columns=4)
     return figure
-
-
-FIGURES: drawing.Declared = {
-    "leviathan-fig2": (compute_tokens, draw_tokens),
-    "leviathan-fig3": (compute_optima, draw_optima),
-    "leviathan-fig4": (compute_factors, draw_factors),
-    "leviathan-fig5": (compute_traces, draw_traces),
-}

@@ -23,21 +23,14 @@ def compute_factors() -> Numbers:
     return numbers("alpha gamma operations speed published_operations published_speed", rows)
 
 
-def draw_factors(data: Numbers) -> drawing.Figure:
+def draw_factors(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Table 1; numbers that round differently from the paper's are marked."""
     cells = []
     for row in data:
         factors = row.operations, row.published_operations, row.speed, row.published_speed
         cells.append((f"{row.alpha:g}", f"{row.gamma}", *(f"{each:.2f}×" for each in factors)))
-    return drawing.draw_table(
-        "Operations and speed over standard decoding, at c = ĉ = 0",
-        source="Leviathan et al. 2023, Table 1; ours by Theorems 10 and 8",
-        heading=("α", "γ", "operations", "operations, paper", "speed", "speed, paper"),
-        cells=cells,
-        widths=(1, 1, 2, 2.6, 1.6, 1.8),
-        size=(7.2, 2.9),
-        marked=[(i, j) for i, row in enumerate(cells) for j in (2, 4) if row[j] != row[j + 1]],
-    )
+    marked = [(i, j) for i, row in enumerate(cells) for j in (2, 4) if row[j] != row[j + 1]]
+    return caption.table(cells, marked=marked)
 
 
 def compute_alphas(results: Validated | None = None) -> Numbers:
@@ -56,7 +49,7 @@ def compute_alphas(results: Validated | None = None) -> Numbers:
     return numbers("source target draft temperature alpha", rows, caption)
 
 
-def draw_alphas(data: Numbers) -> drawing.Figure:
+def draw_alphas(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Table 3: a dot for each temperature on one line per pair of models."""
     # Each target's name has its own line, above its drafts.
     heights: dict[tuple[str, str], int] = {}
@@ -73,11 +66,9 @@ def draw_alphas(data: Numbers) -> drawing.Figure:
     grams = [row.alpha for row in printed if "gram" in row.draft]
     small = [row.alpha for row in printed if "gram" not in row.draft]
     shown = "published" if data.caption is None else f"published, and ours from {data.caption}"
-    figure, (axes,) = drawing.canvas(
-        f"Published α: {min(small):.2f} to {max(small):.2f} for small models, at most "
-        f"{max(grams):.2f} for n-grams",
-        source=f"Leviathan et al. 2023, Table 3 ({shown}); α = E[Σ min(p, q)], Corollary 6",
-        size=(max(7.2, 5.4 + 0.085 * max(len(name) for _, name, _ in names)), 1.6 + 0.21 * height),
+    size = (max(7.2, 5.4 + 0.085 * max(len(name) for _, name, _ in names)), 1.6 + 0.21 * height)
+    figure, (axes,) = caption.canvas(
+        size=size, least=min(small), most=max(small), grams=max(grams), shown=shown
     )
     temperatures = sorted(data.distinct("temperature"))
     for temperature, (mark, colour) in zip(temperatures, drawing.marks(), strict=False):
@@ -92,7 +83,6 @@ def draw_alphas(data: Numbers) -> drawing.Figure:
     for tick, (_, _, weight) in zip(axes.get_yticklabels(), names, strict=True):
         tick.set_fontweight(weight)
     axes.set(ylim=(height, -0.7), xlim=(0, 1))
-    drawing.name_axes(axes, x="acceptance rate α", y="")
     drawing.key(axes, anchor=(0.0, 1.01), columns=len(temperatures))
     return figure
 
@@ -107,13 +97,9 @@ def compute_speed_ups() -> Numbers:
     return numbers(names, rows)
 
 
-def draw_speed_ups(data: Numbers) -> drawing.Figure:
+def draw_speed_ups(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Table 4: one line per setting, with our number and the paper's two."""
-    figure, (axes,) = drawing.canvas(
-        "Theorem 8 with the published α and c, and what the paper expected and measured",
-        source="Leviathan et al. 2023, Table 4: T5-XXL on one TPU v4; T is the temperature",
-        size=(9.2, 5.0),
-    )
+    figure, (axes,) = caption.canvas()
     series = (
         ("Theorem 8, ours", "theorem8", "o", drawing.BLUE, 7.0),
         ("paper, expected", "published_expected", "|", drawing.INK, 11.0),
@@ -133,7 +119,6 @@ def draw_speed_ups(data: Numbers) -> drawing.Figure:
     axes.set_yticks(heights, settings)
     axes.invert_yaxis()
     axes.set_xlim(1, 3.8)
-    drawing.name_axes(axes, x="speed-up over standard decoding", y="")
     drawing.key(axes, anchor=(-0.25, 1.01), columns=4)
     return figure
 
@@ -155,22 +140,14 @@ def compute_lenience() -> Numbers:
     return numbers(names, rows)
 
 
-def draw_lenience(data: Numbers) -> drawing.Figure:
+def draw_lenience(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Table 5: α on the left, the improvement of T5-small on the right."""
-    figure, (left, right) = drawing.canvas(
-        "Lenience buys acceptance; the paper's factors for standard sampling exceed Theorem 8",
-        source=f"Leviathan et al. 2023, Table 5 and §A.5: α as printed, target T5-XXL EnDe, "
-        f"c = {C:g}; standard sampling at the best γ, argmax at γ = {ARGMAX_GAMMA}",
-        columns=2,
-        size=(10.0, 4.6),
-    )
+    figure, (left, right) = caption.canvas(c=C, gamma=ARGMAX_GAMMA)
     leniences, standard = data.distinct("lenience"), data.where(sampling="standard")
     places = range(len(leniences))
     lines = [(draft, standard.where(draft=draft)["alpha"]) for draft in data.distinct("draft")]
     labels = drawing.plot_lines(left, places, lines)
     left.set_ylim(0, 1)
-    lenience = "lenience $\\ell$"
-    drawing.name_axes(left, x=lenience, y="acceptance rate α", panel="α, standard sampling")
     for sampling, colour in (("standard", drawing.GREEN), ("argmax", drawing.PURPLE)):
         rows = data.where(sampling=sampling, draft="T5-small")
         ours, paper = rows["improvement"], rows["published_improvement"]
@@ -180,20 +157,9 @@ def draw_lenience(data: Numbers) -> drawing.Figure:
             label=f"{sampling}: paper",
         )  # fmt: skip
     right.set_ylim(1, 5.5)
-    drawing.name_axes(
-        right, x=lenience, y="speed-up over standard decoding", panel="speed-up, T5-small"
-    )
     for axes in (left, right):
         axes.set_xticks(places, [f"{each:g}" for each in leniences])
         axes.set_xlim(-0.15, len(leniences) - 0.85)
     drawing.label_right(left, labels)
     drawing.key(right, anchor=(0.02, 0.72))
     return figure
-
-
-FIGURES: drawing.Declared = {
-    "leviathan-table1": (compute_factors, draw_factors),
-    "leviathan-table3": (compute_alphas, draw_alphas),
-    "leviathan-table4": (compute_speed_ups, draw_speed_ups),
-    "leviathan-table5": (compute_lenience, draw_lenience),
-}

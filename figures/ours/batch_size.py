@@ -179,16 +179,13 @@ def _gains(data: BatchSize, gamma: int) -> str:
     return f"loses beyond {last} sequences"
 
 
-def draw(data: BatchSize) -> drawing.Figure:
+def draw(data: BatchSize, caption: drawing.Caption) -> drawing.Figure:
     """Returns the drawing: speed-up on top, the best γ below, against the batch size."""
-    cost = data.load.cost
-    figure, (top, bottom) = drawing.canvas(
-        title(data),
-        source=f"Ours: {data.load.caption}, {data.load.context} tokens of context, "
-        f"α = {data.load.alpha:g}, by {'the roofline' if cost is None else cost.source}",
-        rows=2,
-        size=(7.2, 6.2),
-        sharex=True,
+    figure, (top, bottom) = caption.canvas(
+        title=title(data),
+        load=data.load,
+        cost="the roofline" if data.load.cost is None else data.load.cost.source,
+        fit="" if data.largest == MAX_BATCH else f"; no more than {data.largest} fit into memory",
     )
     batches, best = data["batch"], data["best_speedup"]
     fixed = [(f"γ = {gamma}", data[f"speedup_gamma_{gamma}"]) for gamma in FIXED_GAMMAS]
@@ -197,17 +194,9 @@ def draw(data: BatchSize) -> drawing.Figure:
     lowest = min(min(y) for _, y in fixed)
     top.set(ylim=(min(0.25, 0.9 * lowest), max(1.95, 1.1 * max(best))), xlim=(1, batches[-1]))
     drawing.label_right(top, labels)
-    drawing.name_axes(top, x="", y="speed-up", panel="speed-up over no speculation")
     drawing.plot_lines(bottom, batches, [("", data["best_gamma"])])
     bottom.set_ylim(0, None)
     drawing.count_on(bottom.yaxis)
     drawing.octaves_on_x(bottom, [2**i for i in range(10) if 2**i <= batches[-1]])
     bottom.minorticks_off()
-    x = "batch size (sequences decoded together, log scale)"
-    x += "" if data.largest == MAX_BATCH else f"; no more than {data.largest} fit into memory"
-    panel = "best γ; 0: do not speculate"
-    drawing.name_axes(bottom, x=x, y="drafted tokens per block", panel=panel)
     return figure
-
-
-FIGURES: drawing.Declared = {"batch-size": (compute, draw)}

@@ -97,14 +97,9 @@ def gains(data: Numbers) -> dict[float, tuple[NDArray[np.float64], NDArray[np.fl
     return dict(zip(data.distinct("alpha"), rows, strict=True))
 
 
-def draw(data: Numbers) -> drawing.Figure:
+def draw(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns the drawing: gain against γ, a line per α; bars are two standard errors."""
-    figure, (axes,) = drawing.canvas(
-        "Judged as a whole, more of a draft is accepted, above all of a long one",
-        source="Ours: Monte Carlo over random pairs of laws (draft = target's logits and noise), "
-        f"{BLOCKS} blocks each, bars two standard errors; Sun et al. 2024 report wall-clock "
-        "speed-ups of 5 to 8 % over token-wise verification on their models",
-    )
+    figure, (axes,) = caption.canvas(blocks=BLOCKS)
     low, high = PUBLISHED_PERCENT
     axes.axhspan(low, high, color=drawing.PALE, linewidth=0)
     drawing.note(
@@ -121,9 +116,5 @@ def draw(data: Numbers) -> drawing.Figure:
         )  # fmt: skip
         labels.append((float(gained[-1]), f"α = {alpha:.2f}", colour))
     axes.axhline(0, color=drawing.INK, linewidth=1)
-    drawing.name_axes(axes, x="drafted tokens per block, γ", y="more tokens per call, %")
     drawing.label_right(axes, labels)
     return figure
-
-
-FIGURES: drawing.Declared = {"block-verification": (compute, draw)}

@@ -31,15 +31,11 @@ def compute_map() -> Numbers:
     return columns(dict(zip(names, (alphas, costs, gamma, factors), strict=True)))
 
 
-def draw_map(data: Numbers) -> drawing.Figure:
+def draw_map(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns a heat map with contours, the lowest at a speed-up of 1."""
     from matplotlib.colors import LogNorm
 
-    figure, (axes,) = drawing.canvas(
-        "The best speed-up there is: a draft pays as long as its α exceeds its cost",
-        source="Leviathan et al. 2023, Theorem 8 at the best γ; the border α = c is Corollary 9",
-        size=(7.2, 5.0),
-    )
+    figure, (axes,) = caption.canvas()
     alphas, costs = data.distinct("alpha"), data.distinct("c")
     speedup = np.array(data["improvement_factor"]).reshape(len(costs), len(alphas))
     axes.set_yscale("log")
@@ -66,8 +62,6 @@ def draw_map(data: Numbers) -> drawing.Figure:
     factors = (1, 2, 3, 5, 10)
     bar.set_ticks(factors, labels=[f"{factor}×" for factor in factors])
     bar.ax.minorticks_off()
-    y = "cost c of a draft step (target step = 1, log scale)"
-    drawing.name_axes(axes, x="acceptance rate α", y=y)
     return figure
 
 
@@ -96,16 +90,9 @@ def compute_verification() -> Numbers:
     return numbers(f"{names} improvement_factor_at_theorem8_gamma", points)
 
 
-def draw_verification(data: Numbers) -> drawing.Figure:
+def draw_verification(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns the drawing: the best γ on the left, its speed-up on the right, against α."""
-    figure, (left, right) = drawing.canvas(
-        "When verification is not free, draft less: the γ of Theorem 8 can lose where a shorter "
-        "one gains",
-        source=f"Ours: a target pass over n tokens takes 1 + v·(n − 1), a draft step c = {C:g}; "
-        "v = 0 is Theorem 8 of Leviathan et al. 2023",
-        columns=2,
-        size=(10.4, 4.6),
-    )
+    figure, (left, right) = caption.canvas(c=C)
     alphas = data.distinct("alpha")
     by_slope = [data.where(verification_slope=slope) for slope in SLOPES]
     gammas, speedups = (
@@ -132,10 +119,6 @@ def draw_verification(data: Numbers) -> drawing.Figure:
     right.axhline(1, color=drawing.INK, linewidth=1)
     legend = "dashed: the γ that Theorem 8 would choose"
     drawing.note(right, legend, (0.02, 0.04), within="axes fraction")
-    panel, y = "best γ (v: what a token adds to a target pass)", "drafted tokens per block"
-    drawing.name_axes(left, x="acceptance rate α", y=y, panel=panel)
-    y = "factor over standard decoding (log scale)"
-    drawing.name_axes(right, x="acceptance rate α", y=y, panel="speed-up")
     drawing.label_right(left, gammas)
     drawing.label_right(right, speedups)
     return figure
@@ -167,20 +150,15 @@ def compute_trees() -> Numbers:
     return columns({"nodes": SIZES, "best": best, **lines})
 
 
-def draw_trees(data: Numbers) -> drawing.Figure:
+def draw_trees(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns the drawing: tokens per call against drafted tokens, a line for each tree shape."""
-    figure, (axes,) = drawing.canvas(
-        "The best tree goes on gaining with its size; chains, and chains side by side, do not",
-        source="Ours, after Sequoia (Chen et al. 2024), section 3.1: expected tokens per call by "
-        f"its recursion, acceptance by rank {', '.join(f'{rate:g}' for rate in RATES)}",
-    )
+    figure, (axes,) = caption.canvas(rates=", ".join(f"{rate:g}" for rate in RATES))
     names = ("best tree", "binary tree", f"{SEQUENCES} chains", "one chain")
     by_name = (data[name] for name in ("best", "binary", "sequences", "single"))
     lines = list(zip(names, by_name, strict=True))
     labels = drawing.plot_lines(axes, data["nodes"], lines)
     drawing.octaves_on_x(axes, [2**octave for octave in range(8)])
     axes.set_xlim(1, SIZES[-1])
-    drawing.name_axes(axes, x="drafted tokens per call (tree size)", y="tokens per call")
     drawing.label_right(axes, labels)
     return figure
 
@@ -210,28 +188,15 @@ def compute_hierarchy() -> Numbers:
     return numbers("inner_alpha c gamma speedup", points)
 
 
-def draw_hierarchy(data: Numbers) -> drawing.Figure:
+def draw_hierarchy(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns the drawing: best speed-up against c, without and with each cheap drafter."""
     ratios = data.distinct("c")
     lines = {rate: data.where(inner_alpha=rate)["speedup"] for rate in data.distinct("inner_alpha")}
     most = np.divide([*lines.values()], lines[0]).max() - 1
-    figure, (axes,) = drawing.canvas(
-        f"A cheaper drafter for the draft model adds up to {100 * most:.0f} % of speed",
-        source=f"Ours: target and draft model of α = {ALPHA:g}, free verification; the cheap "
-        f"drafter takes {INNER_C:g} of a draft step; the hierarchy of Leviathan et al. 2023, §6",
-    )
+    figure, (axes,) = caption.canvas(most=100 * most, alpha=ALPHA, c=INNER_C)
     named = [(f"inner α = {rate:g}" if rate else "alone", line) for rate, line in lines.items()]
     labels = drawing.plot_lines(axes, ratios, named)
     axes.axhline(1, color=drawing.INK, linewidth=1)
     axes.set_xlim(0, ratios[-1])
-    drawing.name_axes(axes, x="time of a draft step over a target step, c", y="best speed-up")
     drawing.label_right(axes, labels)
     return figure
-
-
-FIGURES: drawing.Declared = {
-    "speedup-map": (compute_map, draw_map),
-    "verification-cost": (compute_verification, draw_verification),
-    "tree-size": (compute_trees, draw_trees),
-    "draft-hierarchy": (compute_hierarchy, draw_hierarchy),
-}

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from itertools import cycle
-from pathlib import Path
 from typing import Any
 
 from estimator.validation.file import Validated
 from figures import drawing
 from figures.drawing import short_name
 from figures.numbers import Numbers, numbers, published
-from figures.registry import save_image
 
 BAND = 0.05
 
@@ -50,23 +48,20 @@ def compute(results: Validated | None = None) -> Numbers:
     return numbers(names, points, results.name)
 
 
-def save(results: Validated, path: Path) -> None:
-    """Draws a validation's predictions against its measurements into one image file."""
-    save_image(draw(compute(results)), path)
-
-
-def draw(data: Numbers) -> drawing.Figure:
+def draw(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns the drawing: marks by temperature, colours by draft, and the diagonal."""
     inside, drafts = sum(map(within_band, data)), data.distinct("draft")
     longest = max(len("temperature 0"), *(len(short_name(draft)) for draft in drafts))
     whose = "published predictions" if data.caption is None else "predictions"
-    figure, (axes,) = drawing.canvas(
-        f"{inside} of {len(data)} {whose} lie within 5 % of the measurement",
-        source="Leviathan et al. 2023, Table 4: its expected and its measured speed-ups "
-        "(no results file was given)"
+    origin = (
+        "Leviathan et al. 2023, Table 4: its expected and its measured speed-ups (no results file "
+        "was given)"
         if data.caption is None
-        else f"Ours, {data.caption}: replay, costs calibrated; bars: interval of the measurement",
-        size=(6.0 + 0.085 * longest, 6.0),  # a square with the legend on its right
+        else f"Ours, {data.caption}: replay, costs calibrated; bars: interval of the measurement"
+    )
+    size = (6.0 + 0.085 * longest, 6.0)  # a square with the legend on its right
+    figure, (axes,) = caption.canvas(
+        size=size, inside=inside, all=len(data), whose=whose, origin=origin
     )
     columns = (data[name] for name in ("predicted", "measured", "low", "high"))
     values = [value for column in columns for value in column if value is not None]
@@ -103,9 +98,5 @@ def draw(data: Numbers) -> drawing.Figure:
         arrowprops={"arrowstyle": "-", "color": drawing.INK, "linewidth": 0.7, "shrinkB": 4},
     )  # fmt: skip
     axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
-    drawing.name_axes(axes, x="measured speed-up", y="predicted speed-up")
     drawing.key(axes, anchor=(1.03, 0.0))
     return figure
-
-
-FIGURES: drawing.Declared = {"predicted-measured": (compute, draw)}

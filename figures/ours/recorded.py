@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from figures import drawing
 from figures.numbers import Numbers, columns, numbers, results
 
-DRAFTS = {"embedded": "embedded draft model", "eagle3": "embedded EAGLE-3 head"}
+DRAFTS = ("embedded", "eagle3")
 FORMER_DEFAULT = 0.75  # llama.cpp's, until pull request 22506
 
 
@@ -42,21 +42,13 @@ def change(data: Numbers, draft: str, p_min: float | None = None) -> float:
     return float(at.max() / factors[0].max() - 1)
 
 
-def draw_confidence(data: Numbers) -> drawing.Figure:
+def draw_confidence(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns a heat map of speed-ups by γ and threshold for each draft; the best are marked."""
     gains = " and ".join(f"{change(data, draft):.1%}" for draft in DRAFTS)
     losses = " and ".join(f"{-change(data, draft, FORMER_DEFAULT):.0%}" for draft in DRAFTS)
-    figure, panels = drawing.canvas(
-        f"Ending unsure drafts gains at most {gains} over the best fixed γ; a threshold of "
-        f"{FORMER_DEFAULT:g} loses {losses}",
-        source="Ours: replay of recorded texts by llama.cpp's rule, temperature 0, costs measured "
-        "on one core of an AMD EPYC virtual machine, 2026-11-23; the gains were chosen on these "
-        "texts, and their intervals include 0 (specplan plan --p-min auto)",
-        columns=2,
-        size=(11.0, 5.0),
-    )
+    figure, panels = caption.canvas(gains=gains, losses=losses, default=FORMER_DEFAULT)
     thresholds = data["p_min"]
-    for axes, (draft, name) in zip(panels, DRAFTS.items(), strict=True):
+    for axes, draft in zip(panels, DRAFTS, strict=True):
         factors = grid(data, draft)
         gammas = np.arange(1, factors.shape[1] + 1)
         heat = axes.pcolormesh(gammas, thresholds, factors, cmap="cividis", rasterized=True)
@@ -69,7 +61,6 @@ def draw_confidence(data: Numbers) -> drawing.Figure:
         _boxed(axes, "llama.cpp's former default", (1, FORMER_DEFAULT))
         axes.grid(visible=False)
         drawing.count_on(axes.xaxis)
-        drawing.name_axes(axes, x="longest draft, γ", y="threshold p_min", panel=name)
         label = "" if axes is panels[0] else "speed-up over standard decoding"
         drawing.colour_bar(figure, heat, axes, label=label)
     return figure
@@ -117,20 +108,12 @@ def gain(data: Numbers, draft: str, name: str) -> NDArray[np.float64]:
     return np.array(data[f"{draft} {name}"])
 
 
-def draw_ranks(data: Numbers) -> drawing.Figure:
+def draw_ranks(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns the drawing: gain against batch size, a panel per draft, a line per comparison."""
     most = max(gain(data, draft, "rank, over K by batch").max() for draft in DRAFTS)
-    figure, panels = drawing.canvas(
-        f"Against the best K of each batch, verification by rank gains at most {most:.0f} %",
-        source="Ours: recorded texts of the embedded models, played in batches at the modelled "
-        "costs of Llama 3.3 70B with Llama 3.2 1B or its EAGLE-3 head on four H100, 2026-11-23 "
-        "(specplan plan --verification adaptive). One K: the best for all of these batch sizes; "
-        "rank: the better of both budgets; oracle: knows which tokens will be accepted",
-        columns=2,
-        size=(11.0, 4.6),
-    )
+    figure, panels = caption.canvas(most=most)
     every, batches = [data[name] for name in data.names[1:]], data["batch"]
-    for axes, (draft, name) in zip(panels, DRAFTS.items(), strict=True):
+    for axes, draft in zip(panels, DRAFTS, strict=True):
         for each, (mark, colour) in zip(GAINS, drawing.marks(), strict=False):
             axes.plot(
                 batches, gain(data, draft, each), color=colour, marker=mark, label=each,
@@ -139,8 +122,6 @@ def draw_ranks(data: Numbers) -> drawing.Figure:
         axes.axhline(0, color=drawing.INK, linewidth=1)
         axes.set_ylim(np.min(every) - 1, 1.05 * np.max(every))
         drawing.octaves_on_x(axes, batches)
-        panel = f"texts of the {name}"
-        drawing.name_axes(axes, x="sequences decoded together", y="faster, %", panel=panel)
     drawing.key(panels[0], anchor=(0.03, 0.72))
     return figure
 
@@ -156,23 +137,16 @@ def compute_public() -> Numbers:
     return numbers(names, zip(*(found[name] for name in names.split()), strict=True))
 
 
-def draw_public(data: Numbers) -> drawing.Figure:
+def draw_public(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns the drawing: predicted against measured speed-up, a panel for each prediction."""
-    titles = {"before": "the bare roofline", "predicted": "prior of other sources"}
-    before, now = (np.abs(np.divide(data[name], data["measured"]) - 1).mean() for name in titles)
-    figure, panels = drawing.canvas(
-        f"{len(data)} public measurements: off by {before:.0%} by the bare roofline, "
-        f"by {now:.0%} with a prior from other sources",
-        source="Ours, benchmarks/published_speculation.py: accepted lengths given, each row "
-        "predicted without any row of its source; figures/results/published_speculation.json",
-        columns=2,
-        size=(10.0, 5.4),
-    )
+    names = ("before", "predicted")
+    before, now = (np.abs(np.divide(data[name], data["measured"]) - 1).mean() for name in names)
+    figure, panels = caption.canvas(count=len(data), before=before, now=now)
     values = [data[name] for name in data.names[1:]]
     low, high = 0.9 * np.min(values), 1.1 * np.max(values)
     colours, marks = cycle(drawing.CYCLE), cycle(drawing.MARKS[1:])
     looks = list(zip(sorted(data.distinct("draft")), colours, marks, strict=False))
-    for panel, (name, title) in zip(panels, titles.items(), strict=True):
+    for panel, name in zip(panels, names, strict=True):
         panel.plot([low, high], [low, high], color=drawing.GREY, linewidth=1)
         for line in (panel.axhline, panel.axvline):
             line(1, color=drawing.PALE, linewidth=1)
@@ -187,13 +161,5 @@ def draw_public(data: Numbers) -> drawing.Figure:
         for put in (panel.set_xticks, panel.set_yticks):
             put(ticks, [f"{tick:g}" for tick in ticks])
         panel.minorticks_off()
-        drawing.name_axes(panel, x="measured speed-up", y="predicted speed-up", panel=title)
     drawing.key(panels[1], anchor=(1.03, 0.0))
     return figure
-
-
-FIGURES: drawing.Declared = {
-    "confidence-map": (compute_confidence, draw_confidence),
-    "adaptive-verification": (compute_ranks, draw_ranks),
-    "public-measurements": (compute_public, draw_public),
-}

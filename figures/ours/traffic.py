@@ -103,21 +103,12 @@ def title(data: TrafficCurve) -> str:
     )
 
 
-def draw(data: TrafficCurve) -> drawing.Figure:
+def draw(data: TrafficCurve, caption: drawing.Caption) -> drawing.Figure:
     """Returns the drawing: time per token on top, to the first token below, against the rate."""
-    demand = data.pair.demand
-    figure, (top, bottom) = drawing.canvas(
-        title(data),
-        source=f"Ours: steady state, {demand.prompt_tokens:g} prompt and "
-        f"{demand.output_tokens:g} output tokens" + (f"; {data.caption}" if data.caption else ""),
-        rows=2,
-        size=(7.2, 6.2),
-        sharex=True,
-    )
-    _panel(top, data, "tpot_ms")
-    drawing.name_axes(top, x="", y="ms, log scale", panel="time per output token")
-    _panel(bottom, data, "ttft_ms")
-    drawing.name_axes(bottom, x="requests a second", y="ms, log scale", panel="time to first token")
+    where = f"; {data.caption}" if data.caption else ""
+    figure, panels = caption.canvas(title=title(data), demand=data.pair.demand, where=where)
+    for axes, name in zip(panels, ("tpot_ms", "ttft_ms"), strict=True):
+        _panel(axes, data, name)
     return figure
 
 
@@ -147,6 +138,3 @@ def _panel(axes: drawing.Axes, data: TrafficCurve, name: str) -> None:
         ticks(LogFormatter(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
     axes.set_xlim(0, right)
     drawing.key(axes, anchor=(0.3, 0.72))
-
-
-FIGURES: drawing.Declared = {"traffic": (compute, draw)}

@@ -91,7 +91,7 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
     drawn, loaded = fill(ctx, [Drawn, DeploymentOptions])
     chosen = _chosen(drawn.names)
     results = None if drawn.results_path is None else read_validation(drawn.results_path)
-    if results is not None and not any(entry.takes_results for entry in chosen):
+    if results is not None and not any(entry.takes == "results" for entry in chosen):
         raise ValueError(f"--results is of no use to {', '.join(entry.name for entry in chosen)}")
     load = _load(loaded, ctx, chosen)
     formats = tuple(name.strip() for name in drawn.formats.split(","))
@@ -115,7 +115,7 @@ def _load(
     if not given:
         return None
     require(Roofline, ctx, first=given[0])
-    if not any(entry.takes_load for entry in chosen):
+    if not any(entry.takes == "load" for entry in chosen):
         raise ValueError(
             f"--target-config is of no use to {', '.join(entry.name for entry in chosen)}"
         )

@@ -63,6 +63,7 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
     data = {**traffic_json(request, found), "cost": cost}
     give(lambda: data, lambda: traffic_text(request, found, data, notes), form=form)
     if figure is not None:
-        from figures.ours.traffic import compute, draw
+        from figures.ours.traffic import compute
+        from figures.registry import FIGURES
 
-        draw(compute(pair)).savefig(figure)
+        FIGURES["traffic"].draw(compute(pair)).savefig(figure)

@@ -143,9 +143,11 @@ def speculative(request: Validate, form: ValidateForm) -> None:
     document = validation_json(SPECULATIVE, rows, summary=means)
     answer(lambda: document, lambda: summary_lines(means, found), form=form)
     if form.figure is not None:
-        from figures.ours.predicted_measured import save
+        from figures.registry import FIGURES, save_image
 
-        save(Validated("this validation", SPECULATIVE, tuple(rows)), form.figure)
+        entry = FIGURES["predicted-measured"]
+        data = entry.compute(Validated("this validation", SPECULATIVE, tuple(rows)))
+        save_image(entry.draw(data), form.figure)
         click.echo(f"Wrote {form.figure}", err=True)
 
 

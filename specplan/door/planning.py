@@ -125,9 +125,12 @@ class PlanResult:
         last = min(len(curve.gamma), max(8, 2 * max(marked)))
         title = f"Speed-up {best.speed_up:.2f} at gamma {best.gamma}"
         interval = f"; band: {percent()} interval" if curve.in_doubt else ""
-        figure, (axes,) = drawing.canvas(
-            title if best.gamma else "No draft length gains", source=f"specplan.plan{interval}"
-        )
+        figure, (axes,) = drawing.Caption(
+            title=title if best.gamma else "No draft length gains",
+            source=f"specplan.plan{interval}",
+            x="drafted tokens per block, gamma",
+            y="speed-up",
+        ).canvas()
         gammas, speeds = curve.gamma[:last], curve.speed_up[:last]
         if curve.in_doubt:
             axes.fill_between(gammas, curve.low[:last], curve.high[:last], color=drawing.PALE)
@@ -140,7 +143,6 @@ class PlanResult:
             drawing.note(axes, marked[gamma], place, offset=(0, 9), align="center bottom")
         axes.margins(y=0.15)
         drawing.count_on(axes.xaxis)
-        drawing.name_axes(axes, x="drafted tokens per block, gamma", y="speed-up")
         return figure
 
 

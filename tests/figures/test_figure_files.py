@@ -38,7 +38,7 @@ RESULTS = parse_validation(
 SHOWN = [pytest.param(entry, None, id=entry.name) for entry in FIGURES.values()] + [
     pytest.param(entry, RESULTS, id=f"{entry.name}-measured")
     for entry in FIGURES.values()
-    if entry.takes_results
+    if entry.takes == "results"
 ]
 
 

@@ -6,6 +6,7 @@ import pytest
 from figures import drawing
 from figures.leviathan import curves, tables
 from figures.numbers import Numbers, published
+from figures.registry import FIGURES
 
 
 def test_figure_2_runs_from_1_to_gamma_plus_1_through_table_1() -> None:
@@ -84,7 +85,7 @@ def test_table_1_is_reproduced_to_both_decimals() -> None:
     for row in rows:
         assert f"{row.operations:.2f}" == f"{row.published_operations:.2f}"
         assert f"{row.speed:.2f}" == f"{row.published_speed:.2f}"
-    [axes] = tables.draw_factors(rows).axes
+    [axes] = FIGURES["leviathan-table1"].draw(rows).axes
     assert {text.get_color() for text in axes.texts} == {drawing.INK}  # none is marked
 
 
@@ -98,7 +99,8 @@ def test_table_3_holds_all_32_published_rates() -> None:
 
 
 def test_table_3_is_titled_with_the_ends_of_its_rates() -> None:
-    figure = tables.draw_alphas(tables.compute_alphas())
+    entry = FIGURES["leviathan-table3"]
+    figure = entry.draw(entry.compute())
     assert figure.get_suptitle() == (
         "Published α: 0.53 to 0.89 for small models, at most 0.23 for n-grams"
     )

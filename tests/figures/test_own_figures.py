@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from figures.numbers import results
 from figures.ours import batch_size, block_verification, formulas, recorded
 from figures.ours.batch_size import ALPHA, FigureLoad
+from figures.registry import FIGURES
 from simulator.choice.walltime import lower_bound, operations_factor
 from simulator.cost.roofline.deployment import needed_bytes
 from specplan.main import main
@@ -135,7 +136,7 @@ def test_batch_sizes_that_do_not_fit_are_left_out() -> None:
     assert data.largest == last < batch_size.MAX_BATCH
     assert needed_bytes(small, context=2048, batch=last) <= small.hardware.memory_bytes
     assert needed_bytes(small, context=2048, batch=last + 1) > small.hardware.memory_bytes
-    assert str(last) in batch_size.draw(data).axes[1].get_xlabel()
+    assert str(last) in FIGURES["batch-size"].draw(data).axes[1].get_xlabel()
     assert load.caption.startswith("LlamaForCausalLM (8.0B) drafted by 1.24B, on 1 × h100-sxm")
 
 

@@ -9,6 +9,7 @@ from estimator.validation.file import Validated, parse_validation
 from figures.drawing import short_name
 from figures.leviathan import tables
 from figures.ours import predicted_measured
+from figures.registry import FIGURES, save_image
 
 ROW: dict[str, Any] = {
     "draft": "embedded", "temperature": 0, "policy": "fixed", "gamma": 4, "alpha": 0.72,
@@ -42,7 +43,7 @@ def test_every_draft_has_a_colour_and_the_worst_point_its_name() -> None:
     rows = [ROW | {"draft": draft, "measured": 1.5 + i / 9} for i, draft in enumerate(drafts)]
     data = predicted_measured.compute(results(*rows))
     assert list(data["draft"]) == drafts
-    (axes,) = predicted_measured.draw(data).axes
+    (axes,) = FIGURES["predicted-measured"].draw(data).axes
     legend = axes.get_legend()
     assert legend is not None
     names = [text.get_text() for text in legend.get_texts()]
@@ -82,8 +83,9 @@ def test_our_acceptance_rates_join_the_published_ones() -> None:
 
 
 def test_a_validation_is_drawn_into_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "figure.svg"
-    predicted_measured.save(results(ROW, ADAPTIVE), path)
+    path, entry = tmp_path / "figure.svg", FIGURES["predicted-measured"]
+    figure = entry.draw(entry.compute(results(ROW, ADAPTIVE)))
+    save_image(figure, path)
     assert path.read_bytes().startswith(b"<?xml")
     with pytest.raises(ValueError, match=r"figure file must end in .png or .svg, got figure.pdf"):
-        predicted_measured.save(results(ROW), tmp_path / "figure.pdf")
+        save_image(figure, tmp_path / "figure.pdf")
