@@ -2,13 +2,15 @@
 
 import json
 import threading
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
+from engines.engine import Completion
 from estimator.writing import limited
 
 # Time limit of an answer to a prompt.
@@ -20,21 +22,47 @@ def get_text(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
     return _text(urllib.request.Request(url), timeout_seconds)
 
 
-def post_json(url: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Returns the JSON object with which a server answers a JSON object."""
-    answer = json.loads(_text(_posted(url, body), TIMEOUT_SECONDS))
+def post_json(url: str, body: dict[str, Any], *, engine: str | None = None) -> dict[str, Any]:
+    """Returns the JSON object with which a server answers a JSON object.
+
+    engine: name of the engine in the message if it refuses the request; None: the URL.
+    """
+    answer = json.loads(_text(_posted(url, body), TIMEOUT_SECONDS, engine))
     if not isinstance(answer, dict):
         raise ValueError(f"{url} must answer with a JSON object, got {type(answer).__name__}")
     return answer
 
 
-def stream_json(url: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yields the JSON objects that a server sends as events, each when it arrives."""
-    with _opened(_posted(url, body), TIMEOUT_SECONDS) as answer:
+def stream_json(url: str, body: dict[str, Any], *, engine: str) -> Iterator[dict[str, Any]]:
+    """Yields the JSON objects that an engine sends as events; refuses an event with an error."""
+    with _opened(_posted(url, body), TIMEOUT_SECONDS, engine) as answer:
         for line in answer:
             _, _, event = line.decode(errors="replace").strip().partition("data:")
             if event.strip() not in ("", "[DONE]"):
-                yield json.loads(event)
+                found = json.loads(event)
+                if "error" in found:
+                    raise ValueError(f"{engine} must take the request, got: {found['error']}")
+                yield found
+
+
+def streamed(engine: str, parts: Iterable[Sequence[int]], tokens: int, room: str) -> Completion:
+    """Returns the text that an engine streams, with its times; refuses a text of another length.
+
+    parts: new ids of each event. tokens: required length of the text.
+    room: the server's flag that limits the length of texts, for the message.
+    """
+    text: list[int] = []
+    first, began, ended = 0, 0.0, 0.0
+    for ids in filter(None, parts):
+        ended = time.perf_counter()
+        if not text:
+            first, began = len(ids), ended
+        text += ids
+    if len(text) != tokens:
+        raise ValueError(
+            f"{engine} must write {tokens} tokens, got {len(text)}: its {room} leaves no room"
+        )
+    return Completion(tuple(text), first, ended - began)
 
 
 def _posted(url: str, body: dict[str, Any]) -> urllib.request.Request:
@@ -42,14 +70,14 @@ def _posted(url: str, body: dict[str, Any]) -> urllib.request.Request:
     return urllib.request.Request(url, json.dumps(body).encode(), kind)
 
 
-def _text(request: urllib.request.Request, seconds: float) -> str:
+def _text(request: urllib.request.Request, seconds: float, engine: str | None = None) -> str:
     name, found = request.full_url, Future[str]()
     if not name.startswith(("http://", "https://")):
         raise ValueError(f"a server must be an http:// or https:// URL, got {name}")
 
     def read() -> None:
         try:
-            with _opened(request, seconds) as answer:
+            with _opened(request, seconds, engine) as answer:
                 text = limited(answer.read, f"the answer of {name}").decode(errors="replace")
             found.set_result(text)
         except Exception as error:
@@ -65,14 +93,21 @@ def _text(request: urllib.request.Request, seconds: float) -> str:
 
 
 @contextmanager
-def _opened(request: urllib.request.Request, seconds: float) -> Iterator[Any]:
+def _opened(
+    request: urllib.request.Request, seconds: float, engine: str | None = None
+) -> Iterator[Any]:
     name = request.full_url
     try:
         with urllib.request.urlopen(request, timeout=seconds) as answer:
             yield answer
     except urllib.error.HTTPError as error:
-        reason = error.read(500).decode(errors="replace")
-        raise ValueError(f"{name} must answer, got status {error.code}: {reason}") from error
+        reason = f"status {error.code}: {error.read(500).decode(errors='replace')}"
+        wanted = (
+            f"{name} must answer, got "
+            if engine is None
+            else (f"{engine} must take the request, got: ")
+        )
+        raise ValueError(wanted + reason) from error
     except urllib.error.URLError as error:
         if isinstance(error.reason, TimeoutError):
             raise error.reason from None

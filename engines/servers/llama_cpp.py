@@ -1,7 +1,7 @@
 """llama.cpp: its server from the wheel `xllamacpp`; prompts and texts are ids.
 
-The wheel contains the server as a library. It runs in a process of its own: this module with the
-server's parameters in JSON.
+The wheel contains the server as a library. It runs in a process of its own: this module, with the
+server's parameters in JSON and the flags that `serving` appends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engines.observing.llama_cpp import TURNS_ON
 from engines.observing.pages import counters
 from engines.servers.gguf_files import write_gguf
 from engines.servers.http import get_text, post_json
-from engines.servers.process import free_port, serving, thread_seconds
+from engines.servers.process import serving, thread_seconds
 from estimator.timing.threads import chosen_threads
 
 START_SECONDS = 300.0
@@ -73,7 +73,6 @@ class LlamaCpp:
     def serve(self, setting: Setting) -> Iterator[LlamaCppServer]:
         parameters: dict[str, Any] = dict.fromkeys(THREADS, self.threads) | {
             "model.path": str(self.target if setting.model == "target" else self.draft),
-            "port": free_port(),
             "n_parallel": setting.concurrency,
             "n_ctx": self.positions * setting.concurrency,
             "kv_unified": self.unified,
@@ -93,11 +92,10 @@ class LlamaCpp:
         paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
         with serving(
             [sys.executable, "-m", "engines.servers.llama_cpp", json.dumps(parameters)],
-            url=(url := f"http://127.0.0.1:{parameters['port']}"),
             name="llama.cpp",
             start_seconds=START_SECONDS,
             environment={"PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        ) as process:
+        ) as (url, process):
             # Several threads wait for one another, and several requests share one.
             alone = self.threads == 1 and setting.concurrency == 1
             yield LlamaCppServer(url, process if alone else None)
@@ -204,4 +202,4 @@ def _run(parameters: Mapping[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    _run(json.loads(sys.argv[1]))
+    _run(json.loads(sys.argv[1]) | {"port": int(sys.argv[-1])})

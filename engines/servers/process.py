@@ -1,4 +1,4 @@
-"""Runs a server as a child process, and stops it in every case.
+"""Runs a server as a child process, and stops it in every case; engines that a command starts.
 
 The child leads its own process group, so its workers end with it. It is stopped when the context
 exits, also by an exception, Ctrl-C, SIGTERM or SIGHUP. If this program is killed, the kernel stops
@@ -16,11 +16,15 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO, NoReturn
+from typing import IO, ClassVar, NoReturn, Self
 
+from engines.kind import EngineSettings, Models
+
+START_SECONDS = 600.0
 LAST_LINES = 12
 GRACE_SECONDS = 10.0
 ENDING_SECONDS = 2.0
@@ -28,20 +32,68 @@ POLL_SECONDS = 0.05
 PR_SET_PDEATHSIG = 1
 
 
+@dataclass(frozen=True, slots=True)
+class CommandPair:
+    """A target and a draft model (names or folders) for an engine that a command starts.
+
+    command: command of the server with the user's own flags, for example `vllm serve --dtype
+      float32`; the model and the flags of speculation are appended.
+    """
+
+    # The engine, and the command if the user states none.
+    name: ClassVar[str]
+    program: ClassVar[str]
+
+    target: str
+    draft: str
+    command: tuple[str, ...]
+
+    @classmethod
+    def of_models(cls, models: Models, settings: EngineSettings) -> Self:
+        stated = cls.program if settings.engine_command is None else settings.engine_command
+        try:
+            command = tuple(shlex.split(stated))
+        except ValueError as error:
+            raise ValueError(
+                f"engine-command must be a command, got {stated!r}: {error}"
+            ) from error
+        if not command:
+            raise ValueError("engine-command must be a command, got nothing")
+        return cls(models.target, models.draft, command)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return self.command
+
+    def running(
+        self, flags: Sequence[str], environment: Mapping[str, str] | None = None
+    ) -> AbstractContextManager[tuple[str, int]]:
+        """Runs the command with further flags while the context lasts; see `serving`."""
+        return serving([*self.command, *flags], name=self.name, environment=environment)
+
+
 @contextmanager
 def serving(
     command: Sequence[str],
     *,
-    url: str,
     name: str,
-    start_seconds: float,
+    start_seconds: float = START_SECONDS,
     environment: Mapping[str, str] | None = None,
-) -> Iterator[int]:
-    """Runs a server while the context lasts; yields its process id once its health page answers.
+) -> Iterator[tuple[str, int]]:
+    """Runs a server while the context lasts; yields its URL and process id once it is healthy.
 
-    Refuses a program that does not exist, ends, or does not answer in time. The message quotes the
-    program's last lines of output. environment: variables added to this program's own.
+    The flags --host and --port, for a free port, are appended to the command. Refuses a program
+    that does not exist, ends, or does not answer in time; the message quotes its last lines.
+
+    environment: variables added to this program's own.
     """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command, url = (
+        [*command, "--host", "127.0.0.1", "--port", str(port)],
+        f"http://127.0.0.1:{port}",
+    )
     with tempfile.TemporaryFile("w+b") as log, _terminating():
         process = _start(command, log, name, environment or {})
         try:
@@ -52,7 +104,7 @@ def serving(
                 dead = f", got exit status {status} of '{shlex.join(command)}'"
                 fault = late if status is None else dead
                 raise ValueError(f"{name} must start{fault}; it said last: {_last(log)}")
-            yield process.pid
+            yield url, process.pid
         except (OSError, EOFError) as error:
             # The request may have failed because the engine died; then its log has the reason.
             if _wait(lambda: process.poll() is not None, ENDING_SECONDS):
@@ -73,13 +125,6 @@ def thread_seconds(process: int | None) -> dict[str, float]:
         }
     except OSError:  # also if there is no process, or a thread ends meanwhile
         return {}
-
-
-def free_port() -> int:
-    """Returns a port that nothing listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def healthy(url: str) -> bool:

@@ -19,8 +19,8 @@ from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
 from engines.kind import Drafted, exports_of
 from engines.observing.sglang import TURNS_ON
-from engines.servers.command import CommandPair, streamed
-from engines.servers.http import get_text, stream_json
+from engines.servers.http import get_text, stream_json, streamed
+from engines.servers.process import CommandPair
 
 # Keys of an answer's counts: accepted and drafted tokens, by age of the release.
 KEYS = (
@@ -44,7 +44,7 @@ class Sglang(CommandPair):
             if setting.synthetic is not None:
                 # A single number: mean tokens per pass, including the target's own token.
                 environment["SGLANG_SIMULATE_ACC_LEN"] = f"{1 + sum(setting.synthetic):g}"
-        with self.running(flags, environment) as url:
+        with self.running(flags, environment) as (url, _):
             yield SglangServer(url, speculates=setting.gamma > 0)
 
 
@@ -72,9 +72,7 @@ class SglangServer:
         def parts() -> Iterator[list[int]]:
             nonlocal meta
             written = 0
-            for chunk in stream_json(f"{self.url}/generate", body):
-                if "error" in chunk:
-                    raise ValueError(f"sglang must take the request, got: {chunk['error']}")
+            for chunk in stream_json(f"{self.url}/generate", body, engine="sglang"):
                 meta, ids = chunk["meta_info"], chunk["output_ids"]
                 # All ids so far, or with --incremental-streaming-output those since the last chunk.
                 new = ids[written:] if len(ids) == meta["completion_tokens"] else ids

@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engines.counting import Counts
 from engines.engine import Completion, Setting
 from engines.observing.pages import counters
 from engines.observing.vllm import TURNS_ON
-from engines.servers.command import CommandPair, streamed
-from engines.servers.http import get_text, post_json
+from engines.servers.http import get_text, post_json, stream_json, streamed
+from engines.servers.process import CommandPair
 from engines.text_scores import TextScores
-
-if TYPE_CHECKING:
-    from openai import OpenAI
 
 METHOD = {"sampled": "probabilistic", "argmax": "greedy"}
 # Further entries of a scored id: two, whose equal log-probabilities show a tie.
@@ -45,7 +41,7 @@ class Vllm(CommandPair):
                 config["rejection_sample_method"] = "synthetic"
                 config["synthetic_acceptance_rates"] = list(setting.synthetic)
             flags += [TURNS_ON, json.dumps(config)]
-        with self.running(flags) as url:
+        with self.running(flags) as (url, _):
             yield VllmServer(url)
 
 
@@ -57,13 +53,6 @@ class VllmServer:
         self.version = str(json.loads(get_text(f"{self.url}/version"))["version"])
         self.model = str(json.loads(get_text(f"{self.url}/v1/models"))["data"][0]["id"])
 
-    @cached_property
-    def _client(self) -> OpenAI:
-        # Its certificates take longer to read than a server's list of models.
-        from openai import OpenAI
-
-        return OpenAI(base_url=f"{self.url}/v1", api_key="none", max_retries=0)
-
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
@@ -72,20 +61,16 @@ class VllmServer:
         The seed is not sent: vLLM would then use a generator for each request, a slower path than
         deployments use.
         """
-        stream = self._request(
-            prompt,
-            max_tokens=max_new_tokens,
-            temperature=temperature,
-            stream=True,
-            extra_body={"ignore_eos": True, "return_token_ids": True},
+        body = self._body(
+            prompt, max_tokens=max_new_tokens, temperature=temperature, stream=True, ignore_eos=True
         )
 
         def parts() -> Iterator[list[int]]:
-            for chunk in stream:
-                choice = chunk.choices[0]
-                if getattr(choice, "prompt_token_ids", None) is not None:
-                    _require_same_ids(prompt, choice.prompt_token_ids)
-                yield choice.token_ids
+            for chunk in stream_json(f"{self.url}/v1/completions", body, engine="vllm"):
+                [choice] = chunk["choices"]
+                if choice.get("prompt_token_ids") is not None:
+                    _require_same_ids(prompt, choice["prompt_token_ids"])
+                yield choice["token_ids"]
 
         return streamed("vllm", parts(), max_new_tokens, "--max-model-len")
 
@@ -95,11 +80,10 @@ class VllmServer:
     def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
         """Returns the served model's scores of a text at temperature 1."""
         ids = [*prompt, *tokens]
-        body = {"prompt_logprobs": LIKELIEST, "return_token_ids": True}
-        answer = self._request(ids, max_tokens=1, temperature=0, extra_body=body)
-        choice = answer.choices[0]
-        _require_same_ids(ids, choice.prompt_token_ids)
-        rows = list(zip(choice.prompt_logprobs[len(prompt) :], tokens, strict=True))
+        body = self._body(ids, max_tokens=1, temperature=0, prompt_logprobs=LIKELIEST)
+        [choice] = post_json(f"{self.url}/v1/completions", body, engine="vllm")["choices"]
+        _require_same_ids(ids, choice["prompt_token_ids"])
+        rows = list(zip(choice["prompt_logprobs"][len(prompt) :], tokens, strict=True))
         logprobs = [row[str(token)]["logprob"] for row, token in rows]
         return TextScores.of(logprobs, [_rank(row, token) for row, token in rows])
 
@@ -107,17 +91,9 @@ class VllmServer:
         body = {"model": self.model, "prompt": text}
         return list(post_json(f"{self.url}/tokenize", body)["tokens"])
 
-    def _request(self, prompt: Sequence[int], **settings: Any) -> Any:
-        from openai import APIConnectionError, APIStatusError
-
-        try:
-            return self._client.completions.create(
-                model=self.model, prompt=list(prompt), **settings
-            )
-        except APIStatusError as error:
-            raise ValueError(f"vllm must take the request, got: {error.message}") from error
-        except APIConnectionError as error:
-            raise ConnectionError(f"no server answers at {self.url}: {error}") from error
+    def _body(self, prompt: Sequence[int], **settings: object) -> dict[str, Any]:
+        asked = {"model": self.model, "prompt": list(prompt), "return_token_ids": True}
+        return asked | settings
 
 
 def _require_same_ids(sent: Sequence[int], decoded: Sequence[int]) -> None:

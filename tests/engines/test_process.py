@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from engines.servers.process import free_port, serving, thread_seconds
+from engines.servers.process import serving, thread_seconds
 
 SERVER = """\
 import http.server, os, pathlib, sys
-pathlib.Path(sys.argv[2]).write_text(str(os.getpid()))
+pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path == "/die":
@@ -26,7 +26,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
     def log_message(self, *_):
         pass
-http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[-1])), Handler).serve_forever()
 """
 DYING = "import sys; print('loading'); print('no room for the cache'); sys.exit(7)"
 SILENT = "import time; print('still loading', flush=True); time.sleep(60)"
@@ -44,11 +44,11 @@ def lives(process: int) -> bool:
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[str, int]]:
     """Serves while the context lasts, and gives URL and process."""
-    port, noted = free_port(), folder / "process"
-    url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-S", "-c", SERVER, str(port), str(noted)]
-    with serving(command, url=url, name="engine", start_seconds=30):
-        yield url, int(noted.read_text())
+    noted = folder / "process"
+    command = [sys.executable, "-S", "-c", SERVER, str(noted)]
+    with serving(command, name="engine", start_seconds=30) as (url, process):
+        assert process == int(noted.read_text())
+        yield url, process
 
 
 def test_a_server_is_gone_when_its_context_ends(tmp_path: Path) -> None:
@@ -68,10 +68,10 @@ def test_a_server_is_gone_when_its_context_ends(tmp_path: Path) -> None:
     ],
 )
 def test_a_server_that_does_not_start_says_why(program: str, seconds: float, message: str) -> None:
-    command, url = [sys.executable, "-S", "-c", program], f"http://127.0.0.1:{free_port()}"
+    command = [sys.executable, "-S", "-c", program]
     with (
         pytest.raises(ValueError, match=message),
-        serving(command, url=url, name="engine", start_seconds=seconds),
+        serving(command, name="engine", start_seconds=seconds),
     ):
         raise AssertionError("never healthy")
 
@@ -86,12 +86,12 @@ def test_a_server_that_dies_at_work_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_what_was_started_ends_with_its_starter(number: int, tmp_path: Path) -> None:
-    port, noted = free_port(), tmp_path / "process"
+    noted = tmp_path / "process"
     program = (
         "import time\n"
         "from engines.servers.process import serving\n"
-        f"command = [{sys.executable!r}, '-S', '-c', {SERVER!r}, '{port}', {str(noted)!r}]\n"
-        f"with serving(command, url='http://127.0.0.1:{port}', name='e', start_seconds=30):\n"
+        f"command = [{sys.executable!r}, '-S', '-c', {SERVER!r}, {str(noted)!r}]\n"
+        "with serving(command, name='e', start_seconds=30):\n"
         "    print('up', flush=True)\n"
         "    time.sleep(60)\n"
     )

