@@ -1,4 +1,4 @@
-"""Counters of drafts and acceptances, and rates with intervals."""
+"""Counters of drafts and acceptances, rates with intervals, and times between tokens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from operator import add, sub
-from typing import Self
+from typing import Any, Self
 
 from simulator.numerics.intervals import wilson
 
@@ -107,3 +107,36 @@ def restarted(earlier: Counts, later: Counts) -> ValueError:
         "counters must not fall or restart between two readings, got "
         f"{earlier.drafts} drafts, then {later.drafts}: the server was restarted"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Times between tokens of a sequence, summed over all sequences.
+
+    seconds: the sum, above 0; tokens: number of tokens after each sequence's first, at least 1.
+    batch: most sequences decoded together; None if not reported.
+    """
+
+    seconds: float
+    tokens: int
+    batch: int | None = None
+
+    @property
+    def seconds_per_token(self) -> float:
+        """Mean seconds between two tokens of one sequence."""
+        return self.seconds / self.tokens
+
+    def __add__(self, other: Timed) -> Timed:
+        if self.batch != other.batch:
+            raise ValueError(f"sources must be of one batch, got {self.batch} and {other.batch}")
+        return Timed(self.seconds + other.seconds, self.tokens + other.tokens, self.batch)
+
+
+def times(seconds: float, tokens: float, batch: int | None = None) -> Timed | None:
+    """Returns times between tokens; None if no token was timed."""
+    return Timed(seconds, round(tokens), batch) if seconds > 0 and round(tokens) > 0 else None
+
+
+def added(first: Any, other: Any) -> Any:
+    """Returns a sum; None if one of its terms is None."""
+    return None if first is None or other is None else first + other

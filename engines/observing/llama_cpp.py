@@ -5,20 +5,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from engines.counting import Timed, added, times
 from engines.observing.observation import Observation
-from engines.observing.pages import observed_page
-from engines.observing.printed import Timed, added, number, text_of, times, whole_number
+from engines.observing.printed import MetricsPage, number, text_of, whole_number
 from simulator.acceptance.accepted import unknown_calls
 from simulator.cost.roofline.shapes import named_share
 
 TURNS_ON = "a draft model (--model-draft, with --spec-type draft-simple)"
 
 
-def read_page(page: str, gamma: int | None) -> Observation:
-    """Returns the counts on a metrics page since the server's start; see `observed_page`."""
-    return observed_page(
-        page, gamma, kind="llama.cpp", turns_on=TURNS_ON, lists_all=False, timed=_timed_page
-    )
+def read_page(text: str, gamma: int | None) -> Observation:
+    """Returns the counts on a metrics page since the server's start; see `MetricsPage.observed`.
+
+    The page counts the first token of each request, but not its time.
+    """
+    page = MetricsPage.of(text, "llamacpp")
+    timed = times(page.sums["tokens_predicted_seconds"], page.sums["tokens_predicted"])
+    return page.observed(gamma, timed, kind="llama.cpp", turns_on=TURNS_ON, lists_all=False)
 
 
 def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
@@ -49,11 +52,6 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     return replace(
         plain, stated_gamma=gamma, drafts=drafts, drafted=drafted, accepted=accepted
     ).of_one_request
-
-
-def _timed_page(totals: Mapping[str, float]) -> Timed | None:
-    """Returns the time of all tokens; the page counts first tokens, too, but not their time."""
-    return times(totals.get("tokens_predicted_seconds", 0.0), totals.get("tokens_predicted", 0.0))
 
 
 MARK = "draft acceptance"

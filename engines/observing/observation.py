@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, TypeVar
+from typing import Any, Literal
 
-from engines.counting import Counts, RateInterval, rate_interval, restarted
+from engines.counting import Counts, RateInterval, Timed, added, rate_interval, restarted, times
 from engines.observing.alphas import (
     RequestCounts,
     alpha_of_positions,
     alpha_of_totals,
     iid_p_value,
 )
-from engines.observing.printed import Timed, added, times
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.by_position import CUT_SHORT, FromCounts
 from simulator.acceptance.from_counts import from_counts
@@ -99,11 +98,11 @@ class Observation(Counts):
             version=_common(self.version, other.version),
             began=None,
             timed=added(self.timed, other.timed),
-            draft_seconds=_sum(self.draft_seconds, other.draft_seconds),
+            draft_seconds=added(self.draft_seconds, other.draft_seconds),
             calls_error=max(self.calls_error, other.calls_error),
             notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
             former_flags=self.former_flags or other.former_flags,
-            rejected=_sum(self.rejected, other.rejected),
+            rejected=added(self.rejected, other.rejected),
             requests=self.requests + other.requests if listed else (),
         )
 
@@ -237,13 +236,5 @@ class Observation(Counts):
         return self.rejected is None and self.cut_short > CUT_SHORT
 
 
-Number = TypeVar("Number", int, float)
-Value = TypeVar("Value")
-
-
-def _sum(first: Number | None, other: Number | None) -> Number | None:
-    return None if first is None or other is None else first + other
-
-
-def _common(first: Value, other: Value) -> Value | None:
+def _common(first: Any, other: Any) -> Any:
     return first if first == other else None

@@ -1,57 +1,19 @@
-"""Numbers that servers print, and times from each sequence's first token to its last."""
+"""What servers print: numbers in JSON objects, and metrics pages in Prometheus' format."""
+
+from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from engines.counting import Counts, Timed, times
+from engines.observing.observation import Observation
 
-@dataclass(frozen=True, slots=True)
-class Timed:
-    """Times between tokens of a sequence, summed over all sequences.
-
-    seconds: the sum, above 0; tokens: number of tokens after each sequence's first, at least 1.
-    batch: most sequences decoded together; None if not reported.
-    """
-
-    seconds: float
-    tokens: int
-    batch: int | None = None
-
-    @property
-    def seconds_per_token(self) -> float:
-        """Mean seconds between two tokens of one sequence."""
-        return self.seconds / self.tokens
-
-
-def added(first: Timed | None, other: Timed | None) -> Timed | None:
-    """Returns the sum of two times; None if one of them is None."""
-    if first is None or other is None:
-        return None
-    if first.batch != other.batch:
-        raise ValueError(f"sources must be of one batch, got {first.batch} and {other.batch}")
-    return Timed(first.seconds + other.seconds, first.tokens + other.tokens, first.batch)
-
-
-def times(seconds: float, tokens: float, batch: int | None = None) -> Timed | None:
-    """Returns times between tokens; None if no token was timed."""
-    return Timed(seconds, round(tokens), batch) if seconds > 0 and round(tokens) > 0 else None
-
-
-def timed_bench(result: Mapping[str, Any]) -> Timed | None:
-    """Returns the times in the result of a server's bench; None if it has no time per token.
-
-    It reads the keys of `vllm bench serve` and SGLang's `bench_serving`. The time is the mean over
-    requests, else the median.
-    """
-    milliseconds = number(result, "mean_tpot_ms") or number(result, "median_tpot_ms")
-    emitted, requests = result.get("total_output_tokens"), result.get("completed")
-    # One token stands for all where a result does not count them.
-    tokens = 1
-    if isinstance(emitted, int) and isinstance(requests, int):
-        tokens = max(1, emitted - requests)
-    batch = result.get("max_concurrency")
-    return times(milliseconds / 1e3 * tokens, tokens, batch if isinstance(batch, int) else None)
+_DRAFTS = "spec_decode_num_drafts"
+_DRAFTED = "spec_decode_num_draft_tokens"
+_BY_POSITION = "spec_decode_num_accepted_tokens_per_pos"
 
 
 def number(printed: Mapping[str, Any], name: str) -> float:
@@ -76,3 +38,100 @@ def text_of(printed: Mapping[str, Any], name: str) -> str | None:
     """Returns the string under a key of a JSON object; None if it is missing or no string."""
     found = printed.get(name)
     return found if isinstance(found, str) else None
+
+
+def timed_bench(result: Mapping[str, Any]) -> Timed | None:
+    """Returns the times in the result of `vllm bench serve` or SGLang's `bench_serving`.
+
+    The time per token is the mean over requests, else the median; None if the result has neither.
+    """
+    milliseconds = number(result, "mean_tpot_ms") or number(result, "median_tpot_ms")
+    emitted, requests = result.get("total_output_tokens"), result.get("completed")
+    # One token stands for all where a result does not count them.
+    tokens = 1
+    if isinstance(emitted, int) and isinstance(requests, int):
+        tokens = max(1, emitted - requests)
+    batch = result.get("max_concurrency")
+    return times(milliseconds / 1e3 * tokens, tokens, batch if isinstance(batch, int) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsPage:
+    """The numbers of one engine on a metrics page. Names lack the engine's prefix and "_total".
+
+    prefix: the engine's prefix, without its colon.
+    sums: sum of each metric over all of its labels, for example over the server's engines.
+    last: last value of each metric.
+    hits: number of blocks that accepted each position, from position 0.
+    models: names of the served models.
+    began: times at which counters of drafts began, in seconds since 1970.
+    """
+
+    prefix: str
+    sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    last: dict[str, float] = field(default_factory=dict)
+    hits: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    models: set[str] = field(default_factory=set)
+    began: list[float] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, text: str, prefix: str) -> MetricsPage:
+        """Returns the numbers on a page whose names have a prefix."""
+        from prometheus_client.parser import text_string_to_metric_families
+
+        page = cls(prefix)
+        for sample in (
+            s for family in text_string_to_metric_families(text) for s in family.samples
+        ):
+            engine, _, name = sample.name.partition(":")
+            if engine != prefix:
+                continue
+            name = name.removesuffix("_total")
+            page.sums[name] += sample.value
+            page.last[name] = sample.value
+            page.models.update(filter(None, [sample.labels.get("model_name")]))
+            if name == _BY_POSITION:
+                page.hits[int(sample.labels.get("position", "0"))] += round(sample.value)
+            elif name == f"{_DRAFTS}_created":
+                page.began.append(sample.value)
+        return page
+
+    @property
+    def model(self) -> str | None:
+        """Name of the served model; None if the page names none or several."""
+        return next(iter(self.models)) if len(self.models) == 1 else None
+
+    def counts(self, turns_on: str) -> Counts:
+        """Returns the counts of drafts, as vLLM and llama.cpp print them; refuses a page without.
+
+        turns_on: the flag that turns speculation on, for the message.
+        """
+        for name in (_DRAFTS, _DRAFTED):
+            if name not in self.sums:
+                raise ValueError(
+                    f"metrics must have {self.prefix}:{name}, got none: speculation is off; "
+                    f"{turns_on} turns it on"
+                )
+        by_position = [self.hits[position] for position in range(max(self.hits, default=-1) + 1)]
+        return Counts.of(round(self.sums[_DRAFTS]), round(self.sums[_DRAFTED]), by_position)
+
+    def observed(
+        self, gamma: int | None, timed: Timed | None, *, kind: str, turns_on: str, lists_all: bool
+    ) -> Observation:
+        """Returns the counts of drafts since the server's start, with the page's times.
+
+        Args:
+          gamma: drafted tokens per block as the user states it; 0: no drafts; None: not stated.
+          lists_all: whether the page lists all γ positions; if not, it lists only accepted ones.
+        """
+        plain = Observation(kind=kind, origin="metrics", timed=timed)
+        if gamma == 0 and _DRAFTS not in self.sums:
+            return plain
+        counts = self.counts(turns_on)
+        return replace(
+            plain,
+            **vars(counts),
+            stated_gamma=len(counts.by_position) if gamma is None and lists_all else gamma,
+            model=self.model,
+            began=max(self.began, default=None),
+        )

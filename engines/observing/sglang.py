@@ -1,12 +1,11 @@
 """SGLang's metrics page and bench: numbers of target passes and of tokens, no positions."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from engines.counting import times
 from engines.observing.observation import Observation
-from engines.observing.pages import samples
-from engines.observing.printed import number, timed_bench, times, whole_number
+from engines.observing.printed import MetricsPage, number, timed_bench, whole_number
 
 TURNS_ON = "--speculative-algorithm (and --enable-metrics)"
 CALLS, GENERATED, REQUESTS = "spec_verify_calls", "generation_tokens", "num_requests"
@@ -15,7 +14,7 @@ WAITED, EMITTED = "inter_token_latency_seconds_sum", "inter_token_latency_second
 STEPS, LENGTH = "spec_num_steps", "spec_accept_length"
 
 
-def read_page(page: str, gamma: int | None) -> Observation:
+def read_page(text: str, gamma: int | None) -> Observation:
     """Returns the counts on a metrics page since the server's start.
 
     The first token of each request comes from the pass over its prompt and is not counted. Refuses
@@ -23,21 +22,12 @@ def read_page(page: str, gamma: int | None) -> Observation:
 
     gamma: drafted tokens per block, if the page does not state them; 0: no drafts.
     """
-    totals: dict[str, float] = defaultdict(float)
-    gauges: dict[str, float] = {}
-    models = set()
-    for sample in samples(page, "sglang"):
-        name = sample.name
-        if name in (CALLS, GENERATED, REQUESTS, WAITED, EMITTED):
-            totals[name] += sample.value
-            models.add(sample.labels.get("model_name"))
-        elif name in (STEPS, LENGTH):
-            gauges[name] = sample.value
-    timed = times(totals[WAITED], totals[EMITTED])
+    page = MetricsPage.of(text, "sglang")
+    totals, timed = page.sums, times(page.sums[WAITED], page.sums[EMITTED])
     if gamma == 0 and CALLS not in totals:
         return Observation(kind="sglang", origin="metrics", timed=timed)
     if CALLS not in totals:
-        length = gauges.get(LENGTH, 0.0)
+        length = page.last.get(LENGTH, 0.0)
         hint = (
             f"only its last block efficiency is known: plan --block-efficiency {length:g} "
             "--at-gamma G"
@@ -46,7 +36,7 @@ def read_page(page: str, gamma: int | None) -> Observation:
         )
         raise ValueError(f"metrics must have sglang:{CALLS}_total, got none: {hint}")
     calls = round(totals[CALLS])
-    steps = gamma if STEPS not in gauges else round(gauges[STEPS])
+    steps = round(page.last[STEPS]) if STEPS in page.last else gamma
     if steps is None:
         raise ValueError("gamma must be given where a page lacks sglang:spec_num_steps, got none")
     return Observation(
@@ -56,7 +46,7 @@ def read_page(page: str, gamma: int | None) -> Observation:
         drafts=calls,
         drafted=calls * steps,
         accepted=round(totals[GENERATED] - totals[REQUESTS]) - calls,
-        model=models.pop() if len(models) == 1 else None,
+        model=page.model,
         timed=timed,
     )
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.counting import Timed, times
 from engines.observing.observation import Observation
-from engines.observing.pages import observed_page
-from engines.observing.printed import Timed, text_of, timed_bench, times, whole_number
+from engines.observing.printed import MetricsPage, text_of, timed_bench, whole_number
 from simulator.cost.roofline.shapes import named_share
 
 TURNS_ON = "--speculative-config"
@@ -33,9 +33,11 @@ _PAIR = re.compile(
 )
 
 
-def read_page(page: str, gamma: int | None) -> Observation:
-    """Returns the counts on a metrics page since the server's start; see `observed_page`."""
-    return observed_page(page, gamma, kind="vllm", turns_on=TURNS_ON, lists_all=True, timed=_timed)
+def read_page(text: str, gamma: int | None) -> Observation:
+    """Returns the counts on a metrics page since the server's start; see `MetricsPage.observed`."""
+    page = MetricsPage.of(text, "vllm")
+    timed = _timed(page.sums)
+    return page.observed(gamma, timed, kind="vllm", turns_on=TURNS_ON, lists_all=True)
 
 
 def _timed(totals: Mapping[str, float]) -> Timed | None:

@@ -23,7 +23,7 @@ from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
 from engines.kind import EngineSettings, Models
 from engines.observing.llama_cpp import TURNS_ON
-from engines.observing.pages import counters
+from engines.observing.printed import MetricsPage
 from engines.servers.gguf_files import write_gguf
 from engines.servers.http import get_text, post_json
 from engines.servers.process import serving, thread_seconds
@@ -168,7 +168,7 @@ class LlamaCppServer:
             except ValueError:
                 self._has_metrics = False
             else:
-                return counters(page, prefix="llamacpp", turns_on=TURNS_ON)
+                return MetricsPage.of(page, "llamacpp").counts(TURNS_ON)
         return self._answered
 
     def tokens_of(self, text: str) -> list[int]:

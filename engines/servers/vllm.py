@@ -9,7 +9,7 @@ from typing import Any
 
 from engines.counting import Counts
 from engines.engine import Completion, Setting
-from engines.observing.pages import counters
+from engines.observing.printed import MetricsPage
 from engines.observing.vllm import TURNS_ON
 from engines.servers.http import get_text, post_json, stream_json, streamed
 from engines.servers.process import CommandPair
@@ -75,7 +75,7 @@ class VllmServer:
         return streamed("vllm", parts(), max_new_tokens, "--max-model-len")
 
     def counts(self) -> Counts:
-        return counters(get_text(f"{self.url}/metrics"), prefix="vllm", turns_on=TURNS_ON)
+        return MetricsPage.of(get_text(f"{self.url}/metrics"), "vllm").counts(TURNS_ON)
 
     def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
         """Returns the served model's scores of a text at temperature 1."""

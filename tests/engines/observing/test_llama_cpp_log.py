@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engines.counting import Timed
 from engines.observing.llama_cpp import read_log
-from engines.observing.printed import Timed
 
 # The lines of pull request 24536, and of a log before it.
 EAGLE3 = """\

@@ -16,7 +16,7 @@ from metrics_pages import (
     vllm_times,
 )
 
-from engines.observing.printed import Timed
+from engines.counting import Timed
 
 
 def log_line(drafts: int, drafted: int, by_position: tuple[int, ...]) -> str:
