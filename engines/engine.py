@@ -1,15 +1,20 @@
-"""The protocols of an engine, which serves a pair, and of its server, which decodes and counts."""
+"""An engine, which serves a pair; its server, which decodes and counts; runs of prompts on it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from itertools import pairwise
+from typing import Literal, Protocol
 
-from engines.counting import Counts
-from engines.text_scores import TextScores
+from engines.counting import NOTHING, Counts
 from estimator.traces.traces import DraftSampling
+
+Prompts = Sequence[tuple[int, ...]]
+# A temperature, and the number of simultaneous requests, at least 1.
+Case = tuple[float, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +75,6 @@ class EngineServer(Protocol):
         """Returns the server's counters of drafts and acceptances since its start."""
 
 
-@runtime_checkable
-class ScoringServer(EngineServer, Protocol):
-    """A server that can also score a text that is given to it."""
-
-    def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
-        """Returns the served model's scores of a text at temperature 1."""
-
-
 class Engine(Protocol):
     """An engine and the pair that it serves.
 
@@ -90,3 +87,110 @@ class Engine(Protocol):
 
     def serve(self, setting: Setting) -> AbstractContextManager[EngineServer]:
         """Serves the pair with a setting until the context exits; yields the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRun:
+    """The texts that a server wrote for some prompts.
+
+    counts: one entry per prompt if prompts ran one at a time; else one entry with the sum.
+    """
+
+    completions: tuple[Completion, ...]
+    counts: tuple[Counts, ...]
+
+    def __add__(self, other: EngineRun) -> EngineRun:
+        return EngineRun(self.completions + other.completions, self.counts + other.counts)
+
+    @property
+    def total(self) -> Counts:
+        return sum(self.counts, NOTHING)
+
+    @property
+    def decoded(self) -> int:
+        """Number of tokens that did not come from passes over prompts."""
+        return sum(len(text.tokens) - text.first for text in self.completions)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of decoding, summed over all requests, even if they ran at the same time."""
+        return sum(text.seconds for text in self.completions)
+
+    def steps(self, *, drafts_past_end: bool) -> int:
+        """Returns the number of target passes after the passes over the prompts.
+
+        A pass emits one token more than it accepted. An engine that drafts past a text's end also
+        counts tokens accepted there. Every pass of such an engine drafts, so its number of drafts
+        is the number of passes.
+        """
+        total = self.total
+        if drafts_past_end and total.drafts > 0:
+            return total.drafts
+        in_prompts = sum(text.first - 1 for text in self.completions)
+        return self.decoded - (total.accepted - in_prompts)
+
+    def work(self, *, drafts_past_end: bool) -> list[tuple[float, int, int]]:
+        """Returns seconds, target passes and decoded tokens: of each text if texts were counted
+        separately, else of all texts together."""
+        parts = [self]
+        if len(self.counts) == len(self.completions):
+            texts = zip(self.completions, self.counts, strict=True)
+            parts = [EngineRun((text,), (counted,)) for text, counted in texts]
+        past_end = drafts_past_end
+        return [(one.seconds, one.steps(drafts_past_end=past_end), one.decoded) for one in parts]
+
+    def require_gamma(self, gamma: int, *, drafts_past_end: bool) -> None:
+        """Refuses a run whose blocks did not draft γ tokens, as on a server with another γ.
+
+        If blocks draft no further than a text's end, each text may have one block that is 1 token
+        short, one that is 2 tokens short, and so on up to γ-1.
+        """
+        total = self.total
+        most = gamma * total.drafts
+        short = 0 if drafts_past_end else len(self.completions) * gamma * (gamma - 1) // 2
+        if not most - short <= total.drafted <= most:
+            raise ValueError(
+                "gamma must be what the server drafts, "
+                f"{total.drafted / total.drafts:.1f} tokens a block, got {gamma}"
+            )
+
+
+def run(
+    server: EngineServer,
+    prompts: Prompts,
+    case: Case,
+    *,
+    speculative: bool,
+    max_new_tokens: int,
+    seed: int,
+    progress: Callable[[], object] = lambda: None,
+) -> EngineRun:
+    """Returns the texts that a server writes for prompts, and its counts of drafts.
+
+    server: must have no other requests, because its counters are read before and after.
+    speculative: whether the server drafts and therefore counts drafts.
+    seed: seed of the first prompt's text; each further prompt adds 1.
+    progress: called after each text.
+    """
+    (temperature, concurrency), numbers = case, range(len(prompts))
+
+    def one(number: int) -> Completion:
+        settings = {"max_new_tokens": max_new_tokens, "seed": seed + number}
+        text = server.complete(prompts[number], temperature=temperature, **settings)
+        progress()
+        return text
+
+    def read() -> Counts:
+        return server.counts() if speculative else NOTHING
+
+    readings, texts = [read()], list[Completion]()
+    if concurrency > 1:
+        with ThreadPoolExecutor(concurrency) as pool:
+            texts = list(pool.map(one, numbers))
+        readings.append(read())
+    else:
+        for number in numbers:
+            texts.append(one(number))
+            readings.append(read())
+    counts = [after.since(before) for before, after in pairwise(readings)]
+    return EngineRun(tuple(texts), tuple(counts))

@@ -11,13 +11,16 @@ because the mean of min(1, q(x)/p(x)) over x ~ p is Σ min(p, q). At temperature
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from engines.engine import Engine, Setting
 from estimator.traces.traces import DraftSampling
 
 
@@ -66,64 +69,6 @@ def acceptance(
     return np.asarray(np.exp(np.minimum(0.0, draft.logprobs - target.logprobs)))
 
 
-# Ids of a text, and the target's scores of them.
-Text = tuple[Sequence[int], TextScores]
-
-FALSE_ALARM = 1e-4
-# Difference of logits that rounding may reverse: two steps of bfloat16 near 50.
-NEAR_TIE = 0.5
-
-
-def text_gap(
-    own: Sequence[Sequence[TextScores]], baseline: Sequence[Sequence[TextScores]]
-) -> str | None:
-    """Returns how an engine's sampled texts differ from the target's own; None if they do not.
-
-    A paired t-test over prompts compares the target's mean log-probability of a token in both sets
-    of texts, at a false-alarm rate of FALSE_ALARM.
-
-    own, baseline: the target's scores of the engine's texts, and of the target's own texts; both
-      by repeat and prompt.
-    """
-    from scipy.stats import t
-
-    # By prompt: the mean over repeats of a text's mean.
-    means = [
-        np.mean([[text.logprobs.mean() for text in texts] for texts in runs], axis=0)
-        for runs in (own, baseline)
-    ]
-    differences = means[0] - means[1]
-    if len(differences) < 2:
-        return None
-    deviation = float(differences.std(ddof=1)) / np.sqrt(len(differences))
-    limit = float(t.isf(FALSE_ALARM / 2, len(differences) - 1))
-    if abs(float(differences.mean())) <= limit * deviation:
-        return None
-    return (
-        f"the target gives their tokens a mean log-probability of {means[0].mean():.2f}, its own "
-        f"{means[1].mean():.2f}"
-    )
-
-
-def greedy_text_gap(own: Sequence[Text], baseline: Sequence[Text]) -> str | None:
-    """Returns how an engine's greedy texts differ from the target's; None if only at near ties.
-
-    Up to the first different id both texts are equal. So the log-probabilities of the two ids
-    differ by as much as the target's logits.
-    """
-    gaps = []
-    for (ids, scores), (others, targets) in zip(own, baseline, strict=True):
-        parted = np.flatnonzero(np.not_equal(ids, others))[:1]
-        gaps.append(float((targets.logprobs - scores.logprobs)[parted].sum()))  # 0 if texts agree
-    wrong = sum(gap > NEAR_TIE for gap in gaps)
-    if wrong == 0:
-        return None
-    return (
-        f"{wrong} of {len(gaps)} part from the target's own at an id that is no near "
-        f"tie, {max(gaps):.2g} below its likeliest in logits"
-    )
-
-
 def load_causal(source: str) -> Any:
     """Returns a decoder-only transformers model in float32."""
     import torch
@@ -153,3 +98,47 @@ def score_text(
         logs.gather(1, text)[:, 0].numpy(),
         ((rows > own) | ((rows == own) & less)).sum(dim=-1).numpy() + 1,
     )
+
+
+# A prompt and its text.
+Text = tuple[tuple[int, ...], tuple[int, ...]]
+# Target and draft scores of a text.
+Pair = tuple[TextScores, TextScores]
+# Returns target and draft scores of texts at a temperature.
+Scorer = Callable[[Sequence[Text], float], list[Pair]]
+
+
+def local_scorer(target: str, draft: str) -> Scorer:
+    """Returns a scorer for any temperature, which loads both models once on this machine.
+
+    target, draft: names or folders.
+    """
+    load = cache(load_causal)
+
+    def scored(texts: Sequence[Text], temperature: float) -> list[Pair]:
+        of_target, of_draft = (
+            [score_text(load(source), *text, temperature=temperature) for text in texts]
+            for source in (target, draft)
+        )
+        return list(zip(of_target, of_draft, strict=True))
+
+    return scored
+
+
+def engine_scorer(engine: Engine) -> Scorer:
+    """Returns a scorer at temperatures 0 and 1; the engine serves the target, then the draft."""
+
+    def of_model(model: Literal["target", "draft"], texts: Sequence[Text]) -> list[TextScores]:
+        served: AbstractContextManager[Any] = engine.serve(Setting(0, model=model))
+        with served as server:
+            return [server.score(*text) for text in texts]
+
+    def scored(texts: Sequence[Text], temperature: float) -> list[Pair]:
+        if temperature not in (0, 1):
+            raise ValueError(
+                "temperature must be 0 or 1 where the server scores texts, whose log-probabilities "
+                f"are of temperature 1, got {temperature:g}"
+            )
+        return list(zip(of_model("target", texts), of_model("draft", texts), strict=True))
+
+    return scored

@@ -33,8 +33,8 @@ ROOMS: dict[str, list[str]] = {
         "costs", "timing", "traces", "profiles", "texts", "validation", "generation", "comparison",
     ],
     "engines": [
-        "counting", "text_scores", "engine", "observing", "kind", "servers",
-        "kinds", "registry", "sources", "trials", "tuning",
+        "counting", "engine", "text_scores", "observing", "kind", "servers",
+        "kinds", "sources", "trials", "tuning",
     ],
     "studies": ["bild", "blockwise"],
     "figures": [

@@ -6,14 +6,16 @@ verifies correctly, its counts are one more such draw. They then lie below or ab
 in 2 of DRAWS + 1 cases, for any number of blocks (a Monte Carlo test; Dwass 1957).
 """
 
-import math
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from engines.counting import Counts, RateInterval, rate_interval
+from engines.text_scores import TextScores
 from simulator.numerics.intervals import ENDS, deviations
 
 DRAWS = 19_999
@@ -35,6 +37,14 @@ class Predicted:
 
     rates: tuple[RateInterval, ...]
     limits: tuple[tuple[float, float], ...]
+
+    @classmethod
+    def of(cls, *columns: ArrayLike) -> Predicted:
+        """Returns a prediction from rates, both ends of their intervals, and both limits."""
+        rows = np.stack(columns, axis=1).tolist()
+        return cls(
+            tuple(RateInterval(*row[:3]) for row in rows), tuple((row[3], row[4]) for row in rows)
+        )
 
 
 def predict(
@@ -70,12 +80,9 @@ def predict(
     rates = drawn[:, :-1] / blocks[:, np.newaxis]
     means, (low, high) = rates.mean(axis=0), np.quantile(rates, ENDS, axis=0)
     tipped = TIPPED_BLOCKS * max(times) / blocks.mean()
-    least, most = rates.min(axis=0), rates.max(axis=0)
-    limits = np.stack([np.minimum(least, means - tipped), np.maximum(most, means + tipped)], axis=1)
-    return Predicted(
-        tuple(RateInterval(*row) for row in np.stack([means, low, high], axis=1).tolist()),
-        tuple((low, high) for low, high in limits.tolist()),
-    )
+    least = np.minimum(rates.min(axis=0), means - tipped)
+    most = np.maximum(rates.max(axis=0), means + tipped)
+    return Predicted.of(means, low, high, least, most)
 
 
 def simulated(rates: Sequence[float], *, drafts: int) -> Predicted:
@@ -85,14 +92,12 @@ def simulated(rates: Sequence[float], *, drafts: int) -> Predicted:
     """
     from scipy.stats import binom
 
-    intervals, limits = [], []
-    for rate in rates:
-        reach = deviations() * math.sqrt(rate * (1 - rate) / drafts)
-        intervals.append(RateInterval(rate, max(0.0, rate - reach), min(1.0, rate + reach)))
-        ends = (end(FALSE_ALARM / 2, drafts, rate) for end in (binom.ppf, binom.isf))
-        least, most = (float(hits) / drafts for hits in ends)
-        limits.append((least, most))
-    return Predicted(tuple(intervals), tuple(limits))
+    means = np.array(rates, dtype=np.float64)
+    reach = deviations() * np.sqrt(means * (1 - means) / drafts)
+    least, most = (end(FALSE_ALARM / 2, drafts, means) / drafts for end in (binom.ppf, binom.isf))
+    return Predicted.of(
+        means, np.maximum(0.0, means - reach), np.minimum(1.0, means + reach), least, most
+    )
 
 
 def _chains(
@@ -146,3 +151,59 @@ def audit(
     if text_gap is not None:
         sentences.append(f"its texts are not the target's: {text_gap}")
     return counted, "; ".join(sentences)
+
+
+# Ids of a text, and the target's scores of them.
+IdScores = tuple[Sequence[int], TextScores]
+# Difference of logits that rounding may reverse: two steps of bfloat16 near 50.
+NEAR_TIE = 0.5
+
+
+def text_gap(
+    own: Sequence[Sequence[TextScores]], baseline: Sequence[Sequence[TextScores]]
+) -> str | None:
+    """Returns how an engine's sampled texts differ from the target's own; None if they do not.
+
+    A paired t-test over prompts compares the target's mean log-probability of a token in both sets
+    of texts, at a false-alarm rate of FALSE_ALARM.
+
+    own, baseline: the target's scores of the engine's texts, and of the target's own texts; both
+      by repeat and prompt.
+    """
+    from scipy.stats import t
+
+    # By prompt: the mean over repeats of a text's mean.
+    means = [
+        np.mean([[text.logprobs.mean() for text in texts] for texts in runs], axis=0)
+        for runs in (own, baseline)
+    ]
+    differences = means[0] - means[1]
+    if len(differences) < 2:
+        return None
+    deviation = float(differences.std(ddof=1)) / np.sqrt(len(differences))
+    limit = float(t.isf(FALSE_ALARM / 2, len(differences) - 1))
+    if abs(float(differences.mean())) <= limit * deviation:
+        return None
+    return (
+        f"the target gives their tokens a mean log-probability of {means[0].mean():.2f}, its own "
+        f"{means[1].mean():.2f}"
+    )
+
+
+def greedy_text_gap(own: Sequence[IdScores], baseline: Sequence[IdScores]) -> str | None:
+    """Returns how an engine's greedy texts differ from the target's; None if only at near ties.
+
+    Up to the first different id both texts are equal. So the log-probabilities of the two ids
+    differ by as much as the target's logits.
+    """
+    gaps = []
+    for (ids, scores), (others, targets) in zip(own, baseline, strict=True):
+        parted = np.flatnonzero(np.not_equal(ids, others))[:1]
+        gaps.append(float((targets.logprobs - scores.logprobs)[parted].sum()))  # 0 if texts agree
+    wrong = sum(gap > NEAR_TIE for gap in gaps)
+    if wrong == 0:
+        return None
+    return (
+        f"{wrong} of {len(gaps)} part from the target's own at an id that is no near "
+        f"tie, {max(gaps):.2g} below its likeliest in logits"
+    )

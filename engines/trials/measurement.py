@@ -1,17 +1,14 @@
 """Measures a profile on an engine: acceptance along the target's texts, and step times."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from engines.counting import NOTHING
 from engines.engine import Setting
 from engines.observing.observation import Observation
 from engines.observing.profiles import counted_drafting
-from engines.text_scores import acceptance
-from engines.trials.pair import Pair, prepared, texts_of
+from engines.text_scores import Pair, acceptance
+from engines.trials.pair import prepared, texts_of
 from engines.trials.request import MeasureEngine
-from engines.trials.runs import Case
 from engines.trials.timing import block_seconds, timed_steps
 from engines.trials.trial import Trial
 from engines.trials.turns import run_trial
@@ -47,30 +44,31 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
         [case] = trial.cases
         timed, line_error = timed_steps(trial, case), None
         if request.priced_gammas:
-            steps = timed.steps(request.priced_gammas)
-            cost, line_error = steps.cost, steps.line_error
+            cost, line_error = timed.steps.cost, timed.steps.line_error
         else:
             # The draft is served without a target.
             prompts, step = trial.other_prompts, progress.step
             progress.expect(len(prompts))
             with engine.serve(Setting(0, model="draft")) as server:
                 own = trial.written(server, 0, case, prompts, first=0, progress=step)
-            seconds = float(np.nanmedian(block_seconds(trial.kind, [own])))
-            cost = CostModel({1: timed.levels["priced", 0]}, draft_seconds=seconds)
-        traced: tuple[TracePair, ...] = ()
+            seconds = block_seconds(np.array(own.work(drafts_past_end=False)))
+            cost = CostModel(
+                {1: timed.levels["priced", 0]}, draft_seconds=float(np.nanmedian(seconds))
+            )
+        traced: list[TracePair] = []
         if request.counted:
-            draftings = {request.draft_sampling: _counted(trial, case)}
+            draftings = {request.draft_sampling: _counted(trial)}
         else:
             texts = texts_of(trial, trial.runs[case]["rows", 0][0])
-            traced = _traces(score(texts, case[0]), temperature=case[0])
-            draftings = {
-                way: _drafting([each.under(way) for each in traced], request.max_gamma)
-                for way in DRAFT_SAMPLINGS
-            }
+            traced = [_traces(pair, case[0]) for pair in score(texts, case[0])]
+            draftings = {}
+            for way in DRAFT_SAMPLINGS:
+                traces = [each.under(way) for each in traced]
+                blocks = replayed_blocks(traces, request.max_gamma)
+                draftings[way] = DraftAcceptance(measured_alpha(traces), blocks=blocks)
     doubts = tuple(dict.fromkeys(timed.shrinking("priced").values()))
-    quiet = False if doubts else None
-    clock = ClockCheck(quiet=quiet, doubts=doubts, repeats=trial.repeats)
-    profile = _profile(draftings, cost, _setup(engine.flags, trial), clock, request)
+    clock = ClockCheck(quiet=False if doubts else None, doubts=doubts, repeats=trial.repeats)
+    profile = _profile(trial, engine.flags, draftings, cost, clock)
     if output is not None:
         write_profile(profile, output)
     if kept is not None and traced:
@@ -78,27 +76,20 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
     return profile, line_error
 
 
-def _traces(scores: Sequence[Pair], *, temperature: float) -> tuple[TracePair, ...]:
-    """Returns the traces of texts that the target wrote at a temperature.
+def _traces(scores: Pair, temperature: float) -> TracePair:
+    """Returns the traces of a text that the target wrote, with a_t in place of β = Σ min(p, q).
 
-    The traces contain a_t in place of β = Σ min(p, q), because two log-probabilities per token do
-    not give β. The mean of a_t over the target's own texts is also α.
+    Two log-probabilities per token do not give β, but the mean of a_t is also α.
     """
-
-    def one(pair: Pair, way: DraftSampling) -> Trace:
-        chances = acceptance(*pair, draft_sampling=way, temperature=temperature)
-        return Trace(beta=chances, ratio=chances, drafted=None, limit=len(chances))
-
-    return tuple(TracePair(*(one(pair, way) for way in DRAFT_SAMPLINGS)) for pair in scores)
+    ways = (
+        acceptance(*scores, draft_sampling=way, temperature=temperature) for way in DRAFT_SAMPLINGS
+    )
+    return TracePair(*(Trace(beta=a, ratio=a, drafted=None, limit=len(a)) for a in ways))
 
 
-def _drafting(own: Sequence[Trace], max_gamma: int) -> DraftAcceptance:
-    return DraftAcceptance(measured_alpha(own), blocks=replayed_blocks(own, max_gamma))
-
-
-def _counted(trial: Trial, case: Case) -> DraftAcceptance:
+def _counted(trial: Trial) -> DraftAcceptance:
     """Returns the acceptance that the engine counted at the largest timed γ."""
-    gamma = trial.request.priced_gammas[-1]
+    [case], gamma = trial.cases, trial.request.priced_gammas[-1]
     runs = trial.runs[case]["priced", gamma]
     counts = vars(sum((one.total for one in runs), NOTHING))
     found = Observation(**counts, kind=trial.kind.name, origin="metrics", stated_gamma=gamma)
@@ -107,20 +98,36 @@ def _counted(trial: Trial, case: Case) -> DraftAcceptance:
 
 
 def _profile(
+    trial: Trial,
+    flags: tuple[str, ...],
     draftings: dict[DraftSampling, DraftAcceptance],
     cost: CostModel,
-    setup: Setup,
     clock: ClockCheck,
-    request: MeasureEngine,
 ) -> Profile:
-    drafting = draftings[request.draft_sampling]
-    priced = cost.observed_gamma
+    """Returns the profile of a measurement; flags: the engine's."""
+    request, [(temperature, concurrency)] = trial.request, trial.cases
+    drafting, priced = draftings[request.draft_sampling], cost.observed_gamma
     longest = request.longest if priced is None else min(request.longest, priced)
+    prices = () if request.priced_gammas else ("prices=target and draft alone",)
     return Profile(
         alpha=drafting.alpha,
         draft_sampling=request.draft_sampling,
         draftings=draftings,
-        setup=setup,
+        setup=Setup(
+            target=trial.target,
+            draft=trial.draft,
+            sampling={"temperature": temperature},
+            draft_temperature=0.0 if request.draft_sampling == "argmax" else temperature,
+            texts=TextSettings(
+                prompts_hash=prompts_hash(trial.prompts),
+                max_new_tokens=request.text.max_new_tokens,
+                max_gamma=request.longest,
+                seed=request.seed,
+            ),
+            engine=trial.kind.name,
+            engine_version=trial.version,
+            flags=(*flags, f"concurrency={concurrency}", *prices),
+        ).here(("specplan",)),
         times=TimesMs.of(cost, Estimate(cost.c)),
         optimal_gamma=best_gamma(drafting.acceptance, cost, max_gamma=longest),
         improvement_factor={
@@ -132,23 +139,3 @@ def _profile(
         },
         clock=clock,
     )
-
-
-def _setup(flags: tuple[str, ...], trial: Trial) -> Setup:
-    request, [(temperature, concurrency)] = trial.request, trial.cases
-    prices = () if request.priced_gammas else ("prices=target and draft alone",)
-    return Setup(
-        target=trial.target,
-        draft=trial.draft,
-        sampling={"temperature": temperature},
-        draft_temperature=0.0 if request.draft_sampling == "argmax" else temperature,
-        texts=TextSettings(
-            prompts_hash=prompts_hash(trial.prompts),
-            max_new_tokens=request.text.max_new_tokens,
-            max_gamma=request.longest,
-            seed=request.seed,
-        ),
-        engine=trial.kind.name,
-        engine_version=trial.version,
-        flags=(*flags, f"concurrency={concurrency}", *prices),
-    ).here(("specplan",))

@@ -1,31 +1,22 @@
 """From a request to its engine, the scorer of its texts, and the trial to run."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
 
-from engines.engine import Engine, EngineServer, ScoringServer, Setting
+from engines.engine import Engine, EngineRun, EngineServer, Setting
 from engines.kind import Models
 from engines.servers.process import healthy
-from engines.text_scores import TextScores, load_causal, score_text
+from engines.text_scores import Scorer, Text, engine_scorer, local_scorer
 from engines.trials.request import MeasureEngine, ValidateEngine
-from engines.trials.runs import EngineRun
 from engines.trials.trial import Trial
 from estimator.loading.folders import folder_pair
 from estimator.timing.threads import require_one_process
 
 # Positions left free beyond the longest prompt, its text and a draft.
 SPARE_POSITIONS = 8
-
-# A prompt and its text.
-Text = tuple[tuple[int, ...], tuple[int, ...]]
-Pair = tuple[TextScores, TextScores]
-# Returns target and draft scores of texts at a temperature.
-Scorer = Callable[[Sequence[Text], float], list[Pair]]
 
 
 @contextmanager
@@ -65,48 +56,6 @@ def texts_of(trial: Trial, own: EngineRun) -> list[Text]:
     """Returns each predicted prompt together with the text that a run wrote for it."""
     texts = (text.tokens for text in own.completions)
     return list(zip(trial.prompts, texts, strict=True))
-
-
-def local_scorer(target: str, draft: str) -> Scorer:
-    """Returns a scorer for any temperature, which loads both models once on this machine.
-
-    target, draft: names or folders.
-    """
-    load = cache(load_causal)
-
-    def scored(texts: Sequence[Text], temperature: float) -> list[Pair]:
-        of_target, of_draft = (
-            [score_text(load(source), *text, temperature=temperature) for text in texts]
-            for source in (target, draft)
-        )
-        return list(zip(of_target, of_draft, strict=True))
-
-    return scored
-
-
-def engine_scorer(engine: Engine) -> Scorer:
-    """Returns a scorer that uses an engine; the engine serves the target, then the draft."""
-
-    def of_model(model: Literal["target", "draft"], texts: Sequence[Text]) -> list[TextScores]:
-        with engine.serve(Setting(0, model=model)) as server:
-            if not isinstance(server, ScoringServer):
-                raise ValueError("laws must be local with a server that scores no given text")
-            return [server.score(*text) for text in texts]
-
-    def scored(texts: Sequence[Text], temperature: float) -> list[Pair]:
-        require_scored_temperature(temperature)
-        return list(zip(of_model("target", texts), of_model("draft", texts), strict=True))
-
-    return scored
-
-
-def require_scored_temperature(temperature: float) -> None:
-    """Refuses temperatures other than 0 and 1: servers score texts only at temperature 1."""
-    if temperature not in (0, 1):
-        raise ValueError(
-            "temperature must be 0 or 1 where the server scores texts, whose log-probabilities are "
-            f"of temperature 1, got {temperature:g}"
-        )
 
 
 @dataclass(frozen=True, slots=True)

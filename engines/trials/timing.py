@@ -1,28 +1,24 @@
 """The times of target passes on an engine, with the changing speed of the machine divided out.
 
-Every γ runs in each turn (`Trial.turns`), on prompts of both uses, so `estimator.timing.levels`
-separates the time of a pass from the speed of the machine. The error comes from a bootstrap over
-prompts (Efron 1979), because the jackknife is inconsistent for medians.
+Every γ runs in each turn (`Trial.turns`), so `estimator.timing.levels` separates the time of a pass
+from the speed of the machine. Errors come from a bootstrap over prompts (Efron 1979), because the
+jackknife is inconsistent for medians.
 
-An engine reports the time of its steps, but not the share of drafting. So a line
-
-    s(γ) = s₀ + k γ
-
-is drawn through the smallest and the largest γ. The slope k takes the place of the draft step in
-other cost models, and includes the verification of one more token. If the line misses a third γ
-between them by more than LINE_TOLERANCE, that point becomes a corner.
+An engine reports the time of a step, but not the share of drafting. So a line s(γ) = s₀ + k γ is
+drawn through the smallest and the largest γ. Its slope k replaces the draft step of other cost
+models, and includes the verification of one more token. If the line misses a third γ between them
+by more than LINE_TOLERANCE, the line gets a corner there.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.kind import EngineKind
-from engines.trials.runs import Case, EngineRun
+from engines.engine import Case
 from engines.trials.trial import Cell, Trial, Use
 from estimator.intervals import Interval, ratio, steps_out_of_order, student
 from estimator.timing.levels import SWEEPS, polish
@@ -94,7 +90,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class PassTimes:
-    """Times of a target pass with its drafting, at one temperature and concurrency.
+    """Times of a target pass with its drafting, in one case of a trial.
 
     levels: seconds of a pass, by cell (use of the prompts, γ).
     drawn: indices of the prompts in each bootstrap resample, or of the repeats if prompts ran
@@ -103,6 +99,8 @@ class PassTimes:
       run of the cell.
     """
 
+    trial: Trial
+    case: Case
     levels: dict[Cell, float]
     drawn: NDArray[np.int64]
     resampled: Table
@@ -114,6 +112,21 @@ class PassTimes:
         middle = self.levels[use, longer] / self.levels[use, shorter]
         quotients = self.resampled[use, longer] / self.resampled[use, shorter]
         return _resampled_interval(middle, quotients, units=self.drawn.shape[1])
+
+    def speed_up_interval(self, speed_up: float, gamma: int) -> Interval:
+        """Returns the interval of a measured speed-up; (None, None) without resamples."""
+        if len(self.drawn) == 0:
+            return None, None
+        counts = _work(self.trial, self.case, ("rows", gamma))[..., 1:]
+        counts = counts.sum(axis=1 - _unit_axis(self.case))
+        units = len(counts)
+        # The timed prompts may be one more.
+        more = self.drawn.shape[1] - units
+        calls, tokens = np.pad(counts, ((0, more), (0, 0)))[self.drawn].sum(axis=1).T
+        baseline, own = (self.resampled["rows", each] for each in (0, gamma))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            quotients = baseline * tokens / (own * calls)
+        return _resampled_interval(speed_up, quotients, units=units)
 
     def shrinking(self, use: Use) -> dict[int, str]:
         """Returns a sentence for each γ whose step is significantly faster than a smaller γ's."""
@@ -130,8 +143,10 @@ class PassTimes:
         known = [high / low for low, high in found if low is not None and high is not None]
         return 100 * (math.sqrt(max(known)) - 1) if known else None
 
-    def steps(self, gammas: Sequence[int]) -> Steps:
-        """Returns the step times at these γ, on the timed prompts."""
+    @property
+    def steps(self) -> Steps:
+        """The step times from which blocks are priced, on the timed prompts."""
+        gammas = self.trial.request.priced_gammas
         return Steps(self.levels["priced", 0], {g: self.levels["priced", g] for g in gammas})
 
 
@@ -148,16 +163,12 @@ def _resampled_interval(value: float, resampled: NDArray[np.float64], *, units: 
 
 
 def timed_steps(trial: Trial, case: Case) -> PassTimes:
-    """Returns the times of target passes in a case.
+    """Returns the times of target passes in a case; refuses texts without a step after the prompt.
 
     In each turn, servers that ran together have one speed of the machine in common.
-    Refuses texts without a step after the pass over the prompt.
     """
-    table = {
-        cell: block_seconds(trial.kind, runs)
-        for cell, runs in trial.runs[case].items()
-        if trial.prompts_of(cell[0])
-    }
+    cells = [cell for cell in trial.runs[case] if trial.prompts_of(cell[0])]
+    table = {cell: block_seconds(_work(trial, case, cell)) for cell in cells}
     # One use may have a prompt fewer.
     turns = max(row.shape[1] for row in table.values())
     for (use, gamma), row in table.items():
@@ -174,13 +185,13 @@ def timed_steps(trial: Trial, case: Case) -> PassTimes:
     present = np.array([~np.isnan(row).all(axis=1 - axis) for row in table.values()])
     units = present.shape[1]
     if present.sum(axis=1).min() < 2:
-        return PassTimes(found, np.zeros((0, units), dtype=np.int64), {})
+        return PassTimes(trial, case, found, np.zeros((0, units), dtype=np.int64), {})
     drawn = np.random.default_rng(trial.request.seed).integers(0, units, (RESAMPLES, units))
     resamples = {
         cell: np.moveaxis(np.take(row, drawn, axis=axis), axis, 0).reshape(RESAMPLES, -1)
         for cell, row in table.items()
     }
-    return PassTimes(found, drawn, _levels(trial, resamples, RESAMPLE_SWEEPS))
+    return PassTimes(trial, case, found, drawn, _levels(trial, resamples, RESAMPLE_SWEEPS))
 
 
 def precision_percent(trial: Trial) -> float | None:
@@ -195,26 +206,18 @@ def _unit_axis(case: Case) -> int:
     return 1 if case[1] == 1 else 0
 
 
-def _work(kind: EngineKind, runs: Sequence[EngineRun]) -> NDArray[np.float64]:
+def _work(trial: Trial, case: Case, cell: Cell) -> NDArray[np.float64]:
     """Returns seconds, steps and decoded tokens of each turn, shape (repeats, turns, 3)."""
-    past_end = kind.drafts_past_end
-    return np.array(
-        [
-            [
-                (part.seconds, part.steps(drafts_past_end=past_end), part.decoded)
-                for part in one.parts
-            ]
-            for one in runs
-        ]
-    )
+    past_end = trial.kind.drafts_past_end
+    return np.array([one.work(drafts_past_end=past_end) for one in trial.runs[case][cell]])
 
 
-def block_seconds(kind: EngineKind, runs: Sequence[EngineRun]) -> NDArray[np.float64]:
-    """Returns the mean seconds of a target pass with its drafting, shape (repeats, turns).
+def block_seconds(work: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the mean seconds of a target pass with its drafting; NaN in turns without a step.
 
-    A turn is one text, or all texts that ran together; NaN if it had no step.
+    work: seconds, steps and decoded tokens of each turn, shape (..., 3).
     """
-    seconds, steps, _ = np.moveaxis(_work(kind, runs), -1, 0)
+    seconds, steps, _ = np.moveaxis(work, -1, 0)
     return np.where(steps > 0, seconds / np.maximum(steps, 1), np.nan)
 
 
@@ -226,20 +229,3 @@ def _levels(trial: Trial, table: Table, sweeps: int) -> Table:
         levels, _ = polish(np.stack([table[cell] for cell in rows], axis=-2), sweeps=sweeps)
         found |= dict(zip(rows, np.moveaxis(levels, -1, 0), strict=True))
     return found
-
-
-def speed_up_interval(
-    speed_up: float, trial: Trial, timed: PassTimes, gamma: int, case: Case
-) -> Interval:
-    """Returns the interval of a measured speed-up; (None, None) without resamples."""
-    if len(timed.drawn) == 0:
-        return None, None
-    counts = _work(trial.kind, trial.runs[case]["rows", gamma])[..., 1:]
-    counts = counts.sum(axis=1 - _unit_axis(case))
-    units = len(counts)
-    # The timed prompts may be one more.
-    more = timed.drawn.shape[1] - units
-    calls, tokens = np.pad(counts, ((0, more), (0, 0)))[timed.drawn].sum(axis=1).T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        quotients = timed.resampled["rows", 0] * tokens / (timed.resampled["rows", gamma] * calls)
-    return _resampled_interval(speed_up, quotients, units=units)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Literal
 
-from engines.engine import EngineServer, Setting
+from engines.engine import Case, EngineRun, EngineServer, Prompts, Setting, run
 from engines.kind import EngineKind
 from engines.trials.request import MeasureEngine, ValidateEngine
-from engines.trials.runs import Case, EngineRun, Prompts, run
 
 # The use of prompts: to time steps ("priced"), or to compare with predictions ("rows").
 Use = Literal["priced", "rows"]
 # A use and a γ.
 Cell = tuple[Use, int]
-WARM_UP_PROMPTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +87,13 @@ class Trial:
     @property
     def cases(self) -> list[Case]:
         """Every combination of temperature and concurrency."""
-        return [(t, c) for t in self.temperatures for c in self.concurrencies]
-
-    @property
-    def served_gammas(self) -> tuple[int, ...]:
-        """The γ of all servers, ascending from 0 (no speculation)."""
-        return tuple(sorted({0, *self.gammas, *self.request.priced_gammas}))
+        return list(product(self.temperatures, self.concurrencies))
 
     @property
     def sharing(self) -> list[tuple[int, ...]]:
         """Groups of γ whose servers run at the same time: one group of all, or one for each γ."""
-        gammas = self.served_gammas
-        return [gammas] if self.request.together else [(gamma,) for gamma in gammas]
+        gammas = sorted({0, *self.gammas, *self.request.priced_gammas})
+        return [tuple(gammas)] if self.request.together else [(gamma,) for gamma in gammas]
 
     def setting(self, gamma: int) -> Setting:
         rates, most = self.request.synthetic, max(self.concurrencies)
@@ -109,10 +102,10 @@ class Trial:
 
     def cells(self, gammas: Sequence[int]) -> list[Cell]:
         """Returns the cells of these γ: each use of prompts for which a γ runs, with that γ."""
-        return [
-            *(("priced", gamma) for gamma in gammas if gamma in (0, *self.request.priced_gammas)),
-            *(("rows", gamma) for gamma in gammas if gamma in (0, *self.gammas)),
-        ]
+        uses: dict[Use, Sequence[int]] = {
+            "priced": (0, *self.request.priced_gammas), "rows": (0, *self.gammas),
+        }  # fmt: skip
+        return [(use, gamma) for use, own in uses.items() for gamma in gammas if gamma in own]
 
     def prompts_of(self, use: Use) -> Prompts:
         return self.prompts if use == "rows" else self.other_prompts
@@ -131,13 +124,6 @@ class Trial:
             for case, size in sizes.items()
             if start % size == 0
         ]
-
-    @property
-    def planned_texts(self) -> int:
-        """Largest number of texts that the servers write."""
-        warm = len(self.other_prompts[:WARM_UP_PROMPTS]) * len(self.served_gammas)
-        repeated = sum(len(self.prompts_of(use)) for use, _ in self.cells(self.served_gammas))
-        return len(self.cases) * (warm + self.repeats * repeated)
 
     def written(
         self,

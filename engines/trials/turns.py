@@ -10,10 +10,12 @@ import numpy as np
 
 from engines.engine import Engine, EngineServer
 from engines.trials.timing import precision_percent
-from engines.trials.trial import WARM_UP_PROMPTS, Trial
+from engines.trials.trial import Trial
 from estimator.progress import CountedProgress, Progress
 from estimator.timing.precision import Until
 from estimator.timing.rates import LEAST_PROMPTS
+
+WARM_UP_PROMPTS = 2
 
 
 def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> Trial:
@@ -26,9 +28,12 @@ def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> Trial:
     If servers run one after the other, the first server's share of the time decides how many
     prompts and repeats all of them run.
     """
-    request, planned, groups = trial.request, trial.planned_texts, trial.sharing
+    request, groups, warm = trial.request, trial.sharing, trial.other_prompts[:WARM_UP_PROMPTS]
     seconds = request.timing.seconds(request.target) / len(groups)
     order, counted = np.random.default_rng(request.seed), CountedProgress(progress)
+    cells = [cell for group in groups for cell in trial.cells(group)]
+    repeated = trial.repeats * sum(len(trial.prompts_of(use)) for use, _ in cells)
+    planned = len(trial.cases) * (sum(map(len, groups)) * len(warm) + repeated)
     progress.expect(planned)
     for group in groups:
         with ExitStack() as stack:
@@ -37,7 +42,6 @@ def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> Trial:
             }
             for (gamma, server), case in product(servers.items(), trial.cases):
                 # The first texts of all; a server with another γ is refused.
-                warm = trial.other_prompts[:WARM_UP_PROMPTS]
                 own = trial.written(server, gamma, case, warm, first=0, progress=counted.step)
                 if gamma > 0:
                     own.require_gamma(gamma, drafts_past_end=trial.kind.drafts_past_end)

@@ -1,16 +1,85 @@
 """Compares predicted with measured decoding on an engine: a row for each γ and case."""
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
-from engines.trials.judgement import EngineRow, Scores, judge
-from engines.trials.pair import Scorer, prepared, texts_of
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from engines.counting import NOTHING, RateInterval
+from engines.engine import Case
+from engines.text_scores import Pair, Scorer, Text, acceptance
+from engines.trials.audit import audit, greedy_text_gap, predict, simulated, text_gap
+from engines.trials.pair import prepared, texts_of
 from engines.trials.request import ValidateEngine
-from engines.trials.runs import Case
-from engines.trials.timing import Steps, precision_percent, timed_steps
+from engines.trials.timing import PassTimes, Steps, precision_percent, timed_steps
 from engines.trials.trial import Trial
 from engines.trials.turns import run_trial
 from estimator.progress import SILENT, Progress
-from estimator.validation.file import max_abs, mean_abs
+from estimator.prompts.prompts import prompts_hash
+from estimator.validation.file import ValidationRow, max_abs, mean_abs, row_doubts
+from simulator.acceptance.replay import Replay
+from simulator.choice.walltime import improvement_factor
+
+# Target and draft scores of the texts of one temperature.
+Scores = Mapping[Text, Pair]
+
+
+class EngineRow(ValidationRow, frozen=True, kw_only=True):
+    """A prediction for an engine and its measurement; speed-ups exclude the prompts.
+
+    alpha: mean of a_t along the target's texts.
+    c: time that one more drafted token adds to a step, relative to a baseline step.
+    acceptance_predicted, acceptance_counted: unconditional rates by position.
+    acceptance_explained: whether the prediction explains the counts; audit: the reason if not.
+    predicted_from: source of the prediction: "replay" of the run's own texts, or the engine's
+      "counts" if acceptance is simulated or not explained.
+    predicted_theorem8: speed-up by Theorem 8, with free verification and i.i.d. acceptance.
+    predicted_seconds_per_token: predicted seconds per token of one sequence.
+    predicted_target_calls: number of target passes by replay; None if the run's texts cannot be
+      replayed.
+    target_calls: counted target passes, without passes over prompts.
+    """
+
+    derived: ClassVar[tuple[str, ...]] = (
+        "error_percent", "time_error_percent", "predicted_calibrated", "seconds_per_token",
+    )  # fmt: skip
+
+    gamma: int
+    alpha: float
+    predicted: float
+    ms_per_token: float
+    tokens_per_second: float
+    engine: str
+    engine_version: str
+    concurrency: int
+    c: float
+    acceptance_predicted: tuple[RateInterval, ...]
+    acceptance_counted: tuple[RateInterval, ...]
+    acceptance_explained: bool
+    audit: str
+    predicted_from: str
+    predicted_theorem8: float
+    predicted_seconds_per_token: float
+    predicted_target_calls: float | None
+    target_calls: int
+    block_efficiency: float
+    accepted_fraction: float
+    identical_to_target: bool | None
+    baseline_tokens_per_second: float
+
+    @property
+    def seconds_per_token(self) -> float:
+        """Measured seconds per token of one sequence."""
+        return self.ms_per_token / 1e3
+
+    @property
+    def time_error_percent(self) -> float:
+        """Relative error of the predicted seconds per token, in per cent."""
+        return 100 * (self.predicted_seconds_per_token / self.seconds_per_token - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +124,7 @@ def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineVali
             for case in trial.cases
             for gamma in trial.gammas
         ),
-        steps={case: timed[case].steps(request.priced_gammas) for case in trial.cases},
+        steps={case: timed[case].steps for case in trial.cases},
         prompts=len(trial.prompts),
         repeats=trial.repeats,
         precision_percent=precision_percent(trial),
@@ -74,3 +143,108 @@ def _scores(trial: Trial, temperature: float, score: Scorer) -> Scores:
         for text in texts_of(trial, one)
     }
     return dict(zip(texts, score(list(texts), temperature), strict=True))
+
+
+# Identity of a text, which repeats of a greedy text share; a_t of its tokens, shape (N,), and a_t
+# from the first draft on.
+Along = tuple[tuple[int, ...], NDArray[np.float64], NDArray[np.float64]]
+
+
+def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case) -> EngineRow:
+    """Returns the prediction and the measurement of one γ, temperature and concurrency."""
+    (temperature, concurrency), synthetic = case, trial.request.synthetic
+    own = trial.runs[case]["rows", gamma]
+    gap = None if synthetic is not None else _gap(trial, scores, gamma, case)
+    # If the engine's texts are not the target's, acceptance along the target's own texts is used.
+    replays = gap is None and synthetic is None
+    texts = _along(trial, scores, gamma if replays else 0, case)
+    counts = sum((one.total for one in own), NOTHING)
+    if synthetic is not None:
+        allowed = simulated(synthetic[:gamma], drafts=counts.drafts)
+    else:
+        chances = {which: drafted for which, _, drafted in texts}
+        allowed = predict(
+            list(chances.values()),
+            times=list(Counter(which for which, _, _ in texts).values()),
+            gamma=gamma,
+            drafts_past_end=trial.kind.drafts_past_end,
+            resample=not replays,
+            generator=np.random.default_rng((trial.request.seed, gamma)),
+        )
+    counted, sentence = audit(allowed, counts, text_gap=gap)
+    calls = sum(one.steps(drafts_past_end=trial.kind.drafts_past_end) for one in own)
+    with_prompts = len(texts) if trial.kind.drafts_with_prompt else 0
+    every = (float(Replay(drafted).calls(gamma)) for _, _, drafted in texts)
+    replayed = sum(every) - with_prompts if replays else None
+    tokens = sum(one.decoded for one in own)
+    baseline, seconds = timed.levels["rows", 0], timed.levels["rows", gamma] * calls / tokens
+    steps = timed.steps
+    expected_calls = calls if replayed is None or sentence else replayed
+    predicted = expected_calls * float(steps.cost.block_seconds(gamma)) / tokens
+    alpha = float(np.concatenate([chances for _, chances, _ in texts]).mean())
+    low, high = timed.speed_up_interval(baseline / seconds, gamma)
+    ids = {
+        each: [text.tokens for one in trial.runs[case]["rows", each] for text in one.completions]
+        for each in (gamma, 0)
+    }
+    row = EngineRow(
+        engine=trial.kind.name,
+        engine_version=trial.version,
+        target=trial.target,
+        draft=trial.draft,
+        prompts_hash=prompts_hash(trial.prompts),
+        temperature=temperature,
+        draft_temperature=0.0 if trial.request.draft_sampling == "argmax" else temperature,
+        gamma=gamma,
+        concurrency=concurrency,
+        alpha=alpha,
+        c=steps.c,
+        acceptance_predicted=allowed.rates,
+        acceptance_counted=counted,
+        acceptance_explained=not sentence,
+        audit=sentence,
+        predicted_from="replay" if replays and not sentence else "counts",
+        predicted_theorem8=float(improvement_factor(alpha, gamma, steps.c)),
+        predicted=steps.baseline_seconds / predicted,
+        measured=baseline / seconds,
+        measured_low=low,
+        measured_high=high,
+        predicted_seconds_per_token=predicted,
+        ms_per_token=1e3 * seconds,
+        predicted_target_calls=replayed,
+        target_calls=calls,
+        block_efficiency=tokens / calls,
+        accepted_fraction=counts.accepted / counts.drafted if counts.drafted > 0 else 0.0,
+        tokens=tokens,
+        identical_to_target=ids[gamma] == ids[0] if temperature == 0 else None,
+        baseline_tokens_per_second=concurrency / baseline,
+        tokens_per_second=concurrency / seconds,
+    )
+    # The line through all prices inherits the doubt of each.
+    doubts = [
+        *row_doubts(row, tokens_a_call=row.block_efficiency),
+        *timed.shrinking("priced").values(),
+        *filter(None, [timed.shrinking("rows").get(gamma)]),
+    ]
+    return replace(row, doubts=tuple(dict.fromkeys(doubts)))
+
+
+def _along(trial: Trial, scores: Scores, gamma: int, case: Case) -> list[Along]:
+    found, way = [], trial.request.draft_sampling
+    for repeat, one in enumerate(trial.runs[case]["rows", gamma]):
+        texts = zip(texts_of(trial, one), one.completions, strict=True)
+        for prompt, (text, completion) in enumerate(texts):
+            which = (prompt, *completion.tokens) if case[0] == 0 else (prompt, repeat)
+            chances = acceptance(*scores[text], draft_sampling=way, temperature=case[0])
+            start = 0 if trial.kind.drafts_with_prompt else completion.first
+            found.append((which, chances, chances[start:]))
+    return found
+
+
+def _gap(trial: Trial, scores: Scores, gamma: int, case: Case) -> str | None:
+    """Returns how an engine's texts differ from the target's own; None if they do not."""
+    runs = [[texts_of(trial, one) for one in trial.runs[case]["rows", each]] for each in (gamma, 0)]
+    if case[0] > 0:
+        return text_gap(*([[scores[each][0] for each in texts] for texts in run] for run in runs))
+    written = ([(each[1], scores[each][0]) for texts in run for each in texts] for run in runs)
+    return greedy_text_gap(*written)

@@ -12,9 +12,8 @@ from contextlib import ExitStack
 import numpy as np
 
 from engines.counting import NOTHING
-from engines.engine import Engine, EngineServer, Setting
+from engines.engine import Engine, EngineRun, EngineServer, Prompts, Setting, run
 from engines.kind import Drafted, EngineKind
-from engines.trials.runs import EngineRun, Prompts, run
 from engines.tuning.request import Tuning
 from engines.tuning.tuned import Advised, Knobs, TunedRun
 from estimator.progress import SILENT, Progress

@@ -15,14 +15,13 @@ from typing import Any
 
 import msgspec
 
-from engines.engine import EngineServer, Setting
+from engines.engine import EngineRun, EngineServer, Prompts, Setting, run
 from engines.kind import EngineKind, Models, engine_kinds, listed, names_of
 from engines.servers.http import get_text
 from engines.servers.in_process import OWN, OwnDecoder
 from engines.servers.llama_cpp import LlamaCppServer
 from engines.servers.process import healthy
 from engines.trials.pair import SPARE_POSITIONS
-from engines.trials.runs import EngineRun, Prompts, run
 from engines.tuning.bench import Bench, obeyed
 from engines.tuning.outlook import Costs
 from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning

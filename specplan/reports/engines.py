@@ -9,11 +9,10 @@ from specplan.reports.table import MS, TOKENS, Column, bounds, fastest, folded, 
 from specplan.reports.validation import MEASURED, TIMES_IN_DOUBT, marks, precision_lines
 
 if TYPE_CHECKING:
-    from engines.trials.judgement import EngineRow
+    from engines.engine import Case
     from engines.trials.request import MeasureEngine
-    from engines.trials.runs import Case
     from engines.trials.timing import Steps
-    from engines.trials.validation import EngineValidation
+    from engines.trials.validation import EngineRow, EngineValidation
 
 
 def validation_data(found: EngineValidation) -> dict[str, Any]:

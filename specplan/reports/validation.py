@@ -19,7 +19,7 @@ from specplan.reports.table import (
 )
 
 if TYPE_CHECKING:
-    from engines.trials.judgement import EngineRow
+    from engines.trials.validation import EngineRow
     from estimator.validation.file import SpeculativeRow, ValidationRow
     from estimator.validation.validation import Validation
 

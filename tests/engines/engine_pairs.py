@@ -6,10 +6,9 @@ import torch
 from programs import TEXT, bpe_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from engines.engine import EngineServer
+from engines.engine import EngineRun, EngineServer, Prompts, run
 from engines.kind import EngineSettings, Models
 from engines.servers.llama_cpp import LlamaCpp
-from engines.trials.runs import EngineRun, Prompts, run
 from estimator.prompts.prompts import embedded_prompts
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer

@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.counting import NOTHING, Counts
-from engines.engine import Completion
+from engines.engine import Completion, EngineRun
 from engines.kind import EngineSettings
 from engines.trials.request import ValidateEngine
-from engines.trials.runs import EngineRun
 from engines.trials.trial import Trial
 from estimator.settings import PromptSettings, TimingSettings
 

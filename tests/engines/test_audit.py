@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from engines.counting import NOTHING, Counts
-from engines.text_scores import TextScores, text_gap
-from engines.trials.audit import Predicted, audit, predict, simulated
+from engines.text_scores import TextScores
+from engines.trials.audit import Predicted, audit, predict, simulated, text_gap
 from simulator.acceptance.replay import Replay
 
 GAMMA = 3

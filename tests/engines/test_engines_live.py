@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 
-from engines.engine import Setting
+from engines.engine import EngineRun, Setting
 from engines.kind import EngineKind, engine_kinds
 from engines.servers.http import post_json
 from engines.servers.llama_cpp import LlamaCpp, LlamaCppServer
 from engines.servers.mlx import Mlx
 from engines.servers.transformers import Transformers
 from engines.sources import observe
-from engines.text_scores import acceptance
-from engines.trials.pair import local_scorer
-from engines.trials.runs import EngineRun
+from engines.text_scores import acceptance, local_scorer
 from simulator.acceptance.replay import Replay
 
 PROMPTS = embedded_ids(count=2)

@@ -9,13 +9,11 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from engines.counting import NOTHING, Counts
-from engines.engine import Completion
+from engines.engine import Completion, EngineRun
 from engines.text_scores import TextScores
-from engines.trials.judgement import EngineRow, judge
-from engines.trials.runs import EngineRun
 from engines.trials.timing import Steps, timed_steps
 from engines.trials.trial import Trial
-from engines.trials.validation import EngineValidation
+from engines.trials.validation import EngineRow, EngineValidation, judge
 from specplan.reports.engines import validation_text
 
 REPEATS, PROMPTS = 2, 5

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 from engine_pairs import DRAFT, TARGET, embedded_ids, other_pair
+from made_engine import MadeEngine
 from vllm_server import vllm_server
 
 from engines.servers.vllm import VllmServer, _rank
-from engines.text_scores import TextScores, acceptance
-from engines.trials.pair import local_scorer, require_scored_temperature
+from engines.text_scores import TextScores, acceptance, engine_scorer, local_scorer
 from estimator.traces.scoring import trace
 from estimator.traces.traces import DraftSampling
 from reference.drafters.model_drafter import ModelDrafter
@@ -82,7 +82,7 @@ def tied_model(ids: torch.Tensor) -> SimpleNamespace:
 def test_of_ids_that_tie_the_least_is_the_likeliest_to_both_scorers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in ("engines.trials.pair", "vllm_server"):
+    for module in ("engines.text_scores", "vllm_server"):
         monkeypatch.setattr(f"{module}.load_causal", lambda source: tied_model)
     text = ((0,), (1, 4, 3, 0))
     [(of_target, of_draft)] = local_scorer("T", "D")([text], 0.0)
@@ -106,7 +106,7 @@ def test_of_ids_that_tie_the_least_is_the_likeliest_to_both_scorers(
         ),
         (lambda: TextScores.of([-1.0], [0]), "ranks of tokens must be at least 1, got 0"),
         (
-            lambda: require_scored_temperature(0.7),
+            lambda: engine_scorer(MadeEngine())([], 0.7),
             "temperature must be 0 or 1 where the server scores texts",
         ),
     ],

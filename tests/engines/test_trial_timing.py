@@ -7,7 +7,7 @@ from made_trials import ALONE, GAMMA, STEP, made_run, made_runs, made_trial
 from numpy.typing import NDArray
 
 from engines.trials.request import priced_gammas
-from engines.trials.timing import PassTimes, Steps, speed_up_interval, timed_steps
+from engines.trials.timing import PassTimes, Steps, timed_steps
 
 SPEED_UP = ALONE * (GAMMA + 1) / STEP
 
@@ -67,7 +67,7 @@ def interval(
     [case] = trial.cases
     timed = timed_steps(trial, case)
     speed_up = (GAMMA + 1) * timed.levels["rows", 0] / timed.levels["rows", GAMMA]
-    return speed_up_interval(speed_up, trial, timed, GAMMA, case)
+    return timed.speed_up_interval(speed_up, GAMMA)
 
 
 # Prompts, repeats, trials, at once, and how much speed-ups of prompts differ.
@@ -118,11 +118,11 @@ def test_one_prompt_or_repeat_has_no_interval(repeats: int, prompts: int, at_onc
 def test_the_interval_is_student_s_on_the_spread_of_resamples(prompts: int) -> None:
     quotients = np.exp(np.random.default_rng(0).normal(0.3, 0.1, 200))
     resampled = {("rows", 0): quotients, ("rows", GAMMA): np.ones(200)}
-    timed = PassTimes({}, np.zeros((200, prompts), dtype=np.int64), resampled)
     trial = made_trial(prompts=prompts)
     [case] = trial.cases
     trial.add(case, ("rows", GAMMA), 0, made_run(trial, np.ones(prompts), drafts=True))
-    low, high = speed_up_interval(1.5, trial, timed, GAMMA, case)
+    timed = PassTimes(trial, case, {}, np.zeros((200, prompts), dtype=np.int64), resampled)
+    low, high = timed.speed_up_interval(1.5, GAMMA)
     error = np.log(quotients).std() * np.sqrt(prompts / (prompts - 1))
     reach = np.exp(scipy.stats.t.ppf(0.95, prompts - 1) * error)
     assert (low, high) == pytest.approx((1.5 / reach, 1.5 * reach))

@@ -17,13 +17,11 @@ from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 from safetensors.torch import load_file, save_file
 
 from engines.counting import Counts
-from engines.engine import Setting
+from engines.engine import EngineRun, Setting
 from engines.observing.vllm import TURNS_ON
 from engines.servers.vllm import Vllm, VllmServer
 from engines.sources import observe
-from engines.text_scores import acceptance
-from engines.trials.pair import engine_scorer, local_scorer
-from engines.trials.runs import EngineRun
+from engines.text_scores import acceptance, engine_scorer, local_scorer
 from reference.drafters.state_head import StateHeadDrafter
 from reference.laws import Sampling
 from reference.models.embedded import weights_folder

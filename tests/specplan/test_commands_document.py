@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from metrics_pages import vllm_page
 from plan_inputs import PROFILE
 
-from engines.trials.judgement import EngineRow
+from engines.trials.validation import EngineRow
 from estimator.profiles.profile import LoadCosts, Workload
 from estimator.profiles.profile_file import profile_json
 from estimator.validation.file import SpeculativeRow, ValidationRow
