@@ -19,7 +19,7 @@ def read_page(text: str, gamma: int | None) -> Observation:
 
     The page counts the first token of each request, but not its time.
     """
-    page = MetricsPage.of(text, "llamacpp")
+    page = MetricsPage(text, "llamacpp")
     timed = times(page.sums["tokens_predicted_seconds"], page.sums["tokens_predicted"])
     return page.observed(gamma, timed, kind="llama.cpp", turns_on=TURNS_ON, lists_all=False)
 

@@ -1,11 +1,10 @@
-"""What servers print: numbers in JSON objects, and metrics pages in Prometheus' format."""
-
-from __future__ import annotations
+"""Reads numbers that servers print: in JSON objects, and on metrics pages in Prometheus' format."""
 
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from engines.counting import Counts, Timed, times
@@ -55,11 +54,9 @@ def timed_bench(result: Mapping[str, Any]) -> Timed | None:
     return times(milliseconds / 1e3 * tokens, tokens, batch if isinstance(batch, int) else None)
 
 
-@dataclass(frozen=True, slots=True)
 class MetricsPage:
     """The numbers of one engine on a metrics page. Names lack the engine's prefix and "_total".
 
-    prefix: the engine's prefix, without its colon.
     sums: sum of each metric over all of its labels, for example over the server's engines.
     last: last value of each metric.
     hits: number of blocks that accepted each position, from position 0.
@@ -67,34 +64,26 @@ class MetricsPage:
     began: times at which counters of drafts began, in seconds since 1970.
     """
 
-    prefix: str
-    sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    last: dict[str, float] = field(default_factory=dict)
-    hits: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    models: set[str] = field(default_factory=set)
-    began: list[float] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, text: str, prefix: str) -> MetricsPage:
-        """Returns the numbers on a page whose names have a prefix."""
+    def __init__(self, text: str, prefix: str) -> None:
+        """Reads the page; prefix: the engine's prefix, without its colon."""
         from prometheus_client.parser import text_string_to_metric_families
 
-        page = cls(prefix)
-        for sample in (
-            s for family in text_string_to_metric_families(text) for s in family.samples
-        ):
+        self.prefix, self.models, self.began = prefix, set[str](), list[float]()
+        self.sums, self.last = defaultdict[str, float](float), dict[str, float]()
+        self.hits = defaultdict[int, int](int)
+        families = text_string_to_metric_families(text)
+        for sample in chain.from_iterable(family.samples for family in families):
             engine, _, name = sample.name.partition(":")
             if engine != prefix:
                 continue
             name = name.removesuffix("_total")
-            page.sums[name] += sample.value
-            page.last[name] = sample.value
-            page.models.update(filter(None, [sample.labels.get("model_name")]))
+            self.sums[name] += sample.value
+            self.last[name] = sample.value
+            self.models.update(filter(None, [sample.labels.get("model_name")]))
             if name == _BY_POSITION:
-                page.hits[int(sample.labels.get("position", "0"))] += round(sample.value)
+                self.hits[int(sample.labels.get("position", "0"))] += round(sample.value)
             elif name == f"{_DRAFTS}_created":
-                page.began.append(sample.value)
-        return page
+                self.began.append(sample.value)
 
     @property
     def model(self) -> str | None:

@@ -35,7 +35,7 @@ _PAIR = re.compile(
 
 def read_page(text: str, gamma: int | None) -> Observation:
     """Returns the counts on a metrics page since the server's start; see `MetricsPage.observed`."""
-    page = MetricsPage.of(text, "vllm")
+    page = MetricsPage(text, "vllm")
     timed = _timed(page.sums)
     return page.observed(gamma, timed, kind="vllm", turns_on=TURNS_ON, lists_all=True)
 
