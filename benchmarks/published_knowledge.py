@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from published_rows import Row
 
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.by_position import FromCounts
-from simulator.acceptance.from_counts import from_counts
+from simulator.acceptance.from_counts import FromCounts, from_counts
 from simulator.acceptance.rate_prior import workload_spread
 from simulator.acceptance.tokens import alpha_from_block_efficiency, expected_tokens
 from simulator.choice.advice import NEAR, Advice, advise

@@ -38,14 +38,14 @@ class Subject:
 SUBJECTS = {
     "conversions": Subject(
         ("simulator/acceptance/tokens.py",),
-        ("tests/simulator/acceptance/test_tokens*.py",),
-    ),
-    "replay": Subject(
-        ("simulator/acceptance/replay.py", "simulator/acceptance/divergence.py"),
         (
-            "tests/simulator/acceptance/test_replay*.py",
+            "tests/simulator/acceptance/test_tokens*.py",
             "tests/simulator/acceptance/test_divergence.py",
         ),
+    ),
+    "replay": Subject(
+        ("simulator/acceptance/replay.py",),
+        ("tests/simulator/acceptance/test_replay*.py",),
     ),
     "curves": Subject(
         ("simulator/cost/curves.py",),

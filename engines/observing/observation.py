@@ -14,9 +14,9 @@ from engines.observing.alphas import (
     alpha_of_totals,
     iid_p_value,
 )
+from simulator.acceptance.acceptance import CUT_SHORT
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.by_position import CUT_SHORT, FromCounts
-from simulator.acceptance.from_counts import from_counts
+from simulator.acceptance.from_counts import FromCounts, from_counts
 
 Origin = Literal["metrics", "log", "bench", "timings", "answers"]
 # Rates by position that differ by more than chance once in a hundred times are not i.i.d.

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from simulator.acceptance.divergence import block_acceptance
 from simulator.acceptance.replay import Replay
 from simulator.acceptance.stopping.stopped_text import StoppedText, StoppingRule
+from simulator.acceptance.tokens import block_acceptance
 
 DraftSampling = Literal["sampled", "argmax"]
 DRAFT_SAMPLINGS: tuple[DraftSampling, ...] = ("sampled", "argmax")

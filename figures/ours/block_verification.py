@@ -10,8 +10,7 @@ from scipy.special import softmax
 
 from figures import drawing
 from figures.numbers import Numbers, numbers
-from simulator.acceptance.divergence import alpha_of_laws
-from simulator.acceptance.tokens import expected_tokens
+from simulator.acceptance.tokens import beta_of_laws, expected_tokens
 
 GAMMAS = (1, 2, 3, 4, 6, 8, 12, 16)
 # Standard deviations of the noise that turns the target's logits into the draft's.
@@ -80,7 +79,7 @@ def compute() -> Numbers:
         logits = 2 * generator.normal(size=(PAIRS, VOCABULARY))
         p = softmax(logits, axis=1)
         q = softmax(logits + noise * generator.normal(size=logits.shape), axis=1)
-        alpha = float(alpha_of_laws(p, q))
+        alpha = float(beta_of_laws(p, q).mean())
         for gamma in GAMMAS:
             counts = simulate_block_verification(p, q, gamma, blocks=BLOCKS, generator=generator)
             by_token = float(expected_tokens(alpha, gamma))

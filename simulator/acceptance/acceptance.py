@@ -1,10 +1,10 @@
-"""Acceptance: how often drafted tokens are accepted. Acceptance and cost together give a plan."""
+"""Acceptance: how often drafted tokens are accepted, equally at all positions or by position."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -24,7 +24,8 @@ IID_TOLERANCE = 0.05
 class Acceptance(ABC):
     """How often drafted tokens are accepted, for any number γ of drafted tokens per block.
 
-    A subclass implements `per_token`. In this example every second block is accepted whole:
+    Acceptance and cost together give a plan. A subclass implements `per_token`. In this example
+    every second block is accepted whole:
 
       >>> class AllOrNothing(Acceptance):
       ...     kind, alpha, observed_gamma = "by_position", 0.5, None
@@ -141,25 +142,80 @@ def iid_error(acceptance: Acceptance, *, max_gamma: int) -> tuple[float, int] | 
 class Iid(Acceptance):
     """Each drafted token is accepted with probability α (Leviathan et al. 2023, §3.1).
 
-    rate: α in [0, 1].
-    counted_at: the largest γ of the counted drafts; None if α was not counted.
+    observed_gamma: the largest γ of the counted drafts; None if α was not counted.
     """
 
-    rate: float
-    counted_at: int | None = None
+    alpha: float = field()
+    observed_gamma: int | None = None
     kind = "iid"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", float(probability("alpha", self.rate)))
-
-    @property
-    def alpha(self) -> float:
-        return self.rate
-
-    @property
-    def observed_gamma(self) -> int | None:
-        return self.counted_at
+        object.__setattr__(self, "alpha", float(probability("alpha", self.alpha)))
 
     def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
         lengths = integers("gamma", gamma)
-        return np.asarray(price(lengths) / expected_tokens(self.rate, lengths))[()]
+        return np.asarray(price(lengths) / expected_tokens(self.alpha, lengths))[()]
+
+
+# Rates are lower bounds if a larger share of the positions was not drafted.
+CUT_SHORT = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class ByPosition(Acceptance):
+    """Position i of a block has its own acceptance rate r_i, once all earlier ones are accepted.
+
+        E[τ(γ)] = 1 + Σ_{i≤γ} r_1 … r_i
+
+    The rates are assumed equal for all γ. Later positions get the last rate. Texts are long.
+
+    conditional: r_1, …, r_γ, each in [0, 1], at least one.
+    cut_short: share in [0, 1] of positions that the counted blocks did not draft, for example near
+      the ends of texts. The rates count these positions as not accepted.
+    """
+
+    conditional: tuple[float, ...]
+    cut_short: float = 0.0
+    kind = "by_position"
+
+    def __post_init__(self) -> None:
+        rates = probability("acceptance_by_position", self.conditional)
+        if rates.ndim != 1 or len(rates) == 0:
+            raise ValueError(
+                f"acceptance_by_position must have at least one rate, got shape {rates.shape}"
+            )
+        object.__setattr__(self, "conditional", tuple(rates.tolist()))
+
+    @property
+    def unconditional(self) -> tuple[float, ...]:
+        """Share of all blocks that accept each position, shape (γ,)."""
+        return tuple(np.cumprod(self.conditional).tolist())
+
+    @property
+    def tells_iid(self) -> bool:
+        return not self.is_lower_bound
+
+    @property
+    def alpha(self) -> float:
+        """The maximum-likelihood i.i.d. α: accepted tokens / (accepted tokens + rejections)."""
+        rates = self.unconditional
+        accepted = sum(rates)
+        return accepted / (accepted + 1 - rates[-1])
+
+    @property
+    def observed_gamma(self) -> int | None:
+        return len(self.conditional)
+
+    @property
+    def is_lower_bound(self) -> bool:
+        return self.cut_short > CUT_SHORT
+
+    def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
+        lengths = integers("gamma", gamma)
+        return np.asarray(price(lengths) / self._tokens(lengths))[()]
+
+    def _tokens(self, lengths: NDArray[np.int64]) -> Floats:
+        longest = int(lengths.max(initial=0))
+        beyond = [self.conditional[-1]] * max(0, longest - len(self.conditional))
+        stands = np.cumprod([1.0, *self.conditional, *beyond])
+        return np.asarray(np.cumsum(stands)[lengths])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.acceptance.tokens import alpha_from_block_efficiency, conditional_acceptance
-from simulator.numerics.arguments import Floats, integer
+from simulator.acceptance.tokens import alpha_from_block_efficiency
+from simulator.numerics.arguments import Floats, integer, probability
 
 # Assumed number of blocks if it is not known: the blocks of 8 outputs of 64 tokens.
 USUAL_DRAFTS = 180
@@ -58,8 +59,13 @@ class Accepted:
         cls, rates: ArrayLike, *, drafts: float | None = None, drafted: float | None = None
     ) -> Accepted:
         """Returns counts made from unconditional rates by position, shape (γ,)."""
-        conditional_acceptance(rates)
-        listed = tuple(np.asarray(rates, dtype=np.float64).tolist())
+        listed = tuple(probability("position_acceptance", rates).tolist())
+        for before, rate in pairwise(listed):
+            if rate > before:
+                raise ValueError(
+                    "position_acceptance must not rise from one position to the next, "
+                    f"got {rate} after {before}"
+                )
         early = _early(drafted, drafts, len(listed))
         return cls(len(listed), 1 + sum(listed), listed, drafts, drafted=early)
 

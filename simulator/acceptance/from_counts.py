@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from simulator.acceptance.acceptance import ByPosition
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.by_position import DOUBTED, LONGEST, FromCounts
 from simulator.acceptance.rate_prior import (
     RatePrior,
+    length_slopes,
     log_lengths_of,
     logits_of,
     most_gamma,
@@ -25,7 +28,7 @@ from simulator.acceptance.rate_prior import (
     rates_of,
 )
 from simulator.acceptance.tokens import alpha_from_block_efficiency
-from simulator.numerics.arguments import Floats
+from simulator.numerics.arguments import Floats, integer, integers
 
 # Standard deviation of the slope of all logits over the logarithm of the context.
 _BY_CONTEXT = 0.3
@@ -38,6 +41,72 @@ _ROUNDED = 0.01
 # Largest rise of the logits from the first positions to later ones; published drafts reach 1.8
 # (`specplan plan --typical list`).
 _MOST_RISE = 3.0
+
+
+# Number of positions with their own rates; later positions get the last rate.
+LONGEST = 64
+# Errors of rates are computed as if rates differed from 0 and 1 by at least this.
+DOUBTED = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromCounts(ByPosition):
+    """Rates by position estimated from counts, with their errors.
+
+    alpha: α if acceptances were i.i.d.
+    covariance: covariance of the rates' logits and of `change`, shape (LONGEST + 1, LONGEST + 1).
+    positions: number of counted positions; 0 if only lengths were counted.
+    lengths: pairs of a γ and its counted mean tokens per block, which have priority over the rates.
+    change: change of the logits if the logarithm of the context grows by 1.
+    origin: mean logarithm of the counted contexts; None if fewer than two contexts were counted.
+    away: logarithm of the context to which the rates apply, minus `origin`.
+    """
+
+    alpha: float = field()
+    covariance: Floats = field(repr=False)
+    observed_gamma: int = field()
+    most_gamma: int = field()
+    positions: int
+    lengths: tuple[tuple[int, float], ...] = ()
+    change: float = 0.0
+    away: float = 0.0
+    origin: float | None = None
+    contradictions: tuple[str, ...] = ()
+
+    @property
+    def tells_iid(self) -> bool:
+        return (self.positions > 0 or len(self.lengths) > 1) and not self.is_lower_bound
+
+    def log_lengths(self, gamma: ArrayLike) -> tuple[Floats, Floats]:
+        gammas = np.atleast_1d(integers("gamma", gamma, at_least=1))
+        slopes = length_slopes(np.clip(self.conditional, DOUBTED, 1 - DOUBTED), gammas)
+        slopes = np.hstack([slopes, self.away * slopes.sum(axis=1, keepdims=True)])
+        return np.log(self._tokens(gammas)), slopes @ self.covariance @ slopes.T
+
+    @property
+    def logit_covariance(self) -> Floats:
+        count = max(self.observed_gamma, 2)
+        line = np.stack([np.ones(count), np.log(np.arange(1, count + 1))], axis=1)
+        rates = np.clip(self.conditional[:count], DOUBTED, 1 - DOUBTED)
+        weights = np.cumprod([1.0, *rates[:-1]]) * rates * (1 - rates)
+        project = np.linalg.solve(line.T @ (weights[:, None] * line), line.T * weights)
+        logits = np.hstack([np.eye(count), np.full((count, 1), self.away)])
+        every = [*range(count), LONGEST]
+        covariance = logits @ self.covariance[np.ix_(every, every)] @ logits.T
+        return np.asarray(project @ covariance @ project.T)
+
+    def at_context(self, context: int) -> FromCounts:
+        if self.origin is None:
+            return self
+        away = float(np.log(max(integer("context", context), 1))) - self.origin
+        logits = logits_of(np.array(self.conditional)) + (away - self.away) * self.change
+        return replace(self, conditional=tuple(rates_of(logits).tolist()), away=away, lengths=())
+
+    def _tokens(self, lengths: NDArray[np.int64]) -> Floats:
+        found = ByPosition._tokens(self, lengths)
+        for gamma, length in self.lengths:
+            found = np.where(lengths == gamma, length, found)
+        return found
 
 
 def from_counts(
@@ -64,7 +133,10 @@ def from_counts(
     origin = float(places.mean()) if several else 0.0
     data = list(zip(counted, (places - origin).tolist(), strict=True))
     measured = np.concatenate([[], *(each.logs for each in counted)])
-    noise = _blocks([each.noise() for each in counted])
+    noise, ends = np.zeros((len(measured),) * 2), np.cumsum([len(each.gammas) for each in counted])
+    for each, end in zip(counted, ends, strict=True):
+        own = slice(end - len(each.gammas), end)
+        noise[own, own] = each.noise()
     lengths = {} if several else _lengths(counted)
     odd = () if elsewhere > 0 else rising(lengths)
     sharper = 1.0 if odd else _SHARPER
@@ -138,15 +210,6 @@ def _unfitting(counted: Sequence[Accepted], off: Floats, logs: Floats) -> tuple[
         for each, end in zip(counted, ends, strict=True)
         if abs(off[end]) > _CONTRADICTS
     )
-
-
-def _blocks(parts: Sequence[Floats]) -> Floats:
-    """Returns a block-diagonal matrix of the given square matrices."""
-    ends = np.cumsum([0, *map(len, parts)])
-    whole = np.zeros((ends[-1], ends[-1]))
-    for first, last, part in zip(ends, ends[1:], parts, strict=False):
-        whole[first:last, first:last] = part
-    return whole
 
 
 def rising(lengths: Mapping[int, float]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ exact.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -154,19 +154,19 @@ _STEP = 1e-3
 class Recorded(Acceptance):
     """Acceptance found by replaying recorded texts, for each γ up to the largest replayed one.
 
-    rate: α, the mean of β over the texts' positions, in [0, 1].
+    alpha: the mean of β over the texts' positions, in [0, 1].
     blocks: maps γ = 1, 2, … to the expected number of blocks that draft 0, …, γ tokens, per token
       of the texts (`replay.Replay.blocks` summed over texts), shape (γ + 1,).
     error: standard deviation of the logit of α between sets of prompts; all rates share it.
     """
 
-    rate: float
+    alpha: float = field()
     blocks: Mapping[int, tuple[float, ...]]
     error: float = 0.0
     kind = "replay"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", float(probability("alpha", self.rate)))
+        object.__setattr__(self, "alpha", float(probability("alpha", self.alpha)))
         counts = {integer("gamma", gamma, at_least=1): row for gamma, row in self.blocks.items()}
         if sorted(counts) != list(range(1, len(counts) + 1)) or not counts:
             raise ValueError(f"blocks must have every gamma from 1 on, got {sorted(counts)}")
@@ -184,10 +184,6 @@ class Recorded(Acceptance):
         return not self.is_lower_bound
 
     @property
-    def alpha(self) -> float:
-        return self.rate
-
-    @property
     def observed_gamma(self) -> int | None:
         return len(self.blocks)
 
@@ -197,7 +193,7 @@ class Recorded(Acceptance):
 
     def log_lengths(self, gamma: ArrayLike) -> tuple[Floats, Floats]:
         gammas = np.atleast_1d(integers("gamma", gamma, at_least=1))
-        logit = np.log(self.rate / (1 - self.rate)) if self.error > 0 else 0.0
+        logit = np.log(self.alpha / (1 - self.alpha)) if self.error > 0 else 0.0
         # Lengths are assumed to change with the logit of α as i.i.d. lengths do.
         more, less = (
             np.log(expected_tokens(1 / (1 + np.exp(-logit - step)), gammas))

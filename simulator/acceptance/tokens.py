@@ -1,4 +1,4 @@
-"""Tokens per target call by Eq. 1 of Leviathan et al. 2023, and α from the numbers servers print.
+"""Acceptance rates from distributions, tokens per call by Eq. 1, and α from servers' numbers.
 
 Most servers call accepted over drafted tokens the acceptance rate. That number falls with γ and is
 not α. An α inferred from counts equals E[β] only if the β of all positions are independent and
@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 from simulator.numerics.arguments import (
     Floats,
     floats,
+    integer,
     integers,
+    law,
     non_negative,
     probability,
-    same_shape,
 )
 
 # Replaces log(0): far below any logarithm that matters, yet finite, so that 0 times it is 0.
@@ -79,15 +80,15 @@ def alpha_from_block_efficiency(block_efficiency: ArrayLike, gamma: ArrayLike) -
 
     block_efficiency: emitted tokens per target call, in [1, γ + 1]; broadcasts with gamma.
     """
-    efficiency = non_negative("block_efficiency", block_efficiency)
-    length = integers("gamma", gamma, at_least=1)
-    same_shape({"block_efficiency": efficiency, "gamma": length})
-    possible = (efficiency >= 1) & (efficiency <= length + 1)
-    if not possible.all():
-        found, most = (
-            np.broadcast_to(a, possible.shape)[~possible].flat[0] for a in (efficiency, length + 1)
-        )
-        raise ValueError(f"block_efficiency must lie in [1, gamma + 1 = {most}], got {found}")
+    arguments = {
+        "block_efficiency": non_negative("block_efficiency", block_efficiency),
+        "gamma": integers("gamma", gamma, at_least=1),
+    }
+    efficiency, length = np.broadcast_arrays(*floats(arguments))
+    impossible = (efficiency < 1) | (efficiency > length + 1)
+    if impossible.any():
+        most, found = length[impossible].flat[0] + 1, efficiency[impossible].flat[0]
+        raise ValueError(f"block_efficiency must lie in [1, gamma + 1 = {most:g}], got {found}")
     return alpha_from_accepted_fraction((efficiency - 1) / length, length)
 
 
@@ -101,23 +102,6 @@ def bisect(increasing: Callable[[Floats], Floats], low: Floats, high: Floats) ->
         below = increasing(middle) < 0
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return 0.5 * (low + high)
-
-
-def conditional_acceptance(position_acceptance: ArrayLike) -> Floats:
-    """Returns each position's acceptance rate given that all earlier positions were accepted.
-
-    position_acceptance: unconditional rates of positions 1, 2, …, shape (..., gamma), not rising.
-      After a position that was never accepted the result is NaN.
-    """
-    rates = probability("position_acceptance", position_acceptance)
-    before = np.concatenate([np.ones_like(rates[..., :1]), rates[..., :-1]], axis=-1)
-    if (rates > before).any():
-        raise ValueError(
-            "position_acceptance must not rise from one position to the next, "
-            f"got {rates[rates > before].flat[0]} after {before[rates > before].flat[0]}"
-        )
-    with np.errstate(invalid="ignore"):
-        return np.asarray(rates / before)
 
 
 def interpolated_alpha(alpha_by_lenience: Mapping[float, float], *, lenience: float) -> float:
@@ -139,3 +123,57 @@ def interpolated_alpha(alpha_by_lenience: Mapping[float, float], *, lenience: fl
     measured = sorted(alpha_by_lenience, reverse=True)
     inverse = 1 / np.array(measured)
     return float(np.interp(1 / lenience, inverse, [alpha_by_lenience[each] for each in measured]))
+
+
+def beta_of_laws(p: ArrayLike, q: ArrayLike) -> Floats:
+    """Returns the probability β that a token drawn from q is accepted by a target p.
+
+        β = Σ_x min(p(x), q(x))               (Leviathan et al. 2023, Theorem 5)
+
+    The acceptance rate α is the mean of β over the positions of texts that the target generated
+    (Corollary 6).
+
+    p, q: distributions over the vocabulary, shape (..., vocabulary); they broadcast.
+    """
+    target, draft = floats({"p": law("p", p), "q": law("q", q)})
+    return np.asarray(np.minimum(target, draft).sum(axis=-1))[()]
+
+
+def block_acceptance(ratio: ArrayLike, max_gamma: int) -> Floats:
+    """Returns each token's acceptance probability if its block's earlier tokens are accepted.
+
+    Block verification (Sun et al. 2024, "Block verification accelerates speculative decoding",
+    Algorithm 2) verifies a draft X as a whole: at least i drafted tokens are accepted with
+    probability s_i. Token-by-token verification has the product of min(1, p/q), never larger.
+
+        s_0 = 1,    s_i = min(1, s_{i-1} p_i(X_i) / q_i(X_i))
+
+    A recorded text x shows its acceptance without any assumption. The draft proposes x_1, …, x_i
+    and has them accepted with probability q(x_1…x_i) s_i; the target emits them with probability
+    p(x_1…x_i). Given the text, at least i tokens are therefore accepted with probability
+
+        w_i = q(x_1…x_i) s_i / p(x_1…x_i) = min(1, min over j <= i of Π_{k<=j} q_k(x_k) / p_k(x_k)),
+
+    the running minimum of the likelihood ratio. The result is w_{i+1} / w_i.
+
+    ratio: q(x)/p(x) of the text's tokens, at least 0, shape (N,) or (N, K) as for `acceptance` in
+      `simulator.acceptance.replay.Replay`. For a one-hot q, ratios above 1 may be given as 1.
+    max_gamma: the longest draft, at least 1 and at most K.
+
+    Returns shape (N, max_gamma), the `acceptance` that a `Replay` takes. Entry (t, k) is for
+    position t + k of the block that begins at t; entries after the text's end are 0.
+    """
+    given = non_negative("ratio", ratio)
+    length = integer("max_gamma", max_gamma, at_least=1)
+    if given.ndim == 1:
+        padded = np.concatenate([given, np.zeros(length)])
+        given = padded[np.arange(len(given))[:, None] + np.arange(length)]
+    elif given.ndim != 2 or given.shape[1] < length:
+        raise ValueError(f"ratio must have shape (N,) or (N, {length} or more), got {given.shape}")
+    with np.errstate(divide="ignore"):
+        steps = np.log(given[:, :length])
+    stands = np.minimum.accumulate(np.minimum(np.cumsum(steps, axis=1), 0.0), axis=1)
+    before = np.concatenate([np.zeros((len(stands), 1)), stands[:, :-1]], axis=1)
+    with np.errstate(invalid="ignore"):
+        # Where nothing stood before, -inf - -inf.
+        return np.asarray(np.nan_to_num(np.exp(stands - before), nan=0.0))

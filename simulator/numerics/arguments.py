@@ -77,24 +77,16 @@ def law(name: str, value: ArrayLike) -> NDArray[np.float64]:
     return rows
 
 
-def same_shape(arrays: Mapping[str, NDArray[Any]]) -> tuple[int, ...]:
-    """Returns the shape that the named arrays broadcast to.
-
-    Raises ValueError if they do not broadcast.
-    """
+def floats(arrays: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float64]]:
+    """Returns the named arrays in their order; raises ValueError unless they broadcast."""
     shapes = [array.shape for array in arrays.values()]
     try:
-        return np.broadcast_shapes(*shapes)
+        np.broadcast_shapes(*shapes)
     except ValueError:
         raise ValueError(
             f"{' and '.join(arrays)} must have shapes that broadcast together, "
             f"got {' and '.join(map(str, shapes))}"
         ) from None
-
-
-def floats(arrays: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float64]]:
-    """Returns the named arrays in their order, after checking that they broadcast."""
-    same_shape(arrays)
     return [array.astype(np.float64, copy=False) for array in arrays.values()]
 
 

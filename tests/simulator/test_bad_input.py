@@ -10,15 +10,14 @@ from known_shapes import LLAMA_1B, LLAMA_8B, model_draft
 from planned import planned
 from served_machines import DRAFT
 
-from simulator.acceptance.acceptance import Iid
+from simulator.acceptance.acceptance import ByPosition, Iid
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.by_position import ByPosition
-from simulator.acceptance.divergence import alpha_of_laws, block_acceptance
 from simulator.acceptance.replay import Recorded, Replay
 from simulator.acceptance.tokens import (
     alpha_from_accepted_fraction,
     alpha_from_block_efficiency,
-    conditional_acceptance,
+    beta_of_laws,
+    block_acceptance,
     expected_tokens,
     interpolated_alpha,
 )
@@ -66,9 +65,9 @@ ACCEPTANCE: Refusals = [
     (lambda: Recorded(0.5, {2: (0.1, 0.2, 0.3)}), "blocks must have every gamma from 1 on"),
     (lambda: Recorded(0.5, {1: (0.1,)}), r"blocks\[1\] must have 2 numbers whose sum"),
     (lambda: Recorded(0.5, {1: (0.9, 0.2)}), r"blocks\[1\] must have 2 numbers whose sum"),
-    (lambda: alpha_of_laws([0.5, 0.5], [0.5, 0.4]), "q must sum to 1 .*, got 0.9: 0.1 too little"),
-    (lambda: alpha_of_laws([1, -0.1, 0.1], [0.5, 0.5, 0]), r"p must lie in \[0, 1\], got -0.1"),
-    (lambda: alpha_of_laws([0.5, 0.5], [0.5, 0.3, 0.2]), "p and q must have shapes that broadcast"),
+    (lambda: beta_of_laws([0.5, 0.5], [0.5, 0.4]), "q must sum to 1 .*, got 0.9: 0.1 too little"),
+    (lambda: beta_of_laws([1, -0.1, 0.1], [0.5, 0.5, 0]), r"p must lie in \[0, 1\], got -0.1"),
+    (lambda: beta_of_laws([0.5, 0.5], [0.5, 0.3, 0.2]), "p and q must have shapes that broadcast"),
     (lambda: block_acceptance([-0.1], 1), "ratio must be finite and at least 0, got -0.1"),
     (lambda: block_acceptance([inf], 1), "ratio must be finite and at least 0, got inf"),
     (lambda: block_acceptance([1.0], 0), "max_gamma must be at least 1, got 0"),
@@ -103,8 +102,8 @@ ACCEPTANCE: Refusals = [
     (lambda: alpha_from_block_efficiency(nan, 4), "block_efficiency must be finite .*, got nan"),
     (lambda: alpha_from_block_efficiency(2.0, 0), "gamma must be at least 1, got 0"),
     (lambda: alpha_from_block_efficiency(HALF + 1, [1, 1]), "block_efficiency and gamma must have"),
-    (lambda: conditional_acceptance([0.5, 1.1]), r"position_acceptance must lie in \[0, 1\]"),
-    (lambda: conditional_acceptance([0.5, 0.3, 0.4]), r"must not rise .* got 0\.4 after 0\.3$"),
+    (lambda: Accepted.of_rates([0.5, 1.1]), r"position_acceptance must lie in \[0, 1\]"),
+    (lambda: Accepted.of_rates([0.5, 0.3, 0.4]), r"must not rise .* got 0\.4 after 0\.3$"),
     *(
         (
             lambda lenience=lenience: interpolated_alpha({1.0: 0.6, 0.1: 0.9}, lenience=lenience),

@@ -8,8 +8,8 @@ from click.testing import CliRunner, Result
 
 from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate, Setup
 from estimator.profiles.profile import Profile, TimesMs
-from simulator.acceptance.divergence import block_acceptance
 from simulator.acceptance.replay import Replay
+from simulator.acceptance.tokens import block_acceptance
 from simulator.cost.curves import CostModel
 from specplan.main import main
 

@@ -20,11 +20,11 @@ from simulator.cost.roofline.hardware import Hardware
 from simulator.cost.roofline.shapes import CacheLayers, ModelShape, Weights
 from simulator.numerics.arguments import (
     Floats,
+    floats,
     integer,
     integers,
     non_negative,
     probability,
-    same_shape,
 )
 
 # Fitted to published speeds by benchmarks/roofline.py; 10th and 90th percentile of measured over
@@ -128,12 +128,11 @@ def memory_bytes(shape: ModelShape, *, context: ArrayLike, batch: ArrayLike, tp:
 def _sizes(new_tokens: ArrayLike, context: ArrayLike, batch: ArrayLike) -> list[Floats]:
     """Returns the checked sizes as float64, so that their products do not overflow."""
     sizes = {
-        "new_tokens": integers("new_tokens", new_tokens, at_least=1).astype(np.float64),
-        "context": integers("context", context).astype(np.float64),
-        "batch": integers("batch", batch, at_least=1).astype(np.float64),
+        "new_tokens": integers("new_tokens", new_tokens, at_least=1),
+        "context": integers("context", context),
+        "batch": integers("batch", batch, at_least=1),
     }
-    same_shape(sizes)
-    return list(sizes.values())
+    return floats(sizes)
 
 
 def _weight_bytes(weights: Weights, tokens: Floats, reuse: float) -> Floats:

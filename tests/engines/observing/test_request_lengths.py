@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from engines.observing.alphas import RequestCounts
 from engines.observing.by_request import RequestLengths, request_lengths
-from simulator.acceptance.acceptance import Iid
-from simulator.acceptance.by_position import ByPosition
+from simulator.acceptance.acceptance import ByPosition, Iid
 from simulator.choice.plan import Plan, plan
 from simulator.choice.walltime import improvement_factor
 from simulator.cost.cost import Ratio

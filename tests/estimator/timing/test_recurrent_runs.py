@@ -13,7 +13,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.policies import Fixed
 from reference.records import Stopping
-from simulator.acceptance.by_position import ByPosition
+from simulator.acceptance.acceptance import ByPosition
 from simulator.cost.curves import CostModel
 
 GREEDY, GAMMA = Sampling(0.0), 3

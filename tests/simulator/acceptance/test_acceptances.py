@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from planned import planned
 
-from simulator.acceptance.acceptance import Acceptance, Iid, iid_error
-from simulator.acceptance.by_position import ByPosition
+from simulator.acceptance.acceptance import Acceptance, ByPosition, Iid, iid_error
 from simulator.acceptance.replay import Recorded, Replay
 from simulator.choice.curve import best_gamma, speed_up
 from simulator.choice.plan import plan

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from figures.ours.block_verification import mean_tokens, simulate_block_verification
-from simulator.acceptance.divergence import alpha_of_laws, beta_of_laws, block_acceptance
 from simulator.acceptance.replay import Replay
+from simulator.acceptance.tokens import beta_of_laws, block_acceptance
 
 
 def random_laws(count: int, vocabulary: int, seed: int) -> np.ndarray:
@@ -43,12 +43,6 @@ def test_rejection_sampling_never_accepts_more() -> None:
         rejection = np.where(p > 0, q / p, np.inf).min(axis=-1)
     assert (rejection <= beta_of_laws(p, q) + 1e-12).all()
     assert (beta_of_laws(p, q) - rejection)[rejection == 0].max() > 0.5
-
-
-def test_alpha_is_the_mean_of_beta_over_positions() -> None:
-    p, q = random_laws(12, 5, 4), random_laws(12, 5, 5)
-    alpha = alpha_of_laws(p.reshape(3, 4, 5), q.reshape(3, 4, 5))
-    assert alpha == pytest.approx(beta_of_laws(p, q).mean())
 
 
 def test_one_draft_law_may_serve_all_positions() -> None:

@@ -5,8 +5,7 @@ import pytest
 
 from simulator.acceptance.acceptance import Iid, iid_error
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.by_position import LONGEST, FromCounts
-from simulator.acceptance.from_counts import from_counts, rising
+from simulator.acceptance.from_counts import LONGEST, FromCounts, from_counts, rising
 from simulator.acceptance.rate_prior import (
     length_slopes,
     most_gamma,

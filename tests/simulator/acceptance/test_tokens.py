@@ -11,7 +11,6 @@ from simulator.acceptance.tokens import (
     alpha_from_accepted_fraction,
     alpha_from_block_efficiency,
     bisect,
-    conditional_acceptance,
     expected_tokens,
     interpolated_alpha,
 )
@@ -92,20 +91,6 @@ def test_fraction_and_efficiency_lead_back_to_alpha(gamma: int) -> None:
     assert alpha_from_block_efficiency(expected_tokens(RATES, gamma), gamma) == pytest.approx(
         RATES, rel=1e-12, abs=1e-15
     )
-
-
-def test_conditional_rates_are_alpha_at_every_position() -> None:
-    assert conditional_acceptance(0.7 ** np.arange(1, 7)) == pytest.approx(np.full(6, 0.7))
-    rates = conditional_acceptance([0.5, 0.0, 0.0])
-    assert rates[:2].tolist() == [0.5, 0.0]
-    assert np.isnan(rates[2])
-
-
-def test_conditional_rates_of_many_models_are_each_models_own() -> None:
-    rates = np.array([[0.5, 0.25, 0.125], [0.9, 0.45, 0.09]])
-    expected = np.array([[0.5, 0.5, 0.5], [0.9, 0.5, 0.2]])
-    assert conditional_acceptance(rates) == pytest.approx(expected, rel=1e-15)
-    assert conditional_acceptance(rates[np.newaxis]).shape == (1, 2, 3)
 
 
 def test_it_meets_what_was_measured_and_never_exceeds_the_law_between() -> None:

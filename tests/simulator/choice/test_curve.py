@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from served_machines import SERVED
 
-from simulator.acceptance.acceptance import Acceptance, Iid
+from simulator.acceptance.acceptance import Acceptance, ByPosition, Iid
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.by_position import ByPosition
 from simulator.acceptance.from_counts import from_counts
 from simulator.choice.curve import baseline_seconds, best_gamma, speed_up, token_seconds
 from simulator.choice.plan import Plan, plan

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from served_machines import SERVED, cost_at
 
-from simulator.acceptance.acceptance import Iid
-from simulator.acceptance.by_position import ByPosition
+from simulator.acceptance.acceptance import ByPosition, Iid
 from simulator.acceptance.replay import Recorded, Replay
 from simulator.choice.grid import PlanRequest, plans
 from simulator.cost.cost import Cost, Ratio

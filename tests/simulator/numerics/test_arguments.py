@@ -7,12 +7,12 @@ import pytest
 from numpy.typing import ArrayLike
 
 from simulator.numerics.arguments import (
+    floats,
     integer,
     integers,
     law,
     non_negative,
     probability,
-    same_shape,
 )
 
 
@@ -77,7 +77,7 @@ def test_a_single_integer_is_not_an_array() -> None:
 def test_shapes_that_do_not_broadcast_give_one_clear_line() -> None:
     message = r"alpha and gamma must have shapes that broadcast together, got \(2,\) and \(3, 3\)"
     with pytest.raises(ValueError, match=message):
-        same_shape({"alpha": np.zeros(2), "gamma": np.zeros((3, 3))})
+        floats({"alpha": np.zeros(2), "gamma": np.zeros((3, 3))})
 
 
 @pytest.mark.parametrize(
