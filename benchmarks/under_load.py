@@ -28,7 +28,7 @@ from estimator.timing.rates import AGAIN, BASELINE, Runs, Timed, decode_rate, pr
 from estimator.traces.text_traces import TextTraces, replay_factor
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling, seeded
-from reference.models.derived import early_exit
+from reference.models.architectures import early_exit
 from reference.policies import Fixed
 from reference.records import Stopping
 from reference.speculative import Subject

@@ -1,18 +1,20 @@
-"""The drafter protocol, its result (the draft), and the loop that drafts token by token."""
+"""Drafters: what they do, how they draft token by token, and how a whole text is scored."""
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from reference.laws import Laws, OneHot, Sampling, concatenate
-from reference.models.model import Model
+from reference.models.model import Model, peaks, positions_of, require_finite, text_limit
 from reference.models.text_tree import prefix_tree
 from reference.policies import Policy
 from reference.scoring import ScoreOptions, Scores, Stretch
+
+# Numbers in the rows of one stretch: a tensor of 32 MB, of which only a few exist at once.
+ROW_NUMBERS = 1 << 23
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +25,9 @@ class Draft:
     q: row i is the distribution of tokens[i], over the target's vocabulary; one-hot if the draft
       was chosen without randomness. In a draft that branches, row i also depends on the earlier
       children of the token's parent.
-    witness: one number per computed distribution, finite exactly where the model's logits were;
-      shape (gamma,), or (gamma + 1,) if the policy refused to draw from the last distribution. None
-      if no model drafted. The verifier checks it, so that drafting does not wait for the device.
+    witness: one number per computed distribution, finite exactly where the model's logits were. The
+      verifier checks it, so that drafting does not wait for the device. Shape (gamma,), or
+      (gamma + 1,) if the policy refused to draw from the last distribution; None without a model.
     parents: for a draft that branches, the index of the token that each token follows; -1: it
       follows the text. Children of one token differ. None: each token follows the previous one.
     """
@@ -114,38 +116,10 @@ class Drafter(Protocol):
 
 @runtime_checkable
 class ReadsStates(Protocol):
-    """A drafter that reads the target's hidden states of the prompt.
-
-    Example: a drafter that only remembers how much of the text the target has read.
-
-      >>> class Reader:
-      ...     def read_prompt(self, text):
-      ...         self.read = len(text) - 1
-      >>> isinstance(Reader(), ReadsStates)
-      True
-    """
+    """A drafter that reads the target's hidden states of the prompt, such as `StateHeadDrafter`."""
 
     def read_prompt(self, text: Sequence[int]) -> None:
         """Reads the prompt's states, after the target has read all ids of the text but the last."""
-
-
-class Clock:
-    """Divides the seconds of one block among drafter, target and the rest."""
-
-    def __init__(self, drafter: Drafter | None, target: Model) -> None:
-        self._drafter = drafter
-        self._target = target
-        self._began = time.perf_counter()
-        self._before = self._passes()
-
-    def _passes(self) -> tuple[float, float]:
-        drafting = 0.0 if self._drafter is None else self._drafter.forward_seconds
-        return drafting, self._target.forward_seconds
-
-    def seconds(self) -> tuple[float, float, float]:
-        """Returns seconds in the drafter's passes, in the target's passes, and elsewhere."""
-        draft, verify = (now - then for now, then in zip(self._passes(), self._before, strict=True))
-        return draft, verify, time.perf_counter() - self._began - draft - verify
 
 
 def draft_tokens(
@@ -180,3 +154,70 @@ def draft_from(laws: Laws, limit: int, policy: Policy, generator: torch.Generato
     """Returns up to `limit` tokens drawn from the distributions of consecutive positions."""
     places = torch.arange(limit, device=laws.device).split(1)
     return draft_tokens(lambda tokens: laws.at(places[len(tokens)]), limit, policy, generator)
+
+
+@torch.inference_mode()
+def score_text(
+    target: Model,
+    drafter: Drafter,
+    prompt: Sequence[int],
+    tokens: Sequence[int],
+    options: ScoreOptions,
+    *,
+    sampling: Sampling,
+) -> list[Scores]:
+    """Returns the scores of all tokens of a text, for each sampling setting of the draft.
+
+    Each model reads the text once, in as few parallel passes as memory allows (ROW_NUMBERS).
+
+    tokens: the ids after the prompt, at least 1; the target sampled them under `sampling`.
+    """
+    text = target.start(prompt)
+    require_scorable(target, text_limit(target, len(text)), len(text) + len(tokens) - 1)
+    drafter.start(prompt, text)
+    positions = max(ROW_NUMBERS // target.vocabulary, 1)
+    parts: list[list[Scores]] = []
+    for first in range(0, len(tokens), positions):
+        before, here = [*text, *tokens[:first]], tokens[first : first + positions]
+        [p] = text_laws(target, before, here, [sampling])
+        parts.append(drafter.score(Stretch(before, here, p), options))
+    return [_joined(of_one) for of_one in zip(*parts, strict=True)]
+
+
+def _joined(parts: Sequence[Scores]) -> Scores:
+    """Returns the scores of consecutive stretches, concatenated."""
+
+    def joined(column: str) -> Any:
+        rows = [getattr(part, column) for part in parts]
+        return None if rows[0] is None else torch.cat(rows)
+
+    return Scores(*(joined(each.name) for each in fields(Scores)))
+
+
+def require_scorable(model: Model, limit: int | None, fed: int) -> None:
+    """Refuses a text to score that exceeds the model's positions.
+
+    limit: the model's position limit for this text (`text_limit`); None: no limit.
+    fed: number of tokens to read: all of the text except the last.
+    """
+    if limit is not None and fed > limit:
+        raise ValueError(
+            f"a text to score must fit the {positions_of(model, limit)}, got {fed} tokens"
+        )
+
+
+def text_laws(
+    model: Model, text: Sequence[int], tokens: Sequence[int], samplings: Sequence[Sampling]
+) -> list[Laws]:
+    """Returns a model's distributions at the positions of given tokens, per sampling setting.
+
+    The model makes one pass. First, the cache drops the last id of `text` and all later ids.
+
+    text: the ids before the tokens; tokens: at least 1.
+    """
+    model.rollback(min(model.length, len(text) - 1))
+    unseen = torch.tensor(text[model.length :], dtype=torch.int64, device=model.device)
+    given = torch.tensor(tokens[:-1], dtype=torch.int64, device=model.device)
+    logits = model.extend(torch.cat([unseen, given]))[-len(tokens) :]
+    require_finite(peaks(logits).tolist(), model.name, len(text))
+    return [sampling.laws(logits, text, [given]) for sampling in samplings]

@@ -1,8 +1,9 @@
 """Policies decide when drafting stops (Leviathan et al. 2023, sections 3.5 and 6).
 
 A policy decides twice at each position: whether to draw from the distribution q (Kim et al. 2023,
-section 3.3), and whether to go on after the token drawn. It knows nothing of acceptance, and a
-drawn token is always submitted, so no policy changes the distribution of the output.
+section 3.3), and whether to go on after the drawn token. A decision does not depend on whether the
+token will be accepted, and a drawn token is always submitted. So no policy changes the distribution
+of the output.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,42 +21,32 @@ class Policy(Protocol):
 
     Example: a policy that drafts one token more in each block.
 
-      >>> class Growing(FixedLength):
+      >>> class Growing(Policy):
       ...     name = "growing"
       ...     def gamma(self, blocks):
       ...         return len(blocks)
       >>> Growing().gamma([])
       0
+
+    name: the policy's name in reports.
     """
 
-    @property
-    def name(self) -> str:
-        """The policy's name in reports."""
+    name: ClassVar[str]
 
     def gamma(self, blocks: Sequence[Block]) -> int:
         """Returns the most tokens that the next block drafts, given the text's blocks so far."""
 
     def trusts(self, q: Laws) -> bool:
         """Returns whether to draw from q, the distribution at one position; else the draft ends."""
-
-    def goes_on(self, token: Tensor, q: Laws) -> bool:
-        """Returns whether to draft another position after `token`, shape (1,), drawn from q."""
-
-
-class FixedLength:
-    """Base class of policies that set a draft's length before it begins and never stop it early."""
-
-    __slots__ = ()
-
-    def trusts(self, q: Laws) -> bool:
         return True
 
     def goes_on(self, token: Tensor, q: Laws) -> bool:
+        """Returns whether to draft another position after `token`, shape (1,), drawn from q."""
         return True
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed(FixedLength):
+class Fixed(Policy):
     """Drafts `value` tokens in every block; 0 never drafts."""
 
     name: ClassVar[str] = "fixed"
@@ -70,12 +61,12 @@ class Fixed(FixedLength):
 
 
 @dataclass(frozen=True, slots=True)
-class Confidence:
+class Confidence(Policy):
     """Drafts until the draft model is unsure of a token that it drew.
 
-    Stops after a token whose probability under the draft is below the threshold: the criterion of
-    transformers' `assistant_confidence_threshold`, without its tuning. The unsure token stays in
-    the draft. Greedy drafts are judged at temperature 1. Each drafted token waits for the device.
+    A draft ends after a token whose probability under the draft is below the threshold, as with
+    transformers' `assistant_confidence_threshold` without its tuning. The unsure token stays in the
+    draft. Greedy drafts are judged at temperature 1. Each drafted token waits for the device.
 
     threshold: in [0, 1]; 0 never stops.
     most: the most tokens that a block drafts, at least 1.
@@ -94,15 +85,12 @@ class Confidence:
     def gamma(self, blocks: Sequence[Block]) -> int:
         return self.most
 
-    def trusts(self, q: Laws) -> bool:
-        return True
-
     def goes_on(self, token: Tensor, q: Laws) -> bool:
         return bool(own_probability(token, q) >= self.threshold)
 
 
 class Product(Confidence):
-    """Drafts until the product of the drafted tokens' own probabilities is below the threshold.
+    """Drafts until the product of the drafted tokens' probabilities is below the threshold.
 
     The token that makes the product fall below the threshold stays in the draft.
     """
@@ -126,7 +114,7 @@ def own_probability(token: Tensor, q: Laws) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Heuristic(FixedLength):
+class Heuristic(Policy):
     """Drafts 2 tokens more after a block that was accepted whole, else 1 fewer.
 
     transformers calls this schedule "heuristic". A block that drafted nothing changes nothing.
@@ -159,13 +147,13 @@ class Heuristic(FixedLength):
 
 
 @dataclass(frozen=True, slots=True)
-class Adaptive(FixedLength):
-    """Plans the gamma of each block from a running estimate of alpha.
+class Adaptive(Policy):
+    """Plans the gamma of each block from an estimate of alpha over the last blocks.
 
-    The estimate is accepted / (accepted + rejected) tokens over the last blocks; a block rejects at
-    most one. It is the maximum-likelihood estimate for a geometric distribution cut off at gamma. A
-    prior steadies the estimate in the first blocks. It also starts drafting again after bad blocks,
-    once these have left the window.
+    The estimate is accepted / (accepted + rejected) tokens, the maximum-likelihood estimate for a
+    geometric distribution cut off at gamma; a block rejects at most one token. A prior steadies the
+    estimate in the first blocks. After bad blocks have left the window, the prior makes drafting
+    start again.
 
     planner: returns gamma, at least 0, for an alpha in [0, 1].
     prior: the first estimate of alpha, in [0, 1].

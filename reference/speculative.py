@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from reference.drafter import Clock, Drafter, ReadsStates
+from reference.drafter import Drafter, ReadsStates
 from reference.laws import Sampling
 from reference.models.model import Model, positions_of, require_finite, text_limit
 from reference.policies import Policy
@@ -32,6 +32,25 @@ class Subject:
     sampling: Sampling
     stopping: Stopping
     rule: Rule = STRICT
+
+
+class Clock:
+    """Divides the seconds of one block among drafter, target and the rest."""
+
+    def __init__(self, drafter: Drafter | None, target: Model) -> None:
+        self._drafter = drafter
+        self._target = target
+        self._began = time.perf_counter()
+        self._before = self._passes()
+
+    def _passes(self) -> tuple[float, float]:
+        drafting = 0.0 if self._drafter is None else self._drafter.forward_seconds
+        return drafting, self._target.forward_seconds
+
+    def seconds(self) -> tuple[float, float, float]:
+        """Returns seconds in the drafter's passes, in the target's passes, and elsewhere."""
+        draft, verify = (now - then for now, then in zip(self._passes(), self._before, strict=True))
+        return draft, verify, time.perf_counter() - self._began - draft - verify
 
 
 @torch.inference_mode()
@@ -175,17 +194,3 @@ def speculative_session(
     """Returns a session of speculative decoding, which is lossless if its rule is lossless."""
     text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
     return Session(text, seconds, speculative_blocks(subject, text, policy, generator))
-
-
-def decode(
-    target: Model,
-    prompt: Sequence[int],
-    *,
-    sampling: Sampling,
-    stopping: Stopping,
-    generator: torch.Generator,
-) -> Generation:
-    """Returns the target's own continuation of a prompt, decoded without a draft."""
-    return plain_session(
-        target, prompt, sampling=sampling, stopping=stopping, generator=generator
-    ).finished()

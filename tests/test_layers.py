@@ -23,7 +23,7 @@ ROOMS: dict[str, list[str]] = {
     "simulator": ["numerics", "cost", "acceptance", "choice", "schemes", "traffic"],
     "reference": [
         "files", "laws", "scoring", "models", "records", "policies",
-        "drafter", "rules", "verify", "speculative", "beams", "score_text", "state_heads",
+        "drafter", "rules", "verify", "speculative", "beams", "state_heads",
         "drafters", "training",
     ],
     "ngram": ["rows", "formats", "training", "indexes", "drafters", "copies"],

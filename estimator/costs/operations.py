@@ -8,7 +8,7 @@ from torch import nn
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import draft_model
 from reference.drafters.state_head import StateHeadDrafter
-from reference.models.derived import transformers_module
+from reference.models.architectures import transformers_module
 
 # Weights of all experts in one tensor, or of one expert in a list.
 EXPERTS = re.compile(r"(.*\bexperts)\.(.*)")

@@ -83,6 +83,6 @@ class EarlyExit(ModelKind):
         return cls(positive(value, "exit:N", text))
 
     def model(self, context: LoadContext) -> DraftModel:
-        from reference.models.derived import early_exit
+        from reference.models.architectures import early_exit
 
         return early_exit(context.target, self.layers)

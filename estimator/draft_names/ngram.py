@@ -106,7 +106,7 @@ class Random(DrafterKind):
     names = ("random",)
 
     def load(self, context: LoadContext) -> DrafterOf:
-        from reference.drafters.random_drafter import RandomDrafter
+        from reference.drafters.model_drafter import RandomDrafter
 
         target = context.target
         return lambda sampling: RandomDrafter(target.vocabulary, target.device)

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from reference.laws import Sampling
+from reference.models.architectures import transformers_module
 from reference.models.cached_model import forbidden_ids
-from reference.models.derived import transformers_module
 from reference.models.families import DISTANCES_ALONE
 from reference.models.model import Model, peaks, require_finite, text_limit
 from reference.records import Stopping
@@ -26,7 +26,7 @@ def decode_batch(
     stopping: Stopping,
     generators: Sequence[torch.Generator],
 ) -> list[tuple[int, ...]]:
-    """Returns the target's own continuation of each prompt, like `reference.speculative.decode`.
+    """Returns the target's own continuation of each prompt, as `plain_session` decodes it.
 
     Each text is sampled with its own generator. So it equals the text in a batch of one, unless
     the batch's different rounding changes a sampled token.

@@ -21,8 +21,8 @@ from estimator.traces.trace_file import KeptTraces
 from estimator.traces.traces import TracePair
 from reference.drafters.model_drafter import draft_model
 from reference.laws import seeded
-from reference.models.derived import transformers_module
-from reference.speculative import Subject, decode
+from reference.models.architectures import transformers_module
+from reference.speculative import Subject, plain_session
 
 LIBRARIES = ("numpy", "torch", "transformers")
 # Values compared of each weight, evenly spaced: further training changes all weights of a model.
@@ -159,7 +159,8 @@ def _traces(
     if len(batch) > 1:
         texts = decode_batch(subject.target, prompts, generators=generators, **how)
     else:
-        texts = [decode(subject.target, *prompts, generator=generators[0], **how).tokens]
+        own = plain_session(subject.target, *prompts, generator=generators[0], **how)
+        texts = [own.finished().tokens]
     lengths = {"max_gamma": tracing.max_gamma, "ahead": tracing.ahead}
     for number, prompt, tokens in zip(batch, prompts, texts, strict=True):
         if number not in known:

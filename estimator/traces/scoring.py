@@ -21,13 +21,12 @@ from estimator.traces.traces import (
     Verification,
 )
 from ngram.drafters import NgramDrafter
-from reference.drafter import Drafter
+from reference.drafter import Drafter, score_text
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.state_head import StateHeadDrafter
 from reference.laws import Sampling, seeded
 from reference.policies import Fixed
 from reference.rules import BlockVerification, Lenient, Rule, Strict
-from reference.score_text import score_text
 from reference.scoring import ScoreOptions, confidence
 from reference.speculative import Subject
 

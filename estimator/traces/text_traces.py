@@ -12,11 +12,11 @@ from estimator.intervals import Interval, student
 from estimator.timing.rates import BASELINE, Noise, Runs
 from estimator.traces.scoring import trace, verification_of
 from estimator.traces.traces import Trace, alpha, lenient_alpha
+from reference.drafter import text_laws
 from reference.laws import OneHot, Sampling
 from reference.models.model import Model
 from reference.records import Generation
 from reference.rules import Lenient
-from reference.score_text import text_laws
 from reference.speculative import Subject
 from simulator.cost.cost import Cost
 

@@ -1,8 +1,7 @@
-"""Drafting with a smaller model, which may itself be accelerated by a cheaper drafter.
+"""Drafting with a smaller model, with a model that has a drafter of its own, and at random.
 
 Leviathan et al. 2023, Algorithm 1, first half; section 6 proposes "a hierarchical version of the
-algorithm, where the approximation model is itself accelerated by an even faster model". Hierarchies
-can be nested to any depth.
+algorithm, where the approximation model is itself accelerated by an even faster model".
 """
 
 import sys
@@ -11,15 +10,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from reference.drafter import Draft, Drafter, draft_tokens, no_draft
+from reference.drafter import Draft, Drafter, draft_tokens, no_draft, require_scorable, text_laws
 from reference.drafters.trees import lineage
-from reference.laws import Laws, Sampling, concatenate
-from reference.models.derived import fitted
-from reference.models.model import Model, text_limit
+from reference.laws import Dense, Laws, Sampling, concatenate
+from reference.models.model import Model, fitted, text_limit
 from reference.models.text_tree import require_branching
 from reference.policies import Fixed, Policy
 from reference.rules import STRICT
-from reference.score_text import require_scorable, text_laws
 from reference.scoring import ScoreOptions, Scores, Stretch, score_laws
 from reference.verify import verify_draft
 
@@ -53,8 +50,8 @@ class ModelDrafter:
     def catch_up(self, text: Sequence[int]) -> None:
         """Drops rejected tokens and the text's last token from the draft model's cache.
 
-        So the model always has at least the last token to read. If its whole draft was accepted,
-        it also has to read the last drafted token, which it drew but never read.
+        So the model always has a token to read. After a draft that was accepted whole it reads two:
+        the last drafted token, which it drew but never read, and the target's.
         """
         self.draft.rollback(min(self.draft.length, len(text) - 1))
 
@@ -104,12 +101,12 @@ class ModelDrafter:
 
 
 class HierarchicalDrafter:
-    """Drafts with a model that is itself accelerated by a cheaper drafter.
+    """Drafts with a model that is itself accelerated by a cheaper drafter, to any depth.
 
     The model's speculative decoding is lossless: its tokens have the model's distribution q. The
     target then verifies them against q.
 
-    drafter: the cheaper drafter, which drafts for the model, over the model's vocabulary.
+    drafter: the cheaper drafter, over the model's vocabulary.
     """
 
     def __init__(self, model: ModelDrafter, drafter: Drafter, gamma: int) -> None:
@@ -176,3 +173,38 @@ def draft_model(drafter: Drafter) -> Model | None:
     if isinstance(drafter, HierarchicalDrafter):
         return drafter.model.draft
     return drafter.draft if isinstance(drafter, ModelDrafter) else None
+
+
+class Uniform(Dense):
+    """The uniform distribution over the vocabulary at one position; `draw` reads no row."""
+
+    def draw(self, generator: torch.Generator) -> Tensor:
+        vocabulary = self.probabilities.shape[1]
+        return torch.randint(vocabulary, (1,), generator=generator, device=self.device)
+
+
+class RandomDrafter:
+    """Drafts uniformly random tokens at no cost (Leviathan et al. 2023, section 3.6).
+
+    Its alpha is about 1 / vocabulary.
+    """
+
+    name = "random"
+    sampling = None
+    forward_seconds = 0.0
+
+    def __init__(self, vocabulary: int, device: torch.device) -> None:
+        self._law = Uniform(torch.full((1, vocabulary), 1 / vocabulary, device=device))
+
+    def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
+        pass
+
+    def propose(
+        self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
+    ) -> Draft:
+        return draft_tokens(lambda _: self._law, limit, policy, generator)
+
+    def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
+        everywhere = Dense(self._law.probabilities.expand(len(stretch.tokens), -1))
+        scores = score_laws(stretch, everywhere, options.leniences)
+        return [scores for _ in options.samplings]

@@ -1,17 +1,19 @@
-"""Decoder-only and encoder-decoder transformers models."""
+"""Decoder-only and encoder-decoder transformers models, and early exits from them."""
 
+import copy
 import inspect
 from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import Cache, DynamicCache, EncoderDecoderCache
 from transformers.cache_utils import DynamicLayer
 
-from reference.models.cached_model import CachedModel
+from reference.models.cached_model import CachedModel, is_spread
 from reference.models.families import ENCODER_POSITIONS, position_limit
-from reference.models.memory import RoomyLayer
+from reference.models.memory import RoomyLayer, layer_stack
+from reference.models.model import FittedModel, Model
 from reference.models.text_tree import tree_mask
 
 
@@ -158,3 +160,46 @@ class EncoderDecoderModel(CachedModel):
             use_cache=True,
         )
         return cast(Tensor, output.logits[0])
+
+
+def transformers_module(model: Model | None) -> Any:
+    """Returns the `PreTrainedModel` that a model wraps; None if there is none."""
+    if isinstance(model, FittedModel):
+        return transformers_module(model.model)
+    return model.module if isinstance(model, CachedModel) else None
+
+
+def early_exit(target: CachedModel, layers: int) -> CachedModel:
+    """Returns a draft model made of the target's first layers.
+
+    It shares weights, embeddings, final norm and head with the target, and has its own cache. For
+    an encoder-decoder target the decoder is shortened.
+
+    target: a model on one device, with one stack of layers (Llama, GPT-2, OPT, T5, BART, ...).
+    layers: number of layers to keep, at least 1 and fewer than the target has.
+    """
+    if is_spread(target.module):
+        # The hooks of a spread model are bound to the module that they were made for.
+        raise ValueError(
+            f"an early exit needs a target on one device, got {target.name} spread by a device_map"
+        )
+    decoder = target.module.get_decoder()
+    name, stack = layer_stack(target.module, what="an early exit", name=target.name)
+    if not 1 <= layers < len(stack):
+        raise ValueError(
+            f"an early exit must come after at least 1 layer and before the last of the "
+            f"{len(stack)} layers of {target.name}, got {layers}"
+        )
+    path = next(path for path, module in target.module.named_modules() if module is decoder)
+    module = with_child(target.module, f"{path}.{name}", nn.ModuleList(stack[:layers]))
+    return type(target)(module, f"exit:{layers}")
+
+
+def with_child(module: Any, path: str, child: nn.Module) -> Any:
+    """Returns a copy of a module with a new child at a dotted path; it shares all other parts."""
+    first, _, rest = path.partition(".")
+    clone = copy.copy(module)
+    # The copied module still shares the original's table of children.
+    clone._modules = dict(module._modules)
+    clone._modules[first] = with_child(module._modules[first], rest, child) if rest else child
+    return clone

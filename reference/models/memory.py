@@ -15,8 +15,8 @@ GROWTH = 256
 class RoomyLayer(DynamicLayer):  # type: ignore[misc]
     """The keys and values of one layer, in tensors with spare positions at the end.
 
-    A pass of one token copies only that token. transformers' own growing layers copy all of their
-    content at every pass; in small models that takes longer than the attention.
+    A pass of one token copies only this token. transformers' own layers copy all of their content
+    at every pass, which takes longer than the attention of small models.
 
     keys, values: shape (batch, heads, capacity, width); content from `length` on is unused.
     """
@@ -80,9 +80,9 @@ class Recorder:
         self._read[place] = made if isinstance(made, Tensor) else made[0]
 
     def taken(self) -> Tensor | None:
-        """Returns the states of the last pass, shape (1, positions, width), and forgets them.
+        """Returns the states of the last pass, shape (1, positions, width); None without a pass.
 
-        States of several places are concatenated along the width. None if no pass was recorded.
+        States of several places are concatenated along the width. A second call returns None.
         """
         read = [states for states in self._read if states is not None]
         self._read = [None] * len(self._read)
@@ -147,17 +147,16 @@ class States:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        # For each pass: its first position, the position after its last, and its states.
-        self._kept: list[tuple[int, int, Tensor]] = []
+        self._rows: dict[int, Tensor] = {}  # by position, ascending: shape (width,)
 
     def clear(self) -> None:
-        self._kept.clear()
+        self._rows.clear()
 
     def keep(self, end: int) -> None:
         """Keeps the states of the last pass, whose last position is end - 1."""
         read = self._recorder.taken()
         if read is not None:
-            self._kept.append((end - read.shape[1], end, read))
+            self._rows.update(enumerate(read[0], start=end - read.shape[1]))
 
     def skip(self) -> None:
         """Drops the states of the last pass, whose positions are already recorded."""
@@ -165,34 +164,24 @@ class States:
 
     def cut(self, length: int) -> None:
         """Drops the states of all positions from `length` on."""
-        while self._kept and self._kept[-1][0] >= length:
-            self._kept.pop()
-        if self._kept:
-            first, end, states = self._kept[-1]
-            self._kept[-1] = (first, min(end, length), states)
+        while self._rows and next(reversed(self._rows)) >= length:
+            self._rows.popitem()
 
     def choose(self, length: int, places: Sequence[int]) -> None:
         """Keeps the states before `length` and at length + places, one after another."""
-        chosen = [self.at(length + place) for place in places]
+        chosen = [self._rows.get(length + place) for place in places]
         self.cut(length)
         found = [state for state in chosen if state is not None]
-        if found:
-            self._kept.append((length, length + len(found), torch.stack(found)[None]))
+        self._rows.update(enumerate(found, start=length))
 
     def at(self, position: int) -> Tensor | None:
         """Returns the state at a position, shape (width,); None if it was not recorded."""
-        found = self.between(position, position + 1)
-        return None if found is None else found[0]
+        return self._rows.get(position)
 
     def between(self, first: int, end: int) -> Tensor | None:
         """Returns the states of positions first to end - 1, shape (positions, width).
 
-        Returns None if one of these states was not recorded.
+        Returns None if there are none, or if one of them was not recorded.
         """
-        parts: list[Tensor] = []
-        for begun, ended, states in reversed(self._kept):
-            if ended <= first:
-                break
-            parts.append(states[0, max(first - begun, 0) : max(min(ended, end) - begun, 0)])
-        found = sum(map(len, parts))
-        return torch.cat(parts[::-1]) if parts and found == end - first else None
+        found = [self._rows[place] for place in range(first, end) if place in self._rows]
+        return torch.stack(found) if found and len(found) == end - first else None

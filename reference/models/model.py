@@ -3,10 +3,10 @@
 import math
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class Model(Protocol):
@@ -119,6 +119,42 @@ def positions_of(model: Model, limit: int, role: str = "") -> str:
             "begin beyond them"
         )
     return f"{limit} positions of {role}{model.name}"
+
+
+class FittedModel:
+    """Wraps a draft model, so that its logits have the width of the target's vocabulary.
+
+    Models of one family may pad their logits to different widths. Ids beyond the draft's vocabulary
+    get logit -inf; ids beyond the target's are cut off. If the target emits an id that the draft
+    lacks, the draft reads its own last id instead. The output stays exact: the target verifies it.
+    """
+
+    def __init__(self, model: Model, vocabulary: int) -> None:
+        self.model = model
+        self.vocabulary = vocabulary
+
+    def __getattr__(self, name: str) -> Any:
+        # Copying looks up special methods before the copy has a model.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.model, name)
+
+    def start(self, prompt: Sequence[int]) -> list[int]:
+        self.model.start([min(token, self.model.vocabulary - 1) for token in prompt])
+        return self.model.beginning(prompt)
+
+    def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
+        logits = self.model.extend(tokens.clamp(max=self.model.vocabulary - 1), parents)
+        missing = self.vocabulary - logits.shape[-1]
+        if missing > 0:
+            return nn.functional.pad(logits, (0, missing), value=-torch.inf)
+        return logits[:, : self.vocabulary]
+
+
+def fitted(model: Model, vocabulary: int) -> Model:
+    """Returns the model with logits of this width; the model itself if they already have it."""
+    fits = model.vocabulary == vocabulary
+    return model if fits else cast(Model, FittedModel(model, vocabulary))
 
 
 def peaks(logits: Tensor) -> Tensor:

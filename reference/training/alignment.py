@@ -129,7 +129,7 @@ def train_exits(
     the exit wrote.
 
     large: the model, all of whose weights are trained.
-    small: the model's early exit, which shares its weights (`reference.models.derived.early_exit`).
+    small: the model's early exit, which shares its weights (`early_exit`).
     """
 
     def learned(chosen: Sequence[Lesson]) -> Tensor:

@@ -19,7 +19,7 @@ from reference.drafters.model_drafter import draft_model
 from reference.files import held, read_json
 from reference.laws import seeded
 from reference.models.cached_model import CachedModel
-from reference.models.derived import FittedModel
+from reference.models.model import FittedModel
 from reference.speculative import Subject
 from reference.training.alignment import Lesson, align, train_exits
 from reference.training.checkpoint import publish

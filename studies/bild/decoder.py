@@ -12,12 +12,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from reference.drafter import Clock, Draft
+from reference.drafter import Draft
 from reference.laws import Dense, Laws, OneHot
 from reference.models.model import require_finite
 from reference.policies import Policy
 from reference.records import Block, Generation, Stopping
-from reference.speculative import Session, Subject, start
+from reference.speculative import Clock, Session, Subject, start
 from reference.verify import verify_draft
 
 PAPERS_MOST = 10

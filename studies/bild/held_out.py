@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from estimator.intervals import difference, jackknife_interval, left_out, ratio_interval
 from estimator.progress import Progress
+from reference.drafter import score_text
 from reference.laws import seeded
-from reference.score_text import score_text
 from reference.scoring import ScoreOptions
 from reference.speculative import Subject
 from reference.training.alignment import Lesson

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from reference.drafter import text_laws
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import OneHot, Sampling, seeded
 from reference.models.model import Model
-from reference.score_text import text_laws
 from studies.bild.cost import BildCalls
 from studies.bild.decoder import Fallback, Rollback
 

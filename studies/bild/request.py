@@ -13,7 +13,7 @@ from estimator.timing.precision import timings
 from estimator.timing.threads import Threads, computing, require_one_process
 from reference.drafters.model_drafter import ModelDrafter, draft_model
 from reference.laws import seeded
-from reference.models.derived import transformers_module
+from reference.models.architectures import transformers_module
 from reference.speculative import Subject
 from studies.bild import CERTAINTY, DISTANCE, ONE_FALLBACK, ONE_ROLLBACK
 from studies.bild.decoder import PAPERS_MOST, Fallback, Rollback, bild_session

@@ -24,13 +24,12 @@ from estimator.timing.rates import (
     timed,
 )
 from estimator.validation.file import row_doubts
-from reference.drafter import Drafter
+from reference.drafter import Drafter, text_laws
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling, seeded
 from reference.models.model import Model
 from reference.policies import Fixed
 from reference.records import Generation
-from reference.score_text import text_laws
 from reference.speculative import Subject
 from simulator.cost.cost import Cost
 from studies.bild.cost import BildCalls

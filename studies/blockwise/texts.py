@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reference.laws import Sampling
 from reference.models.model import Model
 from reference.records import Stopping
-from reference.speculative import decode
+from reference.speculative import plain_session
 from studies.blockwise.heads import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.best_paths import Lattice, best_of, lattice_of, read_lattice
@@ -72,9 +72,9 @@ def block_text(
     k: int,
 ) -> BlockText | None:
     """Returns the target's greedy text with its blocks' lattices; None if it has one token."""
-    own = decode(
+    own = plain_session(
         target, prompt, sampling=Sampling(0.0), stopping=stopping, generator=torch.Generator()
-    )
+    ).finished()
     if len(own.tokens) < 2:
         return None
     target.start(prompt)

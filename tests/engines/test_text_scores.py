@@ -18,7 +18,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.huggingface import load_model
 from reference.records import Stopping
-from reference.speculative import Subject, decode
+from reference.speculative import Subject, plain_session
 
 Refusal = Callable[[], object]
 
@@ -40,13 +40,15 @@ def test_acceptance_from_two_log_probabilities_is_that_of_full_rows(
     target, draft = (load_model(name, device=torch.device("cpu")) for name in pair[:2])
     sampling, length = Sampling(temperature=1.0), 24
     texts = [
-        decode(
+        plain_session(
             target,
             prompt,
             sampling=sampling,
             stopping=Stopping(length),
             generator=torch.Generator().manual_seed(number),
-        ).tokens
+        )
+        .finished()
+        .tokens
         for number, prompt in enumerate(prompts)
     ]
     written = [(prompt, tuple(text)) for prompt, text in zip(prompts, texts, strict=True)]

@@ -10,8 +10,7 @@ from tabular import Table, TabularModel
 
 from ngram.drafters import PromptLookupDrafter
 from reference.drafter import Drafter
-from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter
-from reference.drafters.random_drafter import RandomDrafter
+from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter, RandomDrafter
 from reference.laws import Sampling
 from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy, Product
 from reference.records import Generation, Stopping

@@ -5,16 +5,15 @@ from collections.abc import Sequence
 import torch
 from tabular import Table, TabularModel
 
-from reference.drafter import Drafter
+from reference.drafter import Drafter, score_text
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.model import Model
 from reference.policies import Policy
 from reference.records import Generation, Stopping
 from reference.rules import STRICT, Rule
-from reference.score_text import score_text
 from reference.scoring import ScoreOptions, Scores
-from reference.speculative import Subject, decode, speculative_session
+from reference.speculative import Subject, plain_session, speculative_session
 
 
 def alone(
@@ -27,7 +26,9 @@ def alone(
 ) -> Generation:
     """Returns the target's own continuation."""
     chance = torch.Generator() if generator is None else generator
-    return decode(target, prompt, sampling=sampling, stopping=stopping, generator=chance)
+    return plain_session(
+        target, prompt, sampling=sampling, stopping=stopping, generator=chance
+    ).finished()
 
 
 def speculate(

@@ -10,11 +10,10 @@ from plain_laws import plain_law
 from tabular import TabularModel
 from torch import Tensor
 
-import reference.score_text
-from reference.drafter import Drafter
+import reference.drafter
+from reference.drafter import Drafter, score_text
 from reference.laws import Sampling
 from reference.records import Stopping
-from reference.score_text import score_text
 from reference.scoring import ScoreOptions, Scores
 
 TOKENS = 13
@@ -54,7 +53,7 @@ def test_stretches_of_any_length_give_the_scores_of_the_whole(
     sampling = SETTINGS[setting]
     target = TabularModel(TARGET, VOCABULARY)
     whole = scores(target, DRAFTERS[drafter](sampling), sampling)
-    monkeypatch.setattr(reference.score_text, "ROW_NUMBERS", positions * VOCABULARY + 1)
+    monkeypatch.setattr(reference.drafter, "ROW_NUMBERS", positions * VOCABULARY + 1)
     cut = scores(target, DRAFTERS[drafter](sampling), sampling)
     for one, other in zip(whole, cut, strict=True):
         for column in fields(Scores):
@@ -66,7 +65,7 @@ def test_each_model_reads_the_text_once_in_passes_of_bounded_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Both ways of sampling and three leniences together; rows held never exceed the bound."""
-    monkeypatch.setattr(reference.score_text, "ROW_NUMBERS", 5 * VOCABULARY)
+    monkeypatch.setattr(reference.drafter, "ROW_NUMBERS", 5 * VOCABULARY)
     target, draft = Counting(TARGET, VOCABULARY), Counting(DRAFT, VOCABULARY)
     drafter = model_drafter(DRAFT, Sampling())
     drafter.draft = draft

@@ -182,7 +182,7 @@ def test_what_models_cannot_be_asked_is_refused_before_they_decode(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for decoding in (
         "estimator.timing.arms.plain_session",
-        "estimator.traces.measured_traces.decode",
+        "estimator.traces.measured_traces.plain_session",
         "reference.speculative.speculative_blocks",
     ):
         monkeypatch.setattr(decoding, lambda *_, **__: pytest.fail("found too late"))

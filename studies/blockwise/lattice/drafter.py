@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from reference.drafter import Draft, draft_from, merge_drafts
 from reference.laws import OneHot
-from reference.models.derived import fitted
-from reference.models.model import Model, Stopwatch
+from reference.models.model import Model, Stopwatch, fitted
 from reference.policies import Policy
 from reference.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
 from studies.blockwise.heads import HeadsDrafter

@@ -26,7 +26,7 @@ from reference.laws import Sampling
 from reference.models.architectures import CausalModel
 from reference.records import Stopping
 from reference.rules import STRICT
-from reference.speculative import Subject, decode
+from reference.speculative import Subject, plain_session
 
 TOKENS, GAMMA = 60, 5
 
@@ -54,7 +54,7 @@ def many(tmp_path: Path) -> Path:
 
 def greedy(target: CausalModel, prompt: Sequence[int], tokens: int) -> list[int]:
     how = {"sampling": Sampling(0.0), "generator": torch.Generator()}
-    return list(decode(target, prompt, stopping=Stopping(tokens), **how).tokens)
+    return list(plain_session(target, prompt, stopping=Stopping(tokens), **how).finished().tokens)
 
 
 @pytest.mark.parametrize("name", ["lookup", "lookup:1", "lookup:vllm:2-3", "suffix", "suffix:6"])

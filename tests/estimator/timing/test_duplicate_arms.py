@@ -16,14 +16,12 @@ from ngram.drafters import LookupThenNgram, NgramDrafter, PromptLookupDrafter
 from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary
 from reference.drafter import Drafter
-from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter
-from reference.drafters.random_drafter import RandomDrafter
+from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter, RandomDrafter
 from reference.drafters.trees import TreeDrafter, without_replacement
 from reference.laws import Sampling, seeded
-from reference.models.architectures import EncoderDecoderModel
+from reference.models.architectures import EncoderDecoderModel, early_exit
 from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel
-from reference.models.derived import early_exit
 from reference.policies import Fixed
 from reference.records import Stopping
 from reference.speculative import Session, Subject, speculative_session

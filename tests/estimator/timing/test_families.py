@@ -19,7 +19,7 @@ from reference.laws import Sampling, seeded
 from reference.models.architectures import CausalModel, EncoderDecoderModel
 from reference.models.cached_model import CachedModel
 from reference.records import Stopping
-from reference.speculative import decode
+from reference.speculative import plain_session
 
 CPU = torch.device("cpu")
 NEW_TOKENS = 12
@@ -103,7 +103,9 @@ def generators(texts: list[list[int]] = PROMPTS) -> list[torch.Generator]:
 def texts_alone(target: CachedModel) -> list[tuple[int, ...]]:
     """Returns the text of each prompt, decoded by itself."""
     return [
-        decode(target, prompt, sampling=SAMPLING, stopping=STOPPING, generator=generator).tokens
+        plain_session(target, prompt, sampling=SAMPLING, stopping=STOPPING, generator=generator)
+        .finished()
+        .tokens
         for prompt, generator in zip(PROMPTS, generators(), strict=True)
     ]
 
@@ -156,7 +158,7 @@ def test_settings_and_ends_of_a_batch_are_each_text_s_own(
     settings: dict[str, Any] = {"sampling": sampling, "stopping": Stopping(16, ENDS)}
     together = decode_batch(target, texts, generators=generators(texts), **settings)
     alone = [
-        decode(target, text, generator=generator, **settings).tokens
+        plain_session(target, text, generator=generator, **settings).finished().tokens
         for text, generator in zip(texts, generators(texts), strict=True)
     ]
     assert together == alone

@@ -8,17 +8,16 @@ from transformers import Phi3Config, Phi3ForCausalLM
 from estimator.timing.arms import require_positions
 from estimator.timing.batched import decode_batch
 from ngram.drafters import PromptLookupDrafter
+from reference.drafter import score_text
 from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter, draft_model
 from reference.laws import Sampling
-from reference.models.architectures import CausalModel
-from reference.models.derived import transformers_module
+from reference.models.architectures import CausalModel, transformers_module
 from reference.models.families import rope_switch_length
 from reference.models.model import text_limit
 from reference.policies import Fixed
 from reference.records import Stopping
-from reference.score_text import score_text
 from reference.scoring import ScoreOptions
-from reference.speculative import Subject, decode, speculative_session
+from reference.speculative import Subject, plain_session, speculative_session
 
 TURN = 16
 GREEDY = Sampling(0.0)
@@ -88,7 +87,9 @@ def test_a_text_that_would_cross_is_refused_before_any_pass(prompt: list[int]) -
         match=rf"the 16 positions up to which phi keeps its short rotary factors, or begin beyond "
         rf"them, got {len(prompt)} \+ {new} tokens",
     ):
-        decode(target, prompt, sampling=GREEDY, stopping=Stopping(new), generator=torch.Generator())
+        plain_session(
+            target, prompt, sampling=GREEDY, stopping=Stopping(new), generator=torch.Generator()
+        ).finished()
     assert target.forward_seconds == 0
 
 

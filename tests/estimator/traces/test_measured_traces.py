@@ -20,8 +20,7 @@ from estimator.traces.measured_traces import (
 )
 from estimator.traces.scoring import draft_sampling
 from estimator.traces.traces import TracePair, alpha
-from reference.drafters.model_drafter import ModelDrafter
-from reference.drafters.random_drafter import RandomDrafter
+from reference.drafters.model_drafter import ModelDrafter, RandomDrafter
 from reference.laws import Sampling
 from reference.records import Stopping
 from reference.speculative import Subject
@@ -54,7 +53,7 @@ def require_equal(one: Sequence[TracePair], other: Sequence[TracePair]) -> None:
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[int]]:
     """Returns a list of the prompts whose texts the target has written, one at a time."""
-    return watched("decode", monkeypatch)
+    return watched("plain_session", monkeypatch)
 
 
 def watched(name: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:

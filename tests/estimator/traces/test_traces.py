@@ -27,7 +27,7 @@ from reference.drafters.trees import TreeDrafter
 from reference.laws import Dense
 from reference.records import Stopping
 from reference.scoring import Stretch, score_laws
-from reference.speculative import Subject, decode
+from reference.speculative import Subject, plain_session
 from simulator.acceptance.replay import Replay
 from simulator.cost.curves import CostModel
 
@@ -114,7 +114,8 @@ def test_greedy_text_is_the_targets_own_however_the_draft_samples(draft_temperat
     for number, prompt in enumerate(PROMPTS):
         generator = torch.Generator().manual_seed(number)
         run = speculated(pair, prompt, 3, number)
-        assert run.tokens == decode(pair.target, prompt, **how, generator=generator).tokens
+        own = plain_session(pair.target, prompt, **how, generator=generator)
+        assert run.tokens == own.finished().tokens
         assert run.accepted > 0
 
 

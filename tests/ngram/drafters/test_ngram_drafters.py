@@ -12,7 +12,7 @@ from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary
 from reference.drafter import Drafter
 from reference.laws import Dense, Laws, Sampling
-from reference.policies import Fixed, FixedLength
+from reference.policies import Fixed, Policy
 from reference.scoring import ScoreOptions, Stretch
 
 CPU = torch.device("cpu")
@@ -27,7 +27,7 @@ def lookup() -> PromptLookupDrafter:
     return PromptLookupDrafter(device=CPU)
 
 
-class Once(FixedLength):
+class Once(Policy):
     """Never drafts a second token."""
 
     name = "once"

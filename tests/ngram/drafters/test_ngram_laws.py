@@ -18,11 +18,10 @@ from ngram.drafters import CopyingDrafter, LookupThenNgram, NgramDrafter, Prompt
 from ngram.indexes import Suffixes
 from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary
-from reference.drafter import Drafter
+from reference.drafter import Drafter, text_laws
 from reference.laws import OneHot, Sampling
 from reference.policies import Fixed
 from reference.records import Stopping
-from reference.score_text import text_laws
 from reference.scoring import Scores
 from simulator.acceptance.replay import Replay
 

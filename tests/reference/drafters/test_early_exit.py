@@ -11,9 +11,8 @@ from tiny_models import drawn
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
-from reference.models.architectures import EncoderDecoderModel
+from reference.models.architectures import EncoderDecoderModel, early_exit
 from reference.models.cached_model import CachedModel
-from reference.models.derived import early_exit
 from reference.models.huggingface import adapter_of
 from reference.policies import Fixed
 from reference.records import Stopping

@@ -14,10 +14,9 @@ from tabular import Table, TabularModel
 
 from ngram.drafters import PromptLookupDrafter
 from reference.drafter import Draft, Drafter
-from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter
-from reference.drafters.random_drafter import RandomDrafter
+from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter, RandomDrafter
 from reference.laws import Laws, Sampling
-from reference.policies import Fixed, FixedLength, Policy
+from reference.policies import Fixed, Policy
 from reference.records import Block, Generation, Stopping
 
 VOCABULARY = 3
@@ -60,7 +59,7 @@ class Checked:
         return draft
 
 
-class Rotating(FixedLength):
+class Rotating(Policy):
     """Asks for 0, 1, ..., 5 tokens in turn."""
 
     name = "rotating"
@@ -69,7 +68,7 @@ class Rotating(FixedLength):
         return len(blocks) % 6
 
 
-class UntilZero(FixedLength):
+class UntilZero(Policy):
     """Drafts until token 0 comes up."""
 
     name = "until zero"

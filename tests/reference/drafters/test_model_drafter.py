@@ -14,14 +14,13 @@ from tiny_models import drawn
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from reference.drafters.model_drafter import ModelDrafter
-from reference.drafters.random_drafter import RandomDrafter
+from reference.drafter import text_laws
+from reference.drafters.model_drafter import ModelDrafter, RandomDrafter
 from reference.laws import Dense, Laws, Sampling
 from reference.models.architectures import CausalModel
-from reference.models.derived import FittedModel, fitted
-from reference.policies import Fixed, FixedLength
+from reference.models.model import FittedModel, fitted
+from reference.policies import Fixed, Policy
 from reference.records import Block, Generation, Stopping
-from reference.score_text import text_laws
 from reference.scoring import ScoreOptions, Stretch
 
 PROMPT = [3, 1, 4, 1, 5]
@@ -36,7 +35,7 @@ def llama(
     return CausalModel(module.to(dtype), f"llama {vocabulary}")
 
 
-class Rotating(FixedLength):
+class Rotating(Policy):
     """Asks for 0, 1, ..., 4 tokens in turn."""
 
     name = "rotating"
@@ -207,7 +206,7 @@ CPU = torch.device("cpu")
 LAW = [0.55, 0.3, 0.1, 0.05]
 
 
-class Never(FixedLength):
+class Never(Policy):
     """Never drafts a second token."""
 
     name = "never"

@@ -12,7 +12,7 @@ from plain_laws import plain_law
 from test_decoder_architectures import random_prompt, saved_pair
 from torch import Tensor
 
-import reference.score_text
+import reference.drafter
 from reference.drafters.state_head import StateHeadDrafter
 from reference.drafters.trees import TreeDrafter, without_replacement
 from reference.laws import Sampling
@@ -155,7 +155,7 @@ def test_scores_are_those_of_each_block_drafted_alone(
     prompt = [2, 5, 1]
     generator = torch.Generator().manual_seed(1)
     own = alone(target, prompt, sampling, Stopping(9), generator=generator).tokens
-    monkeypatch.setattr(reference.score_text, "ROW_NUMBERS", 7 * stretch)
+    monkeypatch.setattr(reference.drafter, "ROW_NUMBERS", 7 * stretch)
     scores = scored(target, drafter, prompt, own, reach, sampling, leniences=[0.5])
     assert scores.drafted is not None
     assert scores.drafted.tolist() == [reach] * len(own)

@@ -22,14 +22,13 @@ from plain_laws import plain_law, random_table
 from tabular import Table, TabularModel
 from test_decoder_architectures import random_prompt, saved_pair
 
-from reference.drafter import Draft
+from reference.drafter import Draft, score_text
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import Choose, TreeDrafter, likeliest, without_replacement
 from reference.laws import Dense, OneHot, Sampling
 from reference.policies import Fixed
 from reference.records import Stopping
 from reference.rules import Lenient, Strict
-from reference.score_text import score_text
 from reference.scoring import ScoreOptions, ranks
 
 CHOICES: dict[str, Choose] = {"likeliest": likeliest, "drawn": without_replacement}
@@ -228,7 +227,7 @@ def test_scores_do_not_depend_on_how_a_text_is_cut(monkeypatch: pytest.MonkeyPat
     tokens = alone(target, PROMPT, Sampling(), Stopping(20), generator=generator).tokens
     found = []
     for numbers in (1 << 23, 3 * VOCABULARY):
-        monkeypatch.setattr("reference.score_text.ROW_NUMBERS", numbers)
+        monkeypatch.setattr("reference.drafter.ROW_NUMBERS", numbers)
         found.append(scored(target, drafter, PROMPT, tokens, 3, Sampling(), own=Sampling(0.0)))
     whole, cut = found
     assert torch.equal(whole.ratio, cut.ratio)

@@ -14,13 +14,12 @@ from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 from transformers.cache_utils import DynamicLayer
 
-from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter
-from reference.drafters.random_drafter import RandomDrafter
+from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter, RandomDrafter
 from reference.laws import Sampling
 from reference.models.architectures import CausalModel
-from reference.models.derived import FittedModel
 from reference.models.huggingface import load_model
 from reference.models.memory import GROWTH, RoomyLayer
+from reference.models.model import FittedModel
 from reference.policies import Fixed
 from reference.records import Stopping
 

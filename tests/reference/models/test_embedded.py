@@ -5,11 +5,11 @@ import json
 import pytest
 import torch
 
+from reference.drafter import text_laws
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.embedded import END_OF_TEXT, library_files, weights_folder
 from reference.models.huggingface import end_ids, load_model, load_tokenizer
-from reference.score_text import text_laws
 from reference.scoring import ScoreOptions, Stretch
 
 SHIPPED_BYTES = 14_100_000  # without the EAGLE-3 head

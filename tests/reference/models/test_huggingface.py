@@ -18,8 +18,8 @@ from transformers import PreTrainedTokenizerFast
 from transformers.utils import logging as transformers_logging
 
 from reference.laws import Sampling
+from reference.models.architectures import early_exit
 from reference.models.cached_model import CachedModel, input_device, is_spread
-from reference.models.derived import early_exit
 from reference.models.embedded import weights_folder
 from reference.models.hub import ADVICE, quiet, require_reachable, unloadable
 from reference.models.huggingface import (

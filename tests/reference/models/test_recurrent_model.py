@@ -8,8 +8,7 @@ from decoding import alone, speculate
 from enumeration import STRICT_ACCEPTANCE, own_law, require_equal, walk_choices
 from recurrent_models import FAMILIES, PROMPT, VOCABULARY, model, near
 
-from reference.drafters.model_drafter import ModelDrafter
-from reference.drafters.random_drafter import RandomDrafter
+from reference.drafters.model_drafter import ModelDrafter, RandomDrafter
 from reference.laws import Sampling
 from reference.models.text_tree import require_branching
 from reference.policies import Fixed

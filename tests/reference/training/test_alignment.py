@@ -9,12 +9,11 @@ from eagle3_laboratory import tiny_target
 from tiny_models import llama
 from transformers import T5Config, T5ForConditionalGeneration
 
+from reference.drafter import text_laws
 from reference.drafters.state_head import StateHeadDrafter
 from reference.laws import Sampling
-from reference.models.architectures import CausalModel, EncoderDecoderModel
+from reference.models.architectures import CausalModel, EncoderDecoderModel, early_exit
 from reference.models.cached_model import CachedModel
-from reference.models.derived import early_exit
-from reference.score_text import text_laws
 from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.training.alignment import LOSSES, Lesson, align, logits_along, train_exits
 from reference.training.loop import Schedule, Training

@@ -201,7 +201,7 @@ def test_ctrl_c_keeps_finished_traces_and_the_next_run_goes_on_from_them(
 ) -> None:
     path = tmp_path / "p.json"
     decoded = []
-    decode = estimator.traces.measured_traces.decode
+    decode = estimator.traces.measured_traces.plain_session
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
         decoded.append(1)
@@ -209,7 +209,7 @@ def test_ctrl_c_keeps_finished_traces_and_the_next_run_goes_on_from_them(
             raise KeyboardInterrupt
         return decode(*arguments, **settings)
 
-    monkeypatch.setattr(estimator.traces.measured_traces, "decode", interrupted)
+    monkeypatch.setattr(estimator.traces.measured_traces, "plain_session", interrupted)
     stopped = run(*measure, "-o", str(path))
     assert stopped.exit_code == 130
     assert stopped.stdout == ""

@@ -15,7 +15,7 @@ from estimator.validation.file import parse_rows
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.records import Generation, Stopping
-from reference.speculative import Subject, decode
+from reference.speculative import Subject, plain_session
 from simulator.cost.curves import CostModel
 from studies.bild.decoder import Fallback, Rollback
 from studies.bild.grid import Grid
@@ -255,13 +255,13 @@ def test_references_are_judged_by_the_libraries() -> None:
 
 
 def own(prompt: list[int], temperature: float = 0.0) -> Generation:
-    return decode(
+    return plain_session(
         tiny_llama(seed=0),
         prompt,
         sampling=Sampling(temperature),
         stopping=Stopping(8),
         generator=torch.Generator().manual_seed(1),
-    )
+    ).finished()
 
 
 def test_the_targets_own_text_agrees_with_itself_and_likelihood_is_of_its_law() -> None:

@@ -11,12 +11,12 @@ from heads_laboratory import heads_drafter, random_embedding, random_heads
 from plain_laws import plain_law
 from tabular import TabularModel
 
-import reference.score_text
+import reference.drafter
+from reference.drafter import score_text
 from reference.laws import Sampling
 from reference.policies import Confidence, Fixed
 from reference.records import Stopping
 from reference.rules import Strict
-from reference.score_text import score_text
 from reference.scoring import ScoreOptions
 from studies.blockwise.heads import Heads, HeadsDrafter
 
@@ -115,7 +115,7 @@ def test_scores_are_the_laws_shared_mass_and_ratios_block_by_block(
     drafter = HeadsDrafter(target, heads, embedding, sampling, name="heads")
     prompt, generator = [0], torch.Generator().manual_seed(3)
     own = alone(target, prompt, sampling, Stopping(5), generator=generator).tokens
-    monkeypatch.setattr(reference.score_text, "ROW_NUMBERS", 3 * stretch)
+    monkeypatch.setattr(reference.drafter, "ROW_NUMBERS", 3 * stretch)
     options = ScoreOptions([sampling], [1.0], 4)
     [scores] = score_text(target, drafter, prompt, own, options, sampling=sampling)
     torch.testing.assert_close(scores.lenient_beta[:, 0], scores.beta)

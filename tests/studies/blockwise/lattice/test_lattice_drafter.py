@@ -16,11 +16,11 @@ from tabular import TabularModel
 
 from ngram.rows.rows import Rows
 from ngram.rows.words import Vocabulary
+from reference.drafter import score_text
 from reference.laws import Sampling
 from reference.policies import Confidence, Fixed
 from reference.records import Stopping
 from reference.rules import Strict
-from reference.score_text import score_text
 from reference.scoring import ScoreOptions
 from studies.blockwise.heads import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
