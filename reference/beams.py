@@ -11,6 +11,7 @@ equal a beam search by the target only.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 
 import torch
 from torch import Tensor
@@ -206,7 +207,7 @@ def beam_search(
     beams = Beams()
     blocks: list[BeamBlock] = []
     while not beams.ended:
-        shared = _common([beam.tokens for beam in beams.running])
+        shared: Tokens = commonprefix([beam.tokens for beam in beams.running])  # noqa: RUF071
         # No beams run after the last step.
         ahead = min(gamma, search.max_new_tokens - beams.length - 1)
         levels: list[tuple[Beam, ...]] = []
@@ -224,10 +225,3 @@ def beam_search(
             steps += 1
         blocks.append(BeamBlock(len(levels), steps, reader.fed - before))
     return BeamSearch(beams.finished, tuple(blocks))
-
-
-def _common(paths: Sequence[Tokens]) -> Tokens:
-    """Returns the common prefix of some continuations."""
-    first, last = min(paths), max(paths)
-    agrees = [one == other for one, other in zip(first, last, strict=False)]
-    return first[: [*agrees, False].index(False)]

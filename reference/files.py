@@ -116,22 +116,13 @@ def held(output: Path) -> Iterator[None]:
 
 def _remove_left_behind(output: Path) -> None:
     """Removes temporary files that `whole_file` made for an output in processes that have ended."""
+    from psutil import pid_exists
+
     pattern = re.compile(rf"\.{re.escape(output.name)}(\..+)?\.(\d+)\.part")
     for path in output.parent.iterdir():
         found = pattern.fullmatch(path.name)
-        if found is not None and not _runs(int(found[2])):
+        if found is not None and (int(found[2]) == os.getpid() or not pid_exists(int(found[2]))):
             path.unlink(missing_ok=True)
-
-
-def _runs(process: int) -> bool:
-    """Returns whether another process with this id is running."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass  # it is another user's
-    return process != os.getpid()
 
 
 # The largest JSON file, configuration, page or line of a log.

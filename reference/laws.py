@@ -1,7 +1,7 @@
 """Laws: next-token distributions, and the sampling settings that make them from logits.
 
-Every sampling method is standard sampling from an adjusted distribution (Leviathan et al. 2023,
-section 2.2).
+Leviathan et al. 2023, section 2.2: every sampling method is standard sampling from an adjusted
+distribution.
 """
 
 from collections.abc import Sequence
@@ -54,19 +54,19 @@ class Dense:
 
     @property
     def witness(self) -> Tensor:
-        """One number per row, finite exactly where the row is a distribution; (positions,)."""
+        """One number per row, finite exactly where the row is a distribution."""
         # A softmax of logits with NaN or +inf, or of -inf only, is NaN throughout.
         return self.probabilities[:, 0]
 
     def of(self, tokens: Tensor) -> Tensor:
-        """Returns the probability of one token per position, shape (positions,)."""
+        """Returns the probability of one token per position."""
         return self.probabilities.gather(-1, tokens[:, None]).squeeze(-1)
 
     def first(self, positions: int) -> "Dense":
         return Dense(self.probabilities[:positions])
 
     def at(self, positions: Tensor) -> "Dense":
-        """Returns the distributions at some positions, shape (n,), int64."""
+        """Returns the distributions at these positions."""
         return Dense(self.probabilities[positions])
 
     def draw(self, generator: torch.Generator) -> Tensor:
@@ -113,7 +113,7 @@ class OneHot:
         return OneHot(self.tokens[positions], logits)
 
     def draw(self, generator: torch.Generator) -> Tensor:
-        """Returns `tokens`, because they are certain; the generator is not advanced."""
+        """Returns `tokens`; does not use the generator."""
         return self.tokens
 
     def dense(self, vocabulary: int) -> Tensor:

@@ -13,8 +13,8 @@ class Block:
     tokens: 1 to gamma + 1 emitted ids: the accepted ones, then the target's own token, unless an
       accepted token ended the text.
     accepted: number of drafted ids among `tokens`.
-    draft_seconds, verify_seconds: time inside the drafter's and the target's forward passes.
-    other_seconds: the rest of the block's time.
+    draft_seconds, verify_seconds, other_seconds: time inside the drafter's forward passes, inside
+      the target's, and outside both.
     ending: why the text ends with this block ("length", "end of text" or "stop string"); None if
       it continues.
     """
@@ -129,11 +129,8 @@ class Generation:
 class StopStrings:
     """Strings that end a text as soon as a token completes one of them.
 
-    Like transformers' `stop_strings`: the text includes the string and the whole token that
+    As with transformers' `stop_strings`, the text includes the string and the whole token that
     completed it. The string may begin in the prompt, but a string inside the prompt ends nothing.
-
-    strings: at least one, none empty.
-    decode: turns ids into text.
     """
 
     strings: tuple[str, ...]
@@ -166,9 +163,8 @@ class StopStrings:
 class Stopping:
     """The conditions that end a text.
 
-    max_new_tokens: at least 1; never exceeded.
+    max_new_tokens: most emitted tokens, at least 1.
     end_ids: end-of-text ids; the text ends with the first one emitted.
-    stop_strings: strings that end the text; None: no string ends it.
     """
 
     max_new_tokens: int
@@ -182,10 +178,9 @@ class Stopping:
     def cut(
         self, text: Sequence[int], tokens: Sequence[int], *, emitted: int
     ) -> tuple[list[int], str | None]:
-        """Returns the tokens to emit, and why the text ends there (None: it continues).
+        """Returns which of a block's tokens to emit, and why the text ends (None: it goes on).
 
         text: all ids before the tokens, prompt included.
-        tokens: the block's tokens that may be emitted, at least 1.
         emitted: number of ids in `text` that decoding has emitted.
         """
         kept = list(tokens[: self.max_new_tokens - emitted])

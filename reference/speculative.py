@@ -24,7 +24,6 @@ class Subject:
     """A target and a drafter, with the settings under which they decode.
 
     sampling: the target's settings; the drafter has its own.
-    rule: decides which drafted tokens are accepted.
     """
 
     target: Model
@@ -62,10 +61,8 @@ def speculative_blocks(
     Leviathan et al. 2023, Algorithm 1: draft some tokens, let the target judge all of them in one
     call, append the accepted tokens and one token of the target's own.
 
-    subject: target, drafter and settings; both models have read the prompt (`start`).
-    text: the ids to continue, which `start` returned; the list is not changed.
-    policy: decides how many tokens each block drafts.
-    generator: source of random numbers, on the target's device.
+    text: the ids to continue, which `start` returned after both models had read the prompt.
+    generator: on the target's device.
     """
     target, drafter, stopping = subject.target, subject.drafter, subject.stopping
     prefix = len(text)
@@ -123,7 +120,7 @@ def autoregressive_blocks(
 
 
 def opening_text(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
-    """Returns the ids that decoding will continue. Runs no model.
+    """Returns the ids that decoding will continue; runs no model.
 
     Refuses an empty prompt, and a prompt that leaves too few positions for the new tokens.
     """
@@ -156,11 +153,10 @@ def start(
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A text whose prompt has been read; iterating over `blocks` decodes it.
+    """A text whose prompt has been read; iterating over `blocks`, once, decodes it.
 
     text: the ids to continue.
     prefill_seconds: time of the prompt's passes.
-    blocks: an iterator, to be used once.
     """
 
     text: Sequence[int]

@@ -46,16 +46,11 @@ def verify_draft(
 ) -> Verified:
     """Returns which tokens of a draft the target accepts, and the target's next token.
 
-    Afterwards the target's cache holds the text and the accepted tokens.
+    Afterwards the target's cache holds the text and the accepted tokens. Refuses a draft that
+    branches under a rule that is not strict, and logits of either model that are not finite.
 
-    Args:
-      target: the model that verifies; its cache lacks at least the last id of the text.
-      drafter_name: for messages.
-      sampling: the target's settings.
-
-    Raises:
-      ValueError: if the draft branches and the rule is not the strict one.
-      FloatingPointError: if a model returned logits that are NaN or infinite.
+    target: the model that verifies; its cache lacks at least the last id of the text.
+    sampling: the target's settings.
     """
     unseen = torch.tensor(text[target.length :], device=target.device)
     if draft.parents is not None:
@@ -83,9 +78,9 @@ def verify(
 ) -> tuple[Tensor, Tensor]:
     """Returns the number of accepted tokens (0 to gamma) and the token that follows them.
 
-    Leviathan et al. 2023, Algorithm 1, second half. The token replaces the first rejected one. If
-    all are accepted, it is drawn from the target's distribution after the draft. Both results have
-    shape (1,), int64; computing them does not wait for the device.
+    Leviathan et al. 2023, Algorithm 1, second half. The token replaces the first rejected one, or
+    is drawn from the target's distribution after the draft. Both results have shape (1,), int64;
+    computing them does not wait for the device.
 
     p: the target's distributions at the gamma drafted positions and at the next one.
     """
@@ -116,8 +111,8 @@ def verify_tree(
 ) -> Verified:
     """Returns the path of a branching draft that the target accepts, and the target's next token.
 
-    The target reads each shared prefix once (Spector and Re 2023; Kim et al. 2024, section 7.2,
-    verify several drafts as a batch). Afterwards its cache holds the text and the accepted path.
+    The target reads each shared prefix once (Spector and Re 2023). Afterwards its cache holds the
+    text and the accepted path.
 
     unseen: the text's last ids, which the target has not read; at least 1.
     """
@@ -159,11 +154,10 @@ def judge_children(
     If the draft was chosen without randomness, a token is drawn from p; a child that equals it is
     accepted. So every token of the text is a draw from p, whichever tokens were drafted.
 
-    If the children were drawn, each from its distribution q given the earlier children, they are
-    judged in that order (SpecInfer, Miao et al. 2023, Algorithm 2; without replacement, Sequoia,
-    Chen et al. 2024, Algorithm 2). The strict rule compares the first child with p. After a
-    rejection p becomes norm(max(0, p - q)), and the next child is compared with that. If all are
-    rejected, the token is drawn from the final p.
+    If the children were drawn, they are judged in that order (SpecInfer, Miao et al. 2023,
+    Algorithm 2; without replacement, Sequoia, Chen et al. 2024, Algorithm 2). The strict rule
+    compares the first child with p. After a rejection p becomes norm(max(0, p - q)), and the next
+    child is compared with this new p. If all are rejected, the token is drawn from the last p.
 
     p: the target's distribution after the token.
     children: indices of the token's children in the draft, in the order in which they were drawn.

@@ -20,7 +20,7 @@ from transformers import (
 )
 
 from reference.files import whole_file
-from reference.training.checkpoint import publish
+from reference.training.alignment import publish
 from reference.training.loop import Schedule, Training, train
 
 IGNORED = -100

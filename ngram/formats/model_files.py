@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,12 +78,10 @@ def read_description(path: Path) -> Description | None:
         return None
     try:
         data = read_json(place)
-        if data.pop("format") != FORMAT:
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT!r}")
-        for field in ("prune", "fallback_orders", "ngrams"):
-            data[field] = tuple(data[field])
-        return Description(**data)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        return msgspec.convert(data, Description)
+    except ValueError as error:
         raise ValueError(f"{place} must describe an n-gram model: {error}") from error
 
 

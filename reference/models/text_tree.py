@@ -1,7 +1,6 @@
 """Reads several continuations of a text in one pass, by an attention mask."""
 
 from collections.abc import Collection, Iterable, Sequence
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -11,8 +10,6 @@ from reference.models.model import Model, peaks, require_finite
 # Relative to the range of the logits: above rounding in half precision, far below the effect of
 # reading the wrong tokens.
 TRIAL_TOLERANCE = 0.02
-# For each tested model: the largest difference between tree and path logits, and their range.
-_STRAYS: WeakKeyDictionary[Model, tuple[float, float]] = WeakKeyDictionary()
 
 
 def tree_mask(parents: Sequence[int], length: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -36,21 +33,9 @@ def tree_mask(parents: Sequence[int], length: int, dtype: torch.dtype) -> tuple[
 def require_branching(model: Model) -> None:
     """Refuses a model that reads a tree differently from its single paths.
 
-    Each model's logits are tested once. The test finds sliding windows, relative positions and
-    attention that ignores masks. It overwrites the model's cache.
+    Compares the logits of a small tree with those of its paths, and overwrites the model's cache.
+    So it finds sliding windows, relative positions and attention that ignores masks.
     """
-    if model not in _STRAYS:
-        _STRAYS[model] = _stray(model)
-    apart, spread = _STRAYS[model]
-    if not apart <= TRIAL_TOLERANCE * spread:
-        raise ValueError(
-            f"drafts that branch need a model that reads a tree by an attention mask, "
-            f"got {model.name}, whose logits then change by {apart:.2g}"
-        )
-
-
-def _stray(model: Model) -> tuple[float, float]:
-    """Returns the largest difference of a tree's logits from its paths', and the paths' range."""
     ids = torch.arange(1, 6, device=model.device) % model.vocabulary
     _, second, third, fourth, fifth = ids.split(1)
     model.start(ids[:2].tolist())
@@ -60,8 +45,12 @@ def _stray(model: Model) -> tuple[float, float]:
         model.start(ids[:2].tolist())
         paths.append(model.extend(path)[1:])
     expected = torch.cat(paths).float()
-    apart = (whole[1:].float() - expected).abs().max()
-    return float(apart), float(expected.max() - expected.min())
+    apart = float((whole[1:].float() - expected).abs().max())
+    if not apart <= TRIAL_TOLERANCE * float(expected.max() - expected.min()):
+        raise ValueError(
+            f"drafts that branch need a model that reads a tree by an attention mask, "
+            f"got {model.name}, whose logits then change by {apart:.2g}"
+        )
 
 
 Tokens = tuple[int, ...]

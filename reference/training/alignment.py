@@ -3,8 +3,12 @@
 Kim et al. 2023, section 3.5.1; and early exits, which train two models in one (section 4.4).
 """
 
+import json
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -172,3 +176,25 @@ def _rows(step: int, lessons: int, batch: int, seed: int) -> Tensor:
         torch.randperm(lessons, generator=torch.Generator().manual_seed(each)) for each in seeds
     ]
     return torch.cat(orders)[step * batch - first * lessons :][:batch]
+
+
+def publish(
+    folder: Path,
+    module: Any,
+    tokenizer: Any,
+    note: Mapping[str, object],
+    *,
+    instead_of: Sequence[Path] = (),
+) -> None:
+    """Writes a folder with a model (safetensors), its tokenizer and training.json, atomically.
+
+    instead_of: files of the unfinished training, which are removed once the folder is complete.
+    """
+    unfinished = folder.with_name(f"{folder.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    module.save_pretrained(unfinished)
+    tokenizer.save_pretrained(unfinished)
+    (unfinished / "training.json").write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
+    unfinished.rename(folder)
+    for file in instead_of:
+        file.unlink(missing_ok=True)

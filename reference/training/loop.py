@@ -1,20 +1,20 @@
 """The one training loop: rates, optimisers, steps, exact resumption, any number of devices."""
 
+import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from reference.training.checkpoint import load_checkpoint, save_checkpoint
-
-if TYPE_CHECKING:
-    from accelerate import PartialState
+from reference.files import whole_file
 
 SMOOTHING = 0.98
 # How long processes wait for the work of one of them, such as writing texts.
@@ -55,11 +55,7 @@ class Schedule:
 
 
 def muon_and_adamw(module: nn.Module) -> list[torch.optim.Optimizer]:
-    """Returns Muon for the matrices inside the layers, and AdamW for all other parameters.
-
-    Muon suits matrices that map hidden states to hidden states; embeddings, output heads and norms
-    do not.
-    """
+    """Returns Muon for the matrices between hidden states, and AdamW for all other parameters."""
     edges = [part for part in module.modules() if isinstance(part, nn.Embedding)]
     head = getattr(module, "get_output_embeddings", lambda: None)()
     outside = {id(p) for part in [*edges, head] if part is not None for p in part.parameters()}
@@ -144,10 +140,8 @@ def train(
     name, schedule, checkpoint = training.name, training.schedule, training.checkpoint
     process = this_process()
     parameters = {key: value for key, value in module.named_parameters() if value.requires_grad}
-    saved: Any = {
-        "settings": training.identity, "parameters": parameters, "optimizers": optimizers
-    }  # fmt: skip
-    begun = load_checkpoint(checkpoint, **saved) if checkpoint.exists() else 0
+    saved = json.dumps(training.identity, sort_keys=True), parameters, optimizers
+    begun = load_checkpoint(checkpoint, *saved) if checkpoint.exists() else 0
     module.train()
     began = time.perf_counter()
     last: float | None = None
@@ -185,14 +179,60 @@ def train(
         done = step + 1
         due = done % training.checkpoint_steps == 0 or done == schedule.steps
         if process.is_main_process and due:
-            save_checkpoint(checkpoint, step=done, **saved)
+            save_checkpoint(checkpoint, done, *saved)
     module.eval()
     steps = max(schedule.steps - begun, 0)
     return Trained(begun, steps, time.perf_counter() - began, last)
 
 
-def this_process() -> "PartialState":
-    """Returns accelerate's state: this process's number, how many there are, which is the main."""
+Parameters = Mapping[str, nn.Parameter]
+Optimizers = Sequence[torch.optim.Optimizer]
+
+
+def save_checkpoint(
+    path: Path, step: int, identity: str, parameters: Parameters, optimizers: Optimizers
+) -> None:
+    """Writes parameters and optimisers atomically; `identity` holds the training's settings."""
+    tensors = {f"model.{name}": value.detach().contiguous() for name, value in parameters.items()}
+    for number, optimizer in enumerate(optimizers):
+        for index, values in optimizer.state_dict()["state"].items():
+            for key, value in values.items():
+                tensors[f"optimizer.{number}.{index}.{key}"] = torch.as_tensor(value)
+    with whole_file(path) as partial:
+        save_file(tensors, partial, metadata={"step": str(step), "settings": identity})
+
+
+@torch.no_grad()
+def load_checkpoint(
+    path: Path, identity: str, parameters: Parameters, optimizers: Optimizers
+) -> int:
+    """Restores parameters and optimisers in place; returns the number of finished steps.
+
+    Refuses the checkpoint of a training with other settings.
+    """
+    with safe_open(path, framework="pt") as file:
+        note = file.metadata() or {}
+        found = note.get("settings", "a file of another kind")
+        if found != identity:
+            raise ValueError(
+                f"checkpoint {path} must be of this training, {identity}, got {found}; delete it "
+                "to start over"
+            )
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    for name, parameter in parameters.items():
+        parameter.copy_(tensors[f"model.{name}"])
+    states: list[dict[int, dict[str, Tensor]]] = [{} for _ in optimizers]
+    for name, value in tensors.items():
+        if name.startswith("optimizer."):
+            _, number, index, key = name.split(".")
+            states[int(number)].setdefault(int(index), {})[key] = value
+    for optimizer, state in zip(optimizers, states, strict=True):
+        optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
+    return int(note["step"])
+
+
+def this_process() -> Any:
+    """Returns accelerate's `PartialState`: the number of this process, and of all processes."""
     from accelerate import PartialState
 
     # Without `cpu`, each of several processes without a GPU would consider itself the only one.

@@ -21,8 +21,7 @@ from reference.laws import seeded
 from reference.models.cached_model import CachedModel
 from reference.models.model import FittedModel
 from reference.speculative import Subject
-from reference.training.alignment import Lesson, align, train_exits
-from reference.training.checkpoint import publish
+from reference.training.alignment import Lesson, align, publish, train_exits
 from reference.training.loop import Schedule, Training, require_equal_shares, this_process
 from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
 from studies.bild.decoder import Fallback, Rollback

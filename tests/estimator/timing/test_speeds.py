@@ -110,7 +110,7 @@ def jumping(seconds: float) -> float:
 
 def ran(monkeypatch: pytest.MonkeyPatch, speed: Callable[[float], float]) -> Timed:
     machine = Machine(speed)
-    monkeypatch.setattr("reference.drafter.time", machine)
+    monkeypatch.setattr("reference.speculative.time", machine)
     monkeypatch.setattr("estimator.timing.arms.processor_clock", lambda _: None)
     sampling = Sampling()
     target = Slow(machine, "target", 0.010)
