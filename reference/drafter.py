@@ -1,4 +1,4 @@
-"""Drafters: what they do, how they draft token by token, and how a whole text is scored."""
+"""The drafter protocol, the loop that drafts token by token, and the scoring of a whole text."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields

@@ -33,7 +33,7 @@ def tree_mask(parents: Sequence[int], length: int, dtype: torch.dtype) -> tuple[
 def require_branching(model: Model) -> None:
     """Refuses a model that reads a tree differently from its single paths.
 
-    Compares the logits of a small tree with those of its paths, and overwrites the model's cache.
+    Compares a small tree with its single paths, by their logits, and overwrites the model's cache.
     So it finds sliding windows, relative positions and attention that ignores masks.
     """
     ids = torch.arange(1, 6, device=model.device) % model.vocabulary
