@@ -207,7 +207,7 @@ def beam_search(
     beams = Beams()
     blocks: list[BeamBlock] = []
     while not beams.ended:
-        shared: Tokens = commonprefix([beam.tokens for beam in beams.running])  # noqa: RUF071
+        shared = tuple(commonprefix([beam.tokens for beam in beams.running]))  # noqa: RUF071
         # No beams run after the last step.
         ahead = min(gamma, search.max_new_tokens - beams.length - 1)
         levels: list[tuple[Beam, ...]] = []
