@@ -19,7 +19,7 @@ from specplan.options.model_options import (
     verification_option,
 )
 from specplan.options.values import Printed, answer, json_option
-from specplan.reports.output import print_json, tell
+from specplan.reports.output import print_json, print_note
 from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _print(started: Started, form: GenerateForm, *, bild: bool = False) -> None:
         return
     blocks = print_blocks(text.blocks, started.tokenizer, started.before, form.show)
     generation = Generation(tuple(text.text), tuple(blocks), text.prefill_seconds)
-    tell(counts(generation, started.rule, bild_counts(generation) if bild else ""))
+    print_note(counts(generation, started.rule, bild_counts(generation) if bild else ""))
 
 
 @reads("estimator.generation:GenerateBeams", Printed)
@@ -136,7 +136,7 @@ def beams(request: GenerateBeams, form: Printed) -> None:
     if form.as_json:
         return
     covered = search.covered / search.judged if search.judged > 0 else 0.0
-    tell(
+    print_note(
         f"\n{search.steps} steps in {search.target_calls} target calls; the draft's "
         f"{request.draft_width} beams held the target's {request.beams} at {search.covered} of "
         f"{search.judged} steps ({100 * covered:.0f} %)."

@@ -79,7 +79,7 @@ def own(request: Measure, form: Written) -> None:
     from estimator.profiles.measure import measure
 
     kept = Kept(form.output if request.kept is not None else None)
-    with kept.told(), Bar("measure", "run") as bar:
+    with kept.summarised(), Bar("measure", "run") as bar:
         profile = measure(request, bar, traced=kept, refusing=refusing_together)
     if profile is not None:
         _print(profile, form)

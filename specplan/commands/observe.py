@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
-from specplan.door.observing import ObserveArguments, asked, basis_of, require_planned
+from specplan.door.observing import ObserveArguments, asked, origin_of, require_planned
 from specplan.options.command import Command, takes
 from specplan.options.kinds import cost_kinds
 from specplan.options.observe_options import Followed, Observed, Sources, addresses
@@ -26,8 +26,8 @@ from specplan.reports.observation import (
     run_text,
 )
 from specplan.reports.output import print_json, warn
-from specplan.reports.plan import plan_json, plan_text
-from specplan.reports.plans import warn_of_sizes
+from specplan.reports.plan import plan_text, warn_of_sizes
+from specplan.reports.plan_json import plan_json
 from specplan.reports.table import folded
 
 if TYPE_CHECKING:
@@ -81,14 +81,14 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     data = observation_json(observation, seconds=reading.interval, lengths=lengths)
     text = folded(observation_text(observation, data, since=bool(reading.since)))
     if row is not None:
-        basis = basis_of(row, reading)
+        origin = origin_of(row, reading)
         warn_of_sizes((row,))
-        data["plan"] = plan_json(row, basis)
-        text += "\n\n" + plan_text(row, basis)
+        data["plan"] = plan_json(row, origin)
+        text += "\n\n" + plan_text(row, origin)
         if lengths is not None:
             text += "\n\n" + lengths_text(data["by_request"])
         if reading.server is not None:
-            flags = flags_of_plans((row,), basis, server=reading.server)
+            flags = flags_of_plans((row,), origin, server=reading.server)
             data["export"] = as_observed(flags, observation, server=reading.server)
     elif reading.output is None:
         text += "\n\nAdd --c C, or --target-ms MS --draft-ms MS, to plan every gamma with it."

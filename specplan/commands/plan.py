@@ -17,7 +17,8 @@ from specplan.options.values import answer
 
 if TYPE_CHECKING:
     from simulator.choice.grid import PlanRequest
-    from specplan.reports.basis import Basis
+    from simulator.choice.plan import Plan
+    from specplan.reports.plan import Origin
 
 
 @click.command(name="plan", cls=Command)
@@ -62,15 +63,15 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
         raise click.UsageError(f"--verification adaptive cannot be combined with {refused}")
     if stopping.stopping_rule is not None and stopping.p_min is None:
         raise click.UsageError("--stopping-rule needs --p-min")
-    request, basis = requested(
+    request, origin = requested(
         accepted, costs, choice, server=form.server, stopping=stopping, graphs=graphs
     )
-    _print(request, basis, form, stopping, file=file, adaptive=adaptive)
+    _print(request, origin, form, stopping, file=file, adaptive=adaptive)
 
 
 def _print(
     request: PlanRequest,
-    basis: Basis,
+    origin: Origin,
     form: Answer,
     stopping: StoppingOptions,
     *,
@@ -78,7 +79,7 @@ def _print(
     adaptive: bool,
 ) -> None:
     """Plans, and prints the plans or a server's flags, unless a number is impossible."""
-    from specplan.reports.plans import plans_json, plans_text, warn_of_plans
+    from specplan.reports.plan import warn_of_plans
 
     data: Callable[[], dict[str, Any]]
     text: Callable[[], str]
@@ -87,27 +88,43 @@ def _print(
         from simulator.choice.grid import plans
         from specplan.reports.stopping import StoppedPlans
 
-        early, thresholds = stopped(request, basis, stopping, file, server=form.server)
-        rows = plans(early)
-        found = StoppedPlans(rows, thresholds, *plans(request))
-        data, text = partial(found.json, basis), partial(found.text, basis)
+        early, thresholds = stopped(request, origin, stopping, file, server=form.server)
+        found = StoppedPlans(plans(early), thresholds, *plans(request))
+        data, text = partial(found.json, origin), partial(found.text, origin)
         request, (row, p_min), lost = early, found.exported, found.lost
-        rows = (row,)
-    else:
-        rows, basis = planned(request, basis)
-        data, text = partial(plans_json, rows, basis), partial(plans_text, rows, basis)
-    if adaptive:
+        rows: tuple[Plan, ...] = (row,)
+    elif adaptive:
         from specplan.reports.stopping import AdaptivePlans
 
-        by_rank = AdaptivePlans(rows, ranked(file, basis))
+        rows, origin = planned(request, origin)
+        by_rank = AdaptivePlans(rows, ranked(file, origin))
         data, text = by_rank.json, by_rank.text
+    else:
+        rows, origin = planned(request, origin)
+        data, text = partial(_json, rows, origin), partial(_text, rows, origin)
     data, text = cache(data), cache(text)
     (text if form.server is None and not form.as_json else data)()  # ends on impossible numbers
-    warn_of_plans(rows, basis, max_gamma=request.max_gamma)
+    warn_of_plans(rows, origin, max_gamma=request.max_gamma)
     if form.server is None:
         answer(data, text, form=form)
         return
     from specplan.reports.flags import flags_of_plans
 
-    flags = lost + flags_of_plans(rows, basis, server=form.server, p_min=p_min)
+    flags = lost + flags_of_plans(rows, origin, server=form.server, p_min=p_min)
     answer(lambda: {**data(), "export": flags}, lambda: flags, form=form)
+
+
+def _json(rows: tuple[Plan, ...], origin: Origin) -> dict[str, Any]:
+    from specplan.reports.plan_json import plans_json
+
+    return plans_json(rows, origin)
+
+
+def _text(rows: tuple[Plan, ...], origin: Origin) -> str:
+    from specplan.reports.plan import plan_text
+
+    if len(rows) == 1:
+        return plan_text(rows[0], origin)
+    from specplan.reports.plans import plans_text
+
+    return plans_text(rows, origin)

@@ -14,7 +14,7 @@ from specplan.options.kinds import CostKind, chosen_cost, cost_kinds, prices
 from specplan.options.observe_options import Followed, Observed
 from specplan.options.plan_options import COPIES, DRAFT_KINDS
 from specplan.options.runs import Runs, completed, counts_of
-from specplan.reports.basis import Basis
+from specplan.reports.plan import Origin
 
 if TYPE_CHECKING:
     from engines.observing.observation import Observation
@@ -91,9 +91,9 @@ class ObserveArguments:
         return plans(request)[0]
 
 
-def basis_of(row: Plan, reading: Observed) -> Basis:
+def origin_of(row: Plan, reading: Observed) -> Origin:
     """Returns the origin of the numbers in `row`, a plan made from observed counts."""
-    return Basis(
+    return Origin(
         counted=True,
         c_hat_is_c=row.price.c_hat is None,
         draft_sampling=reading.draft_sampling,

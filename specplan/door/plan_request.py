@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from simulator.choice.grid import PlanRequest
     from simulator.choice.plan import Plan
     from simulator.cost.pricing import Pricing
-    from specplan.reports.basis import Basis
+    from specplan.reports.plan import Origin
 
 COARSE = "Not all batch sizes are shown: between two that advise one K, all advise this K."
 FILLED = "Lengths that a --run lacks are the acceptance's tokens per call."
@@ -38,7 +38,7 @@ def requested(
     server: str | None = None,
     stopping: StoppingOptions = FIXED_LENGTH,
     graphs: Graphs = NO_LIMITS,
-) -> tuple[PlanRequest, Basis]:
+) -> tuple[PlanRequest, Origin]:
     """Returns the request for a plan with drafts of a fixed length, and the origin of its numbers.
 
     server: name of the engine to export for; None: no export.
@@ -66,12 +66,12 @@ def requested(
     if not all(run.counted for run in runs):
         bare = replace(costs, runs=None)  # type: ignore[call-arg]
         known = isinstance(costs, OfRuns)
-        acceptances, basis = made(() if known else prices(bare, choice.max_gamma, profile))
+        acceptances, origin = made(() if known else prices(bare, choice.max_gamma, profile))
         if len(acceptances) > 1:
             raise click.UsageError("a --run needs its length where several acceptances are given")
         runs = completed(runs, acceptances[0])
         costs = replace(costs, runs=runs)  # type: ignore[call-arg]
-        early = acceptances, replace(basis, notes=(*basis.notes, FILLED))
+        early = acceptances, replace(origin, notes=(*origin.notes, FILLED))
     wall = None
     if exporting is not None or graphs != NO_LIMITS or getattr(costs, "engine_family", None):
         costs, wall = walled(costs, graphs, exporting)
@@ -91,7 +91,7 @@ def requested(
     if exporting is not None and runs and not many and priced[0].batch < priced[-1].batch:
         dense, many = False, tuple(range(priced[0].batch, priced[-1].batch + 1))
         priced = price(coarse(many))
-    acceptances, basis = made(priced) if early is None else early
+    acceptances, origin = made(priced) if early is None else early
     if exporting is not None and stopping.p_min is None:
         _require_one_schedule(len(acceptances), priced)
     request = PlanRequest(
@@ -101,17 +101,17 @@ def requested(
         gamma=choice.gamma,
         max_gamma=choice.max_gamma,
         near=choice.near / 100,
-        doubt=basis.doubt if from_profile else None,
+        doubt=origin.doubt if from_profile else None,
         reads_again=choice.reads_again,
         batches=many,
         finer=None if dense else price,
     )
     copies = COPIES.get(choice.draft_kind or "")
     return request, replace(
-        basis,
+        origin,
         c_hat_is_c=choice.c_hat is None and priced[0].c_hat is None,
         quiet=None if profile is None else profile.clock.quiet,
-        notes=basis.notes if dense else (*basis.notes, COARSE),
+        notes=origin.notes if dense else (*origin.notes, COARSE),
         only=choice.gamma,
         drafter=copies or (None if profile is None else profile.setup.draft),
         draft_kind=DRAFT_KINDS.get(choice.draft_kind or ""),
@@ -119,19 +119,19 @@ def requested(
     )
 
 
-def planned(request: PlanRequest, basis: Basis) -> tuple[tuple[Plan, ...], Basis]:
-    """Returns the plans and their basis.
+def planned(request: PlanRequest, origin: Origin) -> tuple[tuple[Plan, ...], Origin]:
+    """Returns the plans and their origin.
 
-    If a profile has sampled and argmax drafts, the plans are for one of the two. The basis then
+    If a profile has sampled and argmax drafts, the plans are for one of the two. The origin then
     contains the plan for the other.
     """
     from simulator.choice.grid import plans
 
     rows = plans(request)
-    if basis.other_way is None or len(rows) > 1:
-        return rows, basis
-    other = plans(replace(request, acceptances=(basis.other_way,), doubt=None))
-    return rows, replace(basis, other=other[0])
+    if origin.other_way is None or len(rows) > 1:
+        return rows, origin
+    other = plans(replace(request, acceptances=(origin.other_way,), doubt=None))
+    return rows, replace(origin, other=other[0])
 
 
 def profiled(*given: object) -> Profiled:
@@ -151,7 +151,7 @@ def _require_one_schedule(acceptances: int, priced: Sequence[Pricing]) -> None:
 
 def stopped(
     request: PlanRequest,
-    basis: Basis,
+    origin: Origin,
     options: StoppingOptions,
     file: Profiled,
     *,
@@ -160,21 +160,21 @@ def stopped(
     """Returns the request with drafts that end early, and the texts replayed at each threshold.
 
     Args:
-      request, basis: the plan with drafts of a fixed length, and the origin of its numbers.
+      request, origin: the plan with drafts of a fixed length, and the origin of its numbers.
       options: the thresholds and the stopping rule.
       file: the profile whose traces contain the draft's confidence in each token.
       server: the engine to export for; None: no export.
 
     Raises click.UsageError if --p-min cannot be used with the profile, verification, rule or costs.
     """
-    if file.path is None or file.profile is None or basis.draft_sampling is None:
+    if file.path is None or file.profile is None or origin.draft_sampling is None:
         raise click.UsageError("--p-min needs --profile, whose traces have the confidence")
     from estimator.profiles.p_min import AUTO, matched, recorded_traces, replayed
     from simulator.acceptance.replay import Recorded
     from simulator.acceptance.stopping.stopped_text import RULES
 
     recorded = all(isinstance(each, Recorded) for each in request.acceptances)
-    if basis.verification != "token" or not recorded:
+    if origin.verification != "token" or not recorded:
         raise click.UsageError(
             "--p-min needs drafts that are judged token by token, without lenience"
         )
@@ -201,7 +201,7 @@ def stopped(
         raise click.UsageError(
             f"--p-min must be auto or numbers in [0, 1], such as 0.3,0.5, got {stated!r}"
         ) from None
-    sampling = basis.draft_sampling
+    sampling = origin.draft_sampling
     traces = recorded_traces(file.path, file.profile, sampling, option="--p-min")
     found = replayed(traces, RULES[name], p_mins, drawn=sampling == "sampled")
     return _ended(request, found), found
@@ -212,12 +212,12 @@ def _ended(request: PlanRequest, found: Thresholds) -> PlanRequest:
     return replace(request, acceptances=found.acceptances, doubt=None, max_gamma=longest)
 
 
-def ranked(file: Profiled, basis: Basis) -> RankedTexts:
+def ranked(file: Profiled, origin: Origin) -> RankedTexts:
     """Returns the profile's texts with ranked draft tokens, for `--verification adaptive`."""
     from estimator.profiles.adaptive import ranked_texts
     from estimator.profiles.p_min import recorded_traces
 
     option = "--verification adaptive"
-    if file.path is None or file.profile is None or basis.draft_sampling != "argmax":
+    if file.path is None or file.profile is None or origin.draft_sampling != "argmax":
         raise click.UsageError(f"{option} needs argmax drafts: --draft-sampling argmax")
     return ranked_texts(recorded_traces(file.path, file.profile, "argmax", option=option))

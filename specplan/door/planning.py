@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from simulator.choice.advice import Advice
     from simulator.choice.curve import Curve
     from simulator.choice.plan import Plan
-    from specplan.reports.basis import Basis
+    from specplan.reports.plan import Origin
 
 __all__ = ["Best", "PlanResult", "plan"]
 _ROWS_PAST = 3
@@ -47,7 +47,7 @@ class PlanResult:
     """
 
     plan: Plan
-    basis: Basis = field(repr=False)
+    origin: Origin = field(repr=False)
     server: str | None = None
 
     @property
@@ -79,18 +79,18 @@ class PlanResult:
         if self.server is None:
             raise ValueError("plan must be given a server to print its flags, got none")
         with usage_as_value_error():
-            return flags_of_plans((self.plan,), self.basis, server=self.server)
+            return flags_of_plans((self.plan,), self.origin, server=self.server)
 
     def json(self) -> Mapping[str, Any]:
         """Returns the JSON object of `specplan plan --json`."""
-        from specplan.reports.plan import plan_json
+        from specplan.reports.plan_json import plan_json
 
-        return plan_json(self.plan, self.basis)
+        return plan_json(self.plan, self.origin)
 
     def __str__(self) -> str:
         from specplan.reports.plan import plan_text
 
-        return plan_text(self.plan, self.basis)
+        return plan_text(self.plan, self.origin)
 
     def __repr__(self) -> str:
         best = self.best
@@ -183,11 +183,11 @@ def plan(
             draft_kind=draft_kind, max_gamma=max_gamma, c_hat=c_hat, gamma=gamma, near=near
         )
         require_ranges(choice, Answer(server=server))
-        rows, basis = planned(*requested(accepted, costs, choice, server=server))
+        rows, origin = planned(*requested(accepted, costs, choice, server=server))
     if len(rows) > 1:
         batches = sorted({row.price.batch for row in rows})
         raise ValueError(f"Runs must be given the batch to plan for, one of {batches}, got none")
-    return PlanResult(rows[0], basis, server)
+    return PlanResult(rows[0], origin, server)
 
 
 def exported(profile: Profile) -> dict[str, str]:

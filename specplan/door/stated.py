@@ -20,7 +20,7 @@ from specplan.options.inputs.times import OfRuns
 from specplan.options.inputs.typical import Published
 from specplan.options.kinds import AcceptanceKind, Made, Server
 from specplan.options.runs import parse_run
-from specplan.reports.basis import Basis
+from specplan.reports.plan import Origin
 
 if TYPE_CHECKING:
     from engines.observing.observation import Observation
@@ -42,7 +42,7 @@ class ObservedCounts(AcceptanceKind):
 
     def make(self, draft_kind: str | None, server: Server) -> Made:
         found = self._seen.acceptance(draft_kind, self._others)
-        return (found,), Basis(counted=True, notes=found.contradictions)
+        return (found,), Origin(counted=True, notes=found.contradictions)
 
 
 def require_ranges(*records: Any) -> None:

@@ -65,7 +65,7 @@ def requested(
     unknown = graphs == NO_LIMITS and isinstance(costs, Roofline) and costs.engine_family is None
     costs, wall = walled(costs, graphs)
     priced = priced_loads(costs, file.profile, demand, batching)
-    acceptances, basis = accepted.make(law_of(None, priced), None)
+    acceptances, origin = accepted.make(law_of(None, priced), None)
     if len(acceptances) > 1:
         raise click.UsageError(f"traffic needs a single acceptance, got {len(acceptances)}")
     acceptance = acceptances[0].at_context(round(demand.context))
@@ -75,7 +75,7 @@ def requested(
         from simulator.choice.plan import plan
 
         walls = [replace(price, wall=wall) for price in priced]
-        texts = ranked(file, basis)
+        texts = ranked(file, origin)
         rows = [plan(acceptance, each, max_gamma=batching.max_gamma) for each in walls]
         pair = replace(pair, ranked=ranked_steps(rows, texts))
     targets = None
@@ -91,7 +91,7 @@ def requested(
         0 if simulation.seed is None else simulation.seed,
         burst,
     )
-    return request, (*basis.notes, *([_GRAPHS] if unknown else [])), priced[0].load
+    return request, (*origin.notes, *([_GRAPHS] if unknown else [])), priced[0].load
 
 
 def _demand(load: Arrivals, trace: Requests | None) -> Demand:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from engines.kind import EngineKind
     from estimator.profiles.profile import Profile
     from simulator.acceptance.acceptance import Acceptance
-    from specplan.reports.basis import Basis
+    from specplan.reports.plan import Origin
 
 # Acceptances, and their origin.
-Made: TypeAlias = "tuple[tuple[Acceptance, ...], Basis]"
+Made: TypeAlias = "tuple[tuple[Acceptance, ...], Origin]"
 # The engine to export for, which decides how drafts are made; None: no export.
 Server: TypeAlias = "EngineKind | None"
 
@@ -95,9 +95,9 @@ class Alphas(AcceptanceKind, order=1, needs=("alpha",)):
 
     def make(self, draft_kind: str | None, server: Server) -> Made:
         from simulator.acceptance.acceptance import Iid
-        from specplan.reports.basis import Basis
+        from specplan.reports.plan import Origin
 
-        return tuple(Iid(alpha) for alpha in self.alpha), Basis()
+        return tuple(Iid(alpha) for alpha in self.alpha), Origin()
 
 
 @dataclass(frozen=True)

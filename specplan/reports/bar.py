@@ -28,7 +28,7 @@ class Bar(Progress):
         self._draws = sys.stderr.isatty()
         self._bar: Any = tqdm(total=0, desc=what, unit=unit, disable=not self._draws)
         self._what, self._unit, self._done = what, unit, 0
-        self._began = self._told = time.monotonic()
+        self._began = self._printed = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -38,7 +38,7 @@ class Bar(Progress):
             early = f"ended early at {self._done} of {self._bar.total} {self._unit}s: enough"
             if self._draws:
                 self._bar.set_postfix_str(early)
-            elif self._told > self._began:
+            elif self._printed > self._began:
                 click.echo(f"{self._what}: {early}", err=True)
         self._bar.close()
 
@@ -50,8 +50,8 @@ class Bar(Progress):
         self._bar.update(count)
         self._done += count
         now = time.monotonic()
-        if not self._draws and now - self._told >= LINE_SECONDS:
-            self._told = now
+        if not self._draws and now - self._printed >= LINE_SECONDS:
+            self._printed = now
             done = f"{self._done} of {self._bar.total} {self._unit}s"
             click.echo(f"{self._what}: {done}, {now - self._began:.0f} s", err=True)
 
@@ -72,7 +72,7 @@ class Kept(Progress):
         self._path, self._prompts, self._finished = path, 0, 0
 
     @contextmanager
-    def told(self) -> Iterator[Self]:
+    def summarised(self) -> Iterator[Self]:
         """Context that prints on Ctrl-C how many traces are saved. Enter it before a bar."""
         try:
             yield self

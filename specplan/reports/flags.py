@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.grid import Range
     from simulator.choice.plan import Plan
-    from specplan.reports.basis import Basis
+    from specplan.reports.plan import Origin
 
 Words = TypeVar("Words")
 NO_DRAFT = "# gamma is 0: run the target without a draft"
@@ -27,7 +27,7 @@ _CONTEXTS = """\
 # schedule by batch and context (5 items an entry, proposed in July 2026, pull request 48944)."""
 
 
-def flags_of_plans(rows: Sequence[Plan], basis: Basis, *, server: str, p_min: float = 0.0) -> str:
+def flags_of_plans(rows: Sequence[Plan], origin: Origin, *, server: str, p_min: float = 0.0) -> str:
     """Returns the flags that make a server draft as planned, for each context separately.
 
     Args:
@@ -40,23 +40,23 @@ def flags_of_plans(rows: Sequence[Plan], basis: Basis, *, server: str, p_min: fl
         load = row.price.load
         by_context.setdefault(None if load is None else load.context, []).append(row)
     if len(by_context) == 1:
-        return _of_context(rows, basis, server, p_min)
+        return _of_context(rows, origin, server, p_min)
     parts = [_CONTEXTS]
     for context, some in by_context.items():
-        parts += [f"# at context {context}:", _of_context(some, basis, server, p_min)]
+        parts += [f"# at context {context}:", _of_context(some, origin, server, p_min)]
     return "\n".join(parts)
 
 
-def _of_context(rows: Sequence[Plan], basis: Basis, server: str, p_min: float) -> str:
+def _of_context(rows: Sequence[Plan], origin: Origin, server: str, p_min: float) -> str:
     """Returns the flags for one context: one draft length, or a length for each batch size."""
     load = rows[0].price.load
-    kind = basis.draft_kind or ("model" if load is None else load.draft_kind)
-    draft = Drafted(basis.draft or "DRAFT", kind)
-    ranges = _ranges(rows, basis.only) if len(rows) > 1 else ()
+    kind = origin.draft_kind or ("model" if load is None else load.draft_kind)
+    draft = Drafted(origin.draft or "DRAFT", kind)
+    ranges = _ranges(rows, origin.only) if len(rows) > 1 else ()
     row = rows[0]
-    gamma = row.advice.test_gamma or row.advised_gamma if basis.only is None else row.gamma
+    gamma = row.advice.test_gamma or row.advised_gamma if origin.only is None else row.gamma
     gamma = max((each.gamma for each in ranges), default=gamma)
-    named = basis.drafter or basis.draft_kind or basis.draft
+    named = origin.drafter or origin.draft_kind or origin.draft
     if load is None and not named and gamma > 0:
         warn("--export is for a draft model: --draft-kind names another, such as eagle3 or mtp")
     if len({each.gamma for each in ranges}) > 1:
@@ -67,9 +67,9 @@ def _of_context(rows: Sequence[Plan], basis: Basis, server: str, p_min: float) -
         server,
         gamma=gamma,
         draft=draft,
-        drafter=basis.drafter,
-        sampling=basis.draft_sampling,
-        verification=basis.verification,
+        drafter=origin.drafter,
+        sampling=origin.draft_sampling,
+        verification=origin.verification,
         p_min=p_min,
     )
     if row.extrapolated_at(gamma):

@@ -48,10 +48,10 @@ def print_json(value: object) -> None:
 
 def warn(message: str) -> None:
     """Prints one warning to stderr."""
-    tell(f"Warning: {message}")
+    print_note(f"Warning: {message}")
 
 
-def tell(message: str) -> None:
+def print_note(message: str) -> None:
     """Prints a note to stderr."""
     click.echo(folded(message), err=True)
 

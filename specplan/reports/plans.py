@@ -1,4 +1,4 @@
-"""The answer of `specplan plan`: one plan in full, or a table with one line for each plan."""
+"""Several plans as a table with one line for each, and as a schedule by batch size."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,37 +7,22 @@ from simulator.choice.advice import percentage
 from simulator.choice.plan import Plan
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import NOT_CALIBRATED
-from specplan.reports.basis import Basis
 from specplan.reports.deployment import (
     gpus_of,
     graphs_line,
     of_loads,
     rows_notes,
-    schedules_json,
     schedules_text,
 )
-from specplan.reports.output import warn
-from specplan.reports.plan import BEYOND, plan_fields, plan_json, plan_text
+from specplan.reports.plan import BEYOND, Origin
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
 
 _ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
 
 
-def plans_json(rows: Sequence[Plan], basis: Basis) -> dict[str, Any]:
-    """Returns the JSON object of `specplan plan`: one plan with its curve, or a list of plans."""
-    if len(rows) == 1:
-        return plan_json(rows[0], basis)
-    data: dict[str, Any] = {"rows": [plan_fields(row, basis) for row in rows]}
-    if of_loads(rows):
-        data["schedule"] = schedules_json(rows, basis.only)
-    return data
-
-
-def plans_text(rows: Sequence[Plan], basis: Basis) -> str:
-    """Returns the plans as text: one in full, or a table of several with their schedule."""
-    if len(rows) == 1:
-        return plan_text(rows[0], basis)
-    notes = [*rows_notes(rows), *basis.notes]
+def plans_text(rows: Sequence[Plan], origin: Origin) -> str:
+    """Returns several plans as a table with their schedule."""
+    notes = [*rows_notes(rows), *origin.notes]
     cells = [_cells(row) for row in rows]
     lines = [table(cells, _columns(rows), note=lambda each: each["note"])]
     if any(each["extrapolated"] for each in cells):
@@ -54,7 +39,7 @@ def plans_text(rows: Sequence[Plan], basis: Basis) -> str:
         lines.append("Advised K ?: undecided until the K of the row was measured.")
         lines += [NOT_CALIBRATED] if len(gpus_of(rows)) > 1 else []
     if of_loads(rows):
-        lines += ["", *map(folded, schedules_text(rows, basis.only))]
+        lines += ["", *map(folded, schedules_text(rows, origin.only))]
     return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])
 
 
@@ -127,27 +112,3 @@ def _columns(rows: Sequence[Plan]) -> list[Column[dict[str, Any]]]:
         (in_seconds, "without", "{baseline:.1f}"),
     ]
     return [(header, cell) for needed, header, cell in columns if needed]
-
-
-def warn_of_plans(rows: Sequence[Plan], basis: Basis, *, max_gamma: int) -> None:
-    """Prints warnings if --max-gamma limits the result, or if times are unreliable."""
-    bound = sum(row.cap_binds for row in rows)
-    if bound > 0:
-        where = "" if len(rows) == 1 else f" in {bound} of {len(rows)} rows"
-        warn(f"the best gamma is limited by --max-gamma {max_gamma}{where}: a longer draft gains")
-    warn_of_sizes(rows)
-    if basis.quiet is False:
-        warn("the profile was measured while the machine was not quiet; measure it again")
-
-
-def warn_of_sizes(rows: Sequence[Plan]) -> None:
-    """Prints a warning if c contradicts the sizes of draft and target."""
-    price = next((row.price for row in rows if row.price.questions_c), None)
-    if price is not None and price.expected_c is not None:
-        low, high = price.expected_c
-        warn(
-            f"c {price.cost.c:.2g} does not fit the models' sizes: a draft with "
-            f"{100 * (price.draft_share or 0):.2g} % of the target's weights takes {low:.2g} to "
-            f"{high:.2g} of a target step. Check c, or the tokens per call and the times that it "
-            "follows from"
-        )

@@ -7,8 +7,7 @@ import numpy as np
 
 from simulator.traffic.answer import Simulated, TrafficRequest
 from simulator.traffic.pair import Pair
-from specplan.reports.possible import possible
-from specplan.reports.table import Column, folded, shown, table
+from specplan.reports.table import Column, folded, possible, shown, table
 
 _PERCENTILES = (50, 90, 99)
 _POLICIES = {

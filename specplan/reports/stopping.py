@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simulator.numerics.intervals import percent
-from specplan.reports.basis import Basis
-from specplan.reports.plan import plan_json
+from specplan.reports.plan import Origin
+from specplan.reports.plan_json import plan_json
 from specplan.reports.table import GAMMA, Column, folded, table
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ class StoppedPlans:
         best = f"p_min {gain.p_min:g} and K = {gain.gamma}"
         return f"# p_min 0: with {best} no gain is proven:\n# {_gained(gain)}\n"
 
-    def json(self, basis: Basis) -> dict[str, Any]:
+    def json(self, origin: Origin) -> dict[str, Any]:
         """Returns the best plan as JSON; its curve has a point for each length and threshold."""
         found = self._thresholds
         return {
-            **plan_json(self.best, basis),
+            **plan_json(self.best, origin),
             # It counts a draft step per verified token, but a dropped token costs a step, too.
             "break_even_c": None,
             "advised_gamma": self.exported[0].advised_gamma,
@@ -73,11 +73,11 @@ class StoppedPlans:
             "curve": [
                 {"p_min": p_min, **point}
                 for p_min, row in zip(found.p_mins, self._rows, strict=True)
-                for point in plan_json(row, basis)["curve"]
+                for point in plan_json(row, origin)["curve"]
             ],
         }
 
-    def text(self, basis: Basis) -> str:
+    def text(self, origin: Origin) -> str:
         """Returns the plans as text: the speed at each threshold, and the advice."""
         found, rule = self._thresholds, self._thresholds.rule
         matches = rule.confidence == "matched tokens"
@@ -85,7 +85,7 @@ class StoppedPlans:
         rows = []
         for p_min, row, acceptance in zip(found.p_mins, self._rows, found.acceptances, strict=True):
             gamma = max(row.optimal_gamma, 1)
-            point = plan_json(row, basis)["curve"][gamma - 1]
+            point = plan_json(row, origin)["curve"][gamma - 1]
             drafted = float(acceptance.drafted_per_token(gamma)) * point["expected_tokens"]
             rows.append({**point, "p_min": p_min, "drafted": drafted, "of": row})
         columns: list[Column[dict[str, Any]]] = [
@@ -101,9 +101,9 @@ class StoppedPlans:
             "Lookups on recorded texts: nothing is drafted where fewer tokens match than the least "
             "match; 0 is the lookup's own."
             if matches
-            else f"{rule.name}, {rule.builds}, {basis.draft_sampling} drafts: a draft ends where "
+            else f"{rule.name}, {rule.builds}, {origin.draft_sampling} drafts: a draft ends where "
             f"its {what} ({rule.confidence}) falls below p_min; the token that fails {fails}.",
-            *basis.notes,
+            *origin.notes,
             "",
             table(rows, columns, best=lambda each: each["of"] is self.best),
             "",

@@ -10,9 +10,8 @@ from simulator.numerics.intervals import CONFIDENCE, percent
 from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
 from simulator.traffic.pair import Pair
 from specplan.reports.deployment import ranges_json
-from specplan.reports.possible import possible
 from specplan.reports.simulated import graphs_lines, simulated_json, simulated_table
-from specplan.reports.table import Column, bounds, folded, table
+from specplan.reports.table import Column, bounds, folded, possible, table
 
 _NEAR = (
     "~ Above 80 % of the capacity these times may be too short: in simulations up to 12 % per "

@@ -9,8 +9,16 @@ from engines.kind import exports_of
 from simulator.cost.pricing import Pricing
 from simulator.schemes.tree_choice import TreeChoice, TreePlan
 from specplan.reports.deployment import cost_json, cost_notes, graphs_line
-from specplan.reports.possible import blocks_take_a_step, possible
-from specplan.reports.table import MS, TOKENS, Column, bounds, folded, table
+from specplan.reports.table import (
+    MS,
+    TOKENS,
+    Column,
+    blocks_take_a_step,
+    bounds,
+    folded,
+    possible,
+    table,
+)
 
 # Name of our own commands among the engines that draft trees.
 OURS = "specplan"

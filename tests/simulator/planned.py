@@ -7,8 +7,8 @@ from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.plan import plan
 from simulator.cost.cost import Cost
 from simulator.cost.pricing import Pricing
-from specplan.reports.basis import Basis
-from specplan.reports.plan import plan_json
+from specplan.reports.plan import Origin
+from specplan.reports.plan_json import plan_json
 
 
 def planned(
@@ -16,6 +16,6 @@ def planned(
 ) -> SimpleNamespace:
     """Returns the plan's curve and its printed numbers as attributes."""
     result = plan(acceptance, Pricing(cost, batch=batch, multiple=multiple), **options)
-    basis = Basis(counted=False, c_hat_is_c=False)
-    numbers = plan_json(result, basis) | {"curve": result.curve, "plan": result}
+    origin = Origin(counted=False, c_hat_is_c=False)
+    numbers = plan_json(result, origin) | {"curve": result.curve, "plan": result}
     return SimpleNamespace(**numbers | numbers["acceptance"])

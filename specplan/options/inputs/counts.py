@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def counted(counts: Sequence[Accepted], draft_kind: str | None, *notes: str) -> Made:
     """Returns the acceptance estimated from counts, with notes on contradictions."""
     from simulator.acceptance.from_counts import from_counts
-    from specplan.reports.basis import Basis
+    from specplan.reports.plan import Origin
 
     found = from_counts(counts, kind=draft_kind)
-    return (found,), Basis(counted=True, notes=(*found.contradictions, *notes))
+    return (found,), Origin(counted=True, notes=(*found.contradictions, *notes))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from simulator.cost.pricing import Load, Pricing
 from specplan.options.command import option, rare
 from specplan.options.deployment import Loads
 from specplan.options.kinds import AcceptanceKind, CostKind, Made, Server
-from specplan.reports.output import tell, warn
+from specplan.reports.output import print_note, warn
 
 if TYPE_CHECKING:
     from engines.kind import EngineKind
@@ -135,7 +135,7 @@ class ProfileAcceptance(Profiled, AcceptanceKind, order=5, needs=("profile_path"
 
     def make(self, draft_kind: str | None, server: Server) -> Made:
         from estimator.profiles.best import measured_doubt
-        from specplan.reports.basis import Basis
+        from specplan.reports.plan import Origin
 
         profile, lenience = self.profile, self.lenience
         assert profile is not None
@@ -172,7 +172,7 @@ class ProfileAcceptance(Profiled, AcceptanceKind, order=5, needs=("profile_path"
         )
         chosen = (self.draft_sampling, server, lenience) != (None, None, None)
         as_measured = (sampling, verification) == (profile.draft_sampling, profile.verification)
-        return (acceptance,), Basis(
+        return (acceptance,), Origin(
             draft_sampling=sampling,
             verification=verification,
             notes=tuple(notes),
@@ -194,7 +194,7 @@ class ProfileAcceptance(Profiled, AcceptanceKind, order=5, needs=("profile_path"
                 "drafts"
             )
             return profile.draft_sampling
-        tell(f"Planned with {served} drafts, as {server.name} makes them.")
+        print_note(f"Planned with {served} drafts, as {server.name} makes them.")
         return served
 
     def _verified(self, profile: Profile, server: EngineKind | None) -> Verification:

@@ -75,7 +75,7 @@ class Published(AcceptanceKind, order=6, needs=("typical",)):
         from simulator.acceptance.accepted import Accepted
         from simulator.acceptance.from_counts import from_counts
         from simulator.acceptance.rate_prior import workload_spread
-        from specplan.reports.basis import Basis
+        from specplan.reports.plan import Origin
 
         chosen = typical().get(self.typical)
         if chosen is None:
@@ -90,4 +90,4 @@ class Published(AcceptanceKind, order=6, needs=("typical",)):
         counts = [Accepted(gamma, length) for gamma, length in chosen.lengths.items()]
         kind = DRAFT_CLASSES[chosen.kind] if draft_kind is None else draft_kind
         found = from_counts(counts, kind=kind, elsewhere=workload_spread())
-        return (found,), Basis(counted=True, notes=(note,))
+        return (found,), Origin(counted=True, notes=(note,))

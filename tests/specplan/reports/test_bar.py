@@ -23,7 +23,7 @@ def test_a_job_without_a_terminal_tells_a_line_now_and_then(
 
 
 def interrupted(path: Path | None, finished: int) -> None:
-    with Kept(path).told() as kept:
+    with Kept(path).summarised() as kept:
         kept.expect(8)
         for _ in range(finished):
             kept.step()
@@ -51,8 +51,8 @@ def test_ctrl_c_says_what_is_kept(
 def test_a_run_that_ends_or_fails_otherwise_says_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with Kept(None).told():
+    with Kept(None).summarised():
         pass
-    with pytest.raises(ValueError, match="bad"), Kept(None).told():
+    with pytest.raises(ValueError, match="bad"), Kept(None).summarised():
         raise ValueError("bad")
     assert capsys.readouterr().err == ""

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
 from specplan.main import main
-from specplan.reports.possible import blocks_take_a_step, possible
+from specplan.reports.table import blocks_take_a_step, possible
 
 POINT = {"gamma": 2, "expected_tokens": 2.5, "improvement_factor": 2.5}
 
