@@ -18,45 +18,24 @@ from estimator.settings import (
     draft_sampling,
     require_read_lengths,
 )
-from estimator.timing.arms import Speculative, adaptive
+from estimator.timing.arms import adaptive
 from estimator.timing.precision import Timing
 from estimator.timing.threads import require_one_process
 from reference.beams import BeamSearch, BeamSettings, beam_search, require_widths
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling, seeded
-from reference.records import Stopping, StopStrings
+from reference.records import StopStrings
 from reference.rules import STRICT, Rule
-from reference.speculative import Session, Subject, opening_text, plain_session
+from reference.speculative import (
+    Session,
+    Subject,
+    opening_text,
+    plain_session,
+    speculative_session,
+)
 
 # Draft length of the fixed policy, and width of a beam search, if none is given.
 GAMMA, BEAMS = 4, 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneText:
-    """Settings that every decoder of a single text shares.
-
-    text: source of prompts, of which the first is used, and number of new tokens.
-    prompt: the text of the prompt; None: the prompt is read from the source.
-    """
-
-    text: PromptSource = field(default_factory=PromptSource)
-    prompt: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.prompt is None:
-            return
-        if not self.prompt.strip():
-            raise ValueError("prompt must not be empty, got an empty one")
-        for source in ("prompts", "dataset", "dataset_config", "dataset_split"):
-            if getattr(self.text, source) is not None:
-                raise ValueError(f"prompt and {source} cannot both be given")
-
-    def started(self, loaded: LoadedPair, session: Session, rule: Rule) -> Started:
-        """Returns the session and the ids to display; none with a chat template or an encoder."""
-        [ids] = loaded.prompts
-        hidden = self.text.chat or session.text != ids
-        return Started(loaded.tokenizer, [] if hidden else list(ids), session, rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +51,18 @@ class Started:
     rule: Rule
 
 
-def stopping_at(loaded: LoadedPair, stop_strings: tuple[str, ...]) -> Stopping:
-    """Returns the rule that ends a pair's text; the text also ends after a stop string."""
-    strings = StopStrings(stop_strings, loaded.tokenizer.decode) if stop_strings else None
-    return replace(loaded.stopping, stop_strings=strings)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GenerateAlone(OneText):
+class GenerateAlone:
     """Settings of a text that the target decodes without a draft.
 
+    text: source of prompts, of which the first is used, and number of new tokens.
+    prompt: the text of the prompt; None: the prompt is read from the source.
     compiling: whether passes are compiled: off, on or try.
     """
 
     models: TargetSettings = field(default_factory=TargetSettings)
+    text: PromptSource = field(default_factory=PromptSource)
+    prompt: str | None = None
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
     temperature: float = 1.0
     compiling: str = "off"
@@ -93,11 +70,14 @@ class GenerateAlone(OneText):
     seed: int = 0
 
     def loaded(self, gammas: Sequence[int] = ()) -> LoadedPair:
-        """Returns the loaded models. gammas: draft lengths for which passes are compiled."""
+        """Returns the loaded models, whose text also ends after a stop string.
+
+        gammas: draft lengths for which passes are compiled.
+        """
         require_one_process("generate")
         if "" in self.stop_strings:
             raise ValueError("a stop string must have at least one character, got ''")
-        return load(
+        found = load(
             self.models,
             self.text,
             sampling=self.sampling,
@@ -105,16 +85,25 @@ class GenerateAlone(OneText):
             compiling=self.compiling,
             gammas=gammas,
         )
+        if not self.stop_strings:
+            return found
+        strings = StopStrings(self.stop_strings, found.tokenizer.decode)
+        return replace(found, stopping=replace(found.stopping, stop_strings=strings))
+
+    def started(self, loaded: LoadedPair, session: Session, rule: Rule) -> Started:
+        """Returns the session and the ids to display; none with a chat template or an encoder."""
+        [ids] = loaded.prompts
+        hidden = self.text.chat or session.text != ids
+        return Started(loaded.tokenizer, [] if hidden else list(ids), session, rule)
 
 
 def generate_alone(request: GenerateAlone) -> Started:
-    """Returns a session in which the target decodes without a draft."""
+    """Returns a session of the target without a draft."""
     sampling, loaded = request.sampling.at(request.temperature), request.loaded()
     [ids] = loaded.prompts
-    stopping = stopping_at(loaded, request.stop_strings)
     generator = seeded(loaded.target.device, request.seed)
     text = plain_session(
-        loaded.target, ids, sampling=sampling, stopping=stopping, generator=generator
+        loaded.target, ids, sampling=sampling, stopping=loaded.stopping, generator=generator
     )
     return request.started(loaded, text, STRICT)
 
@@ -139,7 +128,6 @@ class Generate(GenerateAlone):
     lenience: float | None = None
 
     def __post_init__(self) -> None:
-        OneText.__post_init__(self)
         require_read_lengths((self.policy_name,), self.gamma, self.max_gamma)
 
 
@@ -154,26 +142,28 @@ def generate(request: Generate) -> Started:
     require_rule([one_draft(request.models)], rule)
     fixed = request.policy_name == FIXED
     loaded = request.loaded([gamma] if fixed else [GAMMA, most])
-    target, stopping = loaded.target, stopping_at(loaded, request.stop_strings)
-    [ids] = loaded.prompts
-    [drafter_of] = loaded.drafters.values()
+    target, stopping = loaded.target, loaded.stopping
+    [ids], [drafter_of] = loaded.prompts, loaded.drafters.values()
     subject = Subject(target, drafter_of(drafted_by), sampling, stopping, rule)
     if policy is None:
         opening_text(target, ids, stopping)  # refuses long prompts before costs are measured
-        untimed = replace(subject, stopping=loaded.stopping)
+        untimed = replace(subject, stopping=replace(stopping, stop_strings=None))
         policy = adaptive(untimed, [ids], Timing(seed=request.seed), max_gamma=most)
-    text = Speculative(policy)(subject, ids, seeded(target.device, request.seed))
+    text = speculative_session(subject, ids, policy, seeded(target.device, request.seed))
     return request.started(loaded, text, rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GenerateBeams(OneText):
+class GenerateBeams:
     """Settings of a speculative beam search (Leviathan et al. 2023, A.4).
 
+    text, prompt: see GenerateAlone.
     draft_beams: number of beams of the draft's search; None: twice `beams`.
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)
+    text: PromptSource = field(default_factory=PromptSource)
+    prompt: str | None = None
     beams: int = BEAMS
     draft_beams: int | None = None
     gamma: int = GAMMA

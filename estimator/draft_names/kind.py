@@ -1,16 +1,14 @@
 """The facts about one kind of drafter: its names, abilities, requirements, and loading.
 
-A kind is a frozen dataclass in a file of its own, which `drafter_kinds` finds. An instance is a
-drafter with the name that a user gave. Heavy imports are inside `load`.
+A kind is a frozen dataclass in this folder; heavy imports are inside its methods.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import Field, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -65,16 +63,15 @@ class DrafterKind(ABC):
 
     prefix: first word of this kind's names; "" if a name has no fixed first word.
     names: names for help texts, which show whether a value after a colon is allowed or needed.
-    match_priority: order in which kinds try a name: JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME or
-      ANY_NAME.
-    own_states: whether the drafter needs hidden states of the target's own passes, and so cannot
-      draft for another model.
+    match_priority: place in the order in which kinds try to read a name.
+    own_states: whether the drafter reads hidden states of the target, and so drafts for no other
+      model.
     rescores: whether the drafter can choose among drafts of blockwise heads.
     supports_trees: whether the drafter can draft trees (`reference.drafters.trees`).
     uncompiled: why models cannot have compiled passes with this drafter; None: they can.
     unspread: why the target cannot be on several devices; None: it can.
     unmeasured: why acceptance cannot be measured; None: it can.
-    earliest: whether a lookup copies from the earliest of the longest matches.
+    earliest: whether a lookup copies after the earliest of the longest matches.
 
     Example of a kind's name (CONTRIBUTING.md shows a complete kind, `Repeat`):
       >>> class Silence(DrafterKind):
@@ -114,13 +111,9 @@ class DrafterKind(ABC):
 
     def __str__(self) -> str:
         """Returns the drafter's name: the prefix, and the values that differ from defaults."""
-        given = (each for field, each in self._values.items() if each != field.default)
-        return ":".join((self.prefix, *map(str, given)))
-
-    @property
-    def _values(self) -> dict[Field[Any], Any]:
-        found = fields(self)  # type: ignore[arg-type]
-        return {each: getattr(self, each.name) for each in found}
+        values = [(getattr(self, each.name), each) for each in fields(self)]  # type: ignore[arg-type]
+        given = [str(value) for value, each in values if value != each.default]
+        return ":".join((self.prefix, *given))
 
     @abstractmethod
     def load(self, context: LoadContext) -> DrafterOf:
@@ -153,11 +146,6 @@ class DrafterKind(ABC):
     def served(self) -> str | None:
         """Name or folder from which a server loads the draft; None: no separate draft model."""
         return None
-
-    @property
-    def parts(self) -> tuple[DrafterKind, ...]:
-        """The drafters inside this drafter, which are its fields."""
-        return tuple(each for each in self._values.values() if isinstance(each, DrafterKind))
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -198,7 +186,9 @@ class ModelKind(DrafterKind):
 def walk(drafter: DrafterKind) -> Iterator[DrafterKind]:
     """Yields a drafter and all drafters that it consists of."""
     yield drafter
-    yield from chain.from_iterable(map(walk, drafter.parts))
+    for each in fields(drafter):  # type: ignore[arg-type]
+        if isinstance(part := getattr(drafter, each.name), DrafterKind):
+            yield from walk(part)
 
 
 def positive(value: str, form: str, text: str) -> int:

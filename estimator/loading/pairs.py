@@ -107,7 +107,7 @@ def load(
     Args:
       models: settings of the target; if they are ModelSettings, of drafters, too.
       sampling: sampling settings of the target; None: top-k and top-p cut off no tokens.
-      prompt: a prompt in place of the source `text`.
+      prompt: a prompt, if `text` names no source; None: read the source.
       compiling: off, on or try.
       gammas: draft lengths for which passes are compiled.
     """

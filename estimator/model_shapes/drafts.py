@@ -98,7 +98,9 @@ def draft_of(
     if kind is None:
         model = shape(config)
         return DraftShape("model", model, False, None, model.weight_bytes)
-    draft = kind.shape(Head(kind.name, flat, target_shape, shape, stored, count))
+    nested = flat.get(kind.nested)
+    whole = {**flat, **nested} if isinstance(nested, Mapping) else flat
+    draft = kind.shape(Head(kind, whole, target_shape, shape, stored, count))
     gamma = flat.get("speculative_tokens", flat.get("num_lookahead_tokens"))
     return replace(draft, stated_gamma=first_size([gamma]))
 

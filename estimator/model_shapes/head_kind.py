@@ -1,7 +1,4 @@
-"""The facts about one kind of head: how its configuration is recognised and counted.
-
-A kind is the `KIND` of a module in `estimator.model_shapes.heads`; `head_kinds` finds them all.
-"""
+"""The facts about one kind of head: how its configuration is recognised and counted."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,13 +26,12 @@ LAYERS = "llama"
 class Head:
     """A head's configuration, its target, and the functions that count its weights.
 
-    config: the head's parsed config.json, without nested objects if its format is `speculators`;
-      for multi-token prediction, the target's parsed config.json.
+    config: the head's parsed config.json without nested objects; for multi-token prediction, the
+      target's.
     shape_of, storage: functions from a configuration to its model's shape and storage formats.
-    count: see estimator.model_shapes.shape.shape_of.
     """
 
-    kind: DraftKind
+    kind: "HeadKind"
     config: Mapping[str, Any]
     target: ModelShape
     shape_of: Callable[[Mapping[str, Any]], ModelShape]
@@ -51,35 +47,26 @@ class Head:
         """The target's output matrix, which a drafting head uses but does not store."""
         return tuple(replace(each, held=False) for each in self.target.only("head"))
 
-    def get(self, name: str, default: Any = None, *, within: str | None = None) -> Any:
-        """Returns the configuration's value of a key; the object `within` is searched first."""
-        nested = self.config.get(within) if within is not None else None
-        if isinstance(nested, Mapping) and name in nested:
-            return nested[name]
-        return self.config.get(name, default)
-
-    def integer(self, name: str, *, within: str | None = None) -> int:
-        """Returns the positive integer of a required key; the object `within` is searched first."""
-        value = self.get(name, within=within)
+    def integer(self, name: str) -> int:
+        """Returns the positive integer of a required key."""
+        value = self.config.get(name)
         size = first_size([value])
         if size is None:
-            nested = within is not None and within in self.config and name not in self.config
+            nested = self.kind.nested in self.config and name not in self.config
             raise ValueError(
-                f"{f'{within}.' if nested else ''}{name} in config.json of {self.kind} must be an "
-                f"integer of at least 1, got {value!r}"
+                f"{f'{self.kind.nested}.' if nested else ''}{name} in config.json of "
+                f"{self.kind.name} must be an integer of at least 1, got {value!r}"
             )
         return size
 
-    def taps(self, *places: tuple[str | None, str], default: int) -> int:
+    def taps(self, *names: str, default: int) -> int:
         """Returns the number of target layers whose states the head reads.
 
-        places: object and key of each list of layers; the first list that exists is counted. Object
-          None is the configuration itself.
-        default: the result if no list exists.
+        names: keys of lists of layers. The first list that exists is counted, else the default
+          is returned.
         """
-        lists = (self.get(name, within=within) for within, name in places)
-        found = (len(each) for each in lists if isinstance(each, Sequence) and each)
-        return next(found, default)
+        lists = map(self.config.get, names)
+        return next((len(each) for each in lists if isinstance(each, Sequence) and each), default)
 
     def require_width(self, name: str, width: Any) -> int:
         """Returns the target's width; refuses a draft's width that differs."""
@@ -109,10 +96,7 @@ class Head:
     def step(
         self, name: str, *weights: Weights, caches: tuple[CacheLayers, ...] = ()
     ) -> ModelShape:
-        """Returns the shape of one draft step of a head with one layer of the target's sizes.
-
-        weights, caches: all that the step reads.
-        """
+        """Returns the shape of a draft step with one layer of the target's sizes."""
         shape = replace(self.target, name=name, layers=1, weights=weights, caches=caches)
         return replace(shape, activations=self.stored.activations)
 
@@ -125,15 +109,15 @@ class Head:
         parallel: bool = False,
         longest: int | None = None,
     ) -> DraftShape:
-        """Returns a head that has the weights of `body` and more, and uses the target's embedding.
+        """Returns a head with the weights of `body` and more, which uses the target's embedding.
 
         added: more weights that every draft step uses.
         once, in_turn: weights used once per block, or for one token after another (DraftShape).
         """
-        step = replace(body, name=f"{self.kind} head", weights=(*body.multiplied, *added))
+        step = replace(body, name=f"{self.kind.name} head", weights=(*body.multiplied, *added))
         others = sum(each.stored_bytes for each in (*once, *in_turn) if each.held)
         return DraftShape(
-            self.kind,
+            self.kind.name,
             step,
             parallel,
             longest,
@@ -145,15 +129,15 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class HeadKind:
-    """One kind of head.
+    """One kind of head: a constant of a module in `estimator.model_shapes.heads`.
 
-    name: its name for users.
     shape: counts a head of this kind.
     match_priority: kinds with lower numbers look at a configuration first.
     prior: name of the kind's prior of costs in `simulator.cost.fitted.prior.DRAFTS`.
     named: text in the kind's architecture names, in lower case; "" if names do not show the kind.
     types: values of `model_type` that only this kind has.
     keys: keys that only configurations of this kind have.
+    nested: name of an object in the configuration that holds more of the head's keys.
     recognises: test by other signs, given a configuration and its target's; None: no other signs.
     methods: name of the kind's method on each server that loads it, by the server's name.
     speculators: the kind's `speculators_model_type`; None if that format has no such kind.
@@ -163,8 +147,8 @@ class HeadKind:
 
     Example: a kind recognised by one key, counted as a body of llama layers.
 
-        KIND = HeadKind(
-            "Repeat", lambda head: head.draft(head.body(head.target.vocabulary), ()),
+        REPEAT = HeadKind(
+            "Repeat", lambda head: head.draft(head.body(head.target.vocabulary)),
             keys=("repeat_layers",), methods={"vllm": "repeat"},
         )
     """
@@ -176,6 +160,7 @@ class HeadKind:
     named: str = ""
     types: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    nested: str = ""
     recognises: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] | None = None
     methods: Mapping[str, str] = field(default_factory=dict)
     speculators: str | None = None
@@ -203,7 +188,7 @@ def head_kinds() -> tuple[HeadKind, ...]:
 
 
 def head_kind(name: str) -> HeadKind | None:
-    """Returns the kind of head with this name; None for "model", which is no head."""
+    """Returns the kind of head with this name, or None for "model"."""
     return next((kind for kind in head_kinds() if kind.name == name), None)
 
 

@@ -25,6 +25,11 @@ def wanted_prompts(settings: PromptSource, given: str | None = None) -> list[Pro
     given: the text of a single prompt; None: prompts are read from the source in the settings.
     """
     if given is not None:
+        if not given.strip():
+            raise ValueError("prompt must not be empty, got an empty one")
+        for source in ("prompts", "dataset", "dataset_config", "dataset_split"):
+            if getattr(settings, source) is not None:
+                raise ValueError(f"prompt and {source} cannot both be given")
         require_characters(given, "prompt")
         return [Prompt(given)]
     if settings.dataset is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from estimator.generation import GenerateAlone, Started, stopping_at
+from estimator.generation import GenerateAlone, Started
 from estimator.loading.pairs import LoadedPair, load, one_draft
 from estimator.progress import SILENT, Progress, notice
 from estimator.prompts.files import whole_references
@@ -102,10 +102,9 @@ def generate_bild(request: GenerateBild) -> Started:
     drafted_by = draft_sampling(sampling, request.draft_temperature)
     one_draft(request.models)
     loaded = request.loaded([most])
-    stopping = stopping_at(loaded, request.stop_strings)
     [ids], [drafter_of] = loaded.prompts, loaded.drafters.values()
     small = drafting_model(drafter_of(drafted_by))
-    subject = Subject(loaded.target, small, sampling, stopping, rule)
-    policy = replace(policy, end_ids=stopping.end_ids)
+    subject = Subject(loaded.target, small, sampling, loaded.stopping, rule)
+    policy = replace(policy, end_ids=loaded.stopping.end_ids)
     text = bild_session(subject, ids, policy, seeded(loaded.target.device, request.seed))
     return request.started(loaded, text, rule)

@@ -9,7 +9,6 @@ from estimator.model_shapes.head_kind import Head, HeadKind
 from simulator.cost.roofline.shapes import DraftShape, Weights
 
 NESTED = "dflash_config"
-_LAYER_IDS = ((NESTED, "target_layer_ids"), (None, "aux_hidden_state_layer_ids"))
 # Default rank of DSpark's bias in the speculators format.
 _RANK = 256
 
@@ -26,14 +25,14 @@ def dflash(head: Head, *, in_turn: Sequence[Weights] = (), anchored: bool = Fals
     """
     width = head.integer("hidden_size")
     tapped = head.target_width()
-    block = head.integer("block_size", within=NESTED)
-    vocabulary = head.get("draft_vocab_size") or head.target.vocabulary
+    block = head.integer("block_size")
+    vocabulary = head.config.get("draft_vocab_size") or head.target.vocabulary
     own = vocabulary != head.target.vocabulary
     body = head.body(vocabulary)
-    taps = head.taps(*_LAYER_IDS, (None, "target_layer_ids"), default=body.layers)
+    taps = head.taps("target_layer_ids", "aux_hidden_state_layer_ids", default=body.layers)
     if not own:
         body = replace(body, weights=body.without("head"))
-    anchored = head.get("sample_from_anchor", default=anchored, within=NESTED)
+    anchored = head.config.get("sample_from_anchor", anchored)
     return head.draft(
         body,
         head.weights("other", width),
@@ -50,6 +49,7 @@ DFLASH = HeadKind(
     shape=dflash,
     named="dflash",
     keys=(NESTED,),
+    nested=NESTED,
     methods={
         "vllm": "dflash",
         "sglang": "DFLASH",
@@ -75,16 +75,16 @@ def domino(head: Head) -> DraftShape:
     the block's first position drafts, too.
     """
     width = head.integer("hidden_size")
-    state = head.integer("gru_hidden_dim", within=NESTED)
-    narrow = head.integer("emb_dim", within=NESTED)
-    vocabulary = head.get("draft_vocab_size") or head.target.vocabulary
+    state = head.integer("gru_hidden_dim")
+    narrow = head.integer("emb_dim")
+    vocabulary = head.config.get("draft_vocab_size") or head.target.vocabulary
     return dflash(
         head,
         in_turn=(
             head.weights("feed-forward", 3 * state * (width + state) + (width + state) * narrow),
             head.weights("head", narrow * vocabulary),
         ),
-        anchored=bool(head.get("shift_label", default=False, within=NESTED)),
+        anchored=bool(head.config.get("shift_label")),
     )
 
 
@@ -93,6 +93,7 @@ DOMINO = HeadKind(
     match_priority=2,
     shape=domino,
     named="domino",
+    nested=NESTED,
     recognises=partial(_projects, "domino"),
     drafts_blocks=True,
 )
@@ -105,25 +106,23 @@ def dspark(head: Head) -> DraftShape:
     looked up and multiplied by W2. The block's first position drafts, too.
     """
     stated = "speculators_model_type" in head.config
-    rank = head.get("markov_rank", default=_RANK if stated else 0, within=NESTED)
+    rank = head.config.get("markov_rank", _RANK if stated else 0)
     if not isinstance(rank, int) or isinstance(rank, bool) or rank < 0:
         raise ValueError(f"markov_rank in config.json of DSpark must be at least 0, got {rank!r}")
-    width, kind = head.integer("hidden_size"), "vanilla"
-    vocabulary = head.get("draft_vocab_size") or head.target.vocabulary
+    width, get = head.integer("hidden_size"), head.config.get
+    kind = get("markov_head_type", "vanilla") if rank > 0 else "vanilla"
+    vocabulary = head.config.get("draft_vocab_size") or head.target.vocabulary
     gates = {
         "vanilla": 0,
         "gated": (width + rank) * rank + rank,
         "rnn": (2 * rank + width) * 3 * rank + 3 * rank,
     }
-    if rank > 0:
-        kind = head.get("markov_head_type", default="vanilla", within=NESTED)
     if kind not in gates:
         raise ValueError(
             f"markov_head_type in config.json must be one of {tuple(gates)}, got {kind}"
         )
-    weighed = head.get("confidence_head_alpha", default=0.0, within=NESTED)
-    confident = head.get("enable_confidence_head", default=stated or weighed > 0, within=NESTED)
-    joined = head.get("confidence_head_with_markov", default=stated, within=NESTED)
+    confident = get("enable_confidence_head", stated or get("confidence_head_alpha", 0.0) > 0)
+    joined = get("confidence_head_with_markov", stated)
     confidence = width + (rank if joined else 0) + 1 if confident else 0
     return dflash(
         head,
@@ -142,6 +141,7 @@ DSPARK = HeadKind(
     shape=dspark,
     named="dspark",
     keys=("markov_rank",),
+    nested=NESTED,
     recognises=partial(_projects, "dspark"),
     methods={"vllm": "dspark", "sglang": "DSPARK", "llama.cpp": "draft-dspark"},
     speculators="dspark",

@@ -13,13 +13,15 @@ _LAYER_IDS = "eagle_aux_hidden_state_layer_ids"
 # An EAGLE-3 head that names a model class has one of these keys.
 _MARKS = {"draft_vocab_size", "truncated_vocab_size", "eagle_config", _LAYER_IDS}
 _TAPPED = 3
+# In vLLM's layout of EAGLE heads this object holds the sizes of the layer.
+_SERVED = "model"
 
 
 def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
     """Returns whether it is a head: one layer, as wide as its target, which has more layers."""
     # Published heads name the class of an ordinary model.
-    text = target.get("text_config") if isinstance(target.get("text_config"), Mapping) else target
-    assert isinstance(text, Mapping)
+    nested = target.get("text_config")
+    text = nested if isinstance(nested, Mapping) else target
     layers = text.get("num_hidden_layers")
     return (
         config.get("num_hidden_layers") == 1
@@ -35,24 +37,20 @@ def eagle(head: Head) -> DraftShape:
     Each step first projects the concatenated embedding and hidden state. There is no norm before
     the first layer's attention and none after the last layer. The output matrix is the target's.
     """
-    nested = head.config.get("model")
-    served = isinstance(nested, Mapping)
-    if isinstance(nested, Mapping):
-        # vLLM's layout: the layer's sizes are in a nested object.
-        head = replace(head, config={**head.config, **nested})
+    get = head.config.get
     width = head.require_width("hidden_size", head.integer("hidden_size"))
     vocabulary = head.integer("vocab_size")
     body = head.body(vocabulary)
     norms = (2 * body.layers - 1) * width
-    biased = head.get("eagle_fc_bias", default=False) if served else head.get("bias", default=True)
-    drafted = head.get("truncated_vocab_size") or vocabulary
-    own = (head.weights("head", drafted * width),)
-    output = head.borrowed_head if drafted == vocabulary else own
+    served = isinstance(get(_SERVED), Mapping)
+    biased = get("eagle_fc_bias", False) if served else get("bias", True)
+    drafted = get("truncated_vocab_size") or vocabulary
+    own = drafted != vocabulary
     return head.draft(
         replace(body, weights=body.without("other", "head")),
         head.weights("feed-forward", 2 * width * width),
         head.weights("other", norms + (width if biased else 0)),
-        *output,
+        *([head.weights("head", drafted * width)] if own else head.borrowed_head),
     )
 
 
@@ -63,43 +61,42 @@ EAGLE = HeadKind(
     prior="EAGLE",
     named="eagle",
     types=("eagle",),
+    nested=_SERVED,
     recognises=_recognises,
     methods={"vllm": "eagle", "sglang": "EAGLE"},
 )
 
 
-def eagle3(head: Head, masks: tuple[int, ...] = ()) -> DraftShape:
+def eagle3(head: Head, *, masked: bool = False) -> DraftShape:
     """Returns an EAGLE-3 head (Li et al. 2025).
 
     The first layer's attention reads the embedding and the state, each normed, concatenated. Once
     per block the states of three target layers are projected to one state. The output matrix has
     the draft's own vocabulary. The embedding is the target's unless the head has trained its own.
 
-    masks: sizes of vectors with which the head drafts all positions at once, in multiples of the
-      width of the three states together; empty: it drafts token by token.
+    masked: whether a trained vector replaces states that are not yet computed, so that the head
+      drafts all positions of a block at once (P-EAGLE).
     """
     width = head.integer("hidden_size")
-    tapped = head.target_width()
+    tapped, get = head.target_width(), head.config.get
     vocabulary = head.integer("vocab_size")
-    drafted = head.get("draft_vocab_size") or head.get("truncated_vocab_size") or vocabulary
+    drafted = get("draft_vocab_size") or get("truncated_vocab_size") or vocabulary
     body = head.body(drafted)
-    head_width = head.get("head_dim") or width // body.heads
-    cached = int(head.get("num_key_value_heads") or body.heads)
+    head_width = get("head_dim") or width // body.heads
+    cached = int(get("num_key_value_heads") or body.heads)
     wider = (body.heads + 2 * cached) * head_width * width
-    joined = tapped * head.taps(("eagle_config", _LAYER_IDS), (None, _LAYER_IDS), default=_TAPPED)
-    normed = head.get("norm_before_fc", default=False) or head.get("fc_norm", default=False)
-    trained = head.get("embed_requires_grad", default=False)
+    joined = tapped * head.taps(_LAYER_IDS, default=_TAPPED)
+    normed = get("norm_before_fc") or get("fc_norm")
     return head.draft(
         body,
         head.weights("attention", wider),
         head.weights("other", width),
         once=(
             head.weights("feed-forward", joined * width),
-            *([head.weights("other", joined)] if normed else []),
-            *(head.weights("other", joined * count) for count in masks),
-            *([head.weights("embedding", vocabulary * width)] if trained else []),
+            head.weights("other", joined * (bool(normed) + masked)),
+            head.weights("embedding", vocabulary * width if get("embed_requires_grad") else 0),
         ),
-        parallel=bool(masks),
+        parallel=masked,
     )
 
 
@@ -110,6 +107,7 @@ EAGLE3 = HeadKind(
     prior="EAGLE",
     named="eagle3",
     types=("eagle3",),
+    nested="eagle_config",
     recognises=lambda config, _: config.get("model_type") != "eagle" and bool(_MARKS & set(config)),
     methods={
         "vllm": "eagle3",
@@ -122,9 +120,10 @@ EAGLE3 = HeadKind(
 P_EAGLE = HeadKind(
     "P-EAGLE",
     match_priority=4,
-    shape=partial(eagle3, masks=(1,)),
+    shape=partial(eagle3, masked=True),
     named="peagle",
     keys=("ptd_token_id",),
+    nested="eagle_config",
     recognises=lambda config, _: config.get("parallel_drafting") is True,
     methods={"vllm": "eagle3", "sglang": "EAGLE3"},
     speculators="peagle",

@@ -26,7 +26,7 @@ def gemma_assistant(head: Head) -> DraftShape:
     text, model = _layers(head)
     width = text.hidden_size
     weights = stored_weights(count_weights(model, text, head.stored.kept), head.stored)
-    groups = head.integer("num_centroids") if head.get("use_ordered_embeddings") else 0
+    groups = head.integer("num_centroids") if head.config.get("use_ordered_embeddings") else 0
     if groups > 0:
         active = head.integer("centroid_intermediate_top_k")
         weights = tuple(
@@ -51,7 +51,7 @@ def _layers(head: Head) -> tuple[Any, PreTrainedModel]:
     described = head.config.get("text_config")
     if not isinstance(described, Mapping):
         raise ValueError(
-            f"text_config in config.json of {head.kind} must be an object, got {described!r}"
+            f"text_config in config.json of {head.kind.name} must be an object, got {described!r}"
         )
     # transformers cannot build a model in which every layer reads another layer's cache.
     text = decoder_config({**described, "num_kv_shared_layers": 0, "tie_word_embeddings": True})

@@ -15,12 +15,13 @@ def medusa(head: Head) -> DraftShape:
     unless the configuration states them.
     """
     head = replace(head, config={"dtype": "bfloat16", **head.config})
-    width = head.require_width("hidden_size", head.get("hidden_size", default=head.target.hidden))
-    heads = next((head.get(name) for name in _NAMES if isinstance(head.get(name), int)), None)
+    get = head.config.get
+    width = head.require_width("hidden_size", get("hidden_size", head.target.hidden))
+    heads = next((each for each in map(get, _NAMES) if isinstance(each, int)), None)
     if heads is None or heads < 1:
         raise ValueError(f"config.json of Medusa must have {_NAMES[0]} of at least 1, got {heads}")
-    layers = int(head.get("medusa_num_layers", default=head.get("num_hidden_layers", default=1)))
-    vocabulary = int(head.get("truncated_vocab_size") or head.target.vocabulary)
+    layers = int(get("medusa_num_layers", get("num_hidden_layers", 1)))
+    vocabulary = int(get("truncated_vocab_size") or head.target.vocabulary)
     step = head.step(
         "MedusaModel",
         head.weights("feed-forward", layers * (width + 1) * width),
@@ -51,9 +52,9 @@ def mlp_speculator(head: Head) -> DraftShape:
     name = "emb_dim" if "emb_dim" in head.config else "hidden_size"
     width = head.require_width(name, head.integer(name))
     stages = head.integer("n_predict")
-    inner = int(head.get("inner_dim") or width)
+    inner = int(head.config.get("inner_dim") or width)
     vocabulary = head.integer("vocab_size")
-    tied = bool(head.get("tie_weights"))
+    tied = bool(head.config.get("tie_weights"))
     held = 1 if tied else stages
     # Tied stages have two projections: the first stage's and the others'.
     later = 0 if stages == 1 else held if tied else stages - 1

@@ -30,6 +30,7 @@ from reference.rules import BlockVerification, Lenient
 
 SAMPLING = Sampling()
 TEXT = PromptSettings(prompts="prompts.txt", max_new_tokens=10)
+BARE = PromptSettings(max_new_tokens=10)
 TARGET = TargetSettings(target="target", device="cpu")
 
 
@@ -79,9 +80,9 @@ def test_precision_and_kind_come_from_option_and_checkpoint() -> None:
 def test_prompts_are_counted_cut_given_or_of_a_chat() -> None:
     loaded = load(TARGET, replace(TEXT, num_prompts=2, prompt_tokens=3))
     assert [len(prompt) for prompt in loaded.prompts] == [3, 3]
-    loaded = load(TARGET, replace(TEXT, prompts="none"), prompt="some text")
+    loaded = load(TARGET, BARE, prompt="some text")
     assert loaded.tokenizer.decode(loaded.prompts[0]) == "some text"
-    loaded = load(TargetSettings(target="chat"), replace(TEXT, chat=True), prompt="hi")
+    loaded = load(TargetSettings(target="chat"), replace(BARE, chat=True), prompt="hi")
     assert loaded.tokenizer.decode(loaded.prompts[0]) == "<user>hi<answer>"
 
 
@@ -95,15 +96,15 @@ def test_settings_of_the_targets_own_that_are_not_applied_are_told(
     ).save_pretrained("target")
     told = "not applied of the generation_config of target: temperature 0.6"
     with pytest.warns(Notice, match=f"^{told}, top_p 0.95, repetition_penalty 1.1$"):
-        load(TARGET, TEXT, prompt="a")
+        load(TARGET, BARE, prompt="a")
     applied = SamplingSettings(top_p=0.95, repetition_penalty=1.1)
     with pytest.warns(Notice, match=f"^{told}$"):
-        load(TARGET, TEXT, prompt="a", sampling=applied)
+        load(TARGET, BARE, prompt="a", sampling=applied)
 
 
 def test_half_a_character_is_refused() -> None:
     with pytest.raises(ValueError, match=r"prompt must be whole Unicode .* U\+DCFF at character 2"):
-        load(TARGET, TEXT, prompt="a\udcff")
+        load(TARGET, BARE, prompt="a\udcff")
 
 
 def test_categories_stand_beside_the_prompts(tmp_path: Path) -> None:
