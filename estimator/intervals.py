@@ -1,9 +1,8 @@
 """Intervals over prompts: prompts are left out in turn, since tokens of a text are correlated.
 
 Percentile bootstraps with a nominal 95 % cover 80 % over 4 prompts and 88 % over 8. Student's t on
-the jackknife's standard error accounts for few prompts, and for few prompts with most of the text.
-On a scale with symmetric errors (a ratio's logarithm, a rate's log odds) it covers nominally,
-unless the estimated quantity depends on the length of a text.
+the jackknife's standard error covers nominally on a scale with symmetric errors (a ratio's
+logarithm, a rate's log odds), unless the estimated quantity depends on the length of a text.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,15 +18,12 @@ MOST_LOGARITHM = 300.0
 
 Interval = tuple[float, float] | tuple[None, None]
 
-# Returns both ends from an estimate, its standard error and the number of errors to reach.
+# Returns the ends of an interval: an estimate ± a number (reach) of standard errors.
 Scale = Callable[[float, float, float], tuple[float, float]]
 
 
 def ratio(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns an interval of ± reach standard errors, symmetric in log(value).
-
-    For value 0 the interval is [0, reach × error].
-    """
+    """Returns an interval that is symmetric in log(value); for value 0, [0, reach × error]."""
     if value == 0:
         return 0.0, reach * error
     factor = float(np.exp(min(reach * error / value, MOST_LOGARITHM)))
@@ -35,10 +31,7 @@ def ratio(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def rate(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns an interval of ± reach standard errors, symmetric in the log odds.
-
-    For the values 0 and 1 it is symmetric in the value, and cut to [0, 1].
-    """
+    """Returns an interval that is symmetric in the log odds; for 0 and 1, cut to [0, 1]."""
     if value in (0, 1):
         return max(0.0, value - reach * error), min(1.0, value + reach * error)
     odds = value / (1 - value)
@@ -47,7 +40,7 @@ def rate(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def difference(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns the interval value ± reach × error; reach: number of standard errors."""
+    """Returns the interval value ± reach × error."""
     return value - reach * error, value + reach * error
 
 
@@ -93,7 +86,7 @@ def jackknife_interval(
 def ratio_interval(
     numerators: Sequence[float], denominators: Sequence[float], *, scale: Scale = ratio
 ) -> Interval:
-    """Returns the interval of sum(numerators) / sum(denominators); each prompt adds one of each."""
+    """Returns the interval of sum(numerators) / sum(denominators), with one of each per prompt."""
     above, below = np.array(numerators, dtype=float), np.array(denominators, dtype=float)
     value = float(above.sum() / below.sum())
     without = left_out(above) / left_out(below)
@@ -111,11 +104,10 @@ def left_out(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def steps_out_of_order(
     seconds: Mapping[int, float], ratio: Callable[[int, int], Interval]
 ) -> dict[int, str]:
-    """Returns a sentence for each γ whose step is significantly faster than a smaller γ's.
+    """Returns a sentence for each γ of a pair whose larger γ has the significantly faster step.
 
     seconds: seconds per step, by γ.
-    ratio: function of a smaller and a larger γ; returns the interval of the larger γ's step time
-      over the smaller γ's.
+    ratio: from a smaller and a larger γ to the interval of the larger's step time over the other's.
     """
     found: dict[int, str] = {}
     for shorter, longer in pairwise(sorted(seconds)):

@@ -1,7 +1,4 @@
-"""Settings that several requests share: models, text, sampling, timing.
-
-Each field has the name of its command-line option.
-"""
+"""Settings that several requests share; each field has the name of its command-line option."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ class TargetSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings(TargetSettings):
-    """The models and where they run.
+    """A target, its drafters, and where they run.
 
     drafts: names of drafters; empty: the embedded drafter, if the target is embedded.
     force: whether an n-gram model is accepted although its tokenizer may differ from the target's.
@@ -97,8 +94,8 @@ class TimingSettings:
 
     repeats: largest number of repeats of each run.
     precision: repeats end when the clock's error of speed-ups is this many per cent; None: 3.
-    time_limit: seconds after which no more runs begin; None: 120 seconds for the embedded target,
-      no limit for other targets.
+    time_limit: seconds after which no more runs begin; None: 120 for the embedded target, else no
+      limit.
     """
 
     repeats: int = 3
@@ -110,7 +107,7 @@ class TimingSettings:
         return PRECISION_PERCENT if self.precision is None else self.precision
 
     def seconds(self, target: str | None) -> float:
-        """Returns the time limit in seconds for a target; target None: the embedded target."""
+        """Returns the time limit in seconds; target None: the embedded target."""
         if self.time_limit is not None:
             return self.time_limit
         return EMBEDDED_SECONDS if target in (None, "embedded") else math.inf

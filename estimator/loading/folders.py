@@ -40,10 +40,7 @@ def model_files(target: str, drafters: Iterable[DrafterKind]) -> list[str]:
 
 
 def own_hashes(drafter: DrafterKind) -> list[str]:
-    """Returns hashes of the drafter's files in specplan's own formats: n-grams and heads.
-
-    Hashes of equal files are equal on every machine, unlike the files' modification times.
-    """
+    """Returns hashes, equal on every machine, of the drafter's n-gram and head files."""
     places = [place for part in walk(drafter) for place in part.own_files]
     files = [file for place in places for file in (place, *sorted(place.glob("*")))]
     return [content_hash(file)[:16] for file in files if file.is_file()]
@@ -77,7 +74,7 @@ class FolderPair:
     """Files of a target and a draft, for engines that load models themselves, and the prompts.
 
     target, draft: names or folders; a draft's folder also has the tokenizer's files.
-    prompts: token ids of each prompt, at least two prompts.
+    prompts: token ids of each of at least two prompts.
     """
 
     target_name: str
@@ -92,8 +89,7 @@ def folder_pair(
 ) -> FolderPair:
     """Returns a pair without loading its models, and twice the requested number of prompts.
 
-    target: embedded, a name or a folder; None: the embedded one.
-    drafts: name of one draft model; empty: the embedded draft, if the target is embedded.
+    target, drafts: as in ModelSettings, but at most one draft, a model.
     folder: folder for temporary files; it must exist as long as the pair is used.
     """
     target = EMBEDDED if target is None else target

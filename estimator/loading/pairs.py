@@ -52,9 +52,8 @@ class LoadedPair:
     """The models, drafters and prompts that a command loaded.
 
     drafters: for each drafter's name, a function from sampling settings to the drafter.
-    prompts: token ids of each prompt, at least one prompt.
-    texts: each prompt as its file states it; empty texts for prompts from Python's library.
-    stopping: max_new_tokens and the target's end-of-text ids.
+    prompts: token ids of each of at least one prompt.
+    texts: the prompts as read; empty texts for prompts from Python's library.
     origins: strings that identify the models' content: files, device, precision.
     """
 
@@ -104,12 +103,10 @@ def load(
 
     Names, prompts, device and tokenizers are checked, in this order, before a model is read.
 
-    Args:
-      models: settings of the target; if they are ModelSettings, of drafters, too.
-      sampling: sampling settings of the target; None: top-k and top-p cut off no tokens.
-      prompt: a prompt, if `text` names no source; None: read the source.
-      compiling: off, on or try.
-      gammas: draft lengths for which passes are compiled.
+    sampling: sampling settings of the target; None: top-k and top-p cut off no tokens.
+    prompt: a prompt, if `text` names no source; None: read the source.
+    compiling: off, on or try.
+    gammas: draft lengths for which passes are compiled.
     """
     target_name = EMBEDDED if models.target is None else models.target
     texts = wanted_prompts(text, prompt)
@@ -210,10 +207,7 @@ STOPPING = {"confidence": Confidence, "product": Product}
 def parse_policies(
     names: Sequence[str], *, gammas: Sequence[int], max_gamma: int
 ) -> dict[str, Policy | None]:
-    """Returns the named policies. The adaptive policy is None until costs are measured.
-
-    The name `fixed` adds one policy per gamma. Refuses an unknown name or value.
-    """
+    """Returns the named policies, `fixed` as one per gamma, `adaptive` as None: it needs costs."""
     policies: dict[str, Policy | None] = {}
     for name in names:
         kind, _, value = name.partition(":")

@@ -50,10 +50,9 @@ Count = Callable[[Mapping[str, Any], tuple[str, ...], Part], Counted]
 
 
 def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole") -> Counted:
-    """Returns the counts of the model that transformers builds from a configuration.
+    """Returns the counts of the model that transformers builds, or of its last decoder layer.
 
     kept: regular expressions for names of modules that quantisation leaves plain.
-    part: "whole" for the model; otherwise the model's last decoder layer is counted.
     """
     # The storage format of weights changes no module.
     text, model, caches, uses = _built(json.dumps(without_storage(config), default=dict))
@@ -86,7 +85,7 @@ def _built(
     parsed = json.loads(config)
     decoder = decoder_config(parsed)
     model = build(decoder, kind=parsed["model_type"])
-    # For a family whose class takes the whole configuration: the text's sizes.
+    # Some families' classes take the whole configuration.
     text = decoder.get_text_config(decoder=True)
     _size(text, *_LAYERS)  # gives a clear error for a model without layers
     cache, uses = meta_pass(model)
@@ -109,7 +108,7 @@ def architecture(config: Mapping[str, Any]) -> str:
 
 
 def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
-    """Returns the causal language model's configuration: for a multimodal model, the text part."""
+    """Returns the configuration of the causal language model; of a multimodal model's text part."""
     from transformers import CONFIG_MAPPING
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
 

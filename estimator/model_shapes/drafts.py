@@ -34,8 +34,7 @@ def read_pair(
 ) -> tuple[ModelShape, DraftShape]:
     """Returns the shapes of the target and the draft; refuses files that are no valid config.json.
 
-    dtype, activations: see shape_of.
-    draft_dtype: number format of the draft's weights; None: dtype.
+    dtype, activations: as in `shape_of`; draft_dtype: the draft's dtype, None for the same.
     uncached: whether both models are counted without the cache of earlier counts.
     """
     counts = count if uncached else count_once
@@ -86,11 +85,11 @@ def draft_of(
     activations: str | None = None,
     count: Count = count,
 ) -> DraftShape:
-    """Returns the shape of the draft that a configuration describes.
+    """Returns the shape of the draft that a parsed config.json describes.
 
-    config: the draft's parsed config.json; for the target's MTP head, the target's config.json.
-    target, target_shape: the target's parsed config.json, and its shape.
-    dtype, activations, count: see shape_of.
+    config: the draft's configuration; for the target's own MTP head, the target's.
+    target, target_shape: the target's configuration, and its shape.
+    dtype, activations, count: as in `shape_of`.
     """
     kind, flat = kind_of(config, target=target), _flattened(config)
     shape = partial(shape_of, dtype=dtype, activations=activations, count=count)
@@ -106,20 +105,17 @@ def draft_of(
 
 
 def kind_of(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> HeadKind | None:
-    """Returns the kind of head that a config.json describes; None if it describes a whole model.
-
-    A target's head for multi-token prediction is described by the target's own configuration.
-    """
+    """Returns the kind of head that a config.json describes; None if it describes a whole model."""
     if _MARK in _flattened(config):  # refuses unknown formats
         return next(kind for kind in head_kinds() if kind.speculators == config[_MARK])
     return next((kind for kind in head_kinds() if kind.describes(config, target)), None)
 
 
 def _flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns a configuration in the format of `speculators` as one object without nested ones.
+    """Returns a configuration in the format of `speculators` without nested objects.
 
-    `speculative_tokens` is read from the proposal method. Configurations in other formats are
-    returned unchanged. Refuses unknown types of head, and a configuration without layers.
+    Configurations in other formats are returned unchanged. Refuses unknown types of head, and a
+    configuration without layers.
     """
     if _MARK not in config:
         return config

@@ -46,8 +46,6 @@ class Known(msgspec.Struct, frozen=True, omit_defaults=True):
     """The counts of a well-known model, and the inputs of `count` that give them.
 
     sizes: the parts of the configuration that determine sizes, from the function `sizes`.
-    counted: counts of the model, or of its last layer.
-    kept, part: the arguments with which `count` returns `counted`.
     """
 
     sizes: dict[str, Any]
@@ -89,8 +87,8 @@ def known_count(
 ) -> Counted | None:
     """Returns the counts of a well-known model, as `count` does; None for another model."""
     wanted = (sizes(config), kept, part)
-    same = (each for each in read_known() if (each.sizes, each.kept, each.part) == wanted)
-    return next((each.counted for each in same), None)
+    found = (each.counted for each in read_known() if (each.sizes, each.kept, each.part) == wanted)
+    return next(found, None)
 
 
 @cache
@@ -104,8 +102,8 @@ def count_once(
 ) -> Counted:
     """Returns the result of `count`, from the cache if the cache contains it.
 
-    Cached counts hold for one configuration, one version of transformers and one version of
-    specplan's counting code. A cache file that cannot be read or written is ignored.
+    A cached count holds for one version of transformers and of specplan's counting code. A cache
+    file that cannot be read or written is ignored.
     """
     plain = without_storage(config)
     known = known_count(plain, kept, part)

@@ -51,12 +51,10 @@ def shape_of(
     The class that transformers would load is built on torch's meta device, which takes seconds and
     no memory. Its weights are counted, and its caches come from a pass on that device.
 
-    Args:
-      config: the parsed config.json; for a multimodal model only the text part counts.
-      dtype: number format of the weights, a name in `FORMATS`; None: the formats that the
-        configuration and its quantization_config state.
-      activations: number format of activations; None: the configuration's, by default 16 bits.
-      count: `count`, or a function with cached counts (estimator.model_shapes.kept_counts).
+    config: the parsed config.json; for a multimodal model only the text part counts.
+    dtype: number format of the weights, a name in `FORMATS`; None: as the configuration states.
+    activations: number format of activations; None: as the configuration states, else 16 bits.
+    count: `count`, or a function with cached counts (estimator.model_shapes.kept_counts).
     """
     architecture(config)
     stored = storage(config, dtype=dtype, activations=activations)
@@ -95,11 +93,7 @@ def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[
 def storage(
     config: Mapping[str, Any], *, dtype: str | None = None, activations: str | None = None
 ) -> Storage:
-    """Returns the storage formats of a model with this configuration.
-
-    dtype: format of the weights, a name in FORMATS; None: the configuration's.
-    activations: format of activations; None: the configuration's, by default 16 bits.
-    """
+    """Returns the storage formats of a configuration's model; arguments as in `shape_of`."""
     parts = [each for each in (config.get("text_config"), config) if isinstance(each, Mapping)]
     named = dtype if dtype in _PLAIN else _named(parts)
     plain = FORMATS[named or "bfloat16"]

@@ -35,9 +35,8 @@ _ROUTERS = ("gate", "router", "shared_expert_gate")
 
 @dataclass(frozen=True, slots=True)
 class CountedWeights:
-    """The number of weights of one kind that share one storage format, not yet chosen.
+    """Weights as in `simulator.cost.roofline.shapes.Weights`, before storage formats are chosen.
 
-    kind, values, experts, active, held: see simulator.cost.roofline.shapes.Weights.
     quantised: whether these weights are quantised in a model whose linear layers are quantised.
     """
 
@@ -59,11 +58,10 @@ def count_weights(
 ) -> tuple[CountedWeights, ...]:
     """Returns the model's weights by kind. A tied output matrix is counted once, as kind "head".
 
-    A matrix that a pass uses n times is counted n times, and `held` is true for one of the n.
-
     kept: regular expressions for names of modules that quantisation leaves plain.
     within: prefix of the names of the weights to count.
-    uses: number of uses per pass, by the matrix's name; 1 for names not listed (`meta_pass`).
+    uses: number of uses per pass, by the matrix's name; 1 for names not listed (`meta_pass`). A
+      matrix that is used n times is counted n times, and `held` is true for one of the n.
     """
     totals: Counter[CountedWeights] = Counter()
     for kind, name, parameter, experts in _sorted(model):

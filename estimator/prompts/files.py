@@ -27,9 +27,9 @@ NOTES = ("category", "reference")
 class Prompt:
     """One prompt from a file.
 
-    text: the prompt's text, not empty, without half surrogate pairs.
+    text: not empty, without half surrogate pairs.
     category: topic, by which acceptance is reported; None if the file states none.
-    reference: reference answer to the prompt; None if the file states none.
+    reference: reference answer; None if the file states none.
     """
 
     text: str
@@ -42,7 +42,6 @@ def read_prompts(source: str) -> list[Prompt]:
 
     A .txt file has one prompt per line. A line of a .jsonl or .ndjson file, or an item of a .json
     file's list, is read by `prompt_of`. Blank lines, and hidden files of a folder, are ignored.
-
     Refuses a source that does not exist, cannot be read, has no prompts or an empty one.
     """
     path = Path(source)
@@ -52,10 +51,9 @@ def read_prompts(source: str) -> list[Prompt]:
     if path.is_dir():
         below = ((file, file.relative_to(path).parts) for file in path.rglob("*"))
         found = [file for file, parts in below if not any(part.startswith(".") for part in parts)]
-    files = sorted(file for file in found if file.is_file())
-    if not path.is_dir() and not files:
+    texts = {file: _text_of(file) for file in sorted(found) if file.is_file()}
+    if not path.is_dir() and not texts:
         raise ValueError(f"prompts must be an existing file, folder or glob, got {source}")
-    texts = {file: _text_of(file) for file in files}
     prompts = [Prompt(text) for text in texts.values() if text is not None]
     if not prompts:
         raise ValueError(f"prompts must hold at least one prompt, got none in {source}")
@@ -129,9 +127,7 @@ def prompt_of(record: Any, where: str) -> Prompt:
     An object has a field `prompt`, `text`, `turns`, `messages` (OpenAI) or `conversations`
     (ShareGPT), and may have a `category` and a `reference`. From several turns (MT-bench,
     Spec-Bench) the first turn and its reference are used; from a chat, the user's first message.
-    A field with null counts as missing.
-
-    Raises ValueError if the record has no prompt or an empty one, or if a field is not text.
+    A field with null counts as missing. Refuses a record without prompt or with an empty one.
     """
     if not isinstance(record, (str, Mapping)):
         raise ValueError(f"{where} must be text or a record, got {type(record).__name__}")
@@ -150,7 +146,7 @@ def prompt_of(record: Any, where: str) -> Prompt:
 
 
 def _field(record: Mapping[str, Any], where: str) -> str:
-    """Returns the text of a record's prompt: the first field of FIELDS that the record contains."""
+    """Returns the text in the first field of FIELDS that a record contains."""
     name = next((name for name in FIELDS if record.get(name) is not None), None)
     if name is None:
         raise ValueError(f"{where} must have a field {', '.join(FIELDS)}, got none of them")

@@ -10,7 +10,7 @@ import msgspec
 from estimator.prompts.files import require_characters
 from reference.files import limited
 
-# Size of the parts that processes work on.
+# Bytes and rows of the parts that processes work on.
 PART_BYTES = 1 << 19
 PART_ROWS = 500
 PARQUET = ".parquet"
@@ -134,7 +134,7 @@ MOST_TOKENS = 1 << 18
 def earlier_outputs(path: Path, tokenizer: Any) -> list[Sequence[int]]:
     """Returns the ids of a log's last outputs, in order, at most MOST_TOKENS tokens in total.
 
-    Refuses a log with an invalid line. If the tokenizer is None, the log must contain ids.
+    Refuses a log with an invalid line. tokenizer: as in `encoded`.
     """
     outputs: deque[Sequence[int]] = deque()
     tokens = 0

@@ -81,10 +81,10 @@ def prompt_ids(settings: PromptSource, tokenizer: Any, target_name: str) -> list
 
 
 def embedded_prompts(tokenizer: Any, *, count: int, prompt_tokens: int) -> list[list[int]]:
-    """Returns at most `count` prompts of prompt_tokens ids from library files held out of training.
+    """Returns at most `count` prompts from files of Python's library held out of training.
 
-    The library is Python's. A prompt begins at the middle one of a file's top-level definitions.
-    Files are sorted by the hash of their path; files that are too short are skipped.
+    A prompt has `prompt_tokens` ids and begins at the middle one of a file's top-level definitions.
+    Files are sorted by the hash of their name; files that are too short are skipped.
     """
     held = library_files(held=True)
     prompts: list[list[int]] = []
@@ -110,8 +110,7 @@ def prompts_hash(prompts: Sequence[Sequence[int]]) -> str:
 def read_dataset(name: str, settings: PromptSource) -> list[Prompt]:
     """Returns the first prompts of a data set on the Hugging Face hub, or of a folder of files.
 
-    If a data set has a single configuration or split, the settings need not name it. Each row of
-    the data set is read by `prompt_of`.
+    The settings need not name a data set's only configuration or split.
     """
     from datasets import config, load_dataset
     from datasets.exceptions import DatasetsError

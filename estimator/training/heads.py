@@ -59,11 +59,10 @@ class HeadTraining:
         """The learning rate by step; the first twentieth of the steps is the warm-up."""
         return Schedule(self.steps, self.rate, warmup=max(self.steps // 20, 1))
 
-    def require(self) -> None:
-        """Refuses invalid settings; call this before any text or model is read."""
+    def __post_init__(self) -> None:
         if self.output.exists():
             raise ValueError(f"output must not exist yet, got {self.output}")
-        _ = self.schedule
+        _ = self.schedule  # refuses its settings before any text or model is read
 
     def stream(self, tokenizer: Any, progress: Progress) -> Tensor:
         """Returns the ids of all texts, with an end-of-text id between files, shape (tokens,)."""
@@ -112,7 +111,6 @@ class TrainEagle3(HeadTraining):
 
 def train_eagle3(request: TrainEagle3, progress: Progress = SILENT) -> dict[str, Any]:
     """Trains and writes a head; returns a summary with its acceptance on held-out text."""
-    request.require()
     stream = request.stream(load_tokenizer(request.source), progress)
     length = min(request.window, len(stream) // 2)
     if length < request.unrolled + 2:

@@ -46,7 +46,6 @@ def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, A
 
     An interrupted run is resumed.
     """
-    request.require()
     output, work = request.output, request.work
     tokenizer = load_tokenizer(request.source)
     stream = request.stream(tokenizer, progress)
