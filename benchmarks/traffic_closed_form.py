@@ -29,7 +29,6 @@ from simulator.cost.roofline.hardware import find_hardware
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand, Requests
 from simulator.traffic.events import serve
-from simulator.traffic.policy import GammaTable
 from simulator.traffic.server import Prompts, Server, by_batch
 from simulator.traffic.steady import max_rate, steady
 
@@ -72,7 +71,7 @@ def simulated(
     while True:
         seed = len(found)
         requests = demand.arrivals(rate, count, seed=seed)
-        run = serve(server, requests, GammaTable.fixed(server, gamma), seed=seed)
+        run = serve(server, requests, gamma, seed=seed)
         found.append((float(run.token_seconds.mean()), float(run.first_seconds.mean())))
         values = np.array(found)
         if seed >= 2:
@@ -98,7 +97,7 @@ def saturated(server: Server, demand: Demand, gamma: int) -> float:
     requests = Requests(np.zeros(count), *lengths)
     found = 0.0
     for _ in range(2):
-        run = serve(server, requests, GammaTable.fixed(server, gamma), seed=0)
+        run = serve(server, requests, gamma, seed=0)
         ends = np.sort(run.last)
         first, last = ends[2 * count // 5], ends[9 * count // 10]
         ended = np.searchsorted(ends, last, "right") - np.searchsorted(ends, first, "right")

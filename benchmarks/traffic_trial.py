@@ -9,7 +9,6 @@ from traffic_prices import Priced, Pricing, priced
 
 from simulator.traffic.demand import Demand, Requests, SimulationResult
 from simulator.traffic.events import serve
-from simulator.traffic.policy import GammaTable
 from simulator.traffic.steady import Steady, max_rate, steady
 
 
@@ -93,10 +92,7 @@ class Trial:
         server = arm.prices.server(self.slots, demand, float(first.batch[0]))
         lengths = (np.full(len(starts), n) for n in (self.prompt_tokens, self.output_tokens))
         same = Requests(np.array(starts), *lengths)
-        simulated = [
-            serve(server, same, GammaTable.fixed(server, arm.gamma), seed=seed)
-            for seed in range(20)
-        ]
+        simulated = [serve(server, same, arm.gamma, seed=seed) for seed in range(20)]
         return Row(arm, steady(server, demand, arm.gamma, arm.rate), simulated)
 
 

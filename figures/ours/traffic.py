@@ -71,7 +71,7 @@ def compute(pair: Pair | None = None, *, caption: str | None = None) -> TrafficC
         load = default_load()
         caption = f"{load.caption} by public measurements, γ = {GAMMA}, α = {load.alpha:g}"
     rates = _SHARES * max(float(pair.max_rate), float(pair.max_rate_without))
-    alone, gammas = pair.under(0, rates), pair.best(rates).tolist()
+    alone, gammas = pair.under(0, rates), [each.named for each in pair.advice(rates)]
     points = []
     for place, (rate, gamma) in enumerate(zip(rates.tolist(), gammas, strict=True)):
         state = pair.under(gamma, rate)

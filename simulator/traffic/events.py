@@ -14,16 +14,16 @@ from collections import deque
 from math import ceil, inf
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from simulator.traffic.demand import Requests, SimulationResult
-from simulator.traffic.policy import GammaTable
 from simulator.traffic.server import Server
 
 # Tolerance for steps at which requests end, which are sums of floats once γ has changed.
 _ROUNDING = 1e-6
 
 
-def serve(server: Server, requests: Requests, policy: GammaTable, *, seed: int) -> SimulationResult:
+def serve(server: Server, requests: Requests, gamma: ArrayLike, *, seed: int) -> SimulationResult:
     """Returns when each request gets its first and its last token.
 
     Requests start in order of arrival as soon as a slot is free and the cache has space for the
@@ -32,6 +32,7 @@ def serve(server: Server, requests: Requests, policy: GammaTable, *, seed: int) 
     changes with the batch, the number of blocks changes, but not the share that a request still
     needs.
 
+    gamma: drafted tokens per block, by batch size and kind of request, broadcast to (slots, kinds).
     seed: seed of the requests' kinds and of the tokens of blocks.
     """
     longest = int((requests.prompt_tokens + requests.output_tokens).max())
@@ -39,7 +40,7 @@ def serve(server: Server, requests: Requests, policy: GammaTable, *, seed: int) 
         raise ValueError(
             f"the cache must hold a request of {longest} tokens, got {server.cache_tokens:.0f}"
         )
-    run = _Run(server, requests, policy, np.random.default_rng(seed))
+    run = _Run(server, requests, gamma, np.random.default_rng(seed))
     while run.waiting or run.reading or run.ends:
         run.take()
         if run.reading:
@@ -53,12 +54,13 @@ class _Run:
     """A simulated server. Its arrays are plain Python numbers, since each is read one at a time."""
 
     def __init__(
-        self, server: Server, requests: Requests, policy: GammaTable, generator: np.random.Generator
+        self, server: Server, requests: Requests, gamma: ArrayLike, generator: np.random.Generator
     ) -> None:
         count = len(requests.seconds)
+        policy = np.broadcast_to(gamma, (server.slots, server.blocks.kinds))
         kinds = generator.integers(server.blocks.kinds, size=count)
         emitted = requests.output_tokens - 1
-        gammas = np.unique(policy.gammas).tolist()
+        gammas = np.unique(policy).tolist()
         drawn = server.blocks.drawn(emitted, kinds, gammas, generator)
         self.needed = {gamma: array("d", blocks.tobytes()) for gamma, blocks in drawn.items()}
         self.kinds = array("q", kinds.tobytes())
@@ -67,13 +69,13 @@ class _Run:
         self.prompts = array("q", requests.prompt_tokens.tobytes())
         self.server, self.slots = server, server.slots
         self.seconds: list[list[float]] = server.seconds.tolist()
-        self.gammas: list[list[int]] = policy.gammas.tolist()
+        self.gammas: list[list[int]] = policy.tolist()
         # Time of a step by batch where all kinds draft alike there; else None.
         self.alike: list[float | None] = [
             row[gammas[0]] if min(gammas) == max(gammas) else None
             for row, gammas in zip(self.seconds, self.gammas, strict=True)
         ]
-        self.fixed = bool((policy.gammas == policy.gammas[0]).all())
+        self.fixed = bool((policy == policy[0]).all())
         self.cache = inf if server.cache_tokens is None else server.cache_tokens
         self.chunk = server.prompts.chunk
         widths = np.arange(1 + (max(self.prompts) if self.chunk is None else self.chunk))

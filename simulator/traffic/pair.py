@@ -125,10 +125,6 @@ class Pair:
         crossed = self.wall.crossed(np.asarray(batch), np.array(self.gammas)[:, None])
         return np.where(crossed, -_CLEAR, gains)
 
-    def best(self, rate: ArrayLike) -> NDArray[np.int64]:
-        """Returns the best draft length at each rate, at least 1 even if no draft gains."""
-        return np.array([each.named for each in self.advice(rate)])
-
     def _gains(self, rate: Floats) -> Floats:
         """Returns log speed-ups of requests, shape (γ, …, rates).
 

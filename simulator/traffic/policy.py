@@ -1,86 +1,67 @@
-"""Policies of a server: one γ, a γ by batch size, or a γ for each kind of request."""
+"""Policies of a server (γ by batch size, or also by kind of request), and their simulation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.choice.advice import NEAR
-from simulator.choice.grid import Range, schedule
+from simulator.choice.grid import schedule
 from simulator.numerics.arguments import Floats
+from simulator.traffic.demand import Requests, SimulationResult
+from simulator.traffic.events import serve
 from simulator.traffic.pair import Pair
 from simulator.traffic.server import Server, by_batch
 
-
-@dataclass(frozen=True, slots=True)
-class GammaTable:
-    """A policy: γ by batch size 1, 2, … and kind of request, shape (slots, kinds)."""
-
-    gammas: NDArray[np.int64]
-
-    @classmethod
-    def fixed(cls, server: Server, gamma: int) -> GammaTable:
-        """Returns the policy that drafts γ tokens at every batch size."""
-        return cls(np.full((server.slots, server.blocks.kinds), gamma))
-
-    @classmethod
-    def scheduled(cls, pair: Pair, drawn: Pair | None = None) -> GammaTable:
-        """Returns the policy that drafts, at each batch size, the γ advised for fast decoding.
-
-        γ changes only where keeping it would lose more than NEAR. The γ with the shortest time
-        minimises every factor of the steady state's distribution, and so the number of requests.
-
-        drawn: draws of the pair; None if nothing is uncertain.
-        """
-        slots = np.arange(1, pair.drafting.slots + 1)
-        spread = None if drawn is None else _gains(drawn)
-        gains = pair.captured(_gains(pair), slots)
-        advice = dict(enumerate(pair.advised(slots, gains, spread), start=1))
-        best = {slot: each.test_gamma or each.gamma for slot, each in advice.items()}
-        every, choices = np.concatenate([0 * gains[:1], gains]), np.array([0, *pair.gammas])
-        near = (every >= every.max(axis=0) - NEAR).T
-        kept = {
-            slot: choices[near[slot - 1]].tolist()
-            for slot, each in advice.items()
-            if not each.measured
-        }
-        ranges = schedule(best, kept)
-        lengths = [each.last_batch - each.first_batch + 1 for each in ranges]
-        return cls.alike(np.repeat([each.gamma for each in ranges], lengths), pair.drafting)
-
-    @classmethod
-    def alike(cls, gammas: NDArray[np.int64], server: Server) -> GammaTable:
-        """Returns the policy that chooses γ by batch size only; gammas: shape (slots,)."""
-        return cls(np.repeat(gammas[:, None], server.blocks.kinds, axis=1))
-
-    @classmethod
-    def by_request(cls, pair: Pair) -> GammaTable:
-        """Returns the policy with the best γ for each kind, as if all requests were of that kind.
-
-        This is an upper bound for engines that adapt γ to a request, because each α is known.
-        """
-        server = pair.drafting
-        slots, gammas = np.arange(1, server.slots + 1)[:, None], np.arange(server.seconds.shape[-1])
-        crossed = False if pair.wall is None else pair.wall.crossed(slots, gammas)
-        seconds = np.where(crossed, np.inf, server.seconds)
-        needed = server.blocks.needed(pair.demand.output_tokens - 1)
-        return cls((seconds[:, None, :] * needed[None]).argmin(axis=2))
-
-    @property
-    def by_batch(self) -> NDArray[np.int64]:
-        """γ by batch size for the first kind of requests, shape (slots,)."""
-        return self.gammas[:, 0]
-
-    def ranges(self, most: int) -> tuple[Range, ...]:
-        """Returns the γ for each batch size from 1 to `most`, as ranges that servers accept."""
-        return schedule(dict(enumerate(self.by_batch[:most].tolist(), start=1)))
+# Drafted tokens per block, of all steps or as an array that broadcasts to (slots, kinds).
+Gammas = int | NDArray[np.int64]
+# A policy's name, the server, and the policy.
+Way = tuple[str, Server, Gammas]
 
 
-def by_rank(pair: Pair, steps: Mapping[int, tuple[float, float]]) -> tuple[Server, GammaTable]:
-    """Returns a server that imitates verification by rank, and its policy.
+def scheduled(pair: Pair, drawn: Pair | None = None) -> NDArray[np.int64]:
+    """Returns the γ advised for fast decoding at each batch size, shape (slots, 1).
+
+    γ changes only where keeping it would lose more than NEAR. The γ with the shortest time
+    minimises every factor of the steady state's distribution, and so the number of requests.
+
+    drawn: draws of the pair; None if nothing is uncertain.
+    """
+    slots = np.arange(1, pair.drafting.slots + 1)
+    spread = None if drawn is None else _gains(drawn)
+    gains = pair.captured(_gains(pair), slots)
+    advice = dict(enumerate(pair.advised(slots, gains, spread), start=1))
+    best = {slot: each.test_gamma or each.gamma for slot, each in advice.items()}
+    every, choices = np.concatenate([0 * gains[:1], gains]), np.array([0, *pair.gammas])
+    near = (every >= every.max(axis=0) - NEAR).T
+    kept = {
+        slot: choices[near[slot - 1]].tolist() for slot, each in advice.items() if not each.measured
+    }
+    ranges = schedule(best, kept)
+    lengths = [each.last_batch - each.first_batch + 1 for each in ranges]
+    return np.repeat([each.gamma for each in ranges], lengths)[:, None]
+
+
+def by_request(pair: Pair) -> NDArray[np.int64]:
+    """Returns the best γ for each kind, as if all requests were of that kind; (slots, kinds).
+
+    This is an upper bound for engines that adapt γ to a request, because each α is known.
+    """
+    server = pair.drafting
+    slots, gammas = np.arange(1, server.slots + 1)[:, None], np.arange(server.seconds.shape[-1])
+    crossed = False if pair.wall is None else pair.wall.crossed(slots, gammas)
+    seconds = np.where(crossed, np.inf, server.seconds)
+    needed = server.blocks.needed(pair.demand.output_tokens - 1)
+    return np.asarray((seconds[:, None, :] * needed[None]).argmin(axis=2))
+
+
+def by_rank(
+    pair: Pair, steps: Mapping[int, tuple[float, float]]
+) -> tuple[Server, NDArray[np.int64]]:
+    """Returns a server that imitates verification by rank, and its policy, shape (slots, 1).
 
     At each batch size, the policy drafts the γ that emits about as many tokens per step as
     verification by rank. The step's time is scaled so that the time per token agrees, too.
@@ -93,7 +74,7 @@ def by_rank(pair: Pair, steps: Mapping[int, tuple[float, float]]) -> tuple[Serve
     gammas = np.abs(emitted - tokens[:, None]).argmin(axis=1)
     scaled, slots = server.seconds.copy(), np.arange(server.slots)
     scaled[slots, gammas] = seconds / tokens * emitted[gammas]
-    return replace(server, seconds=scaled), GammaTable.alike(gammas, server)
+    return replace(server, seconds=scaled), gammas[:, None]
 
 
 def _gains(pair: Pair) -> Floats:
@@ -104,3 +85,61 @@ def _gains(pair: Pair) -> Floats:
     needed = np.ones_like(needed) if pair.demand.output_tokens == 1 else needed
     times = np.moveaxis(server.seconds * needed[..., None, :], -1, 0)
     return np.asarray(np.log(times[0] / times[np.array(pair.gammas)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """One simulation: arrivals served under one policy.
+
+    rate: requests per second; 0 for a burst.
+    policy: none, fixed, schedule, request or adaptive.
+    gamma: γ of the policies none (0) and fixed; None for other policies.
+    """
+
+    rate: float
+    policy: str
+    result: SimulationResult
+    gamma: int | None = None
+
+
+def simulations(
+    pair: Pair, requests: Requests, schedule: Gammas, *, rate: float, gamma: int, seed: int
+) -> list[Simulated]:
+    """Returns simulations at a rate, without drafts and by each policy that sustains the rate."""
+    ways: list[Way] = [] if rate >= pair.max_rate_without else [("none", pair.server(0), 0)]
+    if rate < pair.max_rate:
+        ways.append(("fixed", pair.server(gamma), gamma))
+        ways.append(("schedule", pair.drafting, schedule))
+        if pair.drafting.blocks.kinds > 1:
+            ways.append(("request", pair.drafting, by_request(pair)))
+        if pair.ranked is not None:
+            ways.append(("adaptive", *by_rank(pair, pair.ranked)))
+    return _served(ways, requests, rate=rate, seed=seed)
+
+
+def burst_simulations(
+    pair: Pair, requests: Requests, *, drawn: Pair | None, seed: int
+) -> tuple[Simulated, ...]:
+    """Returns simulations of a burst: without drafts, at the fastest fixed γ, by other policies."""
+    ways: list[Way] = [("none", pair.server(0), 0)]
+    ways += [("fixed", pair.server(gamma), gamma) for gamma in pair.gammas]
+    none, *fixed = _served(ways, requests, seed=seed)
+    others: list[Way] = [("schedule", pair.drafting, scheduled(pair, drawn))]
+    if pair.ranked is not None:
+        others.append(("adaptive", *by_rank(pair, pair.ranked)))
+    fastest = min(fixed, key=lambda each: each.result.seconds)
+    return none, fastest, *_served(others, requests, seed=seed)
+
+
+def _served(
+    ways: Iterable[Way], requests: Requests, *, seed: int, rate: float = 0.0
+) -> list[Simulated]:
+    return [
+        Simulated(
+            rate,
+            policy,
+            serve(server, requests, gammas, seed=seed),
+            gammas if isinstance(gammas, int) else None,
+        )
+        for policy, server, gammas in ways
+    ]

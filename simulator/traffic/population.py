@@ -15,7 +15,6 @@ decoding stops while a prompt is read, x = k / n.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from simulator.numerics.arguments import Floats
 from simulator.traffic.demand import Demand
@@ -24,9 +23,9 @@ from simulator.traffic.server import Server
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """Mean times of a server with 1, 2, … requests, shape (γ, draws, requests) unless stated.
+    """Mean times of a server with 1, 2, … requests, shape (draws, requests) unless stated.
 
-    decoding: steps per output, shape (γ, draws).
+    decoding: steps per output, shape (draws,).
     share: mean seconds from one request's end to the next request's end.
     step: seconds of a step that decodes and reads no prompt.
     base: seconds of a step without its prompts, averaged over all steps.
@@ -43,7 +42,7 @@ class Population:
 
     @property
     def max_rate(self) -> Floats:
-        """Requests per second with all slots taken, shape (γ, draws)."""
+        """Requests per second with all slots taken, shape (draws,)."""
         return np.asarray(1 / self.share[..., -1])
 
     @property
@@ -59,11 +58,11 @@ class Population:
         return np.concatenate([added[..., :-1], last], axis=-1)
 
 
-def population(server: Server, demand: Demand, gamma: ArrayLike) -> Population:
+def population(server: Server, demand: Demand, gamma: int) -> Population:
     """Returns the mean times with 1 to `max_batch` requests in the server; gamma: see `steady`."""
-    decoding = at_gamma(server.blocks.needed(demand.output_tokens - 1).mean(axis=-2), gamma)
+    decoding = server.blocks.needed(demand.output_tokens - 1).mean(axis=-2)[..., gamma]
     most = server.max_batch(demand)
-    seconds, present = at_gamma(server.seconds, gamma)[..., :most], np.arange(1, most + 1.0)
+    seconds, present = server.seconds[..., :most, gamma], np.arange(1, most + 1.0)
     if server.prompts.chunk is None:
         reading = server.prompts.apart(demand.prompt_tokens) + np.zeros_like(seconds)
         share = decoding[..., None] * seconds / present + reading
@@ -81,11 +80,6 @@ def population(server: Server, demand: Demand, gamma: ArrayLike) -> Population:
     reading = _reading(server, tokens, prompts, prompts / read)
     base = some * step + (1 - some) * server.prompts.apart(1)
     return Population(decoding, base / prompts + reading, step, base, prompts, reading)
-
-
-def at_gamma(values: Floats, gamma: ArrayLike) -> Floats:
-    """Returns `values`, whose last axis is γ, at one γ or, along a new first axis, at several γ."""
-    return np.asarray(np.moveaxis(values, -1, 0)[np.asarray(gamma)])
 
 
 def _crowded(server: Server, demand: Demand, most: int) -> bool:

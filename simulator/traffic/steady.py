@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simulator.numerics.arguments import Floats
 from simulator.traffic.demand import Demand, LatencyTargets
-from simulator.traffic.population import Population, at_gamma, population
+from simulator.traffic.population import Population, population
 from simulator.traffic.server import Server
 
 # Largest load by prompts in formulas that diverge at 1.
@@ -73,7 +73,7 @@ class Steady:
 
 @dataclass(frozen=True, slots=True)
 class _Law:
-    """Means over the distribution of the number of requests, shape (γ, draws, rates) each.
+    """Means over the distribution of the number of requests, shape (draws, rates) each.
 
     company: share of the slots that other requests can occupy: 0 with a single slot.
     idle, full: probability that no request is in the server, and that no slot is free.
@@ -123,10 +123,10 @@ class _Law:
         return cls(1 - 1 / len(present), *values)
 
 
-def steady(server: Server, demand: Demand, gamma: ArrayLike, rate: ArrayLike) -> Steady:
+def steady(server: Server, demand: Demand, gamma: int, rate: ArrayLike) -> Steady:
     """Returns the server's steady state at each rate of requests.
 
-    gamma: drafted tokens per block, one or several values, shape () or (γ,).
+    gamma: drafted tokens per block; 0 without speculation.
     rate: λ, requests per second, above 0, shape (rates,) or (draws, rates).
     """
     rates = np.atleast_1d(np.asarray(rate, dtype=np.float64))
@@ -147,7 +147,7 @@ def steady(server: Server, demand: Demand, gamma: ArrayLike, rate: ArrayLike) ->
     return Steady(rates, batch, token, first, most[()])
 
 
-def max_rate(server: Server, demand: Demand, gamma: ArrayLike) -> Floats:
+def max_rate(server: Server, demand: Demand, gamma: int) -> Floats:
     """Returns the requests per second that the server can sustain; arguments: see `steady`."""
     return np.asarray(population(server, demand, gamma).max_rate)[()]
 
@@ -186,12 +186,12 @@ def _decode_with_chunks(
     return np.asarray(steps * (law.step + later) + excess)
 
 
-def _variation(server: Server, demand: Demand, gamma: ArrayLike, found: Population) -> Floats:
+def _variation(server: Server, demand: Demand, gamma: int, found: Population) -> Floats:
     """Returns the squared coefficient of variation of a request's time while all slots are full."""
     own = found.decoding * found.step[..., -1]
     reading = found.reading[..., -1]
     blocks = server.blocks.variation(demand.output_tokens - 1, demand.output_spread)
-    variance = at_gamma(blocks, gamma) * own**2 + (demand.prompt_spread * reading) ** 2
+    variance = blocks[..., gamma] * own**2 + (demand.prompt_spread * reading) ** 2
     riding = server.prompts.steps(demand.prompt_tokens) * found.base[..., -1]
     return np.asarray(variance / np.maximum(own + riding + reading, 1e-300) ** 2)
 

@@ -48,7 +48,8 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         --run gamma=0,tpot=7,batch=1 --run gamma=0,tpot=11,batch=16 \\
         --run gamma=3,tpot=4,length=2.8,batch=1 --run gamma=3,tpot=9,length=2.8,batch=16
     """
-    from simulator.traffic.answer import answer, burst_simulations
+    from simulator.traffic.answer import answer
+    from simulator.traffic.policy import burst_simulations
 
     *inputs, form = filled(ctx, Arrivals, Batching, Simulation, Graphs, Written)
     request, notes, load = requested(*inputs)

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.traffic.answer import Simulated, TrafficRequest
+from simulator.traffic.answer import TrafficRequest
 from simulator.traffic.pair import Pair
+from simulator.traffic.policy import Simulated
 from specplan.reports.table import Column, folded, possible, shown, table
 
 _PERCENTILES = (50, 90, 99)

@@ -12,7 +12,6 @@ from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand, SimulationResult
 from simulator.traffic.events import serve
 from simulator.traffic.pair import Pair
-from simulator.traffic.policy import GammaTable
 from simulator.traffic.server import Prompts, Server
 
 STEP, LONGEST = 0.01, 4
@@ -47,6 +46,6 @@ def repeated(
     found = []
     for seed in range(12):
         requests = demand.arrivals(rate, 1200, seed=seed)
-        found.append(value(serve(kept, requests, GammaTable.fixed(kept, gamma), seed=seed)))
+        found.append(value(serve(kept, requests, gamma, seed=seed)))
     values: NDArray[np.float64] = np.array(found)
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))

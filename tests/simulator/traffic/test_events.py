@@ -12,7 +12,7 @@ from simulator.cost.pricing import Wall
 from simulator.traffic.blocks import KINDS, Blocks
 from simulator.traffic.demand import Demand, LatencyTargets, Requests, SimulationResult
 from simulator.traffic.events import serve
-from simulator.traffic.policy import GammaTable, by_rank
+from simulator.traffic.policy import by_rank, by_request, scheduled
 from simulator.traffic.server import Prompts
 from simulator.traffic.steady import max_rate
 
@@ -25,7 +25,7 @@ def requests(*rows: tuple[float, int, int]) -> Requests:
 def test_two_requests_by_hand_where_prompts_are_read_apart() -> None:
     kept = server(growing=0.001, prompt=0.1)
     arrived = requests((0.0, 5, 11), (0.115, 5, 3))
-    served = serve(kept, arrived, GammaTable.fixed(kept, 0), seed=0)
+    served = serve(kept, arrived, 0, seed=0)
     # Two steps of 11 ms from 100 ms on; the second prompt until 222 ms; two steps of 12 ms
     # together; six of 11 ms by itself.
     assert served.first == pytest.approx([0.1, 0.222])
@@ -35,7 +35,7 @@ def test_two_requests_by_hand_where_prompts_are_read_apart() -> None:
 def test_two_requests_by_hand_where_prompts_ride_along() -> None:
     kept = replace(server(growing=0.001), prompts=Prompts({1: 0.01, 101: 0.06}, 50))
     arrived = requests((0.0, 50, 11), (0.0455, 100, 2))
-    served = serve(kept, arrived, GammaTable.fixed(kept, 0), seed=0)
+    served = serve(kept, arrived, 0, seed=0)
     # 34.5 ms for the first prompt, a step of 11 ms, two of 11 + 24.5 ms with the chunks, 12 ms.
     assert served.first == pytest.approx([0.0345, 0.0455 + 2 * 0.0355])
     assert served.last[1] == pytest.approx(0.0455 + 2 * 0.0355 + 0.012)
@@ -44,7 +44,7 @@ def test_two_requests_by_hand_where_prompts_ride_along() -> None:
 def test_every_request_gets_its_tokens_after_it_came_and_in_order() -> None:
     kept = server(prompt=0.01)
     arrived = Demand(1, 60).arrivals(8.0, 2000, seed=1)
-    served = serve(kept, arrived, GammaTable.scheduled(pair(kept, Demand(1, 60))), seed=1)
+    served = serve(kept, arrived, scheduled(pair(kept, Demand(1, 60))), seed=1)
     assert (served.first > arrived.seconds).all()
     assert (served.last > served.first).all()
     assert (np.diff(served.first) >= 0).all()
@@ -77,8 +77,8 @@ def test_requests_that_differ_have_the_alphas_of_a_beta_law() -> None:
 def test_a_full_cache_puts_back_who_came_last_and_loses_no_token() -> None:
     tight = replace(server(), cache_tokens=1000.0)
     arrived = Demand(100, 300).arrivals(1.5, 300, seed=2)
-    served = serve(tight, arrived, GammaTable.fixed(tight, 2), seed=2)
-    roomy = serve(server(), arrived, GammaTable.fixed(tight, 2), seed=2)
+    served = serve(tight, arrived, 2, seed=2)
+    roomy = serve(server(), arrived, 2, seed=2)
     assert served.preemptions > 0
     assert np.isfinite(served.last).all()
     assert served.first_seconds.mean() > roomy.first_seconds.mean()
@@ -87,21 +87,19 @@ def test_a_full_cache_puts_back_who_came_last_and_loses_no_token() -> None:
 def test_a_request_that_no_cache_holds_is_refused() -> None:
     tight = replace(server(), cache_tokens=100.0)
     with pytest.raises(ValueError, match="cache must hold a request of 400 tokens, got 100"):
-        serve(tight, requests((0.0, 100, 300)), GammaTable.fixed(tight, 0), seed=0)
+        serve(tight, requests((0.0, 100, 300)), 0, seed=0)
 
 
 def test_a_schedule_is_no_slower_than_the_best_fixed_gamma() -> None:
     kept, demand = server(growing=1e-3), Demand(1, 200)
-    schedule = GammaTable.scheduled(pair(kept, demand))
-    assert [each.gamma for each in schedule.ranges(kept.slots)] == sorted(
-        (each.gamma for each in schedule.ranges(kept.slots)), reverse=True
-    )
+    schedule = scheduled(pair(kept, demand))
+    assert (np.diff(schedule[:, 0]) <= 0).all()
     arrived = demand.arrivals(0.6 * max_rate(kept, demand, 0), 3000, seed=3)
 
-    def mean(policy: GammaTable) -> float:
+    def mean(policy: int | np.ndarray) -> float:
         return float(serve(kept, arrived, policy, seed=3).token_seconds.mean())
 
-    best = min(mean(GammaTable.fixed(kept, gamma)) for gamma in range(5))
+    best = min(mean(gamma) for gamma in range(5))
     # Both means have a standard error of about 1 %, on the same arrivals.
     assert mean(schedule) < 1.02 * best
 
@@ -110,16 +108,16 @@ def test_gamma_by_request_gains_where_requests_differ() -> None:
     wide = replace(server(), blocks=Blocks.of(Iid(0.6), 4, spread=0.35))
     demand = Demand(1, 200)
     arrived = demand.arrivals(1.0, 2000, seed=4)
-    by_request = serve(wide, arrived, GammaTable.by_request(pair(wide, demand)), seed=4)
-    schedule = serve(wide, arrived, GammaTable.scheduled(pair(wide, demand)), seed=4)
-    assert by_request.token_seconds.mean() < schedule.token_seconds.mean()
+    each_own = serve(wide, arrived, by_request(pair(wide, demand)), seed=4)
+    schedule = serve(wide, arrived, scheduled(pair(wide, demand)), seed=4)
+    assert each_own.token_seconds.mean() < schedule.token_seconds.mean()
 
 
 def test_gamma_by_request_stays_within_captured_graphs() -> None:
     wide, demand = server(growing=1e-5), Demand(1, 200)
-    free = GammaTable.by_request(pair(wide, demand)).gammas
+    free = by_request(pair(wide, demand))
     wall = Wall("tokens", 2 * wide.slots, "--flag", "")
-    kept = GammaTable.by_request(replace(pair(wide, demand), wall=wall)).gammas
+    kept = by_request(replace(pair(wide, demand), wall=wall))
     slots = np.arange(1, wide.slots + 1)[:, None]
     assert wall.crossed(slots, free).any()
     assert not wall.crossed(slots, kept).any()
@@ -131,7 +129,7 @@ def test_steps_by_rank_that_are_those_of_a_fixed_gamma_serve_as_it_does() -> Non
     steps = {batch: (float(kept.seconds[batch - 1, 3]), 2.533) for batch in (1, 64)}  # 1 + … + 0.7³
     same, policy = by_rank(both, steps)
     ranked = serve(same, requests, policy, seed=2)
-    fixed = serve(kept, requests, GammaTable.fixed(kept, 3), seed=2)
+    fixed = serve(kept, requests, 3, seed=2)
     assert ranked.last == pytest.approx(fixed.last, rel=1e-9)
     faster = {batch: (seconds / 2, tokens) for batch, (seconds, tokens) in steps.items()}
     quick, policy = by_rank(both, faster)
@@ -150,6 +148,6 @@ def test_latency_targets_are_met_or_not() -> None:
 
 def test_a_single_output_token_comes_with_the_prompt() -> None:
     kept = server(prompt=0.05)
-    served = serve(kept, requests((1.0, 5, 1)), GammaTable.fixed(kept, 2), seed=0)
+    served = serve(kept, requests((1.0, 5, 1)), 2, seed=0)
     assert served.first == served.last == pytest.approx(1.05)
     assert STEP < 0.05

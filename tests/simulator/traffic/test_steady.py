@@ -11,7 +11,7 @@ from simulator.acceptance.acceptance import Iid
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand, Requests, SimulationResult
 from simulator.traffic.events import serve
-from simulator.traffic.policy import GammaTable
+from simulator.traffic.policy import scheduled
 from simulator.traffic.server import Prompts, Server
 from simulator.traffic.steady import max_rate, steady
 
@@ -116,7 +116,7 @@ def test_memory_bounds_the_batch() -> None:
 
 def test_a_schedule_changes_only_where_keeping_it_loses_more_than_one_per_cent() -> None:
     kept, demand = server(growing=2e-4), Demand(1, 60)
-    table = GammaTable.scheduled(pair(kept, demand)).by_batch
+    table = scheduled(pair(kept, demand))[:, 0]
     needed = kept.blocks.needed(demand.output_tokens - 1)[0]
     speeds = 1 / (kept.seconds * needed)
     best = speeds.max(axis=1)
@@ -141,7 +141,7 @@ def saturated(kept: Server, demand: Demand, gamma: int, count: int) -> float:
     """Returns the requests a second that end while the line never empties."""
     lengths = (np.full(count, round(n)) for n in (demand.prompt_tokens, demand.output_tokens))
     requests = Requests(np.zeros(count), *lengths)
-    ends = np.sort(serve(kept, requests, GammaTable.fixed(kept, gamma), seed=0).last)
+    ends = np.sort(serve(kept, requests, gamma, seed=0).last)
     return float((0.9 - 0.25) * count / (ends[9 * count // 10] - ends[count // 4]))
 
 
@@ -159,7 +159,7 @@ def test_chunked_prompts_take_what_the_simulation_finds_to_within_five_per_cent(
     assert most == pytest.approx(saturated(kept, demand, gamma, 4000), rel=0.05)
     for share, error in ((0.3, 0.05), (0.6, 0.05), (0.85, 0.1)):
         requests = demand.arrivals(share * most, 4000, seed=1)
-        found = serve(kept, requests, GammaTable.fixed(kept, gamma), seed=1)
+        found = serve(kept, requests, gamma, seed=1)
         closed = steady(kept, demand, gamma, share * most)
         assert closed.token_seconds[0] == pytest.approx(found.token_seconds.mean(), rel=error)
 
@@ -237,7 +237,7 @@ def test_the_event_simulator_is_the_one_that_goes_step_by_step(seed: int) -> Non
     seconds = np.cumsum(generator.exponential(0.05, count))
     prompts, outputs = (generator.integers(low, 300, count) for low in (1, 2))
     requests = Requests(seconds, prompts, outputs)
-    found = serve(kept, requests, GammaTable.fixed(kept, 0), seed=0)
+    found = serve(kept, requests, 0, seed=0)
     first, last = by_steps(kept, requests)
     assert found.first == pytest.approx(first, rel=1e-9)
     assert found.last == pytest.approx(last, rel=1e-9)
