@@ -73,7 +73,7 @@ class PromptSource:
     max_new_tokens: int = 64
 
     @property
-    def count(self) -> int:
+    def num_prompts(self) -> int:
         return 1
 
 
@@ -82,10 +82,6 @@ class PromptSettings(PromptSource):
     """The source and number of prompts, at least 1."""
 
     num_prompts: int = 8
-
-    @property
-    def count(self) -> int:
-        return self.num_prompts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

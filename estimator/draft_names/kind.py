@@ -210,10 +210,7 @@ def drafter_kinds() -> tuple[type[DrafterKind], ...]:
 
 
 def parse_drafter(text: str) -> DrafterKind:
-    """Returns the drafter that a user named.
-
-    A name that fits no other kind is a Hugging Face name or a folder.
-    """
+    """Returns the named drafter; a name of no other kind is a Hugging Face name or a folder."""
     if not text.strip():
         raise ValueError("draft must name a drafter, got an empty name")
     return next(filter(None, (kind.parse(text) for kind in drafter_kinds())))

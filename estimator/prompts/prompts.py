@@ -42,7 +42,7 @@ def wanted_prompts(settings: PromptSource, given: str | None = None) -> list[Pro
             option = name.replace("_", "-")
             raise ValueError(f"{option} must come with a dataset, got {value} without")
     if settings.prompts is not None:
-        return read_prompts(settings.prompts)[: settings.count]
+        return read_prompts(settings.prompts)[: settings.num_prompts]
     if settings.chat:
         raise ValueError("chat needs a prompt of your own, got none")
     return None
@@ -55,13 +55,13 @@ def encoded_prompts(
     longest = settings.prompt_tokens
     if prompts is None:
         tokens = EMBEDDED_PROMPT_TOKENS if longest is None else longest
-        held_out = embedded_prompts(tokenizer, count=settings.count, prompt_tokens=tokens)
+        held_out = embedded_prompts(tokenizer, count=settings.num_prompts, prompt_tokens=tokens)
         if not held_out:
             raise ValueError(
                 f"prompts must be given: this Python's library has no held-out source of {tokens} "
                 "tokens, got none"
             )
-        if len(held_out) < settings.count:
+        if len(held_out) < settings.num_prompts:
             notice(f"the library has {len(held_out)} held-out sources of {tokens} tokens, no more")
         return held_out
     texts = [prompt.text for prompt in prompts]
@@ -129,7 +129,7 @@ def read_dataset(name: str, settings: PromptSource) -> list[Prompt]:
         [rows] = rows.values()
     if len(rows) == 0:
         raise ValueError(f"dataset must have at least one row, got none in {name}")
-    chosen = range(min(settings.count, len(rows)))
+    chosen = range(min(settings.num_prompts, len(rows)))
     return [prompt_of(rows[number], f"{name} row {number + 1}") for number in chosen]
 
 

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from estimator.draft_names.kind import EMBEDDED
-from estimator.loading.folders import read_corpus, target_source
+from estimator.loading.folders import load_named_tokenizer, read_corpus, target_source
 from estimator.progress import SILENT, Progress
 from ngram.rows.words import vocabulary_of
 from reference.models.architectures import CausalModel
 from reference.models.cached_model import CachedModel
-from reference.models.huggingface import load_model, load_tokenizer, resolve_device
+from reference.models.huggingface import load_model, resolve_device
 from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.state_heads.eagle3_folder import save_eagle3
 from reference.training.loop import Schedule, Training
@@ -46,10 +46,6 @@ class HeadTraining:
     seed: int = 0
 
     @property
-    def source(self) -> str:
-        return target_source(self.target)
-
-    @property
     def work(self) -> Path:
         """The folder, next to the output, with checkpoints from which training resumes."""
         return self.output.with_name(f"{self.output.name}.training")
@@ -72,7 +68,9 @@ class HeadTraining:
 
     def model(self, window: int) -> CachedModel:
         """Returns the target after checking that it is decoder-only and has enough positions."""
-        model = load_model(self.source, device=resolve_device(self.device), dtype="float32")
+        model = load_model(
+            target_source(self.target), device=resolve_device(self.device), dtype="float32"
+        )
         if not isinstance(model, CausalModel):
             raise ValueError(
                 f"heads are trained for decoder-only models, got {self.target} ({model.kind})"
@@ -111,7 +109,7 @@ class TrainEagle3(HeadTraining):
 
 def train_eagle3(request: TrainEagle3, progress: Progress = SILENT) -> dict[str, Any]:
     """Trains and writes a head; returns a summary with its acceptance on held-out text."""
-    stream = request.stream(load_tokenizer(request.source), progress)
+    stream = request.stream(load_named_tokenizer(request.target), progress)
     length = min(request.window, len(stream) // 2)
     if length < request.unrolled + 2:
         raise ValueError(

@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 
+from estimator.loading.folders import load_named_tokenizer
 from estimator.progress import SILENT, Progress
 from estimator.training.heads import HeadTraining
 from reference.files import whole_file
-from reference.models.huggingface import load_tokenizer
 from reference.training.loop import Trained, Training, train
 from studies.blockwise.heads import Heads, save_heads
 
@@ -47,7 +47,7 @@ def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, A
     An interrupted run is resumed.
     """
     output, work = request.output, request.work
-    tokenizer = load_tokenizer(request.source)
+    tokenizer = load_named_tokenizer(request.target)
     stream = request.stream(tokenizer, progress)
     windows = windows_of(stream, request.window, heads=request.heads)
     held = max(len(windows) // 20, 1)

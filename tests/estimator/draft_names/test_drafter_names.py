@@ -10,9 +10,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from estimator.draft_names.composed import Hierarchy, Tree
 from estimator.draft_names.copying import Lookup
-from estimator.draft_names.heads import Eagle3Name, MtpName
 from estimator.draft_names.kind import DrafterKind, drafter_forms, drafter_kinds, parse_drafter
-from estimator.draft_names.models import EarlyExit, Embedded, HuggingFace
+from estimator.draft_names.models import Eagle3Name, EarlyExit, Embedded, HuggingFace, MtpName
 from estimator.draft_names.ngram import LookupOrNgram, Ngram, Random
 from estimator.settings import ModelSettings
 from reference.models.embedded import weights_folder
