@@ -30,8 +30,8 @@ from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_model, load_tokenizer, resolve_device
 from reference.records import Stopping
 from studies.blockwise.analysis import analyse
+from studies.blockwise.best_paths import Automaton
 from studies.blockwise.heads import HeadsDrafter, load_heads
-from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.texts import block_text
 
 K = 16

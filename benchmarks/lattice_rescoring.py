@@ -25,8 +25,7 @@ from ngram.rows.words import vocabulary_of
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_tokenizer
 from simulator.numerics.intervals import CONFIDENCE
-from studies.blockwise.lattice.automaton import Automaton
-from studies.blockwise.lattice.best_paths import Lattice, best_paths, lattice_of
+from studies.blockwise.best_paths import Automaton, Lattice, best_paths, lattice_of, read_lattice
 
 # (steps, arcs, paths): their Tables 12 and 13.
 CELLS = [
@@ -71,7 +70,8 @@ def main() -> None:
                 times = []
                 for _ in range(arguments.repeats):
                     began = time.perf_counter()
-                    best_paths(cut, count=paths, automaton=automaton, text=ids[start - 8 : start])
+                    read = read_lattice(cut, automaton, ids[start - 8 : start])
+                    best_paths(cut, read, count=paths)
                     times.append(time.perf_counter() - began)
                 fastest.append(1e3 * min(times))
             low, high = ratio_interval(fastest, [1.0] * len(fastest))

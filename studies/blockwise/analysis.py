@@ -17,10 +17,9 @@ from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
 from reference.models.model import Model
 from reference.models.text_tree import require_branching
 from simulator.numerics.intervals import CONFIDENCE
+from studies.blockwise.best_paths import Automaton, require_arcs
 from studies.blockwise.draft_names.heads import HeadsName, lattice_k
 from studies.blockwise.heads import HeadsDrafter
-from studies.blockwise.lattice.automaton import Automaton
-from studies.blockwise.lattice.best_paths import require_arcs
 from studies.blockwise.measures import (
     BIN,
     Counts,

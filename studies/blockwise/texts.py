@@ -15,9 +15,8 @@ from reference.laws import Sampling
 from reference.models.model import Model
 from reference.records import Stopping
 from reference.speculative import plain_session
+from studies.blockwise.best_paths import Automaton, Lattice, best_paths, lattice_of, read_lattice
 from studies.blockwise.heads import HeadsDrafter
-from studies.blockwise.lattice.automaton import Automaton
-from studies.blockwise.lattice.best_paths import Lattice, best_of, lattice_of, read_lattice
 
 Drafts = NDArray[np.int64]
 """Ids, shape (blocks, steps) for one draft per block, or (blocks, p, steps)."""
@@ -114,9 +113,9 @@ def path_drafts(
     """
     found: list[list[Drafts]] = [[] for _ in weights]
     for start, lattice in enumerate(map(Lattice, text.arcs, text.scores)):
-        reading = read_lattice(lattice, automaton, text.text(start))
+        arcs = read_lattice(lattice, automaton, text.text(start))
         for weight, of_weight in zip(weights, found, strict=True):
-            of_weight.append(best_of(lattice, reading, count=count, weight=weight)[0])
+            of_weight.append(best_paths(lattice, arcs, count=count, weight=weight)[0])
     return [np.stack(of_weight) for of_weight in found]
 
 

@@ -24,7 +24,7 @@ from estimator.settings import ModelSettings
 if TYPE_CHECKING:
     from reference.laws import Sampling
     from studies.blockwise.heads import HeadsDrafter
-    from studies.blockwise.lattice.drafter import Rescoring
+    from studies.blockwise.rescoring import Rescoring
 
 # Default number of tokens of each head in the lattice, and default weight of the rescorer.
 LATTICE_K = 16
@@ -105,9 +105,9 @@ class HeadsName(DrafterKind):
 
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.models.text_tree import require_branching
+        from studies.blockwise.best_paths import require_arcs
         from studies.blockwise.heads import HeadsDrafter, load_heads
-        from studies.blockwise.lattice.best_paths import require_arcs
-        from studies.blockwise.lattice.drafter import LatticeDrafter
+        from studies.blockwise.rescoring import LatticeDrafter
 
         target = context.target
         [folder] = self.own_files
@@ -132,8 +132,8 @@ class HeadsName(DrafterKind):
         return lambda sampling: LatticeDrafter(plain(sampling), rescoring, k=k, name=str(self))
 
     def _rescoring(self, context: LoadContext) -> Rescoring:
-        from studies.blockwise.lattice.automaton import Automaton
-        from studies.blockwise.lattice.drafter import GlobalRescoring, LocalRescoring
+        from studies.blockwise.best_paths import Automaton
+        from studies.blockwise.rescoring import GlobalRescoring, LocalRescoring
 
         weight, width = context.settings.rescoring_weight, context.target.vocabulary
         weight = RESCORING_WEIGHT if weight is None else weight

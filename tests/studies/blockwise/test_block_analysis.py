@@ -19,9 +19,8 @@ from reference.models.architectures import CausalModel
 from reference.policies import Fixed
 from reference.records import Stopping
 from studies.blockwise.analysis import analyse
+from studies.blockwise.best_paths import Automaton
 from studies.blockwise.heads import Heads, HeadsDrafter
-from studies.blockwise.lattice.automaton import Automaton
-from studies.blockwise.lattice.drafter import GlobalRescoring, LatticeDrafter, LocalRescoring
 from studies.blockwise.measures import (
     accepted,
     best_weight,
@@ -35,6 +34,7 @@ from studies.blockwise.measures import (
     tuned,
 )
 from studies.blockwise.records import Interval, Weighted
+from studies.blockwise.rescoring import GlobalRescoring, LatticeDrafter, LocalRescoring
 from studies.blockwise.texts import (
     BlockText,
     Drafts,

@@ -22,10 +22,9 @@ from reference.policies import Confidence, Fixed
 from reference.records import Stopping
 from reference.rules import Strict
 from reference.scoring import ScoreOptions
+from studies.blockwise.best_paths import Automaton, Lattice, best_paths, lattice_of, read_lattice
 from studies.blockwise.heads import HeadsDrafter
-from studies.blockwise.lattice.automaton import Automaton
-from studies.blockwise.lattice.best_paths import Lattice, best_paths, lattice_of
-from studies.blockwise.lattice.drafter import GlobalRescoring, LatticeDrafter, LocalRescoring
+from studies.blockwise.rescoring import GlobalRescoring, LatticeDrafter, LocalRescoring
 
 GREEDY = Sampling(0.0)
 
@@ -148,7 +147,8 @@ def test_beyond_the_small_models_positions_the_heads_choose() -> None:
 def test_global_rescoring_is_the_best_paths() -> None:
     lattice = lattice_of(np.log(np.random.default_rng(1).dirichlet(np.ones(3), size=4)), 3)
     rescoring = GlobalRescoring(automaton(3), weight=0.5, count=6)
-    expected, _ = best_paths(lattice, count=6, automaton=automaton(3), weight=0.5, text=[0, 1])
+    arcs = read_lattice(lattice, automaton(3), [0, 1])
+    expected, _ = best_paths(lattice, arcs, count=6, weight=0.5)
     for limit in (1, 2, 3, 4, 9):
         drafts = rescoring.drafts(lattice, [0, 1], limit)
         assert np.array_equal(drafts, expected[:, :limit])

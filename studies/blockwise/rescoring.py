@@ -15,15 +15,16 @@ from reference.laws import OneHot
 from reference.models.model import Model, Stopwatch, fitted
 from reference.policies import Policy
 from reference.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
-from studies.blockwise.heads import HeadsDrafter
-from studies.blockwise.lattice.automaton import Automaton
-from studies.blockwise.lattice.best_paths import (
+from studies.blockwise.best_paths import (
+    Automaton,
     Lattice,
     best_paths,
     lattice_of,
+    read_lattice,
     require_arcs,
     require_search,
 )
+from studies.blockwise.heads import HeadsDrafter
 
 
 class LocalRescoring:
@@ -76,9 +77,8 @@ class GlobalRescoring:
 
     def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
         """Returns the first `limit` tokens of the p best paths, or of all paths if fewer."""
-        tokens, _ = best_paths(
-            lattice, count=self.count, automaton=self.automaton, weight=self.weight, text=text
-        )
+        arcs = read_lattice(lattice, self.automaton, text)
+        tokens, _ = best_paths(lattice, arcs, count=self.count, weight=self.weight)
         return tokens[:, :limit]
 
 

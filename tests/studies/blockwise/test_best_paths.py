@@ -12,8 +12,15 @@ from ngram.formats.model_files import load_model
 from ngram.rows.backoff import BackoffModel
 from ngram.rows.rows import Rows
 from ngram.rows.words import BEGIN, END, UNKNOWN, Vocabulary
-from studies.blockwise.lattice.automaton import LEAST_LOG_PROBABILITY, Automaton
-from studies.blockwise.lattice.best_paths import GRID, Lattice, best_paths, lattice_of
+from studies.blockwise.best_paths import (
+    GRID,
+    LEAST_LOG_PROBABILITY,
+    Automaton,
+    Lattice,
+    best_paths,
+    lattice_of,
+    read_lattice,
+)
 
 WORDS = 12
 TOKENS = 14  # two more than the models know
@@ -118,7 +125,7 @@ def test_best_paths_are_those_of_a_search_through_all(order: int) -> None:
         everything = brute.paths(lattice, text, weight)
         for count in (1, 2, 3, 8, 16):
             tokens, scores = best_paths(
-                lattice, count=count, automaton=automaton, weight=weight, text=text
+                lattice, read_lattice(lattice, automaton, text), count=count, weight=weight
             )
             expected = everything[:count]
             assert scores.tolist() == [score for score, _ in expected]
@@ -141,7 +148,8 @@ def test_ties_go_to_the_arcs_that_the_heads_find_likelier(order: int) -> None:
             lattice.scores[:, 1] = lattice.scores[:, 0]
         everything = brute.paths(lattice, [3], weight)
         ties += 17 - len({score for score, _ in everything[:17]})
-        found, totals = best_paths(lattice, count=16, automaton=automaton, weight=weight, text=[3])
+        arcs = read_lattice(lattice, automaton, [3])
+        found, totals = best_paths(lattice, arcs, count=16, weight=weight)
         assert list(map(tuple, found.tolist())) == [t for _, t in everything[:16]]
         assert totals.tolist() == [score for score, _ in everything[:16]]
     assert ties > 20
@@ -153,7 +161,8 @@ def test_paths_end_and_begin_texts_as_the_model_reads_them() -> None:
     tokens = np.array([[2, TOKENS - 1], [TOKENS - 1, 4], [5, 6], [1, TOKENS - 2]])
     lattice = Lattice(tokens, np.zeros((4, 2)))
     everything = brute.paths(lattice, [1, 2], 1.0)
-    found, scores = best_paths(lattice, count=16, automaton=Automaton(brute.rows), text=[1, 2])
+    arcs = read_lattice(lattice, Automaton(brute.rows), [1, 2])
+    found, scores = best_paths(lattice, arcs, count=16)
     assert scores.tolist() == [score for score, _ in everything]
     assert list(map(tuple, found.tolist())) == [t for _, t in everything]
 
@@ -167,14 +176,15 @@ def test_without_an_ngram_the_best_paths_are_the_heads_own() -> None:
         ),
         reverse=True,
     )
-    tokens, found = best_paths(lattice, count=7)
+    tokens, found = best_paths(lattice, read_lattice(lattice, None, []), count=7)
     assert found.tolist() == scores[:7]
     assert tokens[0].tolist() == lattice.tokens[:, 0].tolist()
 
 
 def test_all_paths_are_returned_where_there_are_fewer_than_asked_for() -> None:
     lattice = random_lattice(np.random.default_rng(5), steps=3, k=2)
-    assert best_paths(lattice, count=100)[0].shape == (8, 3)
+    arcs = read_lattice(lattice, None, [])
+    assert best_paths(lattice, arcs, count=100)[0].shape == (8, 3)
 
 
 def test_histories_that_the_model_does_not_distinguish_are_one_state() -> None:
@@ -186,8 +196,9 @@ def test_histories_that_the_model_does_not_distinguish_are_one_state() -> None:
     for tokens in lattice.tokens:
         states = automaton.read(states, tokens).after
     trigrams = len(rows.model.levels[2].words)
-    assert 1 + 8 < states.rows <= 1 + 8 + 8**2 + min(8**3, trigrams)
-    assert states.rows < 8**3
+    rows_of_states = 1 + sum(len(nodes) for nodes, _ in states)
+    assert 1 + 8 < rows_of_states <= 1 + 8 + 8**2 + min(8**3, trigrams)
+    assert rows_of_states < 8**3
 
 
 @pytest.mark.parametrize(
@@ -201,7 +212,7 @@ def test_histories_that_the_model_does_not_distinguish_are_one_state() -> None:
 def test_impossible_searches_are_refused(arguments: dict[str, float], message: str) -> None:
     lattice = random_lattice(np.random.default_rng(7), steps=2, k=2)
     with pytest.raises(ValueError, match=message):
-        best_paths(lattice, **arguments)  # type: ignore[arg-type]
+        best_paths(lattice, [], **arguments)  # type: ignore[arg-type]
 
 
 def test_a_lattice_holds_each_heads_likeliest_tokens() -> None:
@@ -231,7 +242,7 @@ def test_scores_along_every_path_are_kenlms(order: int, tmp_path: Path) -> None:
     source = np.random.default_rng(order)
     text = [4, 1]
     states = automaton.start(text)
-    reached = {(): states.rows - 1}
+    reached = {(): sum(len(nodes) for nodes, _ in states)}
     for _ in range(4):
         tokens = source.permutation(9)[:4]
         arcs = automaton.read(states, tokens)
