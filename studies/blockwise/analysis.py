@@ -39,7 +39,6 @@ from studies.blockwise.texts import (
     BlockText,
     Drafts,
     block_text,
-    heads_drafts,
     local_drafts,
     path_drafts,
 )
@@ -137,7 +136,6 @@ def analyse(
     """Returns all analyses of Kim et al. 2024, with jackknife intervals over texts.
 
     tuning: texts on which the rescorers' weights are chosen.
-    texts: texts that are analysed.
     ngrams: n-gram rescorers by name, for example "4-gram".
     neural: a small model that rescores, or None.
     k: number of tokens per head in a lattice.
@@ -149,9 +147,10 @@ def analyse(
         return [accepted(*pair) for pair in zip(drafts, ahead, strict=True)]
 
     def paths_of(automaton: Automaton | None, weight: float) -> list[Drafts]:
-        return [path_drafts(t, automaton, [weight], count=PARALLEL[-1])[0] for t in texts]
+        many = partial(path_drafts, automaton=automaton, count=PARALLEL[-1])
+        return [many(text, [weight])[0] for text in texts]
 
-    base = [heads_drafts(text) for text in texts]
+    base = [text.arcs[:, :, 0] for text in texts]
     base_lengths = lengths_of(base)
     base_calls, tokens = calls_of(base_lengths), np.array([len(text.tokens) for text in texts])
 
@@ -177,15 +176,17 @@ def analyse(
     parallel = {"parallel base": paths_of(None, 0.0)}
     step()
     for name, automaton in ngrams.items():
-        tunings[name] = tuned(tuning, partial(_first_paths, automaton), WEIGHTS)
+        first_path = partial(path_drafts, automaton=automaton, count=1)
+        tunings[name] = tuned(tuning, first_path, WEIGHTS)
         paths = paths_of(automaton, tunings[name].best_weight)
         drafts[name] = [of_text[:, 0] for of_text in paths]
         parallel[f"parallel {name}"] = paths
         step()
     if neural is not None:
-        tunings["neural"] = tuned(tuning, partial(_local, neural), WEIGHTS)
+        rescored = partial(local_drafts, model=neural)
+        tunings["neural"] = tuned(tuning, rescored, WEIGHTS)
         best = tunings["neural"].best_weight
-        drafts["neural"] = [local_drafts(text, neural, best) for text in texts]
+        drafts["neural"] = [rescored(text, [best])[0] for text in texts]
         step()
     single = {name: lengths_of(of_texts) for name, of_texts in drafts.items()}
     arcs = [text.arcs for text in texts]
@@ -196,7 +197,7 @@ def analyse(
     step()
     heads, base_accepted = texts[0].steps + 1, np.concatenate(base_lengths)
     efficiency = tokens / base_calls
-    rises = [h_max([text]) for text in texts]
+    rises = [h_max(text.entropy) for text in texts]
     return Analysis(
         confidence=CONFIDENCE,
         texts=len(texts),
@@ -228,16 +229,8 @@ def analyse(
         },
         entropy=entropies(texts),
         entropy_bin=BIN,
-        h_max=h_max(texts),
+        h_max=h_max(np.concatenate([text.entropy for text in texts])),
         h_max_by_text=tuple(rises),
         block_efficiency_by_text=tuple(efficiency.tolist()),
         h_max_correlation=correlation(np.array(rises, float), efficiency),
     )
-
-
-def _first_paths(automaton: Automaton, text: BlockText, weights: Sequence[float]) -> list[Drafts]:
-    return path_drafts(text, automaton, weights, count=1)
-
-
-def _local(model: Model, text: BlockText, weights: Sequence[float]) -> list[Drafts]:
-    return [local_drafts(text, model, weight) for weight in weights]

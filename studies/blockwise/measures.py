@@ -20,21 +20,17 @@ def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
     """
     several = drafts if drafts.ndim == 3 else drafts[:, None]
     agree = (several == ahead[:, None]).cumprod(axis=2).sum(axis=2)
-    longest: Counts = agree.max(axis=1)
-    return longest
+    return np.asarray(agree.max(axis=1))
 
 
 def oracle(arcs: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Counts:
     """Returns each block's accepted length on its best path (Kim et al. 2024, 6.3).
 
-    The path may use the k likeliest tokens at each position.
-
-    arcs: lattices' tokens, shape (blocks, steps, arcs), likeliest first.
+    arcs: lattices' tokens, shape (blocks, steps, arcs), likeliest first; a path uses the first k.
     ahead: the text's tokens after each block's start, shape (blocks, steps).
     """
     inside = (arcs[:, :, :k] == ahead[:, :, None]).any(axis=2)
-    reached: Counts = inside.cumprod(axis=1).sum(axis=1)
-    return reached
+    return np.asarray(inside.cumprod(axis=1).sum(axis=1))
 
 
 def target_calls(accepted_lengths: Counts) -> int:
@@ -59,9 +55,9 @@ def tuned(
     drafts_of: Callable[[BlockText, Sequence[float]], Sequence[Drafts]],
     weights: Sequence[float],
 ) -> TunedWeight:
-    """Returns the block efficiency of each weight on the tuning texts, and the best weight.
+    """Returns the block efficiency of each weight on some texts, and the best (smallest) weight.
 
-    drafts_of: function of a text and weights that returns the text's drafts at each weight.
+    drafts_of: returns a text's drafts at each weight.
     """
     tokens = sum(len(text.tokens) for text in texts)
     lengths = [
@@ -71,12 +67,8 @@ def tuned(
         Weighted(weight, tokens / int(calls_of(of_weight).sum()))
         for weight, of_weight in zip(weights, zip(*lengths, strict=True), strict=True)
     ]
-    return TunedWeight(best_weight(rows), tuple(rows))
-
-
-def best_weight(rows: Sequence[Weighted]) -> float:
-    """Returns the weight with the largest block efficiency; in a tie, the smallest weight."""
-    return max(rows, key=lambda row: (row.block_efficiency, -row.weight)).weight
+    best = max(rows, key=lambda row: (row.block_efficiency, -row.weight))
+    return TunedWeight(best.weight, tuple(rows))
 
 
 def repeats(drafts: Drafts, own: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -85,8 +77,7 @@ def repeats(drafts: Drafts, own: NDArray[np.int64]) -> NDArray[np.bool_]:
     own: the first head's token, which precedes each draft, shape (blocks,).
     """
     whole = np.column_stack([own, drafts])
-    again: NDArray[np.bool_] = whole[:, 1:] == whole[:, :-1]
-    return again
+    return np.asarray(whole[:, 1:] == whole[:, :-1])
 
 
 def _repeats(texts: Sequence[BlockText], drafts: Sequence[Drafts]) -> NDArray[np.bool_]:
@@ -103,8 +94,12 @@ def longest_runs(repeated: NDArray[np.bool_]) -> Counts:
     return longest
 
 
-def increasing_heads(mean_entropy: NDArray[np.float64]) -> int:
-    """Returns h_max, the last head before mean entropy (h,) first falls (Kim et al. 2024, 6.2)."""
+def h_max(entropy: NDArray[np.float64]) -> int:
+    """Returns the last head before the heads' mean entropy first falls (Kim et al. 2024, 6.2).
+
+    entropy: entropy of each head's distribution at each position, shape (positions, h).
+    """
+    mean_entropy = entropy.mean(axis=0)
     falls = np.flatnonzero(np.diff(mean_entropy) < 0)
     return int(falls[0]) + 1 if len(falls) else len(mean_entropy)
 
@@ -160,11 +155,6 @@ def entropies(texts: Sequence[BlockText]) -> tuple[HeadEntropy, ...]:
         shares = tuple(count / len(column) for count in counts)
         found.append(HeadEntropy(head, float(column.mean()), p5, p95, shares))
     return tuple(found)
-
-
-def h_max(texts: Sequence[BlockText]) -> int:
-    """Returns h_max, the last head before the mean entropy over these texts first falls."""
-    return increasing_heads(np.concatenate([text.entropy for text in texts]).mean(axis=0))
 
 
 def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> Interval:

@@ -98,13 +98,8 @@ def block_text(
     )
 
 
-def heads_drafts(text: BlockText) -> Drafts:
-    """Returns the heads' own drafts: each head's likeliest token."""
-    return text.arcs[:, :, 0]
-
-
 def path_drafts(
-    text: BlockText, automaton: Automaton | None, weights: Sequence[float], *, count: int
+    text: BlockText, weights: Sequence[float], *, automaton: Automaton | None, count: int
 ) -> list[Drafts]:
     """Returns, for each weight, the p best paths of each block's lattice, (blocks, p, steps).
 
@@ -120,26 +115,28 @@ def path_drafts(
 
 
 @torch.inference_mode()
-def local_drafts(text: BlockText, model: Model, weight: float) -> Drafts:
-    """Returns the drafts of `LocalRescoring` for all blocks at once, shape (blocks, steps).
+def local_drafts(text: BlockText, weights: Sequence[float], *, model: Model) -> list[Drafts]:
+    """Returns the drafts of `LocalRescoring` for each weight and block, (blocks, steps) each.
 
     All blocks branch off one text, so one pass per step reads all blocks as a tree. The model must
     read trees, and its context length must cover text and block.
     """
-    blocks = np.arange(len(text.tokens))
-    fed = text.text(len(blocks))
-    parents = list(range(-1, len(fed) - 1))
-    last = len(text.before) - 1 + blocks  # where each block's text ends
-    chosen = np.empty((len(blocks), text.steps), np.int64)
-    for step in range(text.steps):
-        model.start(fed[:1])
-        logits = model.extend(torch.tensor(fed, device=model.device), parents)
-        arcs = torch.from_numpy(text.arcs[:, step]).to(logits.device)
-        rows = torch.from_numpy(last).to(logits.device)
-        rescoring = logits[rows].gather(1, arcs).double().cpu().numpy()
-        place = np.argmax(text.scores[:, step] + weight * rescoring, axis=1)
-        chosen[:, step] = text.arcs[blocks, step, place]
-        parents += last.tolist()
-        last = len(fed) + blocks
-        fed += chosen[:, step].tolist()
-    return chosen
+    blocks, found = np.arange(len(text.tokens)), []
+    for weight in weights:
+        fed = text.text(len(blocks))
+        parents = list(range(-1, len(fed) - 1))
+        last = len(text.before) - 1 + blocks  # where each block's text ends
+        chosen = np.empty((len(blocks), text.steps), np.int64)
+        for step in range(text.steps):
+            model.start(fed[:1])
+            logits = model.extend(torch.tensor(fed, device=model.device), parents)
+            arcs = torch.from_numpy(text.arcs[:, step]).to(logits.device)
+            rows = torch.from_numpy(last).to(logits.device)
+            rescoring = logits[rows].gather(1, arcs).double().cpu().numpy()
+            place = np.argmax(text.scores[:, step] + weight * rescoring, axis=1)
+            chosen[:, step] = text.arcs[blocks, step, place]
+            parents += last.tolist()
+            last = len(fed) + blocks
+            fed += chosen[:, step].tolist()
+        found.append(chosen)
+    return found

@@ -1,6 +1,7 @@
 """Analyses replay what the decoder does, and say so of every way to choose a draft."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,10 +24,9 @@ from studies.blockwise.best_paths import Automaton
 from studies.blockwise.heads import Heads, HeadsDrafter
 from studies.blockwise.measures import (
     accepted,
-    best_weight,
     calls_of,
     correlation,
-    increasing_heads,
+    h_max,
     longest_runs,
     oracle,
     repeats,
@@ -39,7 +39,6 @@ from studies.blockwise.texts import (
     BlockText,
     Drafts,
     block_text,
-    heads_drafts,
     local_drafts,
     path_drafts,
 )
@@ -100,12 +99,12 @@ def test_every_way_to_draft_is_replayed_as_it_is_decoded(
 ) -> None:
     """Token for token: calls along the text are the decoder's, whose output is the target's own."""
     ways: dict[str, tuple[Drafter, Callable[[BlockText], Drafts]]] = {
-        "heads": (drafter, heads_drafts),
+        "heads": (drafter, lambda text: text.arcs[:, :, 0]),
         "local": (
             LatticeDrafter(
                 drafter, LocalRescoring(small(), VOCABULARY, weight=WEIGHT), k=K, name="local"
             ),
-            lambda text: local_drafts(text, small(), WEIGHT),
+            lambda text: local_drafts(text, [WEIGHT], model=small())[0],
         ),
     }
     for by, rows in (("base", None), ("2-gram", automaton)):
@@ -113,7 +112,9 @@ def test_every_way_to_draft_is_replayed_as_it_is_decoded(
             rescoring = GlobalRescoring(rows, weight=WEIGHT, count=count)
             ways[f"{by}, p = {count}"] = (
                 LatticeDrafter(drafter, rescoring, k=K, name=by),
-                lambda text, rows=rows, p=count: path_drafts(text, rows, [WEIGHT], count=p)[0],
+                lambda text, rows=rows, p=count: path_drafts(
+                    text, [WEIGHT], automaton=rows, count=p
+                )[0],
             )
     calls = {}
     for name, (chosen, drafts_of) in ways.items():
@@ -144,8 +145,9 @@ def test_an_analysis_says_what_the_replay_of_each_way_says(
     for name, chosen in (("2-gram", 1), ("parallel 2-gram", 16)):
         weight = result.tuning["2-gram"].best_weight
         calls = sum(
-            target_calls(accepted(path_drafts(t, automaton, [weight], count=chosen)[0], t.ahead()))
-            for t in texts[1:]
+            target_calls(accepted(drafts, text.ahead()))
+            for text in texts[1:]
+            for drafts in path_drafts(text, [weight], automaton=automaton, count=chosen)
         )
         assert variants[name].block_efficiency == tokens / calls
         assert variants[name].low <= tokens / calls <= variants[name].high
@@ -167,15 +169,13 @@ def test_an_analysis_says_what_the_replay_of_each_way_says(
 def test_the_weight_is_the_one_of_the_largest_block_efficiency(
     automaton: Automaton, texts: list[BlockText]
 ) -> None:
-    def drafts_of(text: BlockText, weights: Sequence[float]) -> list[Drafts]:
-        return path_drafts(text, automaton, weights, count=1)
-
+    drafts_of = partial(path_drafts, automaton=automaton, count=1)
     found = tuned(texts, drafts_of, weights=(0.0, 1.0, 20.0))
     for row, weight in zip(found.rows, (0.0, 1.0, 20.0), strict=True):
         lengths = [accepted(drafts_of(text, [weight])[0], text.ahead()) for text in texts]
         tokens = sum(len(text.tokens) for text in texts)
         assert row == Weighted(weight, tokens / int(calls_of(lengths).sum()))
-    assert best_weight([Weighted(2, 1.5), Weighted(1, 1.5), Weighted(3, 1.4)]) == 1
+    assert tuned(texts, lambda text, weights: [text.arcs[:, :, 0]] * 3, (2, 1, 3)).best_weight == 1
 
 
 def test_correlation_is_pearsons_and_null_where_nothing_varies() -> None:
@@ -234,4 +234,4 @@ def test_repetition_counts_from_the_first_heads_own_token() -> None:
 )
 def test_h_max_is_where_mean_entropy_stops_rising(entropy: list[float], heads: int) -> None:
     """As defined in section 6.2, whose inequality is not strict."""
-    assert increasing_heads(np.array(entropy, float)) == heads
+    assert h_max(np.array([entropy, entropy], float)) == heads
