@@ -187,7 +187,7 @@ class Automaton:
 def read_lattice(lattice: Lattice, automaton: Automaton | None, text: Sequence[int]) -> list[Arcs]:
     """Returns each step's scores by an n-gram model after a text; all 0 if there is no model.
 
-    The first step begins in the last state, that of the text's longest listed suffix.
+    The first step begins in the last state: the longest suffix of the text that the model lists.
     """
     if automaton is None:
         one = np.zeros((1, lattice.k))
