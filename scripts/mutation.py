@@ -99,7 +99,7 @@ SUBJECTS = {
         ("tests/estimator/test_intervals.py",),
     ),
     "costs": Subject(
-        ("estimator/costs/blocks.py",),
+        ("estimator/timing/rates.py",),
         ("tests/estimator/costs/test_costs.py",),
     ),
 }

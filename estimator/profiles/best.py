@@ -1,6 +1,7 @@
 """The best γ of a profile: its gain, the parts of its time, and the best γ at each batch."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +16,14 @@ from simulator.cost.curves import CostModel
 from simulator.cost.pricing import Pricing
 from simulator.numerics.intervals import Forecast, deviations
 
-# Positions drawn of an acceptance without times.
+# Positions shown of an acceptance without times.
 MOST_DRAWN = 32
 
 
 @dataclass(frozen=True, slots=True)
 class BestGamma:
-    """The best timed draft length of a profile, and the plan that chose it.
+    """The best timed draft length of a profile (0: do not speculate), and the profile's plan.
 
-    gamma: the best timed γ; 0: do not speculate.
     gain: the speed-up at `gamma`, with its interval; 1 at γ = 0.
     seconds: seconds of drafting, verifying and other work per block of max(gamma, 1) tokens.
     slope: mean time that each drafted token adds to verification, in target steps.
@@ -36,17 +36,11 @@ class BestGamma:
     slope: float
 
 
-@dataclass(frozen=True, slots=True)
-class BestAtBatch:
-    """The best γ at one batch size (0: do not speculate), its speed-up, and its ms per token.
-
-    load: the times of passes at this batch size.
-    """
+class BestAtBatch(NamedTuple):
+    """The times of passes at one batch size, and the best γ there (0: do not speculate)."""
 
     load: LoadCosts
     gamma: int
-    speed_up: float
-    ms_per_token: float
 
 
 def best_of(profile: Profile) -> BestGamma | None:
@@ -69,9 +63,9 @@ def best_of(profile: Profile) -> BestGamma | None:
 
 
 def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = None) -> Plan:
-    """Returns the plan that `specplan plan --profile` makes from a profile, at the given cost.
+    """Returns the plan that `specplan plan --profile` makes, for one way to sample drafts.
 
-    sampling: how drafts are sampled; None: as in the profile's measured speed-ups.
+    sampling: None: as in the profile's measured speed-ups.
     """
     acceptance = profile.drafting(sampling).under(profile.verification)
     price = Pricing(cost, timed=tuple(profile.improvement_factor))
@@ -80,7 +74,7 @@ def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = 
 
 
 def measured_doubt(profile: Profile) -> Doubt | None:
-    """Returns the covariance of log measured speed-ups; None for a single prompt.
+    """Returns the covariance of log measured speed-ups by γ; None for a single prompt.
 
     The covariance is the jackknife's, (n - 1) / n Σ (xᵢ - x̄)(xᵢ - x̄)ᵀ, where xᵢ leaves out prompt i
     (Efron and Stein 1981), plus the squared difference of two baseline measurements. It is scaled
@@ -104,40 +98,33 @@ def measured_doubt(profile: Profile) -> Doubt | None:
 
 
 def with_intervals(profile: Profile) -> Profile:
-    """Returns the profile, with each speed-up's interval replaced by the interval in its plan.
-
-    A profile without jackknife values (`LeftOut`) keeps its intervals.
-    """
+    """Returns the profile with intervals of speed-ups as in its plan, if jackknife values exist."""
     doubt, found = measured_doubt(profile), profile.improvement_factor
     if doubt is None:
         return profile
     law = Forecast(np.log([each.replay for each in found.values()]), doubt(np.array([*found])), 0.0)
-    ends = np.array(law.interval()).T.tolist()
-    factors = {
-        gamma: replace(each, low=low, high=high)
-        for (gamma, each), (low, _, high) in zip(found.items(), ends, strict=True)
-    }
+    ends = zip(found.items(), np.array(law.interval()).T.tolist(), strict=True)
+    factors = {gamma: replace(each, low=low, high=high) for (gamma, each), (low, _, high) in ends}
     return replace(profile, improvement_factor=factors)
 
 
 def best_by_batch(profile: Profile) -> list[BestAtBatch]:
-    """Returns the best timed γ and its speed-up at each timed batch size."""
+    """Returns the best timed γ at each timed batch size."""
     acceptance = profile.drafting().acceptance
-    found = []
-    for load in profile.load:
-        cost = profile.cost_of(load)
-        best = best_gamma(acceptance, cost, max_gamma=max(load.drafting_ms))
-        gain = float(speed_up(acceptance, cost, best))
-        found.append(BestAtBatch(load, best, gain, 1e3 * cost.baseline_seconds / gain))
-    return found
+    return [
+        BestAtBatch(
+            load,
+            best_gamma(acceptance, profile.cost_of(load), max_gamma=max(load.drafting_ms)),
+        )
+        for load in profile.load
+    ]
 
 
 def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
     """Returns how much the first, second, … drafted token adds to the tokens per target call.
 
-    The first list is measured on blocks of the longest timed draft, so its values never rise. Older
-    profiles lack these rates; their values come from tokens per call at each γ. The second list is
-    α^k, the values for independent acceptances.
+    The first list is measured on blocks of the longest timed draft, or computed from the tokens per
+    call at each γ. Its values never rise. The second list is for independent acceptances: α^k.
     """
     from scipy.optimize import isotonic_regression
 

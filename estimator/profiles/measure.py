@@ -2,38 +2,83 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import asdict
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from estimator.costs.operations import c_hat
 from estimator.draft_names.kind import parse_drafter
 from estimator.loading.folders import own_hashes
 from estimator.loading.pairs import LoadedPair, load, one_draft
 from estimator.profiles.measurement import make_profile, measured_gammas
-from estimator.profiles.parts import Setup
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
-from estimator.profiles.request import Measure
 from estimator.profiles.under_load import load_times, require_load
 from estimator.progress import SILENT, Progress
-from estimator.rule_names import acceptance_rule
-from estimator.settings import draft_sampling
+from estimator.rule_names import VERIFICATION, acceptance_rule
+from estimator.settings import TimedPair, draft_sampling
 from estimator.timing.arms import probing, require_positions, run_arms
 from estimator.timing.batched import batch_module
 from estimator.timing.precision import timings
 from estimator.timing.threads import Processes, computing, these_processes
 from estimator.traces.measured_traces import Tracing, measure_traces, require_agreement
 from estimator.traces.scoring import known_verification
-from estimator.traces.trace_file import require_place
+from estimator.traces.trace_file import require_place, traces_path
 from reference.drafters.model_drafter import draft_model
 from reference.files import held
 from reference.models.cached_model import CachedModel
 from reference.speculative import Subject
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 
+CONTEXT = 128
 Refusing = Callable[[Processes], AbstractContextManager[object]]
-_Ready = tuple[LoadedPair, Tracing, CachedModel | None]
-"""Loaded objects, settings of traces, and the draft whose passes over batches are timed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure(TimedPair):
+    """Settings of a measurement: the acceptance and costs of a target and a draft.
+
+    draft_temperature: temperature of the draft; None: the target's temperature.
+    compiling: whether passes are compiled: off, on or try.
+    max_gamma: the longest timed draft.
+    batch_size: number of texts that the target generates at once for acceptance.
+    batches: batch sizes at which passes are timed, too.
+    context: tokens in the cache of each sequence of such a batch; None: 128.
+    output: file for the profile, with its traces in the same folder; None: no file is written.
+    """
+
+    draft_temperature: float | None = None
+    compiling: str = "off"
+    verification: str = VERIFICATION
+    temperature: float = 1.0
+    max_gamma: int = 16
+    batch_size: int = 1
+    batches: tuple[int, ...] = ()
+    context: int | None = None
+    output: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.context is not None and not self.batches:
+            raise ValueError("context needs a batch whose passes are timed, got none")
+
+    @property
+    def tokens_in_cache(self) -> int:
+        """Number of tokens in the cache of each sequence, when passes over a batch are timed."""
+        return CONTEXT if self.context is None else self.context
+
+    @property
+    def kept(self) -> Path | None:
+        """Path of the saved traces; None if traces are not saved, for example to -o /dev/null."""
+        if self.output is None or (self.output.exists() and not self.output.is_file()):
+            return None
+        return traces_path(self.output)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The stated options that change how passes ran."""
+        stated = {"compile": self.compiling, "device-map": self.models.device_map}
+        return tuple(
+            f"--{name} {each}" for name, each in stated.items() if each not in ("off", None)
+        )
 
 
 def measure(
@@ -45,8 +90,6 @@ def measure(
 ) -> Profile | None:
     """Writes the profile to the request's output and returns it; other processes return None.
 
-    With several processes, only the first one makes the profile.
-
     progress, traced: objects that count finished runs, and prompts whose traces are saved.
     refusing: context manager in which all processes raise an error if one rejects its input.
     """
@@ -57,20 +100,29 @@ def measure(
             if request.kept is not None and request.output is not None and processes.first:
                 stack.enter_context(held(request.output))
                 require_place(request.kept)
-            ready = _ready(request, processes)
+            loaded, tracing, under_load = _ready(request, processes)
         if processes.count > 1:
             hashes = ", ".join(own_hashes(parse_drafter(one_draft(request.models))))
-            described = processes.gathered(ready[1].described | {"files of the draft": hashes})
+            described = processes.gathered(tracing.described | {"files of the draft": hashes})
             with refusing(processes):
                 require_agreement(described)
-        profile = _measured(request, ready, processes, progress, traced)
-        if profile is not None and request.output is not None:
+        if not processes.first:
+            # Nothing is left for it to do, and the first is to time undisturbed.
+            measure_traces(tracing, processes=processes)
+            return None
+        profile = _profile(request, loaded, tracing, under_load, processes, progress, traced)
+        if request.output is not None:
             write_profile(profile, request.output)
     return profile
 
 
-def _ready(request: Measure, processes: Processes) -> _Ready:
-    """Returns the loaded models and prompts; raises all errors that are known before any run."""
+def _ready(
+    request: Measure, processes: Processes
+) -> tuple[LoadedPair, Tracing, CachedModel | None]:
+    """Returns the loaded models, how to trace, and the draft to time over batches, if any.
+
+    Raises all errors that are known before any run.
+    """
     name = one_draft(request.models)
     unmeasured = parse_drafter(name).unmeasured
     if unmeasured is not None:
@@ -119,25 +171,21 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
     return loaded, tracing, under_load
 
 
-def _measured(
+def _profile(
     request: Measure,
-    ready: _Ready,
+    loaded: LoadedPair,
+    tracing: Tracing,
+    under_load: CachedModel | None,
     processes: Processes,
     progress: Progress,
     traced: Progress,
-) -> Profile | None:
-    loaded, tracing, under_load = ready
-    target, prompts, subject = loaded.target, loaded.prompts, tracing.subject
-    own = subject.drafter.sampling
-    if not processes.first:
-        # Nothing is left for it to do, and the first is to time undisturbed.
-        measure_traces(tracing, processes=processes)
-        return None
-    traced.expect(len(prompts))
-    repeats, gammas = request.timing.repeats, measured_gammas(request.max_gamma)
-    arms = probing(gammas)
+) -> Profile:
+    prompts, repeats = loaded.prompts, request.timing.repeats
+    gammas = measured_gammas(request.max_gamma)
+    arms, batches = probing(gammas), dict.fromkeys(request.batches)
     planned = len(prompts) * repeats * (2 + len(arms))
-    progress.expect(len(prompts) + planned + len(set(request.batches)) * repeats)
+    traced.expect(len(prompts))
+    progress.expect(len(prompts) + planned + len(batches) * repeats)
 
     def prompt_traced() -> None:
         traced.step()
@@ -145,32 +193,21 @@ def _measured(
 
     traces = measure_traces(tracing, path=request.kept, processes=processes, progress=prompt_traced)
     every = timings(request, count=1, planned=planned, progress=progress)
+    subject = tracing.subject
     [runs] = [run_arms(subject, prompts, arms, timing, least=len(prompts)) for timing in every]
     how: dict[str, Any] = {"context": request.tokens_in_cache, "gammas": gammas}
     how |= {"repeats": repeats, "progress": progress.step}
     load = [
-        load_times(target, under_load, batch=batch, **how)
-        for batch in dict.fromkeys(request.batches)
+        load_times(loaded.target, under_load, batch=batch, **how)
+        for batch in batches
         if under_load is not None
     ]
-    # The commit of a hub repository; a folder has none.
-    configs = [None if module is None else module.config for module in tracing.modules]
-    commits = [getattr(config, "_commit_hash", None) for config in configs]
-    setup = Setup(
-        target=target.name,
-        draft=one_draft(request.models),
-        revision=dict(zip(("target", "draft"), commits, strict=True)),
-        dtype=str(target.module.dtype).removeprefix("torch."),
-        sampling=asdict(subject.sampling),
-        draft_temperature=None if own is None else own.temperature,
-        flags=request.flags,
-    )
     return make_profile(
         tracing,
         traces,
         runs,
+        draft=one_draft(request.models),
         categories=[each.category for each in loaded.texts],
         load=load,
-        c_hat=c_hat(target.module, subject.drafter),
-        setup=setup,
+        flags=request.flags,
     )

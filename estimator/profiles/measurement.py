@@ -1,11 +1,12 @@
 """A profile from measurements: alpha from texts of the target, c and costs from probes."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import torch
 
+from estimator.costs.operations import c_hat
 from estimator.profiles.best import plan_of, with_intervals
 from estimator.profiles.parts import DraftAcceptance, Setup, TextSettings
 from estimator.profiles.profile import (
@@ -50,9 +51,8 @@ RANKS = 16
 
 def measured_gammas(max_gamma: int) -> list[int]:
     """Returns the draft lengths to time: 1, 2, 3, 4, 6, 8, 12, … up to max_gamma, and max_gamma."""
-    octaves = [2**i for i in range(max_gamma.bit_length())]
-    between = [3 * half for half in octaves if 3 * half <= max_gamma]
-    return sorted({*octaves, *between, max_gamma})
+    steps = (n << octave for octave in range(max_gamma.bit_length()) for n in (1, 3))
+    return sorted({max_gamma, *(gamma for gamma in steps if gamma <= max_gamma)})
 
 
 def make_profile(
@@ -60,28 +60,26 @@ def make_profile(
     pairs: Sequence[TracePair],
     runs: Runs,
     *,
-    c_hat: float,
-    setup: Setup,
+    draft: str,
     categories: Sequence[str | None] = (),
     load: Sequence[LoadCosts] = (),
+    flags: tuple[str, ...] = (),
 ) -> Profile:
     """Returns the profile of a pair's measurements.
 
     tracing: drafts up to its `max_gamma` are replayed; drafts up to its `ahead` were timed.
     pairs: the result of `measure_traces`. Speed-ups use the traces of the draft's own sampling.
     runs: timed runs of the baseline, and of probes at the draft lengths `measured_gammas`.
-    setup: models, dtype and sampling; this function fills in the other fields.
+    draft: the draft's name, as the user gave it.
+    categories: each prompt's category; empty, or None for a prompt without one.
     """
     subject, replayed, max_gamma = tracing.subject, tracing.max_gamma, tracing.ahead
-    own = draft_sampling(subject.drafter)
-    verification = known_verification(subject.rule)
+    own, verification = draft_sampling(subject.drafter), known_verification(subject.rule)
     traces = [pair.under(own) for pair in pairs]
     judged = [trace.judged(verification, replayed) for trace in traces]
-    texts = timed(runs)
-    cost, clock = priced(texts), noise(texts)
-    gammas = measured_gammas(max_gamma)
-    gained = speed_ups(judged, texts, gammas)
-    c = gained.c if cost.observed_gamma is not None else None
+    texts, gammas = timed(runs), measured_gammas(max_gamma)
+    cost, clock, gained = priced(texts), noise(texts), speed_ups(judged, texts, gammas)
+    drafted = cost.observed_gamma is not None
     mean_alpha = alpha(traces)
     doubts = tuple(dict.fromkeys(shrinking(texts, gammas).values()))
     draftings = {
@@ -93,8 +91,8 @@ def make_profile(
         draft_sampling=own,
         draftings=draftings,
         verification=verification,
-        times=TimesMs.of(cost, c),
-        c_hat=c_hat,
+        times=TimesMs.of(cost, gained.c if drafted else None),
+        c_hat=c_hat(subject.target.module, subject.drafter),
         details=TextDetails(
             alpha_by_position_in_text=_alpha_by_position(traces),
             by_category=workloads(judged, texts, by_category(categories), gammas=gammas),
@@ -127,21 +125,33 @@ def make_profile(
             repeats=len(runs[BASELINE][-1]),
         ),
         load=tuple(load),
-        left_out=gained.left_out if c is not None else replace(gained.left_out, c=()),
-        setup=replace(
-            setup,
-            device=str(subject.target.device),
-            threads=torch.get_num_threads(),
-            texts=TextSettings(
-                prompts_hash=prompts_hash(tracing.prompts),
-                max_new_tokens=subject.stopping.max_new_tokens,
-                max_gamma=max_gamma,
-                seed=tracing.seed,
-            ),
-        ).here(LIBRARIES),
+        left_out=gained.left_out if drafted else replace(gained.left_out, c=()),
+        setup=_setup(tracing, draft, flags),
     )
     advised = plan_of(profile, cost).advised_gamma
     return replace(with_intervals(profile), recommended_gamma=advised)
+
+
+def _setup(tracing: Tracing, draft: str, flags: tuple[str, ...]) -> Setup:
+    subject, target = tracing.subject, tracing.subject.target
+    own = subject.drafter.sampling
+    return Setup(
+        target=target.name,
+        draft=draft,
+        revision=dict(zip(("target", "draft"), tracing.commits, strict=True)),
+        dtype=str(target.module.dtype).removeprefix("torch."),
+        device=str(target.device),
+        threads=torch.get_num_threads(),
+        sampling=asdict(subject.sampling),
+        draft_temperature=None if own is None else own.temperature,
+        flags=flags,
+        texts=TextSettings(
+            prompts_hash=prompts_hash(tracing.prompts),
+            max_new_tokens=subject.stopping.max_new_tokens,
+            max_gamma=tracing.ahead,
+            seed=tracing.seed,
+        ),
+    ).here(LIBRARIES)
 
 
 def _drafting(traces: Sequence[Trace], max_gamma: int, timed: int) -> DraftAcceptance:

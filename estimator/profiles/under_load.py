@@ -1,13 +1,12 @@
 """Costs of blocks for several sequences at once: passes over batches with a given cache length.
 
-A block is run as a server would run it: γ draft steps of one token per sequence, then one target
-pass over γ + 1 tokens per sequence. Then both caches are cut back. Several blocks of one γ follow
-each other. The γ take turns, and the machine's speed in each turn is divided out.
+A block is γ draft steps of one token per sequence, then one target pass over γ + 1 tokens per
+sequence. Then both caches are cut back. The γ take turns of several blocks, and the machine's speed
+in each turn is divided out.
 """
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -37,8 +36,8 @@ class Batch:
         ids = torch.arange(batch * context, device=self.device) % model.vocabulary
         self._forward(ids.reshape(batch, context))
 
-    def _forward(self, ids: Tensor) -> Any:
-        return self.module(input_ids=ids, past_key_values=self.cache, use_cache=True)
+    def _forward(self, ids: Tensor) -> None:
+        self.module(input_ids=ids, past_key_values=self.cache, use_cache=True)
 
     def seconds(self, passes: int, tokens: int) -> float:
         """Returns the seconds of passes over new tokens per sequence, then restores the cache."""
@@ -72,8 +71,7 @@ def load_times(
 
     target, draft: decoder-only models.
     batch, context: number of sequences, and tokens in each sequence's cache, at least 1.
-    repeats: number of times that each γ is timed, at least 1.
-    progress: called each time that all γ have been timed.
+    gammas: draft lengths, each timed `repeats` times. progress: called after each repeat.
     """
     verifier, drafter = Batch(target, batch, context), Batch(draft, batch, context)
     order = np.random.default_rng(0)

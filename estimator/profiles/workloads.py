@@ -10,7 +10,7 @@ from estimator.intervals import jackknife_interval, left_out, rate, ratio, ratio
 from estimator.profiles.parts import Alpha, Estimate
 from estimator.profiles.profile import LeftOut, Workload
 from estimator.timing.rates import Timed, of_prompts, priced, without
-from estimator.traces.traces import Trace, alpha, replayed_calls
+from estimator.traces.traces import Trace, alpha
 from simulator.numerics.intervals import CONFIDENCE
 
 TINY = 1e-9  # expected blocks: fewer count as none
@@ -18,10 +18,10 @@ TINY = 1e-9  # expected blocks: fewer count as none
 
 @dataclass(frozen=True, slots=True)
 class SpeedUps:
-    """The speed-up of each gamma on the recorded texts at measured costs.
+    """The speed-up of each γ on the recorded texts at measured costs.
 
-    factors: by gamma, ascending, the baseline's seconds over the seconds that replay predicts.
-    best: the smallest gamma with the largest factor; 0 if no factor is above 1.
+    factors: by γ, ascending, the baseline's seconds over the seconds that replay predicts.
+    best: the smallest γ with the largest factor; 0 if no factor is above 1.
     c: time of a steady draft step over time of a target step.
     """
 
@@ -32,10 +32,9 @@ class SpeedUps:
 
 
 def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> SpeedUps:
-    """Returns the speed-ups over all prompts, with jackknife intervals over prompts.
+    """Returns the speed-ups over all prompts, with jackknife intervals if there are several.
 
-    The jackknife leaves out each prompt's text and timings in turn. A single prompt gives no
-    intervals.
+    The jackknife leaves out each prompt's text and timings in turn.
 
     gammas: draft lengths, each at least 1, ascending.
     """
@@ -45,7 +44,7 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
     tokens = np.array([float(trace.tokens) for trace in traces])
 
     def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns sums: row 0 over all prompts, row i + 1 over all prompts except prompt i."""
+        """Returns sums over all prompts (row 0), then over all prompts except the i-th."""
         return np.concatenate([values.sum(axis=0)[None], left_out(values)])[: len(costs)]
 
     saved = sums(tokens) * np.array([cost.baseline_seconds for cost in costs])
@@ -85,8 +84,8 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
     """Returns the share of blocks that accept their first, second, … token, as servers count it.
 
     Each share is over all blocks, including shorter ones near a text's end. So shares never rise,
-    and 1 plus their sum is the number of tokens per call at γ. Positions that no block drafts are
-    left out. A single text gives no intervals.
+    and 1 plus their sum is the number of tokens per call at γ. Positions without drafts are left
+    out.
     """
     counts = [trace.replay.positions(gamma) for trace in traces]
     accepted, offered = (np.array(each) for each in zip(*counts, strict=True))
@@ -135,7 +134,7 @@ def workloads(
         chosen = [traces[prompt] for prompt in prompts]
         gained = speed_ups(chosen, of_prompts(texts, prompts), gammas)
         tokens = [trace.tokens for trace in chosen]
-        calls = {gamma: [replayed_calls(trace, gamma) for trace in chosen] for gamma in gammas}
+        calls = {gamma: [float(trace.replay.calls(gamma)) for trace in chosen] for gamma in gammas}
         found[name] = Workload(
             alpha=measured_alpha(chosen),
             tokens_per_call={

@@ -1,7 +1,5 @@
 """The runs of a validation, in turns: baseline, baseline again, cost probes, and each policy."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -53,11 +51,11 @@ def run_arms(
 
     For each repeat and prompt all arms take turns of a few blocks, in random order in each round.
     Each arm has its own caches. Then the times of blocks are divided by the speed of their round.
-    If memory is short, fewer arms take turns at once; if it suffices for one set of caches only, a
-    turn is a whole text. A text depends on seed, arm and prompt, so repeats differ only in time.
+    If memory is short, fewer arms take turns at once; with a single set of caches, a turn is a
+    whole text. A text depends on seed, arm and prompt, so repeats differ only in time.
 
     prompts: token ids of each prompt. Prompts that are not reached in time are left out.
-    speculative: decoders by name, except "baseline" and "again"; see `probing` and `Speculative`.
+    speculative: decoders by name, without the baseline; see `probing` and `Speculative`.
     least: number of prompts that run even after the time limit.
     """
     decoders = {BASELINE: without_draft, AGAIN: without_draft, **speculative}
@@ -77,7 +75,7 @@ def run_arms(
     longer = (decoded + subject.stopping.max_new_tokens) / decoded
     pairs = duplicates((subject.target, subject.drafter), len(arms), longer=longer)
     subjects = [replace(subject, target=target, drafter=drafter) for target, drafter in pairs]
-    # With a single set of caches a turn is a whole text, and a round is a text of each arm.
+    # If a turn is a whole text, a round is a text of each arm.
     single = len(subjects) == 1
     tokens = subject.stopping.max_new_tokens if single else turn_tokens(baseline)
     clock = processor_clock(subject.target.device)
@@ -121,9 +119,8 @@ def _at_one_speed(arms: Sequence[str], ran: Sequence[tuple[str, int, InTurns]]) 
 def require_positions(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:
     """Refuses prompts that exceed the positions of either model after max_new_tokens tokens.
 
-    Every prompt is checked, because a shorter one may cross the RoPE switch length while a longer
-    one lies beyond it. The longest prompt is read, so that a pair that does not fit together is
-    found. The draft scores the target's texts in one pass and needs positions for that, too.
+    Every prompt is checked: a text must not cross the model's RoPE switch length, and a longer
+    prompt may lie beyond it. The longest prompt is read, to find models that do not fit together.
     """
     for prompt in prompts:
         opening_text(subject.target, prompt, subject.stopping)
@@ -153,10 +150,8 @@ class Speculative:
 
     policy: Policy
 
-    def __call__(
-        self, subject: Subject, prompt: Sequence[int], generator: torch.Generator
-    ) -> Session:
-        return speculative_session(subject, prompt, self.policy, generator)
+    def __call__(self, own: Subject, prompt: Sequence[int], generator: torch.Generator) -> Session:
+        return speculative_session(own, prompt, self.policy, generator)
 
 
 def timed_blocks(
@@ -185,15 +180,12 @@ def probed(gammas: Sequence[int]) -> list[int]:
 
 
 def planner(cost: Cost, *, max_gamma: int) -> Callable[[float], int]:
-    """Returns a function from α to the γ with the largest speed-up at the given cost.
+    """Returns a function from α to the γ up to max_gamma with the largest speed-up; 0: no draft.
 
-    Its result is at most max_gamma; 0 means a step without a draft. The function looks γ up on a
-    grid of α, so it takes almost no time per block.
+    The function looks γ up on a grid of α, so that a call takes almost no time.
     """
-    best = [
-        best_gamma(Iid(step / ALPHA_STEPS), cost, max_gamma=max_gamma)
-        for step in range(ALPHA_STEPS + 1)
-    ]
+    alphas = (step / ALPHA_STEPS for step in range(ALPHA_STEPS + 1))
+    best = [best_gamma(Iid(alpha), cost, max_gamma=max_gamma) for alpha in alphas]
     return lambda alpha: best[round(alpha * ALPHA_STEPS)]
 
 
@@ -207,8 +199,7 @@ def adaptive(
 ) -> Adaptive:
     """Returns the adaptive policy, after measuring costs on the first prompts.
 
-    prompts: token ids of each prompt, at least one prompt.
-    timing: gives the seed and the progress; each run is timed once, without a time limit.
+    timing: its seed and progress are used; each run is timed once, without a time limit.
     """
     probes, once = probing(probed_gammas(max_gamma)), replace(timing, repeats=1, until=None)
     runs = run_arms(subject, prompts[:PROBED_PROMPTS], probes, once)
@@ -216,5 +207,5 @@ def adaptive(
 
 
 def planning_generations(prompts: Sequence[Sequence[int]], max_gamma: int) -> int:
-    """Returns the number of texts that `adaptive` decodes; it reports progress once for each."""
+    """Returns the number of texts that `adaptive` decodes, which equals its progress calls."""
     return len(prompts[:PROBED_PROMPTS]) * (2 + len(probed(probed_gammas(max_gamma))))

@@ -31,17 +31,15 @@ def decode_batch(
     Each text is sampled with its own generator. So it equals the text in a batch of one, unless
     the batch's different rounding changes a sampled token.
 
-    Args:
-      target: a transformers model.
-      prompts: token ids of each prompt, at least one prompt.
-      generators: one for each prompt, on the target's device.
+    target: a transformers model.
+    generators: one for each prompt, on the target's device.
     """
     texts = [opening_text(target, prompt, stopping) for prompt in prompts]
-    module = batch_module(target, texts)
+    module, device = batch_module(target, texts), target.device
     given = [len(text) for text in texts]
-    batch, forbidden = _Batch(module, prompts, target.device), forbidden_ids(module, target.device)
+    batch, forbidden = _Batch(module, prompts, device), forbidden_ids(module, device)
     going = list(range(len(prompts)))
-    feed, mask = padded(texts, target.device, side="left")
+    feed, mask = padded(texts, device, side="left")
     while going:
         logits = batch.last_logits(feed, mask)
         if forbidden is not None:
@@ -63,11 +61,10 @@ def decode_batch(
 
 
 def batch_module(target: Model, texts: Sequence[Sequence[int]]) -> Any:
-    """Returns the `PreTrainedModel` that can decode these texts at once.
+    """Returns the target's `PreTrainedModel`, if it can decode these texts at once.
 
-    Refuses targets without such a module, targets whose positions cannot be given and would be
-    shifted by padding, and texts of which only some begin beyond the RoPE switch length, since all
-    rows of a pass share the rotary factors.
+    Raises ValueError if padding would shift the texts' positions, or if only some of the texts
+    begin beyond the RoPE switch length, because all rows of a pass share the rotary factors.
     """
     module = transformers_module(target)
     if module is None:
@@ -91,11 +88,10 @@ def batch_module(target: Model, texts: Sequence[Sequence[int]]) -> Any:
 def padded(
     texts: Sequence[Sequence[int]], device: torch.device, *, side: Literal["left", "right"]
 ) -> tuple[Tensor, Tensor]:
-    """Returns ids padded to one length, and their attention mask.
+    """Returns ids padded to one length, and their attention mask, 1 for text; (texts, longest).
 
-    A decoder's texts must end together, so they are padded on the left. An encoder's texts must
-    begin together, because their positions count from the beginning of the row. Ids and mask have
-    shape (texts, longest), int64; the mask is 1 for text.
+    A decoder's texts must end together and are padded on the left. An encoder's texts must begin
+    together, because their positions count from the beginning of the row.
     """
     rows = [torch.tensor(text, device=device) for text in texts]
     ids = pad_sequence(rows, batch_first=True, padding_side=side)

@@ -20,24 +20,20 @@ def precision_percent(texts: Timed) -> float | None:
     the seconds that blocks of equal draft length take on average in all texts of one decoder. The
     spread of this ratio between prompts gives the error of the sum over all prompts.
 
-    The result is the largest error of any decoder. Decoders that only measure costs (probes) count
-    only if there are no others. None for a single prompt.
+    The result is the largest error of any decoder; decoders that only measure costs count only if
+    there are no others. None for a single prompt.
     """
-    arms = [arm for arm in texts if arm != AGAIN]
-    only_probes = all(arm == BASELINE or arm.startswith(PROBE) for arm in arms)
-    reaches = {arm: _reach(texts[arm]) for arm in arms if only_probes or not arm.startswith(PROBE)}
-    baseline = reaches.pop(BASELINE)
+    arms = [arm for arm in texts if arm not in (BASELINE, AGAIN)]
+    arms = [arm for arm in arms if not arm.startswith(PROBE)] or arms
+    baseline = _reach(texts[BASELINE])
     if baseline is None:
         return None
-    known = [reach for reach in reaches.values() if reach is not None]
+    known = [reach for reach in (_reach(texts[arm]) for arm in arms) if reach is not None]
     return 100 * expm1(max((hypot(baseline, reach) for reach in known), default=baseline))
 
 
 def _reach(texts: Sequence[Generation]) -> float | None:
-    """Returns the error of a decoder's time over all texts, half its interval as a logarithm.
-
-    None for a single prompt.
-    """
+    """Returns half the interval of log(a decoder's time over all texts); None for one prompt."""
     seconds: dict[int, list[float]] = defaultdict(list)
     for text in texts:
         for block in text.blocks:
@@ -60,32 +56,29 @@ class Until:
         seconds: float = float("inf"),
         report: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """Starts the clock; report: called with a sentence on each precision that was reached."""
-        self._percent = percent
-        self._end = time.monotonic() + seconds
+        """Starts the clock; report: called with each precision that was reached, as text."""
+        self._percent, self._end = percent, time.monotonic() + seconds
         self._report = report
 
     def late(self, seconds: float = 0.0) -> bool:
-        """Returns whether less time is left than work of this many seconds needs."""
+        """Returns whether too little time is left for work that takes this many seconds."""
         return time.monotonic() + seconds >= self._end
 
     def precise(self, reached: float | None) -> bool:
-        """Returns whether `reached`, an error in per cent, is small enough; None is not."""
-        if reached is None:
-            return False
-        self._report(f"precise to {reached:.1f} %")
-        return reached <= self._percent
+        """Returns whether the error `reached` (in per cent; None: unknown) is small enough."""
+        if reached is not None:
+            self._report(f"precise to {reached:.1f} %")
+        return reached is not None and reached <= self._percent
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How runs are timed.
+    """How often runs are repeated and when they end.
 
     repeats: largest number of repeats of each run, at least 1.
     seed: random seed of the texts and of the order of runs.
-    progress: called after each generation.
-    until: ends the runs early. It checks the time before each prompt, and the precision after each
-      repeat of all prompts. None: all repeats run.
+    progress: called after each generated text.
+    until: ends the runs early; checked before each prompt, and after each repeat of all prompts.
     """
 
     repeats: int = 1
@@ -99,8 +92,8 @@ def timings(
 ) -> Iterator[Timing]:
     """Yields the timing of each of `count` measurements, with an equal share of the time left.
 
-    planned: number of generations per measurement if all repeats run.
-    progress: expects the planned generations; after each measurement those not run are subtracted.
+    planned: number of texts generated per measurement if all repeats run. `progress` expects them;
+      after each measurement the texts that were not generated are subtracted.
     """
     end = time.monotonic() + request.timing.seconds(request.models.target)
     for left in range(count, 0, -1):

@@ -1,5 +1,11 @@
-"""Results of interleaved runs: medians of repeats, the fitted cost, speeds and noise."""
+"""Results of interleaved runs: times of blocks, the cost fitted to them, speed-ups and noise.
 
+A probe is speculative decoding of whole texts with one draft length. So each cost is measured under
+the conditions of a run with that length: the same passes in turn, caches, contexts, and shares of
+drafts after a full acceptance.
+"""
+
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,9 +14,15 @@ from statistics import median as middle
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator import intervals
-from estimator.costs.blocks import fit_costs
-from estimator.intervals import Interval, left_out
+from estimator.intervals import (
+    Interval,
+    jackknife_interval,
+    left_out,
+    ratio,
+    ratio_interval,
+    steps_out_of_order,
+    student,
+)
 from reference.records import Generation
 from simulator.cost.curves import CostModel
 
@@ -19,8 +31,10 @@ BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
 LEAST_PROMPTS = 2
 # Difference of the baseline from itself, in per cent, up to which a machine counts as quiet.
 QUIET_PERCENT = 10.0
+# A block that takes this many times the median of its kind was delayed by something else.
+HOLD_UP = 10
 # The times of a block.
-PARTS = ("draft_seconds", "verify_seconds", "other_seconds")
+PARTS = ("verify_seconds", "draft_seconds", "other_seconds")
 
 Runs = dict[str, list[list[Generation]]]  # arm -> prompt -> repeat
 Timed = dict[str, list[Generation]]  # arm -> prompt
@@ -30,10 +44,9 @@ Seconds = NDArray[np.float64]
 def median(repeats: Sequence[Generation]) -> Generation:
     """Returns a text's first repeat, with each block's times replaced by medians over the repeats.
 
-    All repeats do equal work, and the machine's speed was divided out. The remaining differences
-    are accidental, and a median ignores them. A minimum would select the luckiest moment, and short
-    blocks have more such moments. A repeat whose ids differ is left out, because its blocks differ;
-    ids can differ if a device rounds differently from run to run.
+    A median ignores accidental delays. A minimum would select the luckiest moment, and short blocks
+    have more of these. Repeats whose ids differ from the first's are left out: a device may round
+    differently from run to run.
     """
     ways = [[(block.drafted, block.tokens) for block in run.blocks] for run in repeats]
     alike = [run for run, way in zip(repeats, ways, strict=True) if way == ways[0]]
@@ -60,15 +73,71 @@ def priced(texts: Timed) -> CostModel:
     return fit_costs(texts[AGAIN], probes(texts))
 
 
+def _block_means(texts: Sequence[Generation]) -> tuple[Seconds, Seconds, Seconds]:
+    """Returns draft lengths, numbers of blocks, and mean seconds of the PARTS, shape (lengths, 3).
+
+    Each mean is over the blocks of all texts, because the time of a run is the sum over its blocks.
+    Blocks that another program or the garbage collector delayed are left out.
+    """
+    blocks = defaultdict(list)
+    for text in texts:
+        for block in text.blocks:
+            blocks[len(block.drafted)].append([getattr(block, part) for part in PARTS])
+    found = []
+    for length, times in sorted(blocks.items()):
+        whole = np.sum(times, axis=1)
+        # With two blocks the faster one counts, because the other may have been delayed.
+        kept = np.array(times)[whole <= HOLD_UP * np.quantile(whole, 0.5, method="lower")]
+        found.append((length, len(kept), kept.mean(axis=0)))
+    lengths, counts, seconds = zip(*found, strict=True)
+    return np.array(lengths), np.array(counts, dtype=np.float64), np.array(seconds)
+
+
+def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> CostModel:
+    """Returns the cost model fitted to the times of blocks by draft length.
+
+        t_p(1), t_b: the baseline's forward pass, and the baseline's time outside that pass
+        t_p(g+1): the target's forward pass over a draft of g tokens
+        t_o: the part of the time outside both models' passes that does not grow with the draft
+        t_d(g): drafting and all other time in a block of g drafted tokens, without t_o
+        t_q: growth of t_d per token, without the first token
+
+    probe: texts decoded speculatively. If all drafts have one length, t_q is the time by which
+      these blocks exceed blocks without drafts. Without such blocks, t_q is the drafter's passes.
+    """
+    _, _, [[step, _, baseline_overhead]] = _block_means(baseline)
+    lengths, counts, seconds = _block_means(probe)
+    verify, draft, other = seconds.T
+    unverified = draft + other
+    drafting = lengths > 0
+    used = drafting if drafting.sum() > 1 else np.ones_like(drafting)
+    if len(lengths) > 1:
+        weights = np.sqrt(counts)
+        draft_step, _ = np.polyfit(lengths[used], unverified[used], 1, w=weights[used])
+        _, intercept = np.polyfit(lengths, other, 1, w=weights)
+    else:
+        draft_step = draft[0] / lengths[0] if drafting.any() else 0.0
+        intercept = other[0]
+    # At most the shortest other time, so that no draft has a negative time.
+    overhead = min(max(float(intercept), 0.0), float(unverified.min()))
+    verified = {int(g) + 1: float(t) for g, t in zip(lengths, verify, strict=True) if g > 0}
+    return CostModel(
+        target_seconds={1: float(step), **verified},
+        draft_seconds=max(float(draft_step), 0.0),
+        overhead_seconds=overhead,
+        baseline_overhead_seconds=float(baseline_overhead),
+        draft_curve={int(g): float(t - overhead) for g, t in zip(lengths, unverified, strict=True)},
+    )
+
+
 def shrinking(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
     """Returns a sentence for each γ whose step is significantly faster than a smaller γ's."""
     cost = priced(texts)
     seconds = {gamma: float(cost.block_seconds(gamma)) for gamma in gammas}
-    return intervals.steps_out_of_order(seconds, partial(_step_ratio, texts))
+    return steps_out_of_order(seconds, partial(_step_ratio, texts))
 
 
 def _step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
-
     def value(some: Timed) -> float:
         cost = priced(some)
         return float(cost.block_seconds(longer) / cost.block_seconds(shorter))
@@ -77,7 +146,7 @@ def _step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
     if len(prompts) < LEAST_PROMPTS:
         return None, None
     others = [value(without(texts, prompt)) for prompt in prompts]
-    return intervals.jackknife_interval(value(texts), others, scale=intervals.ratio)
+    return jackknife_interval(value(texts), others, scale=ratio)
 
 
 def without(texts: Timed, prompt: int) -> Timed:
@@ -91,14 +160,14 @@ def of_prompts(texts: Timed, prompts: Sequence[int]) -> Timed:
 
 
 def decode_rate(texts: Sequence[Generation]) -> Seconds:
-    """Returns each text's seconds per token; shape (prompts,)."""
+    """Returns each text's seconds per token, shape (prompts,)."""
     return np.array([text.decode_seconds / len(text.tokens) for text in texts])
 
 
 def measured_interval(texts: Timed, arm: str) -> Interval:
     """Returns the interval of a decoder's measured speed-up, from the spread over prompts."""
     baseline, own = _seconds(texts, arm)
-    return intervals.ratio_interval(baseline.tolist(), own.tolist())
+    return ratio_interval(baseline.tolist(), own.tolist())
 
 
 def measured_left_out(texts: Timed, arm: str) -> tuple[float, ...]:
@@ -108,7 +177,7 @@ def measured_left_out(texts: Timed, arm: str) -> tuple[float, ...]:
 
 
 def _seconds(texts: Timed, arm: str) -> tuple[Seconds, Seconds]:
-    """Returns seconds by prompt for the arm's tokens: at the baseline's speed, and the arm's."""
+    """Returns each text's seconds at the baseline's speed, and at the decoder's own speed."""
     tokens = np.array([len(text.tokens) for text in texts[arm]])
     return decode_rate(texts[BASELINE]) * tokens, decode_rate(texts[arm]) * tokens
 
@@ -134,7 +203,7 @@ class Noise:
     @property
     def within_percent(self) -> float:
         """Largest difference in per cent that timing errors cause, at the interval's level."""
-        return 100 * float(np.expm1(intervals.student(self.prompts) * self.error))
+        return 100 * float(np.expm1(student(self.prompts) * self.error))
 
     @property
     def quiet(self) -> bool:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,11 +25,10 @@ CHOSEN_BY = "OMP_NUM_THREADS"
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """The number of computing threads, and how it was chosen.
+    """The number of computing threads (`count`), and how it was chosen.
 
-    count: number of threads.
     cores: number of cores that this process may use.
-    free: number of cores that were free before the run; None if `count` does not depend on it.
+    free: number of cores that were free before the run; None if the user chose `count`.
     """
 
     count: int
@@ -44,10 +44,7 @@ class Threads:
 
 
 def free_threads(*, most: int) -> Threads:
-    """Returns the number of threads: the cores that are free now, less one, from 1 to `most`.
-
-    If OMP_NUM_THREADS is set, its value is the number of threads.
-    """
+    """Returns the cores that are free now, less one, from 1 to `most`; or OMP_NUM_THREADS."""
     cores, chosen = len(_own_cores()), os.environ.get(CHOSEN_BY, "")
     if chosen.isdecimal() and int(chosen) > 0:
         return Threads(int(chosen), cores)
@@ -66,7 +63,7 @@ def computing(device: str, requested: int | None) -> Iterator[Threads]:
     """Sets PyTorch's number of threads inside the block.
 
     device: auto, cpu or cuda; on a GPU the number hardly matters.
-    requested: number of threads, at least 1; None: the number of free cores, less one.
+    requested: None: on a CPU, the number of free cores less one.
     """
     import torch
 
@@ -104,11 +101,10 @@ def _own_cores() -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """This process and the number of processes that torchrun started.
+    """This process and the processes that torchrun started.
 
     number: index of this process, from 0.
-    count: number of processes on all machines.
-    here: number of processes on this machine.
+    count, here: number of processes on all machines, and on this machine.
     """
 
     number: int = 0
@@ -121,7 +117,7 @@ class Processes:
         return self.number == 0
 
     def gathered(self, own: T) -> list[T]:
-        """Returns each process's object, by process; all must call this, with picklable objects."""
+        """Returns the objects that all processes gave to this call, by process."""
         if self.count == 1:
             return [own]
         from torch.distributed import all_gather_object
@@ -131,12 +127,8 @@ class Processes:
         return every
 
     def shared(self, own: Iterable[T]) -> Iterator[T]:
-        """Yields the objects of all processes, by process; a single process yields as it goes."""
-        if self.count == 1:
-            yield from own
-        else:
-            for made in self.gathered(list(own)):
-                yield from made
+        """Returns the objects of all processes; a single process's objects are made on demand."""
+        return iter(own) if self.count == 1 else chain.from_iterable(self.gathered(list(own)))
 
 
 ALONE = Processes()
@@ -151,7 +143,7 @@ def launched() -> int:
 
 
 def these_processes() -> Processes:
-    """Returns this process's index and the number of processes, after connecting them all."""
+    """Connects all processes that torchrun started, and returns which one this is."""
     if launched() == 1:
         return ALONE
     import torch
@@ -169,7 +161,7 @@ def these_processes() -> Processes:
 
 
 def require_one_process(command: str) -> None:
-    """Refuses to run a command in several processes, each of which would do all of the work."""
+    """Raises ValueError if several processes run a command that cannot share its work."""
     count = launched()
     if count > 1:
         raise ValueError(f"{command} must run in one process, got {count} (WORLD_SIZE)")

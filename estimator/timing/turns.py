@@ -1,18 +1,17 @@
 """Decodes texts in turns of a few blocks, so that slow periods of the machine affect all equally.
 
-The speed of a shared machine changes within seconds, by up to a factor of two, and less within a
-fraction of a second. Texts decoded one after the other meet different speeds. Texts that take turns
-of a few hundredths of a second, each with its own caches, meet the same speed in each round, which
-`at_one_speed` divides out.
+The speed of a shared machine changes within seconds, by up to a factor of two. Texts that take
+turns of a few hundredths of a second, each with its own caches, meet the same speed in each round,
+which `at_one_speed` divides out.
 
-Texts advance by tokens, not by seconds: in each round all of them reach the same length. So their
-contexts grow alike, all end together, and the blocks of a round do not depend on a clock.
+In each round all texts reach the same length. So their contexts grow alike, all end together, and
+the blocks of a round do not depend on a clock.
 """
 
 import copy
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -62,12 +61,10 @@ def decode_in_turns(
     A text's first turn includes its prompt. Once fewer than half of the texts continue, all their
     remaining blocks count for the last round, because few texts do not show a round's speed.
 
-    Args:
-      starts: functions that start the sessions, at least one.
-      tokens: growth of each text per round, at least 1.
-      order: random numbers for the order of turns.
-      clock: see `next_block`.
-      progress: called at the end of each text.
+    starts: functions that start the sessions, at least one.
+    tokens: growth of each text per round, at least 1.
+    clock: see `next_block`.
+    progress: called at the end of each text.
     """
     texts: dict[int, Session] = {}
     blocks: list[list[Block]] = [[] for _ in starts]
@@ -100,12 +97,11 @@ def decode_in_turns(
 
 
 def processor_clock(device: torch.device) -> Clock | None:
-    """Returns this thread's CPU clock; None if it cannot measure the work on this device.
+    """Returns this thread's CPU clock; None unless a single thread on the CPU does all the work.
 
-    The clock does not advance while another program uses the processor. With more programs than
-    processors each program is suspended for milliseconds at a time, which does not slow all turns
-    of a round equally. CPU time leaves out the time for which threads or devices wait, so the clock
-    is used for a single thread on the CPU only.
+    The clock stops while other programs use the processor. With more programs than processors, each
+    is suspended for milliseconds at a time, which does not slow all turns of a round equally. But
+    CPU time also leaves out the time in which threads wait for each other or for a device.
     """
     one_thread = device.type == "cpu" and torch.get_num_threads() == 1
     # On other systems it ticks about sixty times per second.
@@ -133,9 +129,8 @@ def _scaled(block: Block, factor: float) -> Block:
 def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
     """Returns the texts, with the times that their blocks would take at the rounds' median speed.
 
-    A block's time is taken to be a usual time, which depends on the decoder and the draft length,
-    times the slowness of the round. All decoders share this slowness, so an error in it does not
-    change their ratios. The parts of a block (drafting, verifying, other) keep their proportions.
+    runs: the texts, each with its decoder's name. A block's time is assumed to be a typical time of
+      its decoder and draft length, times the round's slowness, which all decoders share.
     """
     speeds = _round_speeds(runs)
     return [
@@ -153,7 +148,7 @@ def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
 
 
 def _round_speeds(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
-    """Returns by round its blocks' duration relative to the median round; {} for too few blocks."""
+    """Returns each round's slowness relative to the median round; {} for too few blocks."""
     seconds: dict[tuple[str, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for arm, (text, rounds) in runs:
         for block, number in zip(text.blocks, rounds, strict=True):
@@ -172,21 +167,21 @@ def _round_speeds(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
 
 @torch.inference_mode()
 def duplicates(pair: Pair, count: int, *, longer: float) -> list[Pair]:
-    """Returns the pair and its duplicates, at most as many as fit the memory.
+    """Returns the pair and its duplicates, at most `count` pairs and as many as fit the memory.
 
     A duplicate shares weights and tables, and has its own caches, counts and times. A compiled
     model cannot be duplicated, because its compiled programs work with a single cache.
 
     pair: a target and a drafter that have decoded a text, so that the size of caches is known.
-    count: number of pairs wanted, including the first, at least 1.
     longer: length of the longest text to decode over the length of the text already decoded.
     """
-    each = longer * sum(held.nbytes for held in _parts(pair) if isinstance(held, Tensor))
-    available = SHARE_OF_FREE * free_bytes(pair[0].device)
-    fitting = int(min(count - 1, available / max(each, 1.0)))
-    shared = [part for part in _parts(pair) if isinstance(part, nn.Module)]
+    parts = _parts(pair)
+    each = longer * sum(part.nbytes for part in parts if isinstance(part, Tensor))
+    fitting = SHARE_OF_FREE * free_bytes(pair[0].device) / max(each, 1.0)
+    shared = {id(part): part for part in parts if isinstance(part, nn.Module)}
     try:
-        return [pair, *(copy.deepcopy(pair, {id(p): p for p in shared}) for _ in range(fitting))]
+        copies = (copy.deepcopy(pair, {**shared}) for _ in range(int(min(count - 1, fitting))))
+        return [pair, *copies]
     except OneCacheError:
         return [pair]
 
@@ -198,23 +193,19 @@ def free_bytes(device: torch.device) -> float:
     return float(psutil.virtual_memory().available)
 
 
-def _parts(whole: object) -> Iterator[object]:
-    """Yields every object inside an object once, except objects inside modules and tensors."""
-    seen: set[int] = set()
+def _parts(whole: object) -> list[object]:
+    """Returns every object inside an object once, except objects inside modules and tensors."""
+    found: dict[int, object] = {}
     waiting = [whole]
     while waiting:
         part = waiting.pop()
-        if id(part) not in seen:
-            seen.add(id(part))
-            yield part
-            waiting += _held(part)
-
-
-def _held(part: object) -> Iterable[object]:
-    if isinstance(part, nn.Module | Tensor | str | bytes | type):
-        return ()
-    if isinstance(part, Mapping):
-        return part.values()
-    if isinstance(part, Sequence | set):
-        return () if part and isinstance(next(iter(part)), int) else part
-    return getattr(part, "__dict__", {}).values()
+        if id(part) in found or isinstance(part, int | str | bytes | type):
+            continue
+        found[id(part)] = part
+        if isinstance(part, Mapping):
+            waiting += part.values()
+        elif isinstance(part, Sequence | set):
+            waiting += part
+        elif not isinstance(part, nn.Module | Tensor):
+            waiting += getattr(part, "__dict__", {}).values()
+    return list(found.values())

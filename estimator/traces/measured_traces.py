@@ -57,14 +57,19 @@ class Tracing:
         return [transformers_module(model) for model in models]
 
     @property
+    def commits(self) -> list[str | None]:
+        """The commit of the target's and the draft's hub repository; None for a folder."""
+        configs = [None if module is None else module.config for module in self.modules]
+        return [getattr(config, "_commit_hash", None) for config in configs]
+
+    @property
     def key(self) -> str:
         """A hash of all settings and models that the traces depend on."""
         subject = self.subject
         parts = [
             subject.target.name,
             subject.drafter.name,
-            # The commit of a hub repository.
-            *(str(getattr(each.config, "_commit_hash", None)) for each in self.modules if each),
+            *map(str, self.commits),
             *(version(name) for name in LIBRARIES),
             str(subject.sampling),
             str(sampled_setting(subject)),

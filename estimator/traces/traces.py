@@ -156,11 +156,6 @@ def acceptance_by_rank(traces: Sequence[Trace], choices: int) -> tuple[float, ..
     return tuple((counts / len(ranks)).tolist())
 
 
-def replayed_calls(trace: Trace, gamma: int) -> float:
-    """Returns the expected number of target calls to decode the text speculatively."""
-    return float(trace.replay.calls(gamma))
-
-
 def replayed_blocks(traces: Sequence[Trace], max_gamma: int) -> dict[int, tuple[float, ...]]:
     """Returns, by γ = 1, 2, …, the number of blocks per token that draft 0, …, γ tokens."""
     tokens = sum(trace.tokens for trace in traces)
@@ -173,5 +168,5 @@ def replayed_blocks(traces: Sequence[Trace], max_gamma: int) -> dict[int, tuple[
 
 def block_efficiency(traces: Sequence[Trace], gamma: int) -> float:
     """Returns emitted tokens per expected target call, over all texts."""
-    calls = sum(replayed_calls(trace, gamma) for trace in traces)
+    calls = sum(float(trace.replay.calls(gamma)) for trace in traces)
     return sum(trace.tokens for trace in traces) / calls

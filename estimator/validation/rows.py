@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from estimator.costs.blocks import priced_ratio
 from estimator.intervals import jackknife_interval, left_out, ratio
 from estimator.prompts.prompts import prompts_hash
 from estimator.timing.rates import (
@@ -23,7 +22,7 @@ from estimator.timing.rates import (
 )
 from estimator.traces.scoring import verification_of
 from estimator.traces.text_traces import TextTraces, ahead_interval, replay_factor
-from estimator.traces.traces import Trace, replayed_calls
+from estimator.traces.traces import Trace
 from estimator.validation.file import SpeculativeRow, row_doubts
 from reference.policies import Confidence, Fixed, Policy, Product
 from simulator.acceptance.stopping.stopped_text import RULES, StoppedBlocks
@@ -90,7 +89,7 @@ def _measured(evidence: RowEvidence, arm: str, policy: Policy) -> SpeculativeRow
         rule=subject.rule.name,
         lossless=subject.rule.lossless,
         alpha=texts.alpha(timed[BASELINE]),
-        c=priced_ratio(evidence.cost, probes(timed)),
+        c=None if evidence.cost.observed_gamma is None else evidence.cost.c,
         measured=baseline / own,
         measured_low=low,
         measured_high=high,
@@ -144,7 +143,7 @@ def _predicted(
         predicted=predicted,
         error_percent_low=None if low is None else 100 * (low - 1),
         error_percent_high=None if high is None else 100 * (high - 1),
-        predicted_target_calls=sum(replayed_calls(t, gamma) for t in own_texts),
+        predicted_target_calls=float(sum(text.replay.calls(gamma) for text in own_texts)),
         end_to_end_predicted=float((prefill_base + base.sum()) / (prefill_own + blocks.sum())),
     )
     if not row.lossless:

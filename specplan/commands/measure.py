@@ -28,8 +28,8 @@ from specplan.reports.table import folded
 
 if TYPE_CHECKING:
     from engines.trials.request import MeasureEngine
+    from estimator.profiles.measure import Measure
     from estimator.profiles.profile import Profile
-    from estimator.profiles.request import Measure
     from estimator.texts.counting import MeasureTexts
     from estimator.timing.threads import Processes
 
@@ -73,7 +73,7 @@ class MeasureOptions:
     as_json: bool = option("--json")
 
 
-@reads("estimator.profiles.request:Measure", Written)
+@reads("estimator.profiles.measure:Measure", Written)
 def own(request: Measure, form: Written) -> None:
     """Measures a pair with specplan's own decoder."""
     from estimator.profiles.measure import measure

@@ -62,8 +62,7 @@ def measure(
             from engines.trials.request import MeasureEngine
 
             return measure_engine(MeasureEngine(**stated), bar)[0]
-        from estimator.profiles.measure import measure
-        from estimator.profiles.request import Measure
+        from estimator.profiles.measure import Measure, measure
 
         return measure(Measure(**stated), bar)
 

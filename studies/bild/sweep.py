@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from msgspec import structs
 
-from estimator.costs.blocks import fit_costs
 from estimator.prompts.prompts import prompts_hash
 from estimator.timing.arms import run_arms, without_draft
 from estimator.timing.precision import Timing, precision_percent
@@ -18,6 +17,7 @@ from estimator.timing.rates import (
     BASELINE,
     Timed,
     decode_rate,
+    fit_costs,
     measured_interval,
     noise,
     probes,

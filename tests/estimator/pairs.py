@@ -9,7 +9,6 @@ from tabular import TabularModel
 from tiny_models import llama, with_noise
 
 from estimator.traces.scoring import trace
-from estimator.traces.traces import replayed_calls
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.architectures import CausalModel
@@ -81,7 +80,7 @@ def calls_beyond_replay(subject: Subject, gamma: int, runs: int) -> NDArray[np.f
     return np.array(
         [
             run.target_calls
-            - replayed_calls(trace(subject, [0], run.tokens, max_gamma=gamma), gamma)
+            - float(trace(subject, [0], run.tokens, max_gamma=gamma).replay.calls(gamma))
             for run in texts
         ]
     )

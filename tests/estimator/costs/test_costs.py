@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estimator.costs.blocks import fit_costs, priced_ratio
+from estimator.timing.rates import fit_costs
 from reference.records import Block, Generation
 
 
@@ -145,8 +145,9 @@ def test_a_plain_step_is_the_baselines_whatever_blocks_without_a_draft_took() ->
     assert cost.verify_seconds(1) == pytest.approx(0.011)
 
 
-def test_c_is_told_where_something_was_drafted_and_nowhere_else() -> None:
+def test_a_draft_length_is_observed_where_something_was_drafted_and_nowhere_else() -> None:
     nothing = once([block(0, draft=0.001, verify=0.011, other=0.003)] * 3)
-    assert priced_ratio(fit_costs(STEP, nothing), nothing) is None
+    assert fit_costs(STEP, nothing).observed_gamma is None
     cost = fit_costs(STEP, [probed([1, 2, 4, 8])])
-    assert priced_ratio(cost, [probed([1, 2])]) == cost.c > 0
+    assert cost.observed_gamma == 8
+    assert cost.c > 0

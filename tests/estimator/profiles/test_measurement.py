@@ -9,12 +9,10 @@ from pairs import PROMPTS, tiny_subject
 from torch import nn
 
 from estimator.costs.operations import c_hat, operations_per_token
-from estimator.profiles.measure import measure
+from estimator.profiles.measure import Measure, measure
 from estimator.profiles.measurement import make_profile, measured_gammas
-from estimator.profiles.parts import Setup
 from estimator.profiles.profile import AlphaBin
 from estimator.profiles.profile_file import read_profile, write_profile
-from estimator.profiles.request import Measure
 from estimator.profiles.workloads import measured_alpha
 from estimator.timing.arms import probing, run_arms
 from estimator.timing.precision import Timing, Until
@@ -52,7 +50,7 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
     pairs = measure_traces(tracing)
     traces = [both.sampled for both in pairs]
     runs = timed_runs(tracing, Timing())
-    profile = make_profile(tracing, pairs, runs, c_hat=1.0, setup=Setup(target="t", draft="d"))
+    profile = make_profile(tracing, pairs, runs, draft="d")
     assert profile.alpha == measured_alpha(traces)
     assert profile.details is not None
     assert profile.details.alpha_by_position_in_text == (
@@ -73,7 +71,7 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
     assert None not in (profile.clock.noise_percent, profile.clock.quiet)
     assert (profile.clock.noise_within_percent or 0) > 0
     assert profile.clock.repeats == 1
-    assert (profile.setup.target, profile.draft_sampling) == ("t", "sampled")
+    assert (profile.setup.draft, profile.draft_sampling) == ("d", "sampled")
     assert profile.drafting("argmax").alpha.value == alpha([both.argmax for both in pairs])
     assert (profile.setup.texts.max_gamma, profile.setup.texts.seed) == (MAX_GAMMA, 0)
     write_profile(profile, tmp_path / "p.json")
@@ -88,7 +86,7 @@ def test_prices_that_shrink_with_gamma_leave_a_profile_in_doubt() -> None:
     runs = timed_runs(tracing, timing)
     assert {len(repeats) for rows in runs.values() for repeats in rows} == {1}
     runs = {arm: [[shrinking(text) for text in texts] for texts in runs[arm]] for arm in runs}
-    profile = make_profile(tracing, pairs, runs, c_hat=1.0, setup=Setup(target="t", draft="d"))
+    profile = make_profile(tracing, pairs, runs, draft="d")
     [doubt] = profile.clock.doubts
     assert doubt == "a step takes 1000.00 ms at gamma 2 and 2000.00 at gamma 1"
     assert profile.clock.quiet is False

@@ -11,7 +11,7 @@ from plain_block_verification import beginnings
 from tabular import TabularModel
 
 from estimator.traces.scoring import known_verification, trace, trace_pair, verification_of
-from estimator.traces.traces import block_efficiency, replayed_blocks, replayed_calls
+from estimator.traces.traces import block_efficiency, replayed_blocks
 from reference.laws import Sampling
 from reference.policies import Fixed
 from reference.records import Stopping
@@ -46,9 +46,9 @@ def test_calls_along_each_text_are_replayed_exactly(
     pair = Subject(target, drafter, PLAIN, Stopping(TOKENS))
     for text, probability in mass.items():
         recorded = trace(pair, PROMPT, text, max_gamma=gamma)
-        replayed = replayed_calls(recorded.judged("block", gamma), gamma)
+        replayed = float(recorded.judged("block", gamma).replay.calls(gamma))
         assert replayed == pytest.approx(calls[text] / probability, abs=1e-9)
-        differs += abs(replayed - replayed_calls(recorded, gamma)) > 0.01
+        differs += abs(replayed - float(recorded.replay.calls(gamma))) > 0.01
     assert (differs > 0) is (gamma > 1)
 
 

@@ -20,7 +20,6 @@ from estimator.traces.traces import (
     alpha,
     block_efficiency,
     lenient_alpha,
-    replayed_calls,
 )
 from ngram.drafters import PromptLookupDrafter
 from reference.drafters.trees import TreeDrafter
@@ -39,7 +38,7 @@ LOOKUP = PromptLookupDrafter(device=torch.device("cpu"))
 def require_counted(pair: Subject, prompt: list[int], gamma: int) -> None:
     run = speculated(pair, prompt, gamma)
     recorded = trace(pair, prompt, run.tokens, max_gamma=gamma)
-    assert replayed_calls(recorded, gamma) == run.target_calls
+    assert float(recorded.replay.calls(gamma)) == run.target_calls
 
 
 @pytest.mark.parametrize("gamma", [1, 2, 3, 5, 8])
