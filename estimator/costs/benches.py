@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median_high
 from typing import Any
 
 from reference.files import json_objects, read_whole
@@ -21,8 +22,6 @@ def read_benches(paths: Sequence[Path]) -> dict[int, float]:
     files of `llama-batched-bench --output-format jsonl` and `vllm bench latency`, n is the number
     of sequences that each decode one token. Such a step reads the weights once, like a block of n
     tokens, but it reads n caches.
-
-    Raises ValueError if a file has another format or lacks sizes, or if the files' models differ.
     """
     if not paths:
         raise ValueError("costs must have at least one file, got none")
@@ -62,17 +61,17 @@ def read_benches(paths: Sequence[Path]) -> dict[int, float]:
 def _llama_bench(rows: Rows, path: Path, models: dict[str, None]) -> dict[int, float]:
     if not all(row.keys() >= _LLAMA_BENCH for row in rows):
         raise ValueError(f"{path} must have n_prompt, n_gen and avg_ns in every row")
-    generated: dict[int, float] = {}
-    prompted: dict[int, float] = {}
-    for row in rows:
+    points = {}
+    # A prompt of one token replaces generated tokens.
+    for row in sorted(rows, key=lambda row: bool(row["n_gen"] == 0)):
         models[str(row.get("model_filename", row.get("model_type", "")))] = None
         prompt, tokens = row["n_prompt"], row["n_gen"]
         seconds = _positive(row["avg_ns"], "avg_ns", path) / 1e9
         if tokens == 0 and prompt >= 1:
-            prompted[int(prompt)] = seconds
+            points[int(prompt)] = seconds
         elif prompt == 0 and tokens >= 1:
-            generated[1] = seconds / tokens
-    return generated | prompted
+            points[1] = seconds / tokens
+    return points
 
 
 def _batched_bench(rows: Rows, path: Path) -> dict[int, float]:
@@ -92,7 +91,7 @@ def _vllm_latency(rows: Rows, path: Path, models: dict[str, None], latencies: La
         values = row["metric"].get("benchmark_values")
         if row["metric"].get("name") != "latency" or not values:
             raise ValueError(f"{path} must hold latencies, got {row['metric'].get('name')}")
-        middle = sorted(_positive(value, "latency", path) for value in values)[len(values) // 2]
+        middle = median_high(_positive(value, "latency", path) for value in values)
         key = (stated["batch_size"], stated["input_len"])
         latencies.setdefault(key, {})[stated["output_len"]] = middle
 

@@ -27,7 +27,7 @@ _COMPARED = 3
 
 
 class DeployedCost(NamedTuple):
-    """The uncertain cost of a deployment, given its runs, and the source of the passes' times.
+    """The uncertain cost of a deployment, and the source of its passes' times.
 
     model: "public" for the roofline, "kernels" for measured kernels.
     source: name of that model, for example "the roofline of h100-sxm".
@@ -52,12 +52,12 @@ def deployed_cost(
 ) -> DeployedCost:
     """Returns the cost of a deployment, with its uncertainty.
 
-    Refuses the model "kernels" if a kernel was not measured, and runs that contradict each other.
+    Raises ValueError if the model is "kernels" and a kernel was not measured, or if runs contradict
+    each other.
 
     loads: loads whose cost is computed, at least one.
-    model: source of the passes' times; None: measured kernels if they cover all loads, else the
-      roofline.
-    engine: the server; None: the server is unknown.
+    model: None: "kernels" if measured kernels cover all loads, else "public".
+    engine: the server; None: unknown.
     dtype: number format of the target's weights; None: not stated by the user.
     known: values of parameters that the user states; measured kernels are then not used.
     """
@@ -101,13 +101,15 @@ def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Tr
     )
 
 
-def _differences(ours: Posterior, other: Posterior, load: LoadPoint) -> tuple[str, ...]:
+def _differences(kernels: Posterior, roofline: Posterior, load: LoadPoint) -> tuple[str, ...]:
     """Returns a note if the roofline's cost differs by over _DIFFERENT; else an empty tuple."""
-    machines = [(each.machine, each.logs) for each in (ours, other)]
-    blocks = [seconds_of(m.block_work(load, _COMPARED), logs) for m, logs in machines]
-    steps = [seconds_of(m.plain_work(load), logs) for m, logs in machines]
-    gain = steps[1] / blocks[1] * blocks[0] / steps[0] - 1
-    slower = steps[1] / steps[0] - 1
+
+    def seconds(each: Posterior) -> tuple[float, float]:
+        block = each.machine.block_work(load, _COMPARED)
+        return seconds_of(block, each.logs), seconds_of(each.machine.plain_work(load), each.logs)
+
+    (block, step), (other_block, other_step) = seconds(kernels), seconds(roofline)
+    slower, gain = other_step / step - 1, other_step / other_block * block / step - 1
     if max(abs(gain), abs(slower)) <= _DIFFERENT:
         return ()
     return (

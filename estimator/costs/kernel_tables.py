@@ -1,15 +1,11 @@
 """Latencies of single kernels that NVIDIA measured, from the library aiconfigurator-core.
 
-The one file that knows the library (extra `kernels`; Apache-2.0; its successor on the index is
-announced as aisimulate). It ships tables by GPU, server and version for products, experts,
-attention and all-reduces, and interpolates them in compiled code. Loading takes about a second, so
-looked-up times are saved in the user's cache, by the library's version.
+No other file knows the library (extra `kernels`; Apache-2.0; its successor is to be aisimulate).
+tables by GPU and server for products, experts, attention and all-reduces. Loading takes
+about a second, so looked-up times are saved in the user's cache, by the library's version.
 """
 
-from __future__ import annotations
-
 import atexit
-import json
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,6 +13,8 @@ from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from estimator.model_shapes.kept_counts import folder
 from estimator.writing import write_whole
@@ -56,8 +54,7 @@ def missing(gpu: str, engine: str | None) -> str | None:
 class MeasuredKernels(KernelTables):
     """Measured kernel times of one GPU and server, from the package aiconfigurator-core.
 
-    Each time is read from the package once, and then from the cache folder. Raises ValueError if
-    the package has no tables for the GPU and the server.
+    Raises ValueError if the package has no tables for the GPU and the server.
     """
 
     def __init__(self, gpu: str, engine: str | None) -> None:
@@ -66,15 +63,11 @@ class MeasuredKernels(KernelTables):
             raise ValueError(why)
         self._system, self._server = SYSTEMS[gpu], SERVERS[engine or ANY_SERVER]
         self._release = version(PACKAGE)
-        self._times = self._read()
-        self._unsaved = False
+        name = f"{self._system}-{self._server}-{self._release}-measured.json"
+        self._file = folder().parent / "kernels" / name
+        self._times, self._unsaved = _read(self._file), False
         # Plans look times up until they end.
         atexit.register(self.save)
-
-    @property
-    def _file(self) -> Path:
-        name = f"{self._system}-{self._server}-{self._release}-measured.json"
-        return folder().parent / "kernels" / name
 
     @property
     def name(self) -> str:
@@ -124,7 +117,7 @@ class MeasuredKernels(KernelTables):
         if self._unsaved:
             with suppress(OSError, RuntimeError):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(self._file, json.dumps(self._times).encode())
+                write_whole(self._file, msgspec.json.encode(self._times))
                 self._unsaved = False
 
     def _time(
@@ -133,8 +126,7 @@ class MeasuredKernels(KernelTables):
         if key not in self._times:
             self._times[key] = self._look_up(key, operator, rows=rows, context=context)
             self._unsaved = True
-        found = self._times[key]
-        if found is None:
+        if (found := self._times[key]) is None:
             raise ValueError(f"no kernels were measured like this: {self.name}, {key}")
         return found
 
@@ -178,13 +170,13 @@ class MeasuredKernels(KernelTables):
         )
         return EngineHandle.for_database(database), database
 
-    def _read(self) -> dict[str, float | None]:
-        try:
-            found = json.loads(self._file.read_text("utf-8"))
-        except (OSError, RuntimeError, ValueError):
-            return {}
-        times = found.items() if isinstance(found, dict) else ()
-        return {key: each for key, each in times if each is None or isinstance(each, float)}
+
+def _read(file: Path) -> dict[str, float | None]:
+    """Returns the saved times; {} without a readable file."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, float | None])
+    except (OSError, RuntimeError, ValueError, msgspec.MsgspecError):
+        return {}
 
 
 def _stored(stored: float, system: str, *, routed: bool = False) -> str:

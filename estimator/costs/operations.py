@@ -24,9 +24,9 @@ ONCE_A_TEXT = re.compile(
 def operations_per_token(module: Any) -> int:
     """Returns 2 operations for each weight that multiplies a decoded token's activations.
 
-    Looking up an input embedding multiplies nothing; the output embedding does, even if tied. In a
-    mixture of experts a token uses the experts that it is sent to; in an encoder-decoder only the
-    decoder counts. Attention over the cache is left out, because it is small at short lengths.
+    An input embedding multiplies nothing; the output embedding does, even if tied. In a mixture of
+    experts a token uses the experts that it is sent to; in an encoder-decoder only the decoder
+    counts. Attention over the cache is left out, because it is small at short lengths.
     """
     return 2 * round(_weights(module, module.config))
 
@@ -48,8 +48,7 @@ def _weights(module: Any, config: Any) -> float:
 
 def _share_of_tokens(module: Any, config: Any, name: str, parameter: Any) -> float:
     """Returns the share of tokens that use a weight: 1, or the share that its expert receives."""
-    found = EXPERTS.fullmatch(name)
-    text = config.get_text_config(decoder=True)
+    found, text = EXPERTS.fullmatch(name), config.get_text_config(decoder=True)
     chosen = next((n for c in CHOSEN if (n := getattr(text, c, None)) is not None), None)
     listed = found is not None and found[2].partition(".")[0].isdecimal()
     if found is None or chosen is None or not (parameter.dim() == 3 or listed):
@@ -62,7 +61,7 @@ def c_hat(target_module: Any, drafter: Drafter) -> float:
     """Returns operations of a draft step over operations of a target step; 0 for an n-gram table.
 
     In a head on the target's states each weight counts once per drafted token, although some
-    weights are used only once per target token. Refuses a draft model whose weights are unknown.
+    weights are used only once per target token.
     """
     whole, draft = operations_per_token(target_module), draft_model(drafter)
     if isinstance(drafter, StateHeadDrafter):

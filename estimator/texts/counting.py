@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,7 @@ MOST_TRIED = 8
 class MeasureTexts:
     """Settings of a measurement of a copying draft's acceptance along recorded texts.
 
-    texts: file of the log, JSON lines or Parquet; each line has a prompt and an output, as text or
-      ids.
+    texts: JSON lines or Parquet; each line has a prompt and an output, as text or ids.
     drafts: name of one drafter, whose drafts depend only on texts.
     tokenizer: tokenizer of the model that wrote the texts; None: the log has ids, not checked.
     force: whether an n-gram model is accepted although its tokenizer may differ from this one.
@@ -57,13 +57,13 @@ class MeasureTexts:
 class Totals(msgspec.Struct, frozen=True):
     """Counts of drafts along some texts, by group of neighbouring texts.
 
+    There are small groups of one text or more, and large groups for the longer lists of `blocks`.
+
     texts: number of texts.
-    hits: in each small group, the number of tokens that a draft beginning there predicts.
-    tokens: in each small group, the number of all tokens. A small group is one text at first, and
-      becomes larger with the number of texts.
-    blocks: in each large group and for each least length of a match, the number of blocks with
-      0, …, γ drafted tokens; the numbers for γ = 1, 2, … follow one another.
-    block_tokens: in each large group, the number of all tokens.
+    hits: number of tokens in each small group that a draft beginning there predicts.
+    tokens, block_tokens: number of all tokens in each small group, and in each large group.
+    blocks: number of blocks with 0, …, γ drafted tokens, for γ = 1, 2, … one after the other, in
+      each large group and for each least length of a match.
     skipped, first_skipped: number of skipped lines, and the first one with its reason.
     """
 
@@ -97,10 +97,9 @@ def _grouped(values: list[Any], most: int) -> list[Any]:
 
 
 def least_matches(draft: str) -> tuple[int, ...]:
-    """Returns the least lengths of a match for which drafts are counted, ascending.
+    """Returns at most MOST_TRIED least lengths of a match for which drafts are counted, ascending.
 
-    The first is the lookup's own least length. There are at most MOST_TRIED lengths. For drafts
-    that are no lookups the only length is 0.
+    The first is the lookup's own least length. For drafts that are no lookups it is 0, alone.
     """
     shortest, longest = parse_drafter(draft).lookup_lengths or (0, 0)
     if longest - shortest < MOST_TRIED:
@@ -115,7 +114,6 @@ def totals(texts: Texts, copied: Copied, max_gamma: int, least: Sequence[int] = 
     Each draft has at most γ tokens and leaves room for the target's own token. The result equals
     `simulator.acceptance.replay` with probabilities 0 and 1.
 
-    texts: at least one text.
     copied: drafts along the outputs, at most max_gamma tokens each.
     least: the least lengths; after a shorter match nothing is drafted.
     """
@@ -149,7 +147,7 @@ def totals(texts: Texts, copied: Copied, max_gamma: int, least: Sequence[int] = 
 def _begun(steps: NDArray[np.int32], first: Integers, ends: Integers) -> NDArray[np.bool_]:
     """Returns the positions where blocks begin, as a mask of shape (rows, tokens).
 
-    steps: distance from a block's beginning to the next one, shape (rows, tokens).
+    steps: distance from each position, if a block begins there, to the next block; (rows, tokens).
     first, ends: first position and end of each text.
     """
     begun = np.zeros(steps.size, dtype=np.bool_)
@@ -164,11 +162,9 @@ def _begun(steps: NDArray[np.int32], first: Integers, ends: Integers) -> NDArray
     return begun.reshape(steps.shape)
 
 
+@lru_cache(maxsize=1)
 def counter(request: MeasureTexts) -> Callable[[LogPart], Totals]:
-    """Returns a function that counts drafts along the texts in one part of the request's log.
-
-    The function refuses the first bad line, unless the request skips bad lines.
-    """
+    """Returns a function that counts drafts along the texts in one part of the request's log."""
     kind = parse_drafter(request.draft)
     tokenizer = None
     if request.tokenizer is not None:
@@ -195,7 +191,12 @@ def counter(request: MeasureTexts) -> Callable[[LogPart], Totals]:
         if pairs:
             texts = Texts.of(pairs)
             found = totals(texts, copies(texts, longest), longest, least)
-        first = skipped[0] if skipped else ""
+        first = next(iter(skipped), "")
         return msgspec.structs.replace(found, skipped=len(skipped), first_skipped=first)
 
     return count
+
+
+def count_part(request: MeasureTexts, part: LogPart) -> Totals:
+    """Returns the counts of drafts along the texts in one part of the request's log."""
+    return counter(request)(part)

@@ -3,9 +3,10 @@
 import hashlib
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from importlib.metadata import version
 from itertools import chain, islice
 from pathlib import Path
@@ -22,27 +23,21 @@ from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.progress import SILENT, Progress
 from estimator.prompts.logs import LogPart, parts
-from estimator.texts.counting import MeasureTexts, Totals, counter, least_matches
+from estimator.texts.counting import MeasureTexts, Totals, count_part, counter, least_matches
 from estimator.traces.trace_file import Journal, require_place, traces_path, write_matches
 from reference.files import held
 from simulator.numerics.intervals import CONFIDENCE
 
 # Number of parts in memory per process, so that processes seldom wait for one another.
 _TOGETHER = 8
-_counting: dict[MeasureTexts, Callable[[LogPart], Totals]] = {}  # in a counting process
-
-
-def journal_path(profile: Path) -> Path:
-    """Returns the path of the file with the counts of an interrupted measurement."""
-    return profile.with_name(f"{profile.name}.texts.part")
 
 
 def measure(request: MeasureTexts, progress: Progress = SILENT) -> tuple[Profile, Totals]:
     """Returns the acceptance of a copying draft, as a profile without costs and as counts.
 
-    At temperature 0 the acceptance is exact: a copied token is accepted if the text has this token.
-    For sampled texts the mean acceptance is exact, because the target accepts a copied token with
-    the probability with which it writes this token.
+    A copied token counts as accepted if the text has this token. At temperature 0 that is exact.
+    For sampled texts the mean is exact, because the target accepts a copied token with the
+    probability with which it writes this token.
     """
     if not request.texts.is_file():
         raise ValueError(f"texts must be an existing file, got {request.texts}")
@@ -51,7 +46,7 @@ def measure(request: MeasureTexts, progress: Progress = SILENT) -> tuple[Profile
         if output is not None and (output.is_file() or not output.exists()):
             stack.enter_context(held(output))
             require_place(traces_path(output))
-            journal = Journal(journal_path(output), _key(request))
+            journal = Journal(output.with_name(f"{output.name}.texts"), _key(request))
         whole = Totals()
         for counts in _counted(request, journal):
             whole += counts
@@ -75,9 +70,8 @@ def measure(request: MeasureTexts, progress: Progress = SILENT) -> tuple[Profile
 def _counted(request: MeasureTexts, journal: Journal | None) -> Iterator[Totals]:
     """Yields the counts of all parts of the log in order; saves new counts in the journal."""
     lines = [] if journal is None else journal.known
-    known = [msgspec.json.decode(line, type=Totals) for line in lines]
-    yield from known
-    for counts in _new(request, islice(parts(request.texts), len(known), None)):
+    yield from (msgspec.json.decode(line, type=Totals) for line in lines)
+    for counts in _new(request, islice(parts(request.texts), len(lines), None)):
         if journal is not None:
             journal.add(msgspec.json.encode(counts))
         yield counts
@@ -86,28 +80,17 @@ def _counted(request: MeasureTexts, journal: Journal | None) -> Iterator[Totals]
 def _new(request: MeasureTexts, rest: Iterator[LogPart]) -> Iterator[Totals]:
     first = list(islice(rest, 2))
     processes = (os.cpu_count() or 1) if request.processes is None else request.processes
-    _begin(request)
+    count, rest = partial(count_part, request), chain(first, rest)
+    # Refuses wrong settings. A forked process has the tokenizer; elsewhere each loads its own.
+    counter(request)
     if processes == 1 or len(first) < 2:
-        yield from map(_count, chain(first, rest))
+        yield from map(count, rest)
         return
-    # A forked process has the tokenizer; elsewhere each process loads its own.
     ways = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if "fork" in ways else ways[0])
-    rest = chain(first, rest)
-    with ProcessPoolExecutor(processes, context, _begin, (request,)) as pool:
+    with ProcessPoolExecutor(processes, context) as pool:
         while some := list(islice(rest, _TOGETHER * processes)):
-            yield from pool.map(_count, some)
-
-
-def _begin(request: MeasureTexts) -> None:
-    if request not in _counting:
-        _counting.clear()
-        _counting[request] = counter(request)
-
-
-def _count(part: LogPart) -> Totals:
-    [count] = _counting.values()
-    return count(part)
+            yield from pool.map(count, some)
 
 
 def _key(request: MeasureTexts) -> str:

@@ -1,7 +1,7 @@
 """Calibrated confidence: the share of right tokens among tokens with a given confidence.
 
-The map from confidence to share is fitted by isotonic regression (Zadrozny and Elkan 2002).
-Each half of the texts is calibrated by the other half.
+The map from confidence to share is fitted by isotonic regression (Zadrozny and Elkan 2002). The
+texts with even numbers calibrate the texts with odd numbers, and vice versa.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,6 @@ def calibration(traces: Sequence[Trace], column: int) -> Callable[[Reals], Reals
 
     The function rises and is linear between points.
 
-    traces: at least one trace.
     column: index of the confidence's kind in `reference.scoring.confidence`.
     """
     from scipy.optimize import isotonic_regression
@@ -38,10 +37,7 @@ def calibration(traces: Sequence[Trace], column: int) -> Callable[[Reals], Reals
 
 
 def calibrated(traces: Sequence[Trace], column: int) -> list[Trace]:
-    """Returns the traces with calibrated confidences; a single trace is returned unchanged.
-
-    Even traces calibrate odd traces and vice versa.
-    """
+    """Returns the traces with calibrated confidences; a single trace is returned unchanged."""
     halves = [calibration(traces[at::2], column) for at in (0, 1) if traces[at::2]]
     if len(halves) < 2:
         return list(traces)
@@ -65,7 +61,7 @@ def reliability(traces: Sequence[Trace], column: int) -> list[dict[str, float]]:
     said, right, weight = _tokens(traces, column)
     mended = _tokens(calibrated(traces, column), column)[0]
     bins = np.minimum((said * BINS).astype(np.int64), BINS - 1)
-    totals = np.bincount(bins, weight, minlength=BINS)
+    totals = np.bincount(bins, weight)
     names = {"said": said, "right": right, "calibrated": mended}
     sums = {name: np.bincount(bins, weight * each) for name, each in names.items()}
     return [

@@ -1,7 +1,4 @@
-"""Traces of texts that the target generates, saved as each prompt is finished.
-
-Processes that share a measurement must have equal models, prompts and settings.
-"""
+"""Traces of texts that the target generates, saved as each prompt is finished."""
 
 import hashlib
 import json
@@ -52,7 +49,7 @@ class Tracing:
 
     @property
     def modules(self) -> list[Any]:
-        """The transformers modules of the target and the draft; None for a draft without one."""
+        """The transformers modules of target and draft; None for a draft without one."""
         models = [self.subject.target, draft_model(self.subject.drafter)]
         return [transformers_module(model) for model in models]
 
@@ -69,19 +66,16 @@ class Tracing:
         parts = [
             subject.target.name,
             subject.drafter.name,
-            *map(str, self.commits),
-            *(version(name) for name in LIBRARIES),
+            self.commits,
+            [version(name) for name in LIBRARIES],
             str(subject.sampling),
             str(sampled_setting(subject)),
-            str(subject.stopping.max_new_tokens),
-            str(sorted(subject.stopping.end_ids)),
+            subject.stopping.max_new_tokens,
+            sorted(subject.stopping.end_ids),
             prompts_hash(self.prompts),
-            str(self.max_gamma),
-            str(self.seed),
-            *self.origins,
             # Another batch size is another rounding, which may tip a draw.
-            str(self.batch_size),
-            *([f"ahead {self.ahead}"] if self.ahead else []),
+            [self.max_gamma, self.seed, self.batch_size, self.ahead],
+            self.origins,
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -98,7 +92,7 @@ class Tracing:
 
 
 def weights_hash(module: Any) -> str:
-    """Returns a hash of the names, shapes, precision and some values of a model's weights."""
+    """Returns a hash of the names, shapes, precisions and some values of a model's weights."""
     digest = hashlib.sha256()
     for name, weight in module.named_parameters():
         digest.update(f"{name} {tuple(weight.shape)} {weight.dtype}".encode())
@@ -110,7 +104,7 @@ def weights_hash(module: Any) -> str:
 
 
 def require_agreement(settings: Sequence[Mapping[str, str]]) -> None:
-    """Refuses to measure if the processes' settings differ; settings: each one's `described`."""
+    """Raises ValueError if processes differ in their `Tracing.described`, given by process."""
     for name, wanted in settings[0].items():
         for number, theirs in enumerate(settings):
             if theirs[name] != wanted:
@@ -128,8 +122,8 @@ def measure_traces(
     """Samples a text from the target for each prompt, and returns the traces of these texts.
 
     path: .npz file in which each finished prompt's traces are saved; None: traces are not saved.
-    processes: processes that share the prompts; the traces do not depend on their number. The
-      first process saves the traces, and all processes return them.
+    processes: processes that share the prompts. The traces do not depend on their number. The first
+      process saves the traces, and all processes return them.
     """
     count, size = len(tracing.prompts), tracing.batch_size
     kept = None if path is None or not processes.first else KeptTraces(path, tracing.key)

@@ -1,7 +1,7 @@
 """Makes traces: target and draft score a text once, for every way to sample the draft.
 
 After its first wrong token a draft reads its own tokens. So its confidence there is recorded along
-paths that the drafter's own code drafts from block starts of the text.
+drafts that begin at block starts of the text.
 """
 
 from collections.abc import Sequence
@@ -45,12 +45,13 @@ def draft_sampling(drafter: Drafter) -> DraftSampling:
 
 def verification_of(rule: Rule) -> Verification | None:
     """Returns "token" or "block", as the rule verifies drafts; None if replay lacks this rule."""
-    by_token: Verification | None = "token" if isinstance(rule, Strict | Lenient) else None
-    return "block" if isinstance(rule, BlockVerification) else by_token
+    if isinstance(rule, BlockVerification):
+        return "block"
+    return "token" if isinstance(rule, Strict | Lenient) else None
 
 
 def known_verification(rule: Rule) -> Verification:
-    """Returns "token" or "block", as the rule verifies drafts; refuses rules that replay lacks."""
+    """Returns `verification_of` a rule; raises ValueError if replay lacks this rule."""
     verification = verification_of(rule)
     if verification is None:
         raise ValueError(f"verification must be one that replay knows, got {rule.name}")
@@ -86,8 +87,7 @@ def trace(
       records no path and no confidence.
     """
     options = ScoreOptions([_own_setting(subject)], leniences, max_gamma)
-    [found] = _traces(subject, prompt, tokens, options, ahead)
-    return found
+    return _traces(subject, prompt, tokens, options, ahead)[0]
 
 
 def trace_pair(
@@ -100,10 +100,10 @@ def trace_pair(
 ) -> TracePair:
     """Returns the traces for sampled and for argmax drafts, from one pass of each model.
 
-    tokens, max_gamma, ahead: see `trace`. Both traces have alpha(l) at LENIENCES.
+    Both traces have alpha(l) at LENIENCES. tokens, max_gamma, ahead: see `trace`.
     """
     sampled = sampled_setting(subject)
-    # Without a temperature the two are one.
+    # At temperature 0 the two are one.
     samplings = list(dict.fromkeys([sampled, replace(sampled, temperature=0.0)]))
     options = ScoreOptions(samplings, LENIENCES, max_gamma)
     traces = _traces(subject, prompt, tokens, options, ahead)
@@ -146,10 +146,9 @@ def _traces(
 
 
 def _by_start(values: NDArray[Any]) -> NDArray[Any]:
-    """Returns values of shape (N, K, …), indexed by block start instead of position.
+    """Returns values of shape (N, K, …), moved from (position i, k) to (block start i - k, k).
 
-    Entry (i, k) is for position i in the block that began at i - k. It moves to (i - k, k). Entries
-    after the text's end are 0.
+    Entries after the text's end are 0.
     """
     k = np.arange(values.shape[1])
     padded = np.concatenate([values, np.zeros((len(k), *values.shape[1:]), dtype=values.dtype)])
@@ -169,22 +168,17 @@ def own_paths(
 ) -> Paths:
     """Returns block starts of a text, and the draft's confidence along its own path from each.
 
-    If the temperature is 0 and the draft's distribution depends only on the text before, all blocks
-    whose first wrong token is at a given position continue with equal tokens. This continuation is
-    computed only once.
+    Starts are ascending, in 0..N; every n-th if PATH_SECONDS are too short for all. Confidences
+    have shape (starts, L, 3), with the columns of `reference.scoring.confidence` for the drafted
+    token; 0 after a path's end.
 
-    Args:
-      drafter: has scored the text, so that its caches of the text are valid.
-      text: ids before the target's text, at least 1.
-      tokens: the N ids that the target wrote.
-      length: L, the number of tokens of a path, at least 1.
-      known: confidences along the text, shape (N, 3), and whether each of the draft's tokens is
-        right, shape (N,); None if paths are sampled or depend on the block's start.
-
-    Returns:
-      starts, ascending, in 0..N, and confidences of shape (starts, L, 3), with the columns of
-      `reference.scoring.confidence` for the drafted token; 0 after a path's end. If
-      PATH_SECONDS are too short for all, every n-th start has a path.
+    text: ids before the target's text, at least 1.
+    tokens: the N ids that the target wrote. The drafter has scored them, so its caches are valid.
+    length: L, the number of tokens of a path, at least 1.
+    known: confidences along the text, shape (N, 3), and whether each of the draft's tokens is
+      right, shape (N,). Then all blocks whose first wrong token is at a given position continue
+      with equal tokens, and each continuation is drafted once. None if paths are sampled or depend
+      on the block's start.
     """
     generator = seeded(device, *tokens)
 

@@ -14,7 +14,6 @@ from estimator.traces.scoring import trace, verification_of
 from estimator.traces.traces import Trace, alpha, lenient_alpha
 from reference.drafter import text_laws
 from reference.laws import OneHot, Sampling
-from reference.models.model import Model
 from reference.records import Generation
 from reference.rules import Lenient
 from reference.speculative import Subject
@@ -57,9 +56,8 @@ class TextTraces:
 
     def tie_gap(self, own: Runs, arm: str) -> float | None:
         """Returns the largest logit gap where a decoder's greedy texts leave the baseline's."""
-        penalty = self.subject.sampling.repetition_penalty
         gaps = [
-            tie_gap(self.subject.target, prompt, plain.tokens, tokens, repetition_penalty=penalty)
+            tie_gap(self.subject, prompt, plain.tokens, tokens)
             for prompt, [plain, *_], runs in zip(self.prompts, own[BASELINE], own[arm], strict=True)
             for tokens in {run.tokens for run in runs} - {plain.tokens}
         ]
@@ -68,12 +66,7 @@ class TextTraces:
 
 @torch.inference_mode()
 def tie_gap(
-    target: Model,
-    prompt: Sequence[int],
-    own: Sequence[int],
-    other: Sequence[int],
-    *,
-    repetition_penalty: float,
+    subject: Subject, prompt: Sequence[int], own: Sequence[int], other: Sequence[int]
 ) -> float:
     """Returns the difference of the target's logits of the first tokens in which two texts differ.
 
@@ -81,8 +74,9 @@ def tie_gap(
     In half precision that can change the greedy choice between nearly equal logits.
     """
     common = next(at for at, (a, b) in enumerate(zip(own, other, strict=False)) if a != b)
-    plain = Sampling(temperature=0, repetition_penalty=repetition_penalty)
-    [law] = text_laws(target, target.start(prompt), own[: common + 1], [plain])
+    penalty = subject.sampling.repetition_penalty
+    plain = Sampling(temperature=0, repetition_penalty=penalty)
+    [law] = text_laws(subject.target, subject.target.start(prompt), own[: common + 1], [plain])
     assert isinstance(law, OneHot)
     assert law.logits is not None
     first, second = law.logits[common, [own[common], other[common]]].double().tolist()
@@ -131,8 +125,7 @@ def ahead_interval(
         clock: twice the variance of `noise`, because a measurement over its prediction is
           (baseline / run) / (baseline again / probe)
 
-    The interval uses Student's t with Welch's degrees of freedom, because the errors of texts and
-    clock are estimates. At temperature 0 a prompt has one text, so only the clock has an error.
+    The interval uses Student's t with Welch's degrees of freedom.
 
     texts: the traces of two independent texts per prompt; a single prompt gives (None, None).
     """

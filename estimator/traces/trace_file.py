@@ -1,10 +1,4 @@
-"""The file of a profile's traces, and the journal from which it is made; needs no torch.
-
-A journal appends each finished part of a measurement, so saving a part takes the same time for any
-number of earlier parts, and an interrupted measurement resumes.
-"""
-
-from __future__ import annotations
+"""The file of a profile's traces, and the journal of an unfinished measurement; needs no torch."""
 
 import base64
 import os
@@ -36,18 +30,24 @@ Arrays = dict[str, NDArray[Any]]
 class Journal:
     """A file with the finished parts of an unfinished measurement, one record per line.
 
+    A record is appended, so saving it takes the same time for any number of earlier records.
+
     known: the records that an earlier run with an equal key wrote, without an incomplete last line.
-      If the file has another key, it is of another measurement, and the first `add` replaces it.
+      A file with another key is of another measurement, and the first `add` replaces it.
     """
 
-    def __init__(self, path: Path, key: str) -> None:
-        """Loads the records of an earlier run. key: text that identifies the measurement."""
-        self._path, self._header, self._begun = path, JOURNAL + key.encode(), False
-        first, *lines = path.read_bytes().split(b"\n") if path.exists() else [self._header, b""]
+    def __init__(self, output: Path, key: str) -> None:
+        """Loads the records of an earlier run.
+
+        output: file of the whole measurement. key: text that identifies the measurement.
+        """
+        self._path, self._header, self._begun = journal_path(output), JOURNAL + key.encode(), False
+        whole = self._path.read_bytes() if self._path.exists() else self._header + b"\n"
+        first, *lines = whole.split(b"\n")
         if not first.startswith(JOURNAL):
             raise ValueError(
-                f"traces {path} must be a journal that 'specplan measure' wrote, got another or a "
-                "damaged file; move it away or measure into another place"
+                f"traces {self._path} must be a journal that 'specplan measure' wrote, got another "
+                "or a damaged file; move it away or measure into another place"
             )
         self.known = lines[:-1] if first == self._header else []
 
@@ -73,7 +73,7 @@ def traces_path(profile: Path) -> Path:
 
 
 def journal_path(path: Path) -> Path:
-    """Returns the path of the journal that collects traces for the file at `path`."""
+    """Returns the path of the journal for the file at `path`."""
     return path.with_name(f"{path.name}.part")
 
 
@@ -102,10 +102,10 @@ def write_matches(
 ) -> None:
     """Writes a lookup's number of blocks on recorded texts, by the least length of a match.
 
-    least: the least lengths, ascending, one or more; the first is the lookup's own.
+    least: the least lengths, ascending; the first is the lookup's own.
     tokens: number of tokens in each group of texts.
-    blocks: number of blocks with 0, …, γ drafted tokens, shape (groups, lengths, γ, γ + 1) for
-      γ = 1, 2, ….
+    blocks: number of blocks with 0, …, γ drafted tokens for γ = 1, 2, …, shape (groups, lengths, γ,
+      γ + 1).
     """
     arrays = {"least": np.array(least), "tokens": np.array(tokens), "blocks": blocks}
     write_whole(path, sealed({"layout": np.array(MATCHES), "key": np.array(""), **arrays}))
@@ -126,7 +126,7 @@ def require_place(path: Path) -> None:
     """Raises ValueError if the path exists and is no file of traces."""
     if path.exists():
         read_arrays(path)
-    Journal(journal_path(path), "")
+    Journal(path, "")
 
 
 class KeptTraces:
@@ -140,7 +140,7 @@ class KeptTraces:
         self._path, self._key = path, key
         saved = read_arrays(path) if path.exists() else {}
         self.known = unpack(saved) if saved and str(saved["key"]) == key else {}
-        self._journal = Journal(journal_path(path), key)
+        self._journal = Journal(path, key)
         for record in self._journal.known:
             try:
                 self.known |= unpack(unsealed(base64.b64decode(record, validate=True)))
@@ -173,21 +173,20 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
         "limits": np.array([pair.sampled.limit for pair in pairs]),
         "leniences": np.array(leniences, dtype=np.float64),
     }
-    columns: dict[str, list[Any]] = {"drafted": [pair.sampled.drafted for pair in pairs]}
+    columns: dict[str, Sequence[Any]] = {"drafted": [pair.sampled.drafted for pair in pairs]}
     for way in DRAFT_SAMPLINGS:
         of_way = [pair.under(way) for pair in pairs]
         lenient = [[trace.alpha_by_lenience[each] for each in leniences] for trace in of_way]
         arrays[f"{way}_lenient_alpha"] = np.array(lenient)
         for name in ("beta", "ratio", "rank"):
             columns[f"{way}_{name}"] = [getattr(trace, name) for trace in of_way]
-        sure = [trace.confidence for trace in of_way if trace.confidence is not None]
-        if len(sure) == len(pairs):
-            columns[f"{way}_confidence"] = [each.along for each in sure]
-            columns[f"{way}_starts"] = [each.starts for each in sure]
-            columns[f"{way}_own"] = [each.own for each in sure]
-            arrays[f"{way}_paths"] = np.array([len(each.starts) for each in sure])
-    known = {name: parts for name, parts in columns.items() if all(x is not None for x in parts)}
-    return arrays | {name: np.concatenate(parts) for name, parts in known.items()}
+        along, starts, own = zip(
+            *(trace.confidence or (None,) * 3 for trace in of_way), strict=True
+        )
+        columns |= {f"{way}_confidence": along, f"{way}_starts": starts, f"{way}_own": own}
+        columns[f"{way}_paths"] = [None if each is None else [len(each)] for each in starts]
+    known = (each for each in columns.items() if all(part is not None for part in each[1]))
+    return arrays | {name: np.concatenate(parts) for name, parts in known}
 
 
 def unpack(arrays: Mapping[str, NDArray[Any]]) -> dict[int, TracePair]:
@@ -197,7 +196,7 @@ def unpack(arrays: Mapping[str, NDArray[Any]]) -> dict[int, TracePair]:
 
 
 def _of_way(arrays: Mapping[str, NDArray[Any]], way: DraftSampling) -> list[Trace]:
-    """Returns the traces of sampled or argmax drafts; fields that older files lack are None."""
+    """Returns the traces of sampled or argmax drafts; fields that were not recorded are None."""
 
     def column(name: str, counts: str = "tokens") -> Sequence[Any]:
         if name not in arrays:

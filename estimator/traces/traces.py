@@ -1,7 +1,4 @@
-"""Traces: how often a drafter's tokens would be accepted along texts of the target.
-
-A trace gives results for every gamma by replay (`simulator.acceptance.replay`).
-"""
+"""Traces: how often a drafter's tokens would be accepted along texts of the target."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,11 +18,10 @@ Verification = Literal["token", "block"]
 
 
 class RecordedConfidence(NamedTuple):
-    """A draft's confidence in each token, float32. Columns: see `reference.scoring.confidence`.
+    """A draft's confidence in each token, float32; 3 columns: see `reference.scoring.confidence`.
 
     along: confidences along the text, shape (N, 3), or (N, K, 3) by block like `Trace.ratio`.
-    starts: positions where a block begins and the draft's own path was recorded, ascending, in
-      0..N, shape (M,).
+    starts: block starts with a recorded path of the draft's own tokens, ascending, in 0..N, (M,).
     own: confidences along these M paths of L drafted tokens, shape (M, L, 3).
     """
 
@@ -38,17 +34,18 @@ class RecordedConfidence(NamedTuple):
 class Trace:
     """Acceptance along one text of N tokens, for one way to sample drafts.
 
+    Replay (`simulator.acceptance.replay`) computes the results of every γ from a trace.
+
     beta: Σ_y min(p(y), q(y)) at each position, shape (N,) (Leviathan et al. 2023, Theorem 5).
     ratio: q(x)/p(x) for the text's own token x, at least 0, shape (N,). If the draft depends on the
       block's start, shape (N, K), entry (t, k) for position t + k of the block that begins at t. A
       one-hot q may be cut to 1.
     drafted: number of tokens that a block from each position drafts, shape (N,), if ratio has shape
       (N, K); else None.
-    limit: most tokens that the text could have; N unless the text ended before.
-    alpha_by_lenience: mean of sum min(p/l, q) by lenience l (Leviathan et al. 2023, A.5).
+    limit: largest possible length of the text; above N if an end-of-text token ended it.
+    alpha_by_lenience: mean of Σ min(p/l, q) by lenience l (Leviathan et al. 2023, A.5).
     rank: rank of the text's own token among the draft's choices, 0 for the likeliest, shape (N,);
       None if the draft makes a single choice or depends on the block's start.
-    confidence: None if it was not recorded.
     """
 
     beta: NDArray[np.float64]
@@ -83,10 +80,7 @@ class Trace:
         return Replay(self.acceptance, limit=self.limit, drafted=self.drafted)
 
     def stopped(self, rule: StoppingRule, *, drawn: bool) -> StoppedText:
-        """Returns the replay of the text with drafts that a stopping rule ends early.
-
-        drawn: whether the draft samples its tokens; false for argmax drafts.
-        """
+        """Returns the replay of drafts that a stopping rule ends early; drawn: sampled drafts."""
         if self.confidence is None:
             raise ValueError(
                 "a stopping rule needs traces with the draft's confidence, got none: measure "
@@ -108,9 +102,8 @@ class Trace:
 
         max_gamma: the longest draft, at least 1.
         """
-        if verification == "token":
-            return self
-        return replace(self, ratio=block_acceptance(self.ratio, max_gamma))
+        by_token = verification == "token"
+        return self if by_token else replace(self, ratio=block_acceptance(self.ratio, max_gamma))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,19 +134,16 @@ def alpha(traces: Sequence[Trace]) -> float:
 
 
 def acceptance_by_rank(traces: Sequence[Trace], choices: int) -> tuple[float, ...]:
-    """Returns the share of tokens that are the draft's first, second, … choice.
+    """Returns the share of tokens that are the draft's first, second, … of `choices` choices.
 
     This is the acceptance vector of Sequoia (Chen et al. 2024), section 3.1, for trees of likeliest
     tokens. It is empty if a draft makes a single choice.
-
-    choices: number of choices in the result.
     """
     known = [trace.rank for trace in traces if trace.rank is not None]
     if len(known) < len(traces):
         return ()
     ranks = np.concatenate(known)
-    counts = np.bincount(ranks[ranks < choices], minlength=choices)
-    return tuple((counts / len(ranks)).tolist())
+    return tuple((np.bincount(ranks, minlength=choices)[:choices] / len(ranks)).tolist())
 
 
 def replayed_blocks(traces: Sequence[Trace], max_gamma: int) -> dict[int, tuple[float, ...]]:

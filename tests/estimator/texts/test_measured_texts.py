@@ -18,7 +18,7 @@ from estimator.prompts import logs as log
 from estimator.prompts.logs import earlier_outputs
 from estimator.settings import ModelSettings
 from estimator.texts.counting import MOST_NUMBERS, MeasureTexts, Totals
-from estimator.texts.measure import journal_path, measure
+from estimator.texts.measure import measure
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_blocks
 from ngram.indexes import Matches
@@ -138,7 +138,7 @@ def test_an_interrupted_measurement_goes_on(
     )
     with pytest.raises(KeyboardInterrupt):
         measure(request, Killed())
-    kept = journal_path(output)
+    kept = tmp_path / "profile.json.texts.part"
     assert len(kept.read_bytes().splitlines()) == 4
     # A torn line, as a killed process leaves it.
     kept.write_bytes(kept.read_bytes() + b'{"texts":')

@@ -22,8 +22,9 @@ from estimator.traces.traces import (
     lenient_alpha,
 )
 from ngram.drafters import PromptLookupDrafter
+from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import TreeDrafter
-from reference.laws import Dense
+from reference.laws import Dense, Sampling
 from reference.records import Stopping
 from reference.scoring import Stretch, score_laws
 from reference.speculative import Subject, plain_session
@@ -239,5 +240,6 @@ def test_the_gap_is_that_of_the_logits_where_the_texts_first_differ(
 ) -> None:
     rows = {0: [0.1, 0.5, 0.4], 1: [0.2, 0.1, 0.7], 2: [0.3, 0.3, 0.4]}
     model = TabularModel(lambda text: rows[text[-1]], 3)
-    found = tie_gap(model, prompt, own, other, repetition_penalty=penalty)
-    assert found == pytest.approx(gap)
+    sampling = Sampling(0, repetition_penalty=penalty)
+    subject = Subject(model, ModelDrafter(model, sampling, 3), sampling, Stopping(3))
+    assert tie_gap(subject, prompt, own, other) == pytest.approx(gap)
