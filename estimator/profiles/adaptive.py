@@ -45,7 +45,7 @@ class WaySpeed(NamedTuple):
 def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
     """Returns texts whose drafted tokens can be ranked by confidence, calibrated on other texts.
 
-    traces: at least one, of argmax drafts, with the draft's own path from every block start.
+    traces: of argmax drafts, with the draft's own path from every block start.
     """
     column = COLUMNS["largest"]
     texts = []
@@ -71,7 +71,7 @@ def adaptive_speeds(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, Mapp
     tokens; the confidences of this or the previous step set their number. "oracle" knows which
     tokens will be accepted.
 
-    plans: one for each batch size, with the acceptance recorded along the texts; at least one.
+    plans: one for each batch size, with the acceptance recorded along the texts.
     """
     some = _spread(plans)
     gammas = np.arange(1, len(some[0].curve.gamma) + 1)

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 
 import numpy as np
 import torch
 
 from estimator.costs.operations import c_hat
+from estimator.profiles import workloads
 from estimator.profiles.best import plan_of, with_intervals
-from estimator.profiles.parts import DraftAcceptance, Setup, TextSettings
+from estimator.profiles.parts import Setup, TextSettings
 from estimator.profiles.profile import (
-    AlphaBin,
     ClockCheck,
     Improvement,
     LoadCosts,
@@ -18,35 +19,14 @@ from estimator.profiles.profile import (
     TextDetails,
     TimesMs,
 )
-from estimator.profiles.workloads import (
-    accepted_by_position,
-    by_category,
-    by_context,
-    measured_alpha,
-    speed_ups,
-    workloads,
-)
 from estimator.prompts.prompts import prompts_hash
 from estimator.timing.rates import AGAIN, BASELINE, Runs, noise, priced, probes, shrinking, timed
 from estimator.traces.measured_traces import LIBRARIES, Tracing
-from estimator.traces.scoring import LENIENCES, draft_sampling, known_verification
-from estimator.traces.traces import (
-    DRAFT_SAMPLINGS,
-    Trace,
-    TracePair,
-    acceptance_by_rank,
-    alpha,
-    block_efficiency,
-    lenient_alpha,
-    replayed_blocks,
-)
+from estimator.traces.scoring import draft_sampling, known_verification
+from estimator.traces.traces import DRAFT_SAMPLINGS, TracePair, alpha, block_efficiency
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.curve import speed_up
-
-POSITIONS_PER_BIN = 16
-# Ranks that are counted separately: a tree's node seldom has more children.
-RANKS = 16
 
 
 def measured_gammas(max_gamma: int) -> list[int]:
@@ -78,14 +58,15 @@ def make_profile(
     traces = [pair.under(own) for pair in pairs]
     judged = [trace.judged(verification, replayed) for trace in traces]
     texts, gammas = timed(runs), measured_gammas(max_gamma)
-    cost, clock, gained = priced(texts), noise(texts), speed_ups(judged, texts, gammas)
+    cost, clock, gained = priced(texts), noise(texts), workloads.speed_ups(judged, texts, gammas)
     drafted = cost.observed_gamma is not None
     mean_alpha = alpha(traces)
     doubts = tuple(dict.fromkeys(shrinking(texts, gammas).values()))
     draftings = {
-        way: _drafting([pair.under(way) for pair in pairs], replayed, max_gamma)
+        way: workloads.draft_acceptance([pair.under(way) for pair in pairs], replayed, max_gamma)
         for way in DRAFT_SAMPLINGS
     }
+    grouped = partial(workloads.workloads, judged, texts, gammas=gammas)
     profile = Profile(
         alpha=draftings[own].alpha,
         draft_sampling=own,
@@ -94,15 +75,15 @@ def make_profile(
         times=TimesMs.of(cost, gained.c if drafted else None),
         c_hat=c_hat(subject.target.module, subject.drafter),
         details=TextDetails(
-            alpha_by_position_in_text=_alpha_by_position(traces),
-            by_category=workloads(judged, texts, by_category(categories), gammas=gammas),
-            by_context=workloads(judged, texts, by_context(tracing.prompts), gammas=gammas),
+            alpha_by_position_in_text=workloads.alpha_by_position(traces),
+            by_category=grouped(workloads.by_category(categories)),
+            by_context=grouped(workloads.by_context(tracing.prompts)),
             prefill_ms={
                 passes: 1e3 * float(np.median([text.prefill_seconds for text in rows]))
                 for passes, rows in (("target", texts[AGAIN]), ("target_and_draft", probes(texts)))
             },
             iid_check={
-                "lag1_correlation_of_beta": _lag1_correlation(traces),
+                "lag1_correlation_of_beta": workloads.lag1_correlation(traces),
                 "block_efficiency": {
                     str(gamma): {
                         "replay": block_efficiency(judged, gamma),
@@ -152,30 +133,3 @@ def _setup(tracing: Tracing, draft: str, flags: tuple[str, ...]) -> Setup:
             seed=tracing.seed,
         ),
     ).here(LIBRARIES)
-
-
-def _drafting(traces: Sequence[Trace], max_gamma: int, timed: int) -> DraftAcceptance:
-    return DraftAcceptance(
-        alpha=measured_alpha(traces),
-        blocks=replayed_blocks(traces, max_gamma),
-        accepted_by_position=accepted_by_position(traces, timed),
-        blocks_jointly=replayed_blocks([t.judged("block", max_gamma) for t in traces], max_gamma),
-        alpha_by_lenience={each: lenient_alpha(traces, each) for each in LENIENCES},
-        acceptance_by_rank=acceptance_by_rank(traces, RANKS),
-    )
-
-
-def _alpha_by_position(traces: Sequence[Trace]) -> tuple[AlphaBin, ...]:
-    bins = {
-        first: np.concatenate([t.beta[first : first + POSITIONS_PER_BIN] for t in traces])
-        for first in range(0, max(t.tokens for t in traces), POSITIONS_PER_BIN)
-    }
-    return tuple(AlphaBin(first, float(beta.mean()), len(beta)) for first, beta in bins.items())
-
-
-def _lag1_correlation(traces: Sequence[Trace]) -> float | None:
-    """Returns the correlation of beta at neighbouring positions; None if beta never varies."""
-    pairs = np.concatenate([np.stack([t.beta[:-1], t.beta[1:]]) for t in traces], axis=1)
-    if pairs.shape[1] < 2 or (pairs.std(axis=1) == 0).any():
-        return None
-    return float(np.corrcoef(pairs)[0, 1])

@@ -28,9 +28,8 @@ class StopGain(NamedTuple):
 
     gamma, p_min: the draft length and the threshold that together decode the texts fastest.
     fixed_gamma: the draft length that decodes the texts fastest at threshold 0.
-    value: time with `fixed_gamma` over time with `gamma` and `p_min`. It is biased upwards, because
-      both were chosen on the texts that it is computed from.
-    low, high: interval of `value` over texts; None for a single text.
+    value: time with `fixed_gamma` over time with `gamma` and `p_min`, biased upwards, because both
+      were chosen on these texts. low, high: its interval over texts; None for a single text.
     held_out: the ratio of times if each text is decoded with the choice that is best on all other
       texts; None for a single text.
     """
@@ -51,9 +50,8 @@ class Thresholds:
     p_mins: the thresholds, ascending. The first is 0, which gives drafts of fixed length.
     considered: indices of the thresholds that may be chosen.
     tokens: number of tokens of each text, or of each group of texts, shape (texts,).
-    verified: number of blocks that verify 0, …, γ tokens, shape (texts, p_mins, γ, γ + 1) for
-      γ = 1, 2, ….
-    paid: number of blocks that take 0, …, γ draft steps, shape as `verified`.
+    verified, paid: number of blocks that verify 0, …, γ tokens, and that take 0, …, γ draft steps,
+      for γ = 1, 2, …, shape (texts, p_mins, γ, γ + 1).
     errors: standard errors of the numbers of drafted tokens, shape (texts, p_mins, γ).
     reliability: result of `calibration.reliability` for a rule that calibrates; else empty.
     """
@@ -123,9 +121,9 @@ def replayed(
     p_mins: thresholds that may be chosen.
     drawn: whether the draft samples its tokens; false: it takes the likeliest ones.
     """
-    stated = reliability(traces, rule.column) if rule.calibrated else []
+    stated: list[dict[str, float]] = []
     if rule.calibrated:
-        traces = calibrated(traces, rule.column)
+        stated, traces = reliability(traces, rule.column), calibrated(traces, rule.column)
     texts = [trace.stopped(rule, drawn=drawn) for trace in traces]
     every = tuple(sorted({0.0, *p_mins}))
     longest = min(text.longest for text in texts)
@@ -142,7 +140,7 @@ def replayed(
 
 
 def matched(path: Path, profile: Profile, stated: str) -> Thresholds | None:
-    """Returns a lookup's counts of blocks by least length of a match; None if not a lookup.
+    """Returns a lookup's counts of blocks by least length of a match; None for other drafts.
 
     path: path of the profile. stated: value of `--p-min`: auto, or numbers of matched tokens.
     """
@@ -173,10 +171,7 @@ def _rows(blocks: NDArray[np.float64]) -> dict[int, tuple[float, ...]]:
 def recorded_traces(
     path: Path, profile: Profile, sampling: DraftSampling, *, option: str
 ) -> list[Trace]:
-    """Returns the traces that were saved with a profile.
-
-    option: name of the option that needs the traces, for error messages.
-    """
+    """Returns the traces that were saved with a profile; option: the one that needs them."""
     place = traces_path(path)
     if not place.exists():
         needed = "the traces that 'specplan measure' writes next to a profile"

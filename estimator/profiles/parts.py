@@ -73,9 +73,9 @@ class Alpha:
 class DraftAcceptance:
     """Acceptance of drafts that are sampled in one way, argmax or sampled.
 
-    blocks: for γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens, per token of
-      the texts (`simulator.acceptance.replay`). Empty without traces.
-    blocks_jointly: these numbers under block verification. Empty without traces.
+    blocks, blocks_jointly: for γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens
+      (`simulator.acceptance.replay`), per token of the texts, under token-by-token and under block
+      verification. Empty without traces.
     accepted_by_position: share of all blocks that accept their first, second, … token, for the
       longest timed draft. If a server counted these shares, `blocks` is empty.
     cut_short: share of positions that the blocks of `accepted_by_position` did not draft, for
@@ -98,9 +98,9 @@ class DraftAcceptance:
         return self.under("token")
 
     def under(self, verification: Verification, kind: str | None = None) -> Acceptance:
-        """Returns the acceptance under token or block verification; raises if its counts lack.
+        """Returns the acceptance under token or block verification; kind: kind of the draft.
 
-        kind: kind of draft, which selects the prior (`rate_prior`) for counts by position.
+        The kind selects the prior (`rate_prior`) for counts by position.
         """
         blocks = self.blocks if verification == "token" else self.blocks_jointly
         if blocks:

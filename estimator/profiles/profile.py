@@ -61,8 +61,8 @@ class Workload:
 class LeftOut:
     """Jackknife values: three fields of a profile, computed without prompt 1, without prompt 2, ….
 
-    `estimator.comparison` uses them for the uncertainty of the difference between two profiles with
-    equal prompts. The fields are empty for a single prompt.
+    They give the uncertainty of the difference between profiles with equal prompts. The fields are
+    empty for a single prompt.
     """
 
     alpha: tuple[Rate, ...]
@@ -72,12 +72,12 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class LoadCosts:
-    """Times of passes over a batch of sequences.
+    """Times of passes over a batch of sequences, in milliseconds.
 
     context: tokens in the cache of each sequence.
-    target_ms: by n, milliseconds of a target pass over n tokens of each sequence.
-    draft_ms: milliseconds of one steady draft step of all sequences.
-    drafting_ms: by γ, milliseconds of γ draft steps of all sequences.
+    target_ms: a target pass over n tokens of each sequence, by n.
+    draft_ms: one steady draft step of all sequences.
+    drafting_ms: γ draft steps of all sequences, by γ.
     spread_percent: half the interquartile range of a pass's repeats, in per cent of the median, for
       the pass with the largest spread.
     """
@@ -125,7 +125,6 @@ class TimesMs:
 class TextDetails:
     """Detailed results, which only specplan's own decoder can measure.
 
-    alpha_by_position_in_text: α by range of positions in the text.
     by_category: results by category of the prompts, in the order of the prompts.
     by_context: results by prompt length in tokens, in octaves ("64-127"), ascending.
     prefill_ms: median milliseconds of the pass over a prompt, for the target and for both models.
@@ -145,7 +144,7 @@ class ClockCheck:
     """How far the times of a profile can be trusted.
 
     noise_percent: difference between two measurements of the baseline.
-    noise_within_percent: upper end of the interval of such differences.
+    noise_within_percent: largest difference that timing errors are expected to cause.
     quiet: whether both are small and no time is impossible; None if not known.
     doubts: sentences about impossible times. If there are any, no time can be trusted.
     repeats: how often each run was repeated; for unequal numbers, the smallest.
@@ -171,7 +170,7 @@ class Profile:
     details: None if another decoder than specplan's own decoded the prompts.
     optimal_gamma, recommended_gamma: the best γ by replay, and the advised γ (`best.plan_of`); 0:
       do not speculate; None if the profile has no costs.
-    left_out: jackknife values; None if they were not saved.
+    left_out: None if the jackknife values were not saved.
     load: times of passes by batch size. Time outside passes was measured at batch size 1 only.
     """
 

@@ -62,7 +62,6 @@ def _parts(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_profile(path: Path) -> Profile:
-    """Returns the profile that `write_profile` wrote."""
     head = read_json(path, msgspec.json.decode)
     if not isinstance(head, dict) or head.get("schema") != SCHEMA:
         raise ValueError(f"profile {path} must be written by 'specplan measure', got another JSON")

@@ -7,12 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimator.intervals import jackknife_interval, left_out, rate, ratio, ratio_interval
-from estimator.profiles.parts import Alpha, Estimate
-from estimator.profiles.profile import LeftOut, Workload
+from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate
+from estimator.profiles.profile import AlphaBin, LeftOut, Workload
 from estimator.timing.rates import Timed, of_prompts, priced, without
-from estimator.traces.traces import Trace, alpha
+from estimator.traces.traces import Trace, acceptance_by_rank, alpha, lenient_alpha, replayed_blocks
 from simulator.numerics.intervals import CONFIDENCE
 
+POSITIONS_PER_BIN = 16
+# Ranks that are counted separately: a tree's node seldom has more children.
+RANKS = 16
 TINY = 1e-9  # expected blocks: fewer count as none
 
 
@@ -99,6 +102,41 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
         )
         for above in accepted.T[:drafted]
     )
+
+
+def draft_acceptance(traces: Sequence[Trace], max_gamma: int, timed: int) -> DraftAcceptance:
+    """Returns the acceptance of one way to sample drafts.
+
+    max_gamma, timed: the longest replayed draft, and the longest timed draft.
+    """
+    jointly = [trace.judged("block", max_gamma) for trace in traces]
+    return DraftAcceptance(
+        alpha=measured_alpha(traces),
+        blocks=replayed_blocks(traces, max_gamma),
+        accepted_by_position=accepted_by_position(traces, timed),
+        blocks_jointly=replayed_blocks(jointly, max_gamma),
+        alpha_by_lenience={
+            each: lenient_alpha(traces, each) for each in traces[0].alpha_by_lenience
+        },
+        acceptance_by_rank=acceptance_by_rank(traces, RANKS),
+    )
+
+
+def alpha_by_position(traces: Sequence[Trace]) -> tuple[AlphaBin, ...]:
+    """Returns the mean of β by range of positions in the text."""
+    bins = {
+        first: np.concatenate([t.beta[first : first + POSITIONS_PER_BIN] for t in traces])
+        for first in range(0, max(t.tokens for t in traces), POSITIONS_PER_BIN)
+    }
+    return tuple(AlphaBin(first, float(beta.mean()), len(beta)) for first, beta in bins.items())
+
+
+def lag1_correlation(traces: Sequence[Trace]) -> float | None:
+    """Returns the correlation of β at neighbouring positions; None if β never varies."""
+    pairs = np.concatenate([np.stack([t.beta[:-1], t.beta[1:]]) for t in traces], axis=1)
+    if pairs.shape[1] < 2 or (pairs.std(axis=1) == 0).any():
+        return None
+    return float(np.corrcoef(pairs)[0, 1])
 
 
 def by_category(categories: Sequence[str | None]) -> dict[str, list[int]]:

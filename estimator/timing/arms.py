@@ -8,16 +8,9 @@ from functools import partial
 import numpy as np
 import torch
 
+from estimator.timing import turns
 from estimator.timing.precision import Timing, precision_percent
 from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs, priced, timed
-from estimator.timing.turns import (
-    InTurns,
-    at_one_speed,
-    decode_in_turns,
-    duplicates,
-    processor_clock,
-    turn_tokens,
-)
 from reference.drafters.model_drafter import draft_model
 from reference.laws import seeded
 from reference.models.model import positions_of, text_limit
@@ -73,14 +66,14 @@ def run_arms(
     baseline, *_ = [begin(brief, arm, longest).finished() for arm in ways.values()]
     decoded = len(prompts[longest]) + len(baseline.tokens)
     longer = (decoded + subject.stopping.max_new_tokens) / decoded
-    pairs = duplicates((subject.target, subject.drafter), len(arms), longer=longer)
+    pairs = turns.duplicates((subject.target, subject.drafter), len(arms), longer=longer)
     subjects = [replace(subject, target=target, drafter=drafter) for target, drafter in pairs]
     # If a turn is a whole text, a round is a text of each arm.
     single = len(subjects) == 1
-    tokens = subject.stopping.max_new_tokens if single else turn_tokens(baseline)
-    clock = processor_clock(subject.target.device)
+    tokens = subject.stopping.max_new_tokens if single else turns.turn_tokens(baseline)
+    clock = turns.processor_clock(subject.target.device)
     order, until = np.random.default_rng(timing.seed), timing.until
-    ran: list[tuple[str, int, InTurns]] = []
+    ran: list[tuple[str, int, turns.InTurns]] = []
     rounds = 0
     for done in range(timing.repeats * len(prompts)):
         if until is not None and done >= least and until.late():
@@ -90,7 +83,7 @@ def run_arms(
         shuffled = [arms[number] for number in order.permutation(len(arms))]
         for at in range(0, len(arms), len(subjects)):
             together = list(zip(shuffled[at:], subjects, strict=False))
-            texts = decode_in_turns(
+            texts = turns.decode_in_turns(
                 [partial(begin, own, arm, prompt) for arm, own in together],
                 tokens=tokens,
                 order=order,
@@ -107,10 +100,10 @@ def run_arms(
     return _at_one_speed(arms, ran)
 
 
-def _at_one_speed(arms: Sequence[str], ran: Sequence[tuple[str, int, InTurns]]) -> Runs:
+def _at_one_speed(arms: Sequence[str], ran: Sequence[tuple[str, int, turns.InTurns]]) -> Runs:
     reached = 1 + max(prompt for _, prompt, _ in ran)
     runs: Runs = {arm: [[] for _ in range(reached)] for arm in arms}
-    texts = at_one_speed([(arm, text) for arm, _, text in ran])
+    texts = turns.at_one_speed([(arm, text) for arm, _, text in ran])
     for (arm, prompt, _), text in zip(ran, texts, strict=True):
         runs[arm][prompt].append(text)
     return runs
@@ -163,7 +156,7 @@ def timed_blocks(
     """
     policy: Policy = Fixed(gamma) if p_min == 0 else Confidence(p_min, gamma)
     decoder = Speculative(policy) if gamma > 0 else without_draft
-    clock = processor_clock(subject.target.device) or time.perf_counter
+    clock = turns.processor_clock(subject.target.device) or time.perf_counter
     for block in decoder(subject, prompt, seeded(subject.target.device, seed)).blocks:
         yield block, clock()
 

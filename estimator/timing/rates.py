@@ -14,15 +14,8 @@ from statistics import median as middle
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.intervals import (
-    Interval,
-    jackknife_interval,
-    left_out,
-    ratio,
-    ratio_interval,
-    steps_out_of_order,
-    student,
-)
+from estimator import intervals
+from estimator.intervals import Interval, left_out
 from reference.records import Generation
 from simulator.cost.curves import CostModel
 
@@ -134,7 +127,7 @@ def shrinking(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
     """Returns a sentence for each γ whose step is significantly faster than a smaller γ's."""
     cost = priced(texts)
     seconds = {gamma: float(cost.block_seconds(gamma)) for gamma in gammas}
-    return steps_out_of_order(seconds, partial(_step_ratio, texts))
+    return intervals.steps_out_of_order(seconds, partial(_step_ratio, texts))
 
 
 def _step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
@@ -146,7 +139,7 @@ def _step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
     if len(prompts) < LEAST_PROMPTS:
         return None, None
     others = [value(without(texts, prompt)) for prompt in prompts]
-    return jackknife_interval(value(texts), others, scale=ratio)
+    return intervals.jackknife_interval(value(texts), others, scale=intervals.ratio)
 
 
 def without(texts: Timed, prompt: int) -> Timed:
@@ -167,7 +160,7 @@ def decode_rate(texts: Sequence[Generation]) -> Seconds:
 def measured_interval(texts: Timed, arm: str) -> Interval:
     """Returns the interval of a decoder's measured speed-up, from the spread over prompts."""
     baseline, own = _seconds(texts, arm)
-    return ratio_interval(baseline.tolist(), own.tolist())
+    return intervals.ratio_interval(baseline.tolist(), own.tolist())
 
 
 def measured_left_out(texts: Timed, arm: str) -> tuple[float, ...]:
@@ -203,7 +196,7 @@ class Noise:
     @property
     def within_percent(self) -> float:
         """Largest difference in per cent that timing errors cause, at the interval's level."""
-        return 100 * float(np.expm1(student(self.prompts) * self.error))
+        return 100 * float(np.expm1(intervals.student(self.prompts) * self.error))
 
     @property
     def quiet(self) -> bool:

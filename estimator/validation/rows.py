@@ -9,17 +9,8 @@ from msgspec.structs import replace
 
 from estimator.intervals import jackknife_interval, left_out, ratio
 from estimator.prompts.prompts import prompts_hash
-from estimator.timing.rates import (
-    AGAIN,
-    BASELINE,
-    Noise,
-    Runs,
-    Timed,
-    decode_rate,
-    measured_interval,
-    measured_left_out,
-    probes,
-)
+from estimator.timing import rates
+from estimator.timing.rates import AGAIN, BASELINE
 from estimator.traces.scoring import verification_of
 from estimator.traces.text_traces import TextTraces, ahead_interval, replay_factor
 from estimator.traces.traces import Trace
@@ -42,10 +33,10 @@ class RowEvidence:
     """
 
     texts: TextTraces
-    runs: Runs
-    timed: Timed
+    runs: rates.Runs
+    timed: rates.Timed
     cost: Cost
-    noise: Noise
+    noise: rates.Noise
     shrinking: Mapping[int, str]
 
 
@@ -69,14 +60,14 @@ def _measured(evidence: RowEvidence, arm: str, policy: Policy) -> SpeculativeRow
     subject, timed, texts = evidence.texts.subject, evidence.timed, evidence.texts
     drafted_by, greedy = subject.drafter.sampling, subject.sampling.greedy
     tokens = np.array([len(run.tokens) for run in timed[arm]])
-    baseline = float((decode_rate(timed[BASELINE]) * tokens).sum())
+    baseline = float((rates.decode_rate(timed[BASELINE]) * tokens).sum())
 
     def total(name: str, own: str = arm) -> Any:
         return sum(getattr(run, name) for run in timed[own])
 
     own, made, drafted = total("decode_seconds"), int(tokens.sum()), total("drafted")
     prefills = [total("prefill_seconds", name) for name in (BASELINE, arm)]
-    low, high = measured_interval(timed, arm)
+    low, high = rates.measured_interval(timed, arm)
     gap = texts.tie_gap(evidence.runs, arm) if greedy else None
     return SpeculativeRow(
         draft=subject.drafter.name,
@@ -93,7 +84,7 @@ def _measured(evidence: RowEvidence, arm: str, policy: Policy) -> SpeculativeRow
         measured=baseline / own,
         measured_low=low,
         measured_high=high,
-        measured_left_out=measured_left_out(timed, arm),
+        measured_left_out=rates.measured_left_out(timed, arm),
         target_calls=total("target_calls"),
         block_efficiency=made / total("target_calls"),
         accepted_fraction=total("accepted") / drafted if drafted > 0 else None,
@@ -128,7 +119,7 @@ def _predicted(
     greedy = row.temperature == 0 and row.draft_temperature in (None, 0)
     if not row.lossless and not greedy:
         return row
-    own_texts, probing = texts.of(timed[arm]), probes(timed)
+    own_texts, probing = texts.of(timed[arm]), rates.probes(timed)
     prefill_base = sum(text.prefill_seconds for text in timed[AGAIN])
     prefill_own = sum(text.prefill_seconds for text in probing) * len(own_texts) / len(probing)
     base = cost.baseline_seconds * np.array([text.tokens for text in own_texts])

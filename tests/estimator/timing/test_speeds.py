@@ -111,7 +111,7 @@ def jumping(seconds: float) -> float:
 def ran(monkeypatch: pytest.MonkeyPatch, speed: Callable[[float], float]) -> Timed:
     machine = Machine(speed)
     monkeypatch.setattr("reference.speculative.time", machine)
-    monkeypatch.setattr("estimator.timing.arms.processor_clock", lambda _: None)
+    monkeypatch.setattr("estimator.timing.turns.processor_clock", lambda _: None)
     sampling = Sampling()
     target = Slow(machine, "target", 0.010)
     drafter = ModelDrafter(Slow(machine, "draft", 0.001), sampling, 2)
@@ -149,7 +149,7 @@ def test_next_to_nothing_is_corrected_on_a_steady_machine(monkeypatch: pytest.Mo
     """Blocks of one kind may differ (a draft reads one token or two), and rounds with them."""
     corrected = ran(monkeypatch, steady)
     monkeypatch.setattr(
-        "estimator.timing.arms.at_one_speed", lambda runs: [text for _, (text, _) in runs]
+        "estimator.timing.turns.at_one_speed", lambda runs: [text for _, (text, _) in runs]
     )
     plain = ran(monkeypatch, steady)
     for arm in plain:
