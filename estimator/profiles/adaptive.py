@@ -45,7 +45,7 @@ class WaySpeed(NamedTuple):
 def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
     """Returns texts whose drafted tokens can be ranked by confidence, calibrated on other texts.
 
-    traces: of argmax drafts, with the draft's own path from every block start.
+    traces: argmax drafts, with the draft's own path from every block start.
     """
     column = COLUMNS["largest"]
     texts = []

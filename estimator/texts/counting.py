@@ -99,7 +99,7 @@ def _grouped(values: list[Any], most: int) -> list[Any]:
 def least_matches(draft: str) -> tuple[int, ...]:
     """Returns at most MOST_TRIED least lengths of a match for which drafts are counted, ascending.
 
-    The first is the lookup's own least length. For drafts that are no lookups it is 0, alone.
+    The first is the lookup's own least length. For drafts that are no lookups the only length is 0.
     """
     shortest, longest = parse_drafter(draft).lookup_lengths or (0, 0)
     if longest - shortest < MOST_TRIED:
