@@ -103,12 +103,11 @@ def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Tr
 
 def _differences(kernels: Posterior, roofline: Posterior, load: LoadPoint) -> tuple[str, ...]:
     """Returns a note if the roofline's cost differs by over _DIFFERENT; else an empty tuple."""
-
-    def seconds(each: Posterior) -> tuple[float, float]:
-        block = each.machine.block_work(load, _COMPARED)
-        return seconds_of(block, each.logs), seconds_of(each.machine.plain_work(load), each.logs)
-
-    (block, step), (other_block, other_step) = seconds(kernels), seconds(roofline)
+    block, step, other_block, other_step = (
+        seconds_of(work, each.logs)
+        for each in (kernels, roofline)
+        for work in (each.machine.block_work(load, _COMPARED), each.machine.plain_work(load))
+    )
     slower, gain = other_step / step - 1, other_step / other_block * block / step - 1
     if max(abs(gain), abs(slower)) <= _DIFFERENT:
         return ()

@@ -73,7 +73,7 @@ def make_profile(
         draftings=draftings,
         verification=verification,
         times=TimesMs.of(cost, gained.c if drafted else None),
-        c_hat=c_hat(subject.target.module, subject.drafter),
+        c_hat=c_hat(tracing.modules[0], subject.drafter),
         details=TextDetails(
             alpha_by_position_in_text=workloads.alpha_by_position(traces),
             by_category=grouped(workloads.by_category(categories)),
@@ -120,7 +120,7 @@ def _setup(tracing: Tracing, draft: str, flags: tuple[str, ...]) -> Setup:
         target=target.name,
         draft=draft,
         revision=dict(zip(("target", "draft"), tracing.commits, strict=True)),
-        dtype=str(target.module.dtype).removeprefix("torch."),
+        dtype=str(tracing.modules[0].dtype).removeprefix("torch."),
         device=str(target.device),
         threads=torch.get_num_threads(),
         sampling=asdict(subject.sampling),
