@@ -66,7 +66,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
                 traces = [each.under(way) for each in traced]
                 blocks = replayed_blocks(traces, request.max_gamma)
                 draftings[way] = DraftAcceptance(measured_alpha(traces), blocks=blocks)
-    doubts = tuple(dict.fromkeys(timed.shrinking("priced").values()))
+    doubts = tuple(dict.fromkeys(timed.out_of_order("priced").values()))
     clock = ClockCheck(quiet=False if doubts else None, doubts=doubts, repeats=trial.repeats)
     profile = _profile(trial, engine.flags, draftings, cost, clock)
     if output is not None:

@@ -128,7 +128,7 @@ class PassTimes:
             quotients = baseline * tokens / (own * calls)
         return _resampled_interval(speed_up, quotients, units=units)
 
-    def shrinking(self, use: Use) -> dict[int, str]:
+    def out_of_order(self, use: Use) -> dict[int, str]:
         """Returns a sentence for each γ whose step is significantly faster than a smaller γ's."""
         drafting = {g: found for (own, g), found in self.levels.items() if own == use and g > 0}
         return steps_out_of_order(drafting, partial(self.step_ratio, use))

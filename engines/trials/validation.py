@@ -223,8 +223,8 @@ def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case
     # The line through all prices inherits the doubt of each.
     doubts = [
         *row_doubts(row, tokens_a_call=row.block_efficiency),
-        *timed.shrinking("priced").values(),
-        *filter(None, [timed.shrinking("rows").get(gamma)]),
+        *timed.out_of_order("priced").values(),
+        *filter(None, [timed.out_of_order("rows").get(gamma)]),
     ]
     return replace(row, doubts=tuple(dict.fromkeys(doubts)))
 

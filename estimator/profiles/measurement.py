@@ -20,7 +20,7 @@ from estimator.profiles.profile import (
     TimesMs,
 )
 from estimator.prompts.prompts import prompts_hash
-from estimator.timing.rates import AGAIN, BASELINE, Runs, noise, priced, probes, shrinking, timed
+from estimator.timing.rates import AGAIN, BASELINE, Runs, noise, out_of_order, priced, probes, timed
 from estimator.traces.measured_traces import LIBRARIES, Tracing
 from estimator.traces.scoring import draft_sampling, known_verification
 from estimator.traces.traces import DRAFT_SAMPLINGS, TracePair, alpha, block_efficiency
@@ -61,7 +61,7 @@ def make_profile(
     cost, clock, gained = priced(texts), noise(texts), workloads.speed_ups(judged, texts, gammas)
     drafted = cost.observed_gamma is not None
     mean_alpha = alpha(traces)
-    doubts = tuple(dict.fromkeys(shrinking(texts, gammas).values()))
+    doubts = tuple(dict.fromkeys(out_of_order(texts, gammas).values()))
     draftings = {
         way: workloads.draft_acceptance([pair.under(way) for pair in pairs], replayed, max_gamma)
         for way in DRAFT_SAMPLINGS

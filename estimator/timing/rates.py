@@ -123,7 +123,7 @@ def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> Co
     )
 
 
-def shrinking(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
+def out_of_order(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
     """Returns a sentence for each γ whose step is significantly faster than a smaller γ's."""
     cost = priced(texts)
     seconds = {gamma: float(cost.block_seconds(gamma)) for gamma in gammas}

@@ -29,7 +29,7 @@ class RowEvidence:
     runs: all repeats of the runs.
     timed: the runs with median times over their repeats.
     cost: cost that was measured in other runs.
-    shrinking: by γ, a sentence if a step with γ is faster than a step with a smaller γ.
+    out_of_order: by γ, a sentence if a step with γ is faster than a step with a smaller γ.
     """
 
     texts: TextTraces
@@ -37,7 +37,7 @@ class RowEvidence:
     timed: rates.Timed
     cost: Cost
     noise: rates.Noise
-    shrinking: Mapping[int, str]
+    out_of_order: Mapping[int, str]
 
 
 def row_of(
@@ -51,8 +51,8 @@ def row_of(
     if verification == "token" and row.lossless and isinstance(policy, Confidence):
         row = _predicted_stopped(row, evidence, arm, policy)
     doubts = row_doubts(row, tokens_a_call=row.block_efficiency)
-    if row.gamma is not None and row.gamma in evidence.shrinking:
-        doubts += (evidence.shrinking[row.gamma],)
+    if row.gamma is not None and row.gamma in evidence.out_of_order:
+        doubts += (evidence.out_of_order[row.gamma],)
     return replace(row, doubts=doubts)
 
 

@@ -12,7 +12,7 @@ from estimator.rule_names import VERIFICATION, acceptance_rule
 from estimator.settings import FIXED, MAX_GAMMA, TimedPair, draft_sampling, require_read_lengths
 from estimator.timing import arms
 from estimator.timing.precision import Timing, precision_percent, timings
-from estimator.timing.rates import BASELINE, Noise, noise, priced, shrinking, timed
+from estimator.timing.rates import BASELINE, Noise, noise, out_of_order, priced, timed
 from estimator.timing.threads import Threads, computing, require_one_process
 from estimator.traces.text_traces import TextTraces
 from estimator.validation.file import SpeculativeRow, max_abs, mean_abs
@@ -173,7 +173,7 @@ def validate(
     clock, cost = noise(best), priced(best)
     texts = TextTraces(subject, prompts, longest, ahead=max(stopped, default=0))
     fixed = [policy.value for policy in planned.values() if isinstance(policy, Fixed)]
-    slower = shrinking(best, [gamma for gamma in fixed if gamma > 0])
+    slower = out_of_order(best, [gamma for gamma in fixed if gamma > 0])
     evidence = RowEvidence(texts, runs, best, cost, clock, slower)
     rows = tuple(
         row_of(evidence, arm, policy, np.random.default_rng((timing.seed, 2)))
