@@ -1,7 +1,4 @@
-"""Runs the servers of a tuning and measures each γ on them.
-
-The γ take turns if several servers can run at once.
-"""
+"""Runs the servers of a tuning, and measures each γ on them; the γ take turns if they can."""
 
 from __future__ import annotations
 
@@ -29,22 +26,16 @@ class NotObeyedError(ValueError):
     """The server does not draft γ tokens per block. args[1]: tokens per block; 0 if unknown."""
 
 
-class Bench:
+class Bench(ExitStack):
     """Measures draft lengths of an engine on common prompts; stops its servers at the end."""
 
     def __init__(self, engine: Engine, kind: EngineKind, prompts: Prompts, how: Tuning) -> None:
+        super().__init__()
         self.engine, self.kind, self.prompts, self.how = engine, kind, prompts, how
         self.progress: Progress = SILENT
         # Called once, with the seconds that the first server took to start, and a text.
         self.paced: Callable[[float, float], object] | None = None
-        self._order = np.random.default_rng(how.seed)
-        self._stack, self._up = ExitStack(), dict[Knobs, EngineServer]()
-
-    def __enter__(self) -> Bench:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
+        self._order, self._up = np.random.default_rng(how.seed), dict[Knobs, EngineServer]()
 
     def measure(
         self,
@@ -64,7 +55,7 @@ class Bench:
             with ExitStack() as own:
                 for each in share:
                     if each not in self._up:
-                        self._start(each, self._stack if self.how.together else own)
+                        self._start(each, self if self.how.together else own)
                 for concurrency in concurrencies:
                     found += self._measured(share, concurrency, first_turn, enough)
                     first_turn += self.how.timing.repeats * len(self.prompts)
@@ -141,24 +132,21 @@ class Bench:
         runs: Sequence[tuple[int, EngineRun]],
         times: int,
     ) -> TunedRun:
-        (gamma, p_min), past_end = knobs, self.kind.drafts_past_end
+        """Returns a run from its turns; times: number of turns that decode equal texts."""
+        (gamma, p_min), kind = knobs, self.kind
         total = sum((own.total for _, own in runs), NOTHING)
-        counted = p_min > 0 and self.kind.acceptance == "counts"
-        ignored = counted and all(obeyed(own, gamma, self.kind) for _, own in runs)
-        steps = ((turn, own, own.steps(drafts_past_end=past_end)) for turn, own in runs)
+        counted = p_min > 0 and kind.acceptance == "counts"
+        ignored = counted and all(obeyed(own, gamma, kind) for _, own in runs)
         rates = [hits / total.drafts for hits in total.up_to(gamma)] if total.by_position else []
+        works = ((turn, own.work(drafts_past_end=kind.drafts_past_end)) for turn, own in runs)
         return TunedRun(
             concurrency=concurrency,
             gamma=gamma,
             p_min=p_min,
+            began=began,
             measured=not ignored,
             note=f"p_min was ignored: every draft has {gamma} tokens" if ignored else "",
-            began=began,
-            turns=tuple(
-                (gamma, turn, own.seconds, passes, own.decoded)
-                for turn, own, passes in steps
-                if passes > 0
-            ),
+            turns=tuple((gamma, turn, *work) for turn, [work] in works if work[1] > 0),
             rates=tuple(rates) if p_min == 0 else (),
             drafts=total.drafts // times,
         )

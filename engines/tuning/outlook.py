@@ -29,7 +29,6 @@ Value = tuple[float, float, float]
 class Outlook:
     """Forecasts for every γ from 1 to the longest, at one load.
 
-    advice: the advice on the γ to run.
     best_run: the best γ that ran; 0 if no draft has run.
     next_gamma: the γ to measure next; None if no run is worth its time.
     """
@@ -43,22 +42,19 @@ class Outlook:
         worth: float,
         costs: Costs | None = None,
     ) -> None:
-        """Computes the forecasts of every γ from the runs, and which γ to measure next.
+        """Computes the forecasts.
 
-        Args:
-          runs: runs at any load. All of them give acceptance; runs at this load give the cost.
-          load: the load to forecast.
-          longest: the largest γ considered, at least 1.
-          worth: smallest expected gain of speed, as a share, for which a further run is made.
-          costs: estimates the cost from runs and a prior; None: a vague prior is used.
+        runs: runs at any load. All of them give acceptance; runs at this load give the cost.
+        longest: the largest γ considered, at least 1.
+        worth: smallest expected gain of speed, as a share, for which a further run is made.
+        costs: estimates the cost from runs and a prior; None: a vague prior is used.
         """
-        acceptance = from_counts(
-            [
-                Accepted(run.gamma, run.length, run.rates, run.drafts, run.load.context)
-                for run in runs
-                if run.gamma > 0
-            ]
+        counted = (
+            Accepted(run.gamma, run.length, run.rates, run.drafts, run.load.context)
+            for run in runs
+            if run.gamma > 0
         )
+        acceptance = from_counts(list(counted))
         own = [run for run in runs if run.load == load]
         posterior = costs_of_runs(own) if costs is None else costs(own, load)
         price = Pricing.of_doubt(posterior, load)
@@ -72,9 +68,9 @@ class Outlook:
         self.next_gamma = self._next(own, beyond=planned.most_gamma is not None)
 
     def _next(self, own: Sequence[Run], *, beyond: bool) -> int | None:
-        """Returns the γ to measure after some runs at this load; None if none is worth its time.
+        """Returns the γ to measure after runs at this load; None if none is worth its time.
 
-        beyond: whether a γ that the acceptance does not cover has a better forecast.
+        beyond: whether a γ beyond the counted positions has a better forecast.
         """
         most = max((run.gamma for run in own), default=0)
         if most == 0:
@@ -91,8 +87,7 @@ class Outlook:
 
     def milliseconds(self, gamma: int) -> Value:
         """Returns the forecast milliseconds per token at a γ; γ = 0: the baseline."""
-        law, at = (self._plain, 0) if gamma == 0 else (self._times, gamma - 1)
-        return _value(law, at, 1e3)
+        return _value(self._plain, 0, 1e3) if gamma == 0 else _value(self._times, gamma - 1, 1e3)
 
     def gain(self, gamma: int) -> Value:
         """Returns the forecast speed-up over the baseline at a γ; 1 at γ = 0."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from math import hypot, log
 
 from msgspec.structs import replace
@@ -32,18 +33,13 @@ class Search:
         shown: Shown,
         costs: Costs | None = None,
     ) -> None:
-        """Reads the runs of earlier calls.
+        """Reads the runs of earlier calls; refuses a file of runs with another setup.
 
-        Args:
-          setup: settings that all runs must share, in addition to prompts and sampling.
-          draft: name of the draft, for the server's flags.
-          costs: estimates the cost at a load from the runs at this load and a prior; None: a vague
-            prior is used.
-
-        Refuses fewer prompts than simultaneous requests, and a file with another setup.
+        setup: settings that all runs must share, in addition to prompts and sampling.
+        draft: name of the draft, for the server's flags.
+        costs: see `Outlook`.
         """
-        self.bench, self.how = bench, bench.how
-        self._draft, self._shown = draft, shown
+        self.bench, self.how, self._draft, self._shown = bench, bench.how, draft, shown
         self._costs = costs
         how, lengths = self.how, [len(prompt) for prompt in bench.prompts]
         if max(how.concurrencies) > len(lengths):
@@ -113,15 +109,13 @@ class Search:
 
     def _priced(self, concurrency: int) -> bool:
         """Returns whether forecasts of times exist, from runs or from a deployment's prior."""
-        measured = any(each.measured for each in self.tuned.at(concurrency))
-        return measured or self._costs is not None
+        return self._costs is not None or any(row.measured for row in self.tuned.at(concurrency))
 
     def _with_expected(self, row: TunedRun, before: Outlook) -> TunedRun:
         if not self._priced(row.concurrency) or row.gamma > before.longest:
             return row
-        names = ("", "_low", "_high")
-        values = zip(names, before.milliseconds(row.gamma), strict=True)
-        return replace(row, **{f"expected_ms_per_token{name}": each for name, each in values})
+        names = (f"expected_ms_per_token{end}" for end in ("", "_low", "_high"))
+        return replace(row, **dict(zip(names, before.milliseconds(row.gamma), strict=True)))
 
     def add(self, row: TunedRun, before: Outlook | None = None) -> None:
         """Adds a run to the tuning and to its file; before: the outlook with the run's forecast."""
@@ -141,11 +135,9 @@ class Search:
         for concurrency in concurrencies:
             if not any(row.gamma for row in self.tuned.at(concurrency)):
                 self._shown(self.outlook(concurrency), None)
-        while True:
-            every = {each: self._wanted(each) for each in concurrencies}
-            wanted = {each: gamma for each, gamma in every.items() if gamma is not None}
-            if not wanted:
-                break
+        while wanted := {
+            each: gamma for each in concurrencies if (gamma := self._wanted(each)) is not None
+        }:
             if not self.how.together and not ran:
                 self._measure(concurrencies, 0)
             ran = True
@@ -184,14 +176,14 @@ class Search:
         errors = [(row.error_percent or 0.0) / 100 for row in own]
         if any(row.p_min for row in own):
             return max(errors) <= EXACT
-        times = [log(row.ms_per_token or 1.0) for row in own]
-        return hypot(*errors) <= EXACT or times[-1] - times[0] > CLEARLY * hypot(*errors)
+        times, error = [log(row.ms_per_token or 1.0) for row in own], hypot(*errors)
+        return error <= EXACT or times[-1] - times[0] > CLEARLY * error
 
     def _try(self, gamma: int, concurrencies: tuple[int, ...]) -> None:
         """Runs a γ. If servers run together, it alternates with the fastest γ so far."""
-        timed = [row for row in self.tuned.at(concurrencies[0]) if row.ms_per_token is not None]
-        best = min(timed, key=lambda row: row.ms_per_token or 0.0, default=None)
-        reference = [] if not self.how.together else [0 if best is None else best.gamma]
+        rows = self.tuned.at(concurrencies[0])
+        timed = [(row.ms_per_token, row.gamma) for row in rows if row.ms_per_token is not None]
+        reference = [min(timed, default=(0.0, 0))[1]] if self.how.together else []
         try:
             self._measure(concurrencies, *reference, gamma)
         except NotObeyedError as error:
@@ -199,11 +191,9 @@ class Search:
             if gamma == 1:
                 raise ValueError(message) from error
             most = drafted if 0 < drafted < gamma else gamma // 2
-            failed = TunedRun(
-                concurrency=0, gamma=gamma, measured=False, most_gamma=most, note=message
-            )
+            failed = {"gamma": gamma, "measured": False, "most_gamma": most, "note": message}
             for concurrency in concurrencies:
-                self.add(replace(failed, concurrency=concurrency))
+                self.add(TunedRun(concurrency=concurrency, **failed))
 
     def _try_thresholds(self, concurrency: int) -> None:
         """Runs thresholds at the advised γ and at twice that γ, alternating with no threshold.
@@ -214,8 +204,7 @@ class Search:
         gamma = now.advice.gamma
         ran = {row.knobs for row in self.tuned.rows if row.concurrency == concurrency}
         lengths = dict.fromkeys((gamma, min(2 * gamma, self.how.max_gamma)))
-        every = [(length, p_min) for length in lengths for p_min in self.how.p_mins]
-        wanted = [each for each in every if each not in ran]
+        wanted = [each for each in product(lengths, self.how.p_mins) if each not in ran]
         if gamma == 0 or not wanted:
             return
         knobs = [(gamma, 0.0), *wanted]

@@ -1,16 +1,14 @@
-"""A tuning's file: the runs, the forecast of each, and the advice; and the times of runs.
+"""A tuning's file: the runs, their times, their forecasts, and the advice.
 
-γ that ran in common turns are compared turn by turn, which removes the machine's changing speed
+γ that took turns are compared turn by turn, which removes the machine's changing speed
 (`estimator.timing.levels`). If servers ran one after another, the baseline ran first and last, and
 a steady change of speed between both is divided out.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -27,7 +25,7 @@ from simulator.numerics.intervals import CONFIDENCE
 FORMAT = "specplan tune 1"
 # The standard error of a median over a mean's, for normal noise; and the least relative error.
 MEDIAN, LEAST_ERROR = 1.2533, 0.003
-# A change of the baseline that is named.
+# A larger change of the baseline's time is reported.
 DRIFT = 0.02
 Array = NDArray[np.float64]
 # A γ, and the threshold below which its drafts end (0: none).
@@ -42,11 +40,10 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
     error_percent: standard error of ms_per_token in comparisons with other runs, in per cent.
     rates: share of all drafts that accept each position; empty if not counted.
     expected_ms_per_token: forecast before the run, with its interval.
-    measured: whether the run finished and drafted γ tokens per block.
+    measured: whether the run finished and drafted γ tokens per block; if not, `note` says why.
     began: start of the run in seconds since 1970.
     turns: γ, number of the turn, seconds, target passes and decoded tokens of each turn.
     most_gamma: the largest γ that the server accepts, if it rejected this one.
-    note: reason why the run does not count.
     """
 
     concurrency: int
@@ -115,27 +112,23 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(row for row in self.rows if row.concurrency == concurrency and row.p_min == 0)
 
     def repeated(self, row: TunedRun) -> TunedRun | None:
-        """Returns the earlier run with a run's γ, threshold and concurrency, to add its turns to.
+        """Returns the earlier run of a run's γ, threshold and concurrency; None if there is none.
 
-        None if there is no such run, or if servers ran one after another.
+        Its turns and the new run's are joined. Servers that ran one after another have none.
         """
-        earlier = (each for each in self.rows if each.measured and each.knobs == row.knobs)
-        found = next((each for each in earlier if each.concurrency == row.concurrency), None)
-        return found if self.together else None
+        every = (each for each in self.rows if each.measured and self.together)
+        alike = (each for each in every if each.knobs == row.knobs)
+        return next((each for each in alike if each.concurrency == row.concurrency), None)
 
     def adding(self, row: TunedRun) -> Tuned:
-        """Returns the tuning with one more run, and with the times recomputed from all runs.
-
-        If a γ ran before, its new passes over the prompts (turns) join its earlier row.
-        """
+        """Returns the tuning with one more run, and with the times recomputed from all runs."""
+        earlier = self.repeated(row)
         rows = [each for each in self.rows if each.concurrency == row.concurrency]
         others = [each for each in self.rows if each.concurrency != row.concurrency]
-        earlier = self.repeated(row)
         if earlier is None:
             rows.append(row)
         else:
-            joined = replace(earlier, turns=earlier.turns + row.turns)
-            rows = [joined if each is earlier else each for each in rows]
+            rows[rows.index(earlier)] = replace(earlier, turns=earlier.turns + row.turns)
         drawn = float(self.setup["temperature"]) > 0
         timed = (_in_turns if self.together else _one_by_one)(rows, drawn)
         return replace(self, rows=(*others, *timed))
@@ -187,28 +180,24 @@ def read_tuned(path: Path) -> Tuned:
 
 def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
     """Returns runs whose γ took turns, with their times at the median speed of the machine."""
-    # Earlier files have turns of a γ in the run of another one.
-    texts: dict[Knobs, dict[int, Sequence[float]]] = defaultdict(dict)
-    for row in rows:
-        for gamma, turn, *work in row.turns:
-            texts[gamma, row.p_min][turn] = work
-    if not texts:
+    ran = [row for row in rows if row.turns]
+    if not ran:
         return list(rows)
-    turns = sorted(set().union(*texts.values()))
-    lacking = (np.nan, 1, 0)
-    every = np.array([[own.get(turn, lacking) for turn in turns] for own in texts.values()])
-    seconds = every[..., 0] / every[..., 1]
+    turns = sorted({turn for row in ran for _, turn, *_ in row.turns})
+    seconds = np.full((len(ran), len(turns)), np.nan)
+    for own, row in zip(seconds, ran, strict=True):
+        own[np.searchsorted(turns, [turn[1] for turn in row.turns])] = np.exp(row.step_logs)
     steps, _ = polish(seconds)
     left = np.log(seconds) - np.log(steps)[:, None]
     # The speed of a turn is estimated from its other γ.
     totals, known = np.nansum(left, axis=0), (~np.isnan(left)).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         off = left - (totals - left) / (known - 1)
-    found = {
-        knobs: (float(step), own[np.isfinite(own)], list(texts[knobs].values()))
-        for knobs, step, own in zip(texts, steps, off, strict=True)
-    }
-    return [_timed(row, *found[row.knobs], drawn) if row.turns else row for row in rows]
+    timed = (
+        _timed(row, float(step), own[np.isfinite(own)], drawn)
+        for row, step, own in zip(ran, steps, off, strict=True)
+    )
+    return [next(timed) if row.turns else row for row in rows]
 
 
 def _one_by_one(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
@@ -219,26 +208,22 @@ def _one_by_one(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
 
     def timed(row: TunedRun) -> TunedRun:
         drift = float(np.interp(row.began, times, speeds)) - speeds[0]
-        step = float(np.exp(np.median(row.step_logs) - drift))
-        return _timed(row, step, row.step_logs, [turn[2:] for turn in row.turns], drawn)
+        return _timed(row, float(np.exp(np.median(row.step_logs) - drift)), row.step_logs, drawn)
 
     return [timed(row) if row.turns else row for row in rows]
 
 
-def _timed(
-    row: TunedRun, step_seconds: float, logs: Array, turns: Sequence[Any], drawn: bool
-) -> TunedRun:
+def _timed(row: TunedRun, step_seconds: float, logs: Array, drawn: bool) -> TunedRun:
     """Returns a run with its times.
 
     step_seconds: median seconds of a target pass with its draft.
     logs: logarithm of these seconds in each turn; only its spread is used.
-    turns: seconds, target passes and tokens of each turn.
     drawn: whether texts were drawn at random, so that two γ decode different texts.
     """
     error = USUAL_ERROR
     if len(logs) >= 3:
         error = max(LEAST_ERROR, float(MEDIAN * np.std(logs, ddof=1) / np.sqrt(len(logs))))
-    work = np.array(turns)[:, 1:]
+    work = np.array([turn[3:] for turn in row.turns])
     passes, tokens = work.sum(axis=0)
     apart = work[:, 0] - passes / tokens * work[:, 1]
     sampled = float(np.sqrt((apart**2).sum()) / passes) if drawn and row.gamma > 0 else 0.0
