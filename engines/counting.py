@@ -26,8 +26,8 @@ class RateInterval:
 def rate_interval(hits: float, trials: float) -> RateInterval:
     """Returns a binomial rate with Wilson's interval; without trials, 0 with interval [0, 1].
 
-    Trials are assumed independent, which blocks of one text nearly are. The number of trials
-    may be an expected number, which need not be whole.
+    Trials are assumed independent, which blocks of one text nearly are. Their number need not be
+    whole, because it may be an expected number.
     """
     return RateInterval(hits / trials if trials > 0 else 0.0, *wilson(hits, trials))
 
@@ -51,21 +51,6 @@ class Counts:
         """Returns counts whose number of accepted tokens is the sum of `by_position`."""
         return Counts(drafts, drafted, sum(by_position), tuple(by_position))
 
-    @classmethod
-    def of_blocks(cls, lengths: Sequence[int], gamma: int, room: int) -> Counts:
-        """Returns the counts of a text of `room` tokens, from the tokens that each block emitted.
-
-        A block that has room for only one token drafts nothing.
-        """
-        found = NOTHING
-        for length in lengths:
-            drafted = min(gamma, room - 1)
-            if drafted > 0:
-                accepted = (1,) * (length - 1) + (0,) * (gamma - length + 1)
-                found += cls.of(1, drafted, accepted)
-            room -= length
-        return found
-
     def up_to(self, gamma: int) -> tuple[int, ...]:
         """Returns `by_position` for positions 1 to γ; 0 for positions that it lacks."""
         return (*self.by_position, *(0,) * gamma)[:gamma]
@@ -81,7 +66,7 @@ class Counts:
         return self._combined(earlier, sub)
 
     def _pairs_with(self, other: Counts) -> list[tuple[int, int]]:
-        """Returns pairs of this object's and another's counters."""
+        """Returns pairs of these counters and another object's."""
         listed = all(each.by_position or each.accepted == 0 for each in (self, other))
         positions = zip_longest(self.by_position, other.by_position, fillvalue=0)
         return [

@@ -25,8 +25,8 @@ class Setting:
     draft_sampling: whether drafts are drawn from the draft's distribution or are its argmax.
     concurrency: most simultaneous requests.
     model: "target": the target is served, with its draft if γ > 0; "draft": the draft by itself.
-    synthetic: unconditional acceptance rates that the server simulates, one for each of the γ
-      positions; None: the server verifies drafts.
+    synthetic: unconditional acceptance rates of the γ positions, which the server simulates; None:
+      the server verifies drafts.
     p_min: confidence below which a draft ends, by the engine's own rule; 0: no draft ends early.
     """
 
@@ -42,7 +42,6 @@ class Setting:
 class Completion:
     """A text that an engine wrote.
 
-    tokens: ids of the text.
     first: number of tokens that the pass over the prompt emitted, at least 1.
     seconds: seconds from these first tokens to the last token.
     """
@@ -53,10 +52,7 @@ class Completion:
 
 
 class EngineServer(Protocol):
-    """A running server of a pair.
-
-    Example: `engines.servers.in_process.OwnServer`.
-    """
+    """A running server of a pair, for example `engines.servers.in_process.OwnServer`."""
 
     @property
     def version(self) -> str:
@@ -76,14 +72,11 @@ class EngineServer(Protocol):
 
 
 class Engine(Protocol):
-    """An engine and the pair that it serves.
-
-    Example: `engines.servers.in_process.OwnDecoder`.
-    """
+    """An engine and its pair of models, for example `engines.servers.in_process.OwnDecoder`."""
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The engine's flags or settings, to be stored with the results."""
+        """The engine's flags or settings, which are stored with the results."""
 
     def serve(self, setting: Setting) -> AbstractContextManager[EngineServer]:
         """Serves the pair with a setting until the context exits; yields the server."""
@@ -93,7 +86,7 @@ class Engine(Protocol):
 class EngineRun:
     """The texts that a server wrote for some prompts.
 
-    counts: one entry per prompt if prompts ran one at a time; else one entry with the sum.
+    counts: one entry per prompt if prompts ran one at a time; else one entry for all of them.
     """
 
     completions: tuple[Completion, ...]
@@ -108,7 +101,7 @@ class EngineRun:
 
     @property
     def decoded(self) -> int:
-        """Number of tokens that did not come from passes over prompts."""
+        """Number of tokens apart from those that the passes over the prompts emitted."""
         return sum(len(text.tokens) - text.first for text in self.completions)
 
     @property
@@ -119,9 +112,8 @@ class EngineRun:
     def steps(self, *, drafts_past_end: bool) -> int:
         """Returns the number of target passes after the passes over the prompts.
 
-        A pass emits one token more than it accepted. An engine that drafts past a text's end also
-        counts tokens accepted there. Every pass of such an engine drafts, so its number of drafts
-        is the number of passes.
+        A pass emits one token more than it accepts. An engine that drafts past a text's end also
+        counts tokens accepted there; but each of its passes drafts, so drafts count its passes.
         """
         total = self.total
         if drafts_past_end and total.drafts > 0:
@@ -130,14 +122,16 @@ class EngineRun:
         return self.decoded - (total.accepted - in_prompts)
 
     def work(self, *, drafts_past_end: bool) -> list[tuple[float, int, int]]:
-        """Returns seconds, target passes and decoded tokens: of each text if texts were counted
-        separately, else of all texts together."""
+        """Returns seconds, target passes and decoded tokens of each text.
+
+        Texts that were counted together have one entry in common.
+        """
         parts = [self]
         if len(self.counts) == len(self.completions):
             texts = zip(self.completions, self.counts, strict=True)
             parts = [EngineRun((text,), (counted,)) for text, counted in texts]
-        past_end = drafts_past_end
-        return [(one.seconds, one.steps(drafts_past_end=past_end), one.decoded) for one in parts]
+        passes = (part.steps(drafts_past_end=drafts_past_end) for part in parts)
+        return [(part.seconds, own, part.decoded) for part, own in zip(parts, passes, strict=True)]
 
     def require_gamma(self, gamma: int, *, drafts_past_end: bool) -> None:
         """Refuses a run whose blocks did not draft γ tokens, as on a server with another γ.
@@ -168,9 +162,8 @@ def run(
     """Returns the texts that a server writes for prompts, and its counts of drafts.
 
     server: must have no other requests, because its counters are read before and after.
-    speculative: whether the server drafts and therefore counts drafts.
+    speculative: whether the server drafts, and so counts drafts.
     seed: seed of the first prompt's text; each further prompt adds 1.
-    progress: called after each text.
     """
     (temperature, concurrency), numbers = case, range(len(prompts))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from operator import attrgetter
 from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,9 +42,8 @@ def later(place: str) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The pair for an engine to load.
+    """The pair for an engine to load: names or folders (a draft's with the tokenizer's files).
 
-    target, draft: names or folders; a draft's folder also has the tokenizer's files.
     folder: temporary folder for the engine's files.
     positions: number of tokens of the longest prompt, its text and a draft together.
     """
@@ -80,24 +80,22 @@ EARLIEST = "the earliest of the longest matches, up to the text's end"
 
 @dataclass(frozen=True, slots=True)
 class Exports:
-    """Functions that write an engine's settings for a plan, as text to paste.
+    """Functions that write an engine's settings as text to paste; None: the engine cannot do it.
 
     model_method: the engine's name for a separate draft model; `HeadKind` has the names of heads.
-    fixed: writes settings for exactly γ tokens per block. Arguments: γ, at least 1; the draft; its
-      sampling and the verification (None: unknown); the threshold of `stopping` (0: none).
+    fixed: drafts exactly γ tokens per block. Arguments: γ, at least 1; the draft; its sampling and
+      the verification (None: unknown); the threshold of `stopping` (0: none).
     stopping: rule that ends an unsure draft (`simulator.acceptance.stopping`); empty: none.
     draft_sampling: how the engine drafts by default; None: its flags always state it.
     judges_blocks: whether the engine can verify a draft as a whole (Sun et al. 2024).
-    schedule: writes γ by batch size. Arguments: ranges of batch sizes, some with γ above 0; the
-      draft. None: the engine takes no schedule.
+    schedule: drafts γ tokens by batch size. Arguments: ranges of batch sizes, some with γ above 0;
+      the draft.
     unscheduled: names of drafts (`methods_of`) that the engine loads but cannot schedule.
-    lookup: writes a lookup of at most γ tokens. Arguments: γ; lengths of the shortest and the
-      longest match. None: the engine has no lookup.
+    lookup: copies at most γ tokens. Arguments: γ; lengths of the shortest and the longest match.
     lookup_rule: the match that the engine's lookup copies from, in words.
-    suffix: writes suffix decoding of at most γ tokens. Arguments: γ; the tree's depth; whether
-      other requests' outputs are used. None: the engine has no suffix decoding.
-    tree: writes draft trees. Arguments: depth; most children of a node; number of nodes. None: the
-      engine drafts no trees.
+    suffix: suffix decoding of at most γ tokens. Arguments: γ; the tree's depth; whether other
+      requests' outputs are used.
+    tree: draft trees. Arguments: depth; most children of a node; number of nodes.
     former: pairs of a part of these settings and its spelling in older versions.
     """
 
@@ -120,7 +118,7 @@ class PrintedCounts:
     """A text in which an engine prints its counts of drafted and accepted tokens.
 
     marks: metric prefixes, parts of log lines, or JSON keys; each text has one of them.
-    reader: place of the function that reads the text, "module:name" in engines.observing.
+    reader: the function that reads the text, as "module:name" in engines.observing.
     program: name of the program that prints the JSON.
     """
 
@@ -130,7 +128,7 @@ class PrintedCounts:
     program: str = ""
 
     def read(self, text: Any, gamma: int | None) -> Observation:
-        """Returns the counts in a text or JSON object; gamma: γ stated by the user, or None."""
+        """Returns the counts in a text or JSON object; gamma: γ stated by the user."""
         found: Observation = later(f"engines.observing.{self.reader}")(text, gamma)
         return found
 
@@ -148,8 +146,8 @@ class EngineKind:
     acceptance: default source of acceptance. "engine": the engine's servers score texts; "local":
       this machine scores texts; "counts": like "local", but profiles use the engine's counters.
     in_turn: whether servers of several γ run one after the other by default.
-    version_page: path of the server's page whose JSON object has `version`; None: no such page.
-    exports: writers of the engine's settings; None: no way to set its γ is known.
+    version_page: path of the server's page whose JSON object has `version`.
+    exports: None: no way to set the engine's γ is known.
     wall: the largest step that is captured as a CUDA graph by default; None: no step is captured.
     """
 
@@ -170,7 +168,7 @@ class EngineKind:
 
     @property
     def scores_texts(self) -> bool:
-        """Whether the engine's servers can score a text that is given to them."""
+        """Whether the engine's servers can score a given text."""
         return self.acceptance == "engine"
 
 
@@ -201,10 +199,8 @@ class EngineSettings:
 @cache
 def engine_kinds() -> Mapping[str, EngineKind]:
     """Returns the `KIND` of each module of `engines.kinds`, by name."""
-    found: dict[str, EngineKind] = {
-        module.KIND.name: module.KIND for module in modules_in("engines.kinds")
-    }
-    return MappingProxyType(dict(sorted(found.items())))
+    kinds: list[EngineKind] = [module.KIND for module in modules_in("engines.kinds")]
+    return MappingProxyType({kind.name: kind for kind in sorted(kinds, key=attrgetter("name"))})
 
 
 def names_of(has: Callable[[EngineKind], object]) -> tuple[str, ...]:

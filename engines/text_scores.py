@@ -26,10 +26,9 @@ from estimator.traces.traces import DraftSampling
 
 @dataclass(frozen=True, slots=True)
 class TextScores:
-    """A model's scores of the N tokens of a text.
+    """A model's scores of the N tokens of a text: arrays of shape (N,).
 
-    logprobs: log-probabilities, shape (N,).
-    ranks: ranks in the model's distribution, 1 for the likeliest, shape (N,).
+    logprobs: log-probabilities. ranks: ranks in the model's distribution, 1 for the likeliest.
     """
 
     logprobs: NDArray[np.float64]
@@ -55,13 +54,10 @@ class TextScores:
 def acceptance(
     target: TextScores, draft: TextScores, *, draft_sampling: DraftSampling, temperature: float
 ) -> NDArray[np.float64]:
-    """Returns the probability a_t of accepting a draft, at each token of the target's text.
-
-    The result has shape (N,) for a text of N tokens.
+    """Returns the probability a_t of accepting a draft at each token of the text, shape (N,).
 
     Args:
-      target, draft: the models' scores of the text, at `temperature` for sampled drafts.
-      draft_sampling: whether drafts are sampled from the draft model or its argmax.
+      target, draft: the models' scores of the target's text, at `temperature` for sampled drafts.
       temperature: temperature of the target; at 0, sampled drafts are argmax, too.
     """
     if draft_sampling == "argmax" or temperature == 0:
@@ -83,8 +79,8 @@ def score_text(
 ) -> TextScores:
     """Returns a model's scores of the text `tokens` after a prompt.
 
-    If two ids are equally likely, the smaller id ranks first, as in argmax. At temperature 0, the
-    function returns the log-probabilities at temperature 1.
+    The smaller of two equally likely ids ranks first, as in argmax. At temperature 0, the
+    log-probabilities are those at temperature 1.
     """
     import torch
 
@@ -109,10 +105,7 @@ Scorer = Callable[[Sequence[Text], float], list[Pair]]
 
 
 def local_scorer(target: str, draft: str) -> Scorer:
-    """Returns a scorer for any temperature, which loads both models once on this machine.
-
-    target, draft: names or folders.
-    """
+    """Returns a scorer for any temperature, which loads both models once on this machine."""
     load = cache(load_causal)
 
     def scored(texts: Sequence[Text], temperature: float) -> list[Pair]:

@@ -5,9 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from engines.counting import Timed, times
 from engines.observing.observation import Observation
 from engines.observing.printed import MetricsPage, text_of, timed_bench, whole_number
@@ -51,18 +48,11 @@ def _timed(totals: Mapping[str, float]) -> Timed | None:
 def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
     """Returns the sum of the counts in a log; refuses several γ, and incomplete lines.
 
-    Accepted and drafted tokens are exact. Rates are printed with three digits (two in some
-    versions), so counts by position are exact to 0.05 % (0.5 %) of a line's drafts. If some blocks
-    were short, the number of drafts has a relative error of at most 0.0005 γ (0.005 γ) over the
-    sum of the rates.
-
     blocks: the log in blocks of whole lines.
     """
     version: re.Match[str] | None = None
     pair: re.Match[str] | None = None
-    before = 0
-    # Drafts, drafted tokens, accepted ones, and those by position.
-    total: NDArray[np.int64] | None = None
+    total, before = None, 0
     for block in blocks:
         version = version or VERSION.search(block)
         pair = pair or (_PAIR.search(block) if total is None else None)
@@ -70,60 +60,42 @@ def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
         if block.count(MARK) != len(found):
             raise _unread(block, before)
         before += block.count("\n")
-        drafting = [line for line in found if int(line[1]) > 0]
-        if not drafting:
-            continue
-        counted = _counted(drafting)
-        if total is not None and len(counted) != len(total):
-            raise _several(len(total) - 3, len(counted) - 3)
-        total = counted if total is None else total + counted
+        for accepted, drafted, rates in found:
+            if int(drafted) > 0:
+                one = _counted(int(accepted), int(drafted), rates.split(", "))
+                total = one if total is None else total + one
     if total is None:
         raise ValueError(f"a log of vLLM must have lines '{MARK} …' with drafts, got none")
-    drafts, drafted, accepted, *hits = total.tolist()
+    share = None if pair is None else named_share(pair[1], pair[2])
+    named = None if version is None else version[1] or version[2]
+    return replace(total, version=named, draft_share=share)
+
+
+def _counted(accepted: int, drafted: int, printed: Sequence[str]) -> Observation:
+    """Returns the counts of a line: its tokens, and its rates by position as they are printed.
+
+    Accepted and drafted tokens are exact. Rates are printed with three digits (two in some
+    versions), so counts by position are exact to 0.05 % (0.5 %) of the drafts. If some blocks were
+    short, the number of drafts has a relative error of at most 0.0005 γ (0.005 γ) over the sum of
+    the rates.
+    """
+    gamma, unit = len(printed), 10 ** (len(printed[0]) - 2)
+    rates = [round(float(rate) * unit) for rate in printed]
+    # If every block may have drafted γ tokens, drafts are drafted over γ. Lookups often draft less.
+    drafts = -(-drafted // gamma)
+    if 2 * abs(drafts * sum(rates) - unit * accepted) > drafts * gamma:
+        # Drafts are accepted over the sum of rates. If all rates round to 0, each is half a unit.
+        inferred = round(unit * accepted / max(sum(rates), gamma / 2))
+        drafts = min(max(inferred, drafts), drafted)
     return Observation(
         kind="vllm",
         origin="log",
-        version=None if version is None else version[1] or version[2],
-        stated_gamma=len(hits),
+        stated_gamma=gamma,
         drafts=drafts,
         drafted=drafted,
         accepted=accepted,
-        by_position=tuple(hits),
-        draft_share=None if pair is None else named_share(pair[1], pair[2]),
+        by_position=tuple(round(rate * drafts / unit) for rate in rates),
     )
-
-
-def _counted(lines: Sequence[tuple[str, str, str]]) -> NDArray[np.int64]:
-    """Returns sums over lines: drafts, drafted tokens, accepted tokens, accepted by position.
-
-    A line's number of drafts is its accepted tokens over the sum of its rates.
-
-    lines: accepted tokens, drafted tokens and rates of each line, as they are printed.
-    """
-    positions = [printed.count(",") + 1 for *_, printed in lines]
-    gamma = positions[0]
-    if len(set(positions)) > 1:
-        raise _several(gamma, next(each for each in positions if each != gamma))
-    accepted, drafted = np.array([line[:2] for line in lines], np.int64).T
-    # Digits of each rate after its point, from the length of the line ("0.820, 0.610").
-    lengths = np.array([len(printed) for *_, printed in lines])
-    unit = 10 ** (-(-(lengths - 2 * (gamma - 1)) // gamma) - 2)
-    printed_rates = ", ".join(printed for *_, printed in lines).split(", ")
-    parsed = np.array(printed_rates, np.float64).reshape(-1, gamma)
-    rates = np.rint(parsed * unit[:, None]).astype(np.int64)
-    summed = rates.sum(axis=1)
-    # If every block may have drafted γ tokens, drafts are drafted over γ. Lookups often draft less.
-    fewest = -(-drafted // gamma)
-    full = 2 * np.abs(fewest * summed - unit * accepted) <= fewest * gamma
-    # Rates that all were rounded to 0 were less than half a unit.
-    inferred = np.rint(unit * accepted / np.maximum(summed, gamma / 2)).astype(np.int64)
-    drafts = np.where(full, fewest, np.clip(inferred, fewest, drafted))
-    hits = np.rint(rates * drafts[:, None] / unit[:, None]).sum(axis=0)
-    return np.array([drafts.sum(), drafted.sum(), accepted.sum(), *hits], np.int64)
-
-
-def _several(first: int, other: int) -> ValueError:
-    return ValueError(f"sources must be of one gamma, got {first} and {other}")
 
 
 def _unread(block: str, before: int) -> ValueError:

@@ -47,16 +47,43 @@ class InProcessPair(ABC):
         return target if setting.model == "target" else draft, draft if setting.gamma > 0 else None
 
 
-class InProcessServer:
-    """Decodes in this process and counts like a server. Subclasses define `complete`."""
+# The tokens of a block, the time of its end, and its number of drafted tokens; None: γ, or fewer
+# where the text has no room for γ tokens and one more.
+Decoded = tuple[Sequence[int], float, int | None]
+
+
+class InProcessServer(ABC):
+    """Decodes in this process and counts like a server."""
 
     model = None
 
     def __init__(self, engine_version: str, setting: Setting) -> None:
-        self.version, self._setting, self._counts = engine_version, setting, NOTHING
+        self.version, self.setting, self._counts = engine_version, setting, NOTHING
+
+    def complete(
+        self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
+    ) -> Completion:
+        """Returns a text; see `EngineServer`. Its first block is the pass over the prompt."""
+        texts, times, gamma, room = list[Sequence[int]](), [], self.setting.gamma, max_new_tokens
+        for tokens, end, drafted in self.blocks(prompt, max_new_tokens, temperature, seed):
+            texts.append(tokens)
+            times.append(end)
+            drafted = min(gamma, room - 1) if drafted is None else drafted
+            if drafted > 0:
+                accepted = len(tokens) - 1
+                hits = (1,) * accepted + (0,) * (gamma - accepted)
+                self._counts += Counts.of(1, drafted, hits)
+            room -= len(tokens)
+        return Completion(tuple(chain(*texts)), len(texts[0]), times[-1] - times[0])
 
     def counts(self) -> Counts:
         return self._counts
+
+    @abstractmethod
+    def blocks(
+        self, prompt: Sequence[int], length: int, temperature: float, seed: int
+    ) -> Iterator[Decoded]:
+        """Yields the blocks of a text of `length` tokens after a prompt."""
 
 
 class OwnDecoder:
@@ -73,25 +100,15 @@ class OwnDecoder:
 
 
 class OwnServer(InProcessServer):
-    """Decodes with a pair of models and specplan's own decoder."""
+    """Decodes with a pair of models, whose settings give the texts' length and temperature."""
 
     def __init__(self, subject: Subject, setting: Setting) -> None:
         super().__init__(f"specplan {version('specplan')}", setting)
         self._subject = subject
 
-    def complete(
-        self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
-    ) -> Completion:
-        """Returns a text; see `EngineServer`. The pair's settings give its length and temperature.
-
-        The first block counts as the pass over the prompt.
-        """
-        gamma, p_min = self._setting.gamma, self._setting.p_min
-        texts, times = [], []
+    def blocks(
+        self, prompt: Sequence[int], _length: int, _temperature: float, seed: int
+    ) -> Iterator[Decoded]:
+        gamma, p_min = self.setting.gamma, self.setting.p_min
         for block, end in timed_blocks(self._subject, prompt, gamma=gamma, p_min=p_min, seed=seed):
-            times.append(end)
-            texts.append(block.tokens)
-            if block.drafted:
-                accepted = (1,) * block.accepted + (0,) * (gamma - block.accepted)
-                self._counts += Counts.of(1, len(block.drafted), accepted)
-        return Completion(tuple(chain(*texts)), len(texts[0]), times[-1] - times[0])
+            yield block.tokens, end, len(block.drafted)

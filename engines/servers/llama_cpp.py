@@ -41,20 +41,15 @@ SIMULATED = "speculative.synth_rates"
 
 @dataclass(frozen=True, slots=True)
 class LlamaCpp:
-    """llama.cpp with a target and a draft model.
+    """llama.cpp with a target and a draft model, which are GGUF files.
 
-    target, draft: GGUF files.
     positions: number of tokens of one request that the cache must hold: prompt, text and draft.
-    unified: whether all requests share one cache, the default of llama.cpp's own server. With a
-      cache for each request, requests in slots that are not adjacent are decoded in separate
-      passes.
     """
 
     target: Path
     draft: Path
     positions: int
     threads: int
-    unified: bool = True
 
     @classmethod
     def of_folders(cls, models: Models, settings: EngineSettings) -> LlamaCpp:
@@ -75,7 +70,9 @@ class LlamaCpp:
             "model.path": str(self.target if setting.model == "target" else self.draft),
             "n_parallel": setting.concurrency,
             "n_ctx": self.positions * setting.concurrency,
-            "kv_unified": self.unified,
+            # As llama.cpp's own server: with a cache for each request, requests in slots that are
+            # not adjacent are decoded in separate passes.
+            "kv_unified": True,
             "endpoint_metrics": True,
         }
         if setting.gamma > 0:
@@ -111,8 +108,8 @@ class LlamaCppServer:
     ) -> None:
         """Connects to a server.
 
-        process: process id of a local server with one thread and one request at a time. Its CPU
-          time is measured, which does not advance while other programs run. None: wall time.
+        process: id of a local process with one thread and one request at a time. Its CPU time is
+          measured, which does not advance while other programs run. None: wall time.
         gamma: sent with each request; builds since May 2026 ignore it. None: the server's own γ.
         """
         self.url = url.rstrip("/").removesuffix("/v1")
@@ -135,15 +132,10 @@ class LlamaCppServer:
         """Returns a text of ids, sampled with temperature only; see `EngineServer`."""
         before = thread_seconds(self._process)
         body = {
-            "prompt": list(prompt),
-            "n_predict": max_new_tokens,
-            "temperature": temperature,
-            "samplers": ["temperature"],
-            "seed": seed,
-            "ignore_eos": True,
-            "return_tokens": True,
+            "prompt": list(prompt), "n_predict": max_new_tokens, "temperature": temperature,
+            "samplers": ["temperature"], "seed": seed, "ignore_eos": True, "return_tokens": True,
             "cache_prompt": False,
-        }
+        }  # fmt: skip
         answer = post_json(f"{self.url}/completion", body | self._drafting)
         tokens = tuple(answer["tokens"])
         if answer["tokens_evaluated"] != len(prompt) or len(tokens) != max_new_tokens:

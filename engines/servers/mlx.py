@@ -10,10 +10,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from engines.counting import Counts
-from engines.engine import Completion, Setting
+from engines.engine import Setting
 from engines.kind import EngineSettings, Models
-from engines.servers.in_process import InProcessPair, InProcessServer
+from engines.servers.in_process import Decoded, InProcessPair, InProcessServer
 from estimator.timing.threads import CHOSEN_BY
 
 
@@ -60,39 +59,32 @@ class MlxServer(InProcessServer):
         super().__init__(f"mlx_lm {version('mlx-lm')}", setting)
         self._model, self._draft, self._clock = model, draft, _clock()
 
-    def complete(
-        self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
-    ) -> Completion:
-        """Returns the decoded text and its times; see `EngineServer`.
-
-        The pass over the prompt's last token also verifies the first draft.
-        """
+    def blocks(
+        self, prompt: Sequence[int], length: int, temperature: float, seed: int
+    ) -> Iterator[Decoded]:
         import mlx.core as mx
         from mlx_lm.generate import generate_step, speculative_generate_step
         from mlx_lm.sample_utils import make_sampler
 
         mx.random.seed(seed)
-        sampler = make_sampler(temp=temperature)
-        settings: dict[str, Any] = {"max_tokens": max_new_tokens, "sampler": sampler}
-        ids, gamma = mx.array(list(prompt)), self._setting.gamma
+        settings: dict[str, Any] = {
+            "max_tokens": length, "sampler": make_sampler(temp=temperature),
+        }  # fmt: skip
         made: Any
+        ids = mx.array(list(prompt))
         if self._draft is None:
             made = generate_step(ids, self._model, **settings)
         else:
-            models, settings["num_draft_tokens"] = (self._model, self._draft), gamma
+            models, settings["num_draft_tokens"] = (self._model, self._draft), self.setting.gamma
             made = speculative_generate_step(ids, *models, **settings)
-        tokens: list[int] = []
-        lengths, times, length = [], [], 0
-        for token, _, *drafted in made:
-            tokens.append(int(token))
-            length += 1
-            if not any(drafted) or len(tokens) == max_new_tokens:
-                lengths.append(length)
-                times.append(self._clock())
-                length = 0
-        # If MLX drafted a text's last token, it counts as the target's.
-        self._counts += Counts.of_blocks(lengths, gamma, max_new_tokens)
-        return Completion(tuple(tokens), lengths[0], times[-1] - times[0])
+        block: list[int] = []
+        # The pass over the prompt's last token also verifies the first draft. If MLX drafted a
+        # text's last token, it counts as the target's.
+        for left, (token, _, *drafted) in zip(reversed(range(length)), made, strict=True):
+            block.append(int(token))
+            if not any(drafted) or left == 0:
+                yield block, self._clock(), None
+                block = []
 
 
 def _clock() -> Callable[[], float]:

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from engines.counting import Counts
-from engines.engine import Completion, Setting
+from engines.engine import Setting
 from engines.kind import EngineSettings, Models
-from engines.servers.in_process import InProcessPair, InProcessServer
+from engines.servers.in_process import Decoded, InProcessPair, InProcessServer
 from engines.text_scores import load_causal
 from estimator.timing.threads import chosen_threads, computing
 
@@ -56,56 +55,46 @@ class TransformersServer(InProcessServer):
             module.generation_config.eos_token_id = None
             module.generation_config.pad_token_id = 0
 
-    def complete(
-        self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
-    ) -> Completion:
-        """Returns the decoded text and its times; see `EngineServer`.
-
-        The pass over the prompt also verifies the first draft and emits its accepted tokens.
-        """
+    def blocks(
+        self, prompt: Sequence[int], length: int, temperature: float, seed: int
+    ) -> Iterator[Decoded]:
         import torch
 
         sampled = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0}
-        blocks, gamma = _Blocks(), self._setting.gamma
+        blocks = _Blocks()
         if self._assistant is not None:
             # Servers of other γ share the assistant.
             settings = self._assistant.generation_config
-            settings.num_assistant_tokens = gamma
+            settings.num_assistant_tokens = self.setting.gamma
             settings.num_assistant_tokens_schedule = "constant"
-            settings.assistant_confidence_threshold = self._setting.p_min
+            settings.assistant_confidence_threshold = self.setting.p_min
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            ids = self._model.generate(
+            self._model.generate(
                 torch.tensor([list(prompt)]),
                 attention_mask=torch.ones(1, len(prompt), dtype=torch.int64),
-                max_new_tokens=max_new_tokens,
+                max_new_tokens=length,
                 assistant_model=self._assistant,
                 streamer=blocks,
                 **({"do_sample": False} if temperature == 0 else sampled),
             )
-        self._counts += Counts.of_blocks(blocks.lengths, gamma, max_new_tokens)
-        tokens = tuple(ids[0, len(prompt) :].tolist())
-        return Completion(tokens, blocks.lengths[0], blocks.times[-1] - blocks.times[0])
+        # The pass over the prompt also verifies the first draft.
+        yield from blocks.found[1:]
 
 
 class _Blocks:
-    """A streamer that records the number and time of new tokens; the prompt is ignored."""
+    """A streamer that records the new tokens and the time of each block; the prompt comes first."""
 
     def __init__(self) -> None:
         import torch
 
         from estimator.timing.turns import processor_clock
 
-        self.lengths: list[int] = []
-        self.times: list[float] = []
-        self._prompt_seen = False
+        self.found: list[Decoded] = []
         self._clock = processor_clock(torch.device("cpu")) or time.perf_counter
 
     def put(self, value: Any) -> None:
-        if self._prompt_seen:
-            self.lengths.append(value.numel())
-            self.times.append(self._clock())
-        self._prompt_seen = True
+        self.found.append((value.flatten().tolist(), self._clock(), None))
 
     def end(self) -> None:
         """Does nothing."""

@@ -7,11 +7,10 @@ from engines.engine import Setting
 from engines.observing.observation import Observation
 from engines.observing.profiles import counted_drafting
 from engines.text_scores import Pair, acceptance
-from engines.trials.pair import prepared, texts_of
 from engines.trials.request import MeasureEngine
 from engines.trials.timing import block_seconds, timed_steps
 from engines.trials.trial import Trial
-from engines.trials.turns import run_trial
+from engines.trials.turns import prepared, run_trial
 from estimator.profiles.parts import DraftAcceptance, Estimate, Setup, TextSettings
 from estimator.profiles.profile import ClockCheck, Improvement, Profile, TimesMs
 from estimator.profiles.profile_file import write_profile
@@ -59,7 +58,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
         if request.counted:
             draftings = {request.draft_sampling: _counted(trial)}
         else:
-            texts = texts_of(trial, trial.runs[case]["rows", 0][0])
+            texts = trial.texts(trial.runs[case]["rows", 0][0])
             traced = [_traces(pair, case[0]) for pair in score(texts, case[0])]
             draftings = {}
             for way in DRAFT_SAMPLINGS:

@@ -1,14 +1,20 @@
 """Requests for runs on an engine: every setting that is read, by the name of its option."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from engines.kind import EngineKind, EngineSettings, engine_kinds, listed, names_of
+from engines.engine import Engine, Prompts
+from engines.kind import EngineKind, EngineSettings, Models, engine_kinds, listed, names_of
 from estimator.settings import PromptSettings, TimingSettings
 from estimator.traces.traces import DraftSampling
 
+if TYPE_CHECKING:
+    from estimator.loading.folders import FolderPair
+
+# Positions left free beyond the longest prompt, its text and a draft.
+SPARE_POSITIONS = 8
 # Measurements time no larger γ, and these smaller ones.
 MOST_PRICED = 8
 FEW_PRICED = (1, 2, 4)
@@ -20,7 +26,7 @@ class OnEngine:
 
     text: source of prompts. Twice the requested number is read. Decoding of the first half is
       predicted; the second half gives the step times.
-    target, drafts: names of the models, as `estimator.loading.folders.folder_pair` takes them.
+    target, drafts: names of the models; see `estimator.loading.folders.folder_pair`.
     """
 
     engine: EngineSettings
@@ -35,7 +41,7 @@ class OnEngine:
         self._require_taken("engine-command", engine.engine_command)
         self._require_taken("threads", engine.threads)
         if engine.target_url is not None and kind.connect is None:
-            owners = listed([f"{name}'s" for name in names_of(lambda each: each.connect)])
+            owners = _owners(lambda each: each.connect)
             raise ValueError(f"a running server must be {owners}, got {kind.name}")
         if engine.draft_sampling not in (None, *kind.draft_samplings):
             raise ValueError(
@@ -54,11 +60,17 @@ class OnEngine:
 
     @property
     def kind(self) -> EngineKind:
-        """The kind of engine; refuses a name that specplan does not run."""
+        """The kind of engine; refuses an engine that specplan does not run."""
         runs = names_of(lambda each: each.start)
         if self.engine.engine not in runs:
             raise ValueError(f"engine must be one of {', '.join(runs)}, got {self.engine.engine}")
         return engine_kinds()[self.engine.engine]
+
+    def started(self, pair: "FolderPair", folder: Path, prompts: Prompts, tokens: int) -> Engine:
+        """Returns the engine with a pair; tokens: most tokens of a text and a draft together."""
+        positions = max(map(len, prompts)) + tokens + SPARE_POSITIONS
+        assert self.kind.start is not None  # `kind` gives no others
+        return self.kind.start(Models(pair.target, pair.draft, folder, positions), self.engine)
 
     @property
     def draft_sampling(self) -> DraftSampling:
@@ -74,7 +86,7 @@ class OnEngine:
     def _require_taken(self, option: str, value: object) -> None:
         name = option.replace("-", "_")
         if value is not None and name not in self.kind.takes:
-            owners = listed([f"{each}'s" for each in names_of(lambda kind: name in kind.takes)])
+            owners = _owners(lambda kind: name in kind.takes)
             raise ValueError(f"{option} must be {owners}, got {self.kind.name}")
 
 
@@ -82,8 +94,9 @@ class OnEngine:
 class ValidateEngine(OnEngine):
     """A comparison of predicted with measured decoding on an engine.
 
-    gammas, temperatures: the result has one row for each combination and concurrency.
-    synthetic: unconditional acceptance rates by position that the engine simulates; None: the
+    The result has a row for each of the γ and temperatures at each concurrency.
+
+    synthetic: unconditional acceptance rates by position, which the engine simulates; None: the
       engine verifies drafts.
     server: URL of a running server of the pair; None: one is started for each γ.
     """
@@ -159,6 +172,10 @@ class MeasureEngine(OnEngine):
             return ()
         longest = min(self.max_gamma, MOST_PRICED)
         return priced_gammas((*(gamma for gamma in FEW_PRICED if gamma < longest), longest))
+
+
+def _owners(has: Callable[[EngineKind], object]) -> str:
+    return listed([f"{name}'s" for name in names_of(has)])
 
 
 def priced_gammas(gammas: Sequence[int]) -> tuple[int, ...]:

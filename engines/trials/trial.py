@@ -9,6 +9,7 @@ from typing import Literal
 
 from engines.engine import Case, EngineRun, EngineServer, Prompts, Setting, run
 from engines.kind import EngineKind
+from engines.text_scores import Text
 from engines.trials.request import MeasureEngine, ValidateEngine
 
 # The use of prompts: to time steps ("priced"), or to compare with predictions ("rows").
@@ -145,6 +146,10 @@ class Trial:
             seed=self.request.seed + first,
             progress=progress,
         )
+
+    def texts(self, own: EngineRun) -> list[Text]:
+        """Returns each predicted prompt together with the text that a run wrote for it."""
+        return list(zip(self.prompts, (text.tokens for text in own.completions), strict=True))
 
     def add(self, case: Case, cell: Cell, repeat: int, own: EngineRun) -> None:
         """Adds a run of some prompts to the runs of a repeat."""

@@ -13,11 +13,10 @@ from engines.counting import NOTHING, RateInterval
 from engines.engine import Case
 from engines.text_scores import Pair, Scorer, Text, acceptance
 from engines.trials.audit import audit, greedy_text_gap, predict, simulated, text_gap
-from engines.trials.pair import prepared, texts_of
 from engines.trials.request import ValidateEngine
 from engines.trials.timing import PassTimes, Steps, precision_percent, timed_steps
 from engines.trials.trial import Trial
-from engines.trials.turns import run_trial
+from engines.trials.turns import prepared, run_trial
 from estimator.progress import SILENT, Progress
 from estimator.prompts.prompts import prompts_hash
 from estimator.validation.file import ValidationRow, max_abs, mean_abs, row_doubts
@@ -140,7 +139,7 @@ def _scores(trial: Trial, temperature: float, score: Scorer) -> Scores:
         for (use, _), runs in cells.items()
         if use == "rows" and case[0] == temperature
         for one in runs
-        for text in texts_of(trial, one)
+        for text in trial.texts(one)
     }
     return dict(zip(texts, score(list(texts), temperature), strict=True))
 
@@ -232,7 +231,7 @@ def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case
 def _along(trial: Trial, scores: Scores, gamma: int, case: Case) -> list[Along]:
     found, way = [], trial.request.draft_sampling
     for repeat, one in enumerate(trial.runs[case]["rows", gamma]):
-        texts = zip(texts_of(trial, one), one.completions, strict=True)
+        texts = zip(trial.texts(one), one.completions, strict=True)
         for prompt, (text, completion) in enumerate(texts):
             which = (prompt, *completion.tokens) if case[0] == 0 else (prompt, repeat)
             chances = acceptance(*scores[text], draft_sampling=way, temperature=case[0])
@@ -243,7 +242,7 @@ def _along(trial: Trial, scores: Scores, gamma: int, case: Case) -> list[Along]:
 
 def _gap(trial: Trial, scores: Scores, gamma: int, case: Case) -> str | None:
     """Returns how an engine's texts differ from the target's own; None if they do not."""
-    runs = [[texts_of(trial, one) for one in trial.runs[case]["rows", each]] for each in (gamma, 0)]
+    runs = [[trial.texts(one) for one in trial.runs[case]["rows", each]] for each in (gamma, 0)]
     if case[0] > 0:
         return text_gap(*([[scores[each][0] for each in texts] for texts in run] for run in runs))
     written = ([(each[1], scores[each][0]) for texts in run for each in texts] for run in runs)

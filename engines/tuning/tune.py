@@ -16,12 +16,11 @@ from typing import Any
 import msgspec
 
 from engines.engine import EngineRun, EngineServer, Prompts, Setting, run
-from engines.kind import EngineKind, Models, engine_kinds, listed, names_of
+from engines.kind import EngineKind, engine_kinds, listed, names_of
 from engines.servers.http import get_text
 from engines.servers.in_process import OWN, OwnDecoder
 from engines.servers.llama_cpp import LlamaCppServer
 from engines.servers.process import healthy
-from engines.trials.pair import SPARE_POSITIONS
 from engines.tuning.bench import Bench, obeyed
 from engines.tuning.outlook import Costs
 from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
@@ -77,10 +76,7 @@ def _engine(request: TuneEngine) -> Ready:
         folder = Path(name)
         pair = folder_pair(request.target, request.drafts, how.text, folder)
         prompts = pair.prompts[: how.text.num_prompts]
-        room = how.text.max_new_tokens + how.max_gamma + SPARE_POSITIONS
-        models = Models(pair.target, pair.draft, folder, max(map(len, prompts)) + room)
-        assert kind.start is not None  # requests name no others
-        engine = kind.start(models, request.engine)
+        engine = request.started(pair, folder, prompts, how.text.max_new_tokens + how.max_gamma)
         setup = {"engine": kind.name, "target": pair.target_name, "draft": pair.draft_name,
                  "draft_sampling": how.draft_sampling, "flags": " ".join(engine.flags)}  # fmt: skip
         with Bench(engine, kind, prompts, how) as bench:
