@@ -1,13 +1,29 @@
-"""`specplan compare`: two profiles or validations of the same prompts."""
+"""`specplan compare`: two profiles or validations of the same prompts, as text, CSV or LaTeX."""
 
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from specplan.options.command import Command, option, takes
 from specplan.options.values import output_option
+from specplan.reports.table import Column, bounds, table
 
-FORMATS = ("table", "json", "csv", "latex")
+if TYPE_CHECKING:
+    from estimator.comparison import Comparison, Difference
+
+_ESCAPES = str.maketrans(
+    {
+        "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+        "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+        "γ": r"$\gamma$", "α": r"$\alpha$",
+    }
+)  # fmt: skip
 
 
 class CompareOptions:
@@ -17,7 +33,7 @@ class CompareOptions:
     as_json: The same as --format json.
     """
 
-    form = option("--format", type=click.Choice(FORMATS), default="table")
+    form = option("--format", type=click.Choice(["table", "json", "csv", "latex"]), default="table")
     output = output_option("Write the comparison into this file instead of printing it.")
     as_json: bool = option("--json")
 
@@ -41,16 +57,85 @@ def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: b
     """
     from estimator.comparison import compare_files
     from estimator.writing import json_text, write_whole
-    from specplan.reports.compare import compare_csv, compare_json, compare_latex, compare_text
 
     comparison = compare_files(a, b)
     if as_json or form == "json":
-        text = f"{json_text(compare_json(comparison))}\n"
+        text = f"{json_text(_data(comparison))}\n"
     else:
-        made = {"table": compare_text, "csv": compare_csv, "latex": compare_latex}[form]
-        text = made(comparison)
+        text = {"table": _text, "csv": _csv, "latex": _latex}[form](comparison)
     if output is None:
         click.echo(text, nl=False)
     else:
         write_whole(output, text.encode())
         click.echo(f"Wrote {output}")
+
+
+def _data(comparison: Comparison) -> dict[str, Any]:
+    from simulator.numerics.intervals import CONFIDENCE
+
+    rows = [{**asdict(each), "told_apart": each.distinguishable} for each in comparison.differences]
+    return {**asdict(comparison), "confidence": CONFIDENCE, "differences": rows}
+
+
+def _text(comparison: Comparison) -> str:
+    from simulator.numerics.intervals import percent
+
+    def verdict(each: Difference) -> str:
+        if each.low is None:
+            return "one prompt"
+        return "" if each.distinguishable else "not distinguishable"
+
+    columns: list[Column[Difference]] = [
+        ("", "{number}"),
+        ("A", "{a:.4f}"),
+        ("B", "{b:.4f}"),
+        ("B - A", lambda each: f"{each.difference:+.4f} {bounds(each.low, each.high, '.4f')}"),
+    ]
+    sides = (
+        f"{name}: {side.draft} for {side.target}, {side.tokens} tokens ({side.file})"
+        for name, side in (("A", comparison.a), ("B", comparison.b))
+    )
+    paired = f"{_prompts(comparison)} in both; {percent()} intervals are over prompts, paired."
+    return "\n".join([*sides, paired, "", table(comparison.differences, columns, note=verdict), ""])
+
+
+def _csv(comparison: Comparison) -> str:
+    """Returns a line for each compared number, with its setup and counts."""
+    data, stream = _data(comparison), io.StringIO()
+    setup = {"prompts": comparison.a.prompts, "prompts_hash": comparison.prompts_hash}
+    for side in "ab":
+        setup |= {f"{name}_{side}": data[side][name] for name in ("target", "draft", "tokens")}
+    rows = [{**each, **setup} for each in data["differences"]]
+    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def _latex(comparison: Comparison) -> str:
+    """Returns a LaTeX table (booktabs) with a caption that states the setup."""
+    from simulator.numerics.intervals import percent
+
+    level, rows = percent().replace(" %", r"\,\%"), []
+    for each in comparison.differences:
+        name = each.number.translate(_ESCAPES).replace("gamma", r"$\gamma$")
+        name = {"alpha": r"$\alpha$", "c": "$c$"}.get(name, name)
+        between = "--" if each.low is None else f"$[{each.low:+.3f}, {each.high:+.3f}]$"
+        numbers = f"{each.a:.3f} & {each.b:.3f} & ${each.difference:+.3f}$"
+        rows.append(rf"{name} & {numbers} & {between} \\")
+    sides = " ".join(
+        f"{name}: {side.draft} for {side.target} ({side.tokens} tokens).".translate(_ESCAPES)
+        for name, side in (("A", comparison.a), ("B", comparison.b))
+    )
+    paired = f"{_prompts(comparison)} in both; {level} intervals over prompts, paired."
+    lines = [
+        r"\begin{table}", r"\begin{tabular}{lrrrr}", r"\toprule",
+        rf" & A & B & B $-$ A & {level} interval \\", r"\midrule", *rows, r"\bottomrule",
+        r"\end{tabular}", rf"\caption{{{sides} {paired}}}", r"\end{table}", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _prompts(comparison: Comparison) -> str:
+    number = comparison.a.prompts
+    return f"The same {number} prompt{'' if number == 1 else 's'}"

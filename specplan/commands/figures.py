@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from figures.registry import FIGURES, Entry, find_figure, write_figure
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.command import Command, fill, is_stated, option, takes
 from specplan.options.deployment import DATA_SHEET, Deployed
@@ -19,7 +20,6 @@ from specplan.reports.output import warn
 
 if TYPE_CHECKING:
     from figures.ours.batch_size import FigureLoad
-    from figures.registry import Entry
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,6 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
     from tqdm import tqdm
 
     from estimator.validation.file import read_validation
-    from figures.registry import write_figure
 
     drawn, loaded = fill(ctx, [Drawn, DeploymentOptions])
     chosen = _chosen(drawn.names)
@@ -102,8 +101,6 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
 
 
 def _chosen(names: tuple[str, ...]) -> tuple[Entry, ...]:
-    from figures.registry import FIGURES, find_figure
-
     return tuple(find_figure(name) for name in dict.fromkeys(names)) or tuple(FIGURES.values())
 
 

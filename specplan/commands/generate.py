@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from estimator.settings import MOST_GAMMA
+from specplan.options import model_options as shared
 from specplan.options.command import COUNT, Command, option, rare, reads, takes
-from specplan.options.model_options import (
-    MODELS,
-    BildMeasures,
-    ModelOptions,
-    compile_option,
-    lenience_option,
-    max_gamma_option,
-    verification_option,
-)
 from specplan.options.values import Printed, answer, json_option
 from specplan.reports.output import print_json, print_note
 from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
@@ -27,7 +19,7 @@ if TYPE_CHECKING:
     from studies.bild.request import GenerateBild
 
 
-class ThresholdOptions(BildMeasures):
+class ThresholdOptions(shared.BildMeasures):
     """Options of one pair of thresholds."""
 
     fallback: float | None = rare(
@@ -57,13 +49,13 @@ class GenerateOptions:
     seed: Seed of the sampled tokens.
     """
 
-    compiling = compile_option
+    compiling = shared.compile_option
     prompt = option()
     gamma = option(type=click.IntRange(1, MOST_GAMMA), default=4)
     policy_name = option("--policy", default="fixed", metavar="POLICY")
-    max_gamma = max_gamma_option
-    lenience = lenience_option
-    verification = verification_option
+    max_gamma = shared.max_gamma_option
+    lenience = shared.lenience_option
+    verification = shared.verification_option
     temperature: float = option(default=1.0)
     stop_strings = option("--stop", multiple=True, metavar="TEXT")
     decoder = option(
@@ -85,7 +77,6 @@ class GenerateForm(Printed):
 
 @reads("estimator.generation:Generate", GenerateForm)
 def speculative(request: Generate, form: GenerateForm) -> None:
-    """Generates text with the target and its draft by speculative decoding, and prints it."""
     from estimator.generation import generate
 
     _print(generate(request), form)
@@ -93,7 +84,6 @@ def speculative(request: Generate, form: GenerateForm) -> None:
 
 @reads("estimator.generation:GenerateAlone", GenerateForm)
 def alone(request: GenerateAlone, form: GenerateForm) -> None:
-    """Generates text with the target only, and prints it."""
     from estimator.generation import generate_alone
 
     _print(generate_alone(request), form)
@@ -101,23 +91,19 @@ def alone(request: GenerateAlone, form: GenerateForm) -> None:
 
 @reads("studies.bild.request:GenerateBild", GenerateForm)
 def bild(request: GenerateBild, form: GenerateForm) -> None:
-    """Generates text with BiLD, and prints it."""
     from studies.bild.request import generate_bild
 
     _print(generate_bild(request), form, bild=True)
 
 
 def _print(started: Started, form: GenerateForm, *, bild: bool = False) -> None:
-    from reference.records import Generation
     from specplan.reports.generation import bild_counts, counts, generation_data, print_blocks
 
-    text = started.session
     if form.as_json:
-        data = generation_data(text.finished(), started.tokenizer)
+        data = generation_data(started.session.finished(), started.tokenizer)
         print_json(data | {"lossless": started.rule.lossless})
         return
-    blocks = print_blocks(text.blocks, started.tokenizer, started.before, form.show)
-    generation = Generation(tuple(text.text), tuple(blocks), text.prefill_seconds)
+    generation = print_blocks(started, show=form.show)
     print_note(counts(generation, started.rule, bild_counts(generation) if bild else ""))
 
 
@@ -153,7 +139,7 @@ def beams(request: GenerateBeams, form: Printed) -> None:
         "--decoder speculative": speculative,
     },
 )
-@takes(ModelOptions, heading=MODELS, without=("num_prompts",))
+@takes(shared.ModelOptions, heading=shared.MODELS, without=("num_prompts",))
 @takes(ThresholdOptions, heading="BiLD")
 @takes(GenerateOptions)
 def generate_command(**_: object) -> None:

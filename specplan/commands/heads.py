@@ -69,7 +69,6 @@ class TrainHeadsOptions:
 
 @reads("studies.blockwise.training:TrainHeads", Printed)
 def train(request: TrainHeads, form: Printed) -> None:
-    """Trains blockwise heads, and prints each head's accuracy."""
     from specplan.reports.studies import trained_text
     from studies.blockwise.training import train_heads
 
@@ -80,7 +79,6 @@ def train(request: TrainHeads, form: Printed) -> None:
 
 @reads("estimator.training.heads:TrainEagle3", Printed)
 def train_eagle3_head(request: TrainEagle3, form: Printed) -> None:
-    """Trains an EAGLE-3 head, and prints the acceptance that its drafts would have."""
     from estimator.training.heads import train_eagle3
     from specplan.reports.studies import trained_text
 
@@ -128,9 +126,7 @@ class AnalyseOptions:
 
 
 @heads_command.command(
-    "analyse",
-    cls=Command,
-    short_help="Analyse drafts of heads before and after rescoring.",
+    "analyse", cls=Command, short_help="Analyse drafts of heads before and after rescoring."
 )
 @takes(
     ModelOptions, heading=MODELS, without=("draft_temperature", "device_map", "rescoring_weight")

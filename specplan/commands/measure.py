@@ -11,16 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from estimator.settings import MOST_GAMMA
+from specplan.options import model_options as shared
 from specplan.options.command import COUNT, Command, option, reads, takes
-from specplan.options.model_options import (
-    MODELS,
-    ON_ENGINE,
-    EngineRunOptions,
-    ModelOptions,
-    TimingOptions,
-    compile_option,
-    verification_option,
-)
 from specplan.options.values import Written, integers, output_option
 from specplan.reports.bar import Bar, Kept
 from specplan.reports.output import describe, print_json, warn
@@ -51,13 +43,13 @@ class MeasureOptions:
     as_json: Print the profile as one JSON object.
     """
 
-    compiling = compile_option
-    verification = verification_option
+    compiling = shared.compile_option
+    verification = shared.verification_option
     temperature: float = option(default=1.0)
     max_gamma = option(type=click.IntRange(1, MOST_GAMMA), default=16)
-    repeats = TimingOptions.repeats
-    precision = TimingOptions.precision
-    time_limit = TimingOptions.time_limit
+    repeats = shared.TimingOptions.repeats
+    precision = shared.TimingOptions.precision
+    time_limit = shared.TimingOptions.time_limit
     batch_size = option(type=COUNT, default=1)
     batches = option("--batch", callback=integers, metavar="B,B,...")
     context = option(type=COUNT)
@@ -68,14 +60,13 @@ class MeasureOptions:
     seed = option(type=click.IntRange(min=0), default=0)
     output = output_option(
         "Write the profile here, and its traces as FILE.traces.npz. An interrupted run keeps the "
-        "traces of finished prompts and repeats the timing.",
+        "traces of finished prompts and repeats the timing."
     )
     as_json: bool = option("--json")
 
 
 @reads("estimator.profiles.measure:Measure", Written)
 def own(request: Measure, form: Written) -> None:
-    """Measures a pair with specplan's own decoder."""
     from estimator.profiles.measure import measure
 
     kept = Kept(form.output if request.kept is not None else None)
@@ -87,7 +78,6 @@ def own(request: Measure, form: Written) -> None:
 
 @reads("engines.trials.request:MeasureEngine", Written)
 def on_engine(request: MeasureEngine, form: Written) -> None:
-    """Measures the acceptance and the times of an engine."""
     from engines.trials.measurement import measure
     from specplan.reports.engines import measurement_notes
 
@@ -160,13 +150,9 @@ def refusing_together(processes: Processes) -> Iterator[None]:
     raise click.exceptions.Exit(status)
 
 
-@click.command(
-    "measure",
-    cls=Command,
-    ways={"--texts": texts, "--engine": on_engine, "": own},
-)
-@takes(ModelOptions, heading=MODELS)
-@takes(EngineRunOptions, heading=ON_ENGINE)
+@click.command("measure", cls=Command, ways={"--texts": texts, "--engine": on_engine, "": own})
+@takes(shared.ModelOptions, heading=shared.MODELS)
+@takes(shared.EngineRunOptions, heading=shared.ON_ENGINE)
 @takes(MeasureOptions)
 def measure_command(**_: object) -> None:
     """Measure alpha, c and the cost curves of real models.

@@ -11,7 +11,8 @@ import click
 from specplan.options.command import Command, option, reads, takes
 from specplan.options.model_options import corpus_option, existing_file, glob_option
 from specplan.options.values import Printed, answer, json_option, output_option
-from specplan.reports.table import Column, table
+from specplan.reports.bar import Bar
+from specplan.reports.table import table
 
 if TYPE_CHECKING:
     from estimator.training.ngrams import ScoreNgram, TrainNgram
@@ -51,11 +52,7 @@ class TrainNgramOptions:
     as_json = json_option
 
 
-@ngram_command.command(
-    "train",
-    cls=Command,
-    short_help="Train an n-gram model on your own text.",
-)
+@ngram_command.command("train", cls=Command, short_help="Train an n-gram model on your own text.")
 @takes(TrainNgramOptions)
 @reads("estimator.training.ngrams:TrainNgram", Printed)
 def train_command(request: TrainNgram, form: Printed) -> None:
@@ -66,7 +63,6 @@ def train_command(request: TrainNgram, form: Printed) -> None:
       specplan ngram train --order 3 --corpus src/ --tokenizer gpt2 -o model.arpa
     """
     from estimator.training.ngrams import train_ngram
-    from specplan.reports.bar import Bar
 
     with Bar("read", "file") as bar:
         description = train_ngram(request, bar)
@@ -103,21 +99,20 @@ def info_command(model: Path, as_json: bool) -> None:
         "ngrams": ngrams,
         "description": description,
     }
-    lines = [
-        f"{model}: order {loaded.order}, {model.stat().st_size:,} bytes, "
-        f"{loaded.nbytes:,} in memory",
-        ngram_table(ngrams),
-    ]
+    text = (
+        f"{model}: order {loaded.order}, {model.stat().st_size:,} bytes, {loaded.nbytes:,} in "
+        f"memory\n{ngram_table(ngrams)}\n"
+    )
     if description is None:
-        lines.append(f"no description next to it ({description_path(model).name})")
+        text += f"no description next to it ({description_path(model).name})"
     else:
-        lines += [
+        text += (
             f"trained on {description.texts:,} texts of {description.tokens:,} tokens by "
             f"{'specplan' if description.estimator == 'own' else 'lmplz'}, "
-            f"pruned at {','.join(map(str, description.prune))}",
-            f"tokenizer {description.tokenizer}, fingerprint {description.fingerprint[:16]}",
-        ]
-    answer(lambda: data, lambda: "\n".join(lines), form=Printed(as_json))
+            f"pruned at {','.join(map(str, description.prune))}\n"
+            f"tokenizer {description.tokenizer}, fingerprint {description.fingerprint[:16]}"
+        )
+    answer(lambda: data, lambda: text, form=Printed(as_json))
 
 
 class ScoreNgramOptions:
@@ -137,11 +132,7 @@ class ScoreNgramOptions:
     as_json = json_option
 
 
-@ngram_command.command(
-    "score",
-    cls=Command,
-    short_help="Measure perplexity on a text.",
-)
+@ngram_command.command("score", cls=Command, short_help="Measure perplexity on a text.")
 @click.argument("model", type=existing_file)
 @takes(ScoreNgramOptions)
 @reads("estimator.training.ngrams:ScoreNgram", Printed)
@@ -156,7 +147,6 @@ def score_command(request: ScoreNgram, form: Printed) -> None:
       specplan ngram score model.arpa --corpus held-out.txt
     """
     from estimator.training.ngrams import score_ngram
-    from specplan.reports.bar import Bar
 
     with Bar("read", "file") as read, Bar("score", "token") as scored:
         ours, kenlm = score_ngram(request, read, scored)
@@ -168,14 +158,11 @@ def score_command(request: ScoreNgram, form: Printed) -> None:
         "kenlm_perplexity": None if kenlm is None else kenlm.perplexity,
         "kenlm_perplexity_known": None if kenlm is None else kenlm.known_perplexity,
     }
-    scores = {"our rows": ours} | ({} if kenlm is None else {"KenLM": kenlm})
-    columns: list[Column[str]] = [
-        ("perplexity", str),
-        ("all", lambda name: f"{scores[name].perplexity:.4f}"),
-        ("known", lambda name: f"{scores[name].known_perplexity:.4f}"),
-    ]
+    rows = [{"by": by, "of": of} for by, of in (("our rows", ours), ("KenLM", kenlm)) if of]
+    columns = [("perplexity", "{by}"), ("all", "{of.perplexity:.4f}")]
+    scores = table(rows, [*columns, ("known", "{of.known_perplexity:.4f}")])
     counted = f"{ours.words:,} tokens and ends of text, {ours.unknown:,} unknown to the model"
-    answer(lambda: data, lambda: f"{counted}\n{table(scores, columns)}", form=form)
+    answer(lambda: data, lambda: f"{counted}\n{scores}", form=form)
 
 
 def ngram_table(ngrams: tuple[int, ...]) -> str:

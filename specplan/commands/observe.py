@@ -1,40 +1,33 @@
 """`specplan observe`: the acceptance of a running deployment, and the gamma it should use."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from engines.observing.by_request import request_lengths
+from engines.observing.observation import Observation
+from engines.observing.profiles import observed_profile, observed_run
+from engines.sources import between, is_live, readings, total
+from estimator.profiles.profile_file import write_profile
+from simulator.cost.curves import CostModel
+from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.door.observing import ObserveArguments, asked, origin_of, require_planned
 from specplan.options.command import Command, takes
 from specplan.options.kinds import cost_kinds
 from specplan.options.observe_options import Followed, Observed, Sources, addresses
 from specplan.options.runs import Runs
+from specplan.reports import observation as reports
 from specplan.reports.flags import flags_of_plans
-from specplan.reports.observation import (
-    as_observed,
-    lengths_text,
-    observation_json,
-    observation_line,
-    observation_text,
-    run_text,
-)
 from specplan.reports.output import print_json, warn
 from specplan.reports.plan import plan_text, warn_of_sizes
 from specplan.reports.plan_json import plan_json
 from specplan.reports.table import folded
 
-if TYPE_CHECKING:
-    from engines.observing.observation import Observation
-    from simulator.cost.fitted.runs import Run
-
 FOLLOWED_SECONDS = 10.0
+Readings = tuple[Observation, ...]
 
 
 @click.command("observe", cls=Command)
@@ -63,8 +56,6 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
       specplan observe vllm.log --c 0.05 --export vllm --draft-kind eagle3
       specplan plan --profile observed.json --c 0.05
     """
-    from engines.observing.by_request import request_lengths
-
     asking = asked(ctx)
     reading = asking.reading
     if isinstance(reading, Followed):
@@ -78,22 +69,22 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     require_planned(ctx, planned=row is not None)
     requests, gamma = observation.requests, observation.gamma
     lengths = None if row is None else request_lengths(requests, row, gamma=gamma)
-    data = observation_json(observation, seconds=reading.interval, lengths=lengths)
-    text = folded(observation_text(observation, data, since=bool(reading.since)))
+    data = reports.observation_json(observation, seconds=reading.interval, lengths=lengths)
+    text = folded(reports.observation_text(observation, data, since=bool(reading.since)))
     if row is not None:
         origin = origin_of(row, reading)
         warn_of_sizes((row,))
         data["plan"] = plan_json(row, origin)
         text += "\n\n" + plan_text(row, origin)
         if lengths is not None:
-            text += "\n\n" + lengths_text(data["by_request"])
+            text += "\n\n" + reports.lengths_text(data["by_request"])
         if reading.server is not None:
             flags = flags_of_plans((row,), origin, server=reading.server)
-            data["export"] = as_observed(flags, observation, server=reading.server)
+            data["export"] = reports.as_observed(flags, observation, server=reading.server)
     elif reading.output is None:
         text += "\n\nAdd --c C, or --target-ms MS --draft-ms MS, to plan every gamma with it."
     if run is not None:
-        text += "\n" + folded(run_text(run, observation))
+        text += "\n" + folded(reports.run_text(run, observation))
     if reading.output is not None:
         text += f"\n\n{_written(observation, reading, asking.completed(observation))}"
     print_json(data) if reading.as_json else click.echo(data.get("export", text))
@@ -101,8 +92,6 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
 
 def _timed(observation: Observation) -> Run | None:
     """Returns an observation as a run; None without a time, or with an impossible time."""
-    from engines.observing.profiles import observed_run
-
     try:
         return observed_run(observation, context=DEFAULT_CONTEXT)
     except ValueError as error:
@@ -112,16 +101,12 @@ def _timed(observation: Observation) -> Run | None:
 
 def _observed(reading: Observed) -> Observation:
     """Returns the counts in an interval, after an earlier reading, or since the server's start."""
-    from engines.sources import between, observe, readings
-
-    options: Any = {"gamma": reading.gamma, "timeout_seconds": reading.timeout}
     if reading.interval is not None:
         found = between(reading.sources, *next(_intervals(reading, reading.interval)))
     elif reading.since:
-        both = (readings(each, **options) for each in (reading.since, reading.sources))
-        found = between(reading.sources, *both)
+        found = between(reading.sources, _read(reading, reading.since), _read(reading))
     else:
-        found = observe(reading.sources, **options)
+        found = total(_read(reading))
     if found.drafts == 0 or found.drafted == 0:
         raise ValueError(
             "drafts must be at least 1, got 0: no request was decoded in that time, or speculation "
@@ -130,30 +115,27 @@ def _observed(reading: Observed) -> Observation:
     return found
 
 
-def _intervals(
-    reading: Sources, seconds: float
-) -> Iterator[tuple[tuple[Observation, ...], tuple[Observation, ...]]]:
-    """Yields each live server's counts before and after each interval, without end."""
-    from engines.sources import is_live, readings, total
+def _read(reading: Sources, sources: Sequence[str] = ()) -> Readings:
+    """Returns the counts of each source; of the sources in `reading` if none are given."""
+    chosen = sources or reading.sources
+    return readings(chosen, gamma=reading.gamma, timeout_seconds=reading.timeout)
 
+
+def _intervals(reading: Sources, seconds: float) -> Iterator[tuple[Readings, Readings]]:
+    """Yields each live server's counts before and after each interval, without end."""
     saved = [source for source in reading.sources if not is_live(source)]
     if saved:
         raise click.UsageError(f"--interval and --follow need a server's URL, got {saved[0]}")
-    scrape = partial(
-        readings, reading.sources, gamma=reading.gamma, timeout_seconds=reading.timeout
-    )
-    before = scrape()
+    before = _read(reading)
     total(before)
     while True:
         time.sleep(seconds)
-        after = scrape()
+        after = _read(reading)
         yield before, after
         before = after
 
 
 def _follow(reading: Followed, asking: ObserveArguments) -> None:
-    from engines.sources import between
-
     seconds = FOLLOWED_SECONDS if reading.interval is None else reading.interval
     for before, after in _intervals(reading, seconds):
         clock = f"{datetime.now():%H:%M:%S}"
@@ -167,15 +149,11 @@ def _follow(reading: Followed, asking: ObserveArguments) -> None:
             continue
         row = asking.planned(observation)
         advised = "" if row is None else f"  advised gamma {row.advised_gamma}"
-        click.echo(observation_line(observation, clock=clock) + advised)
+        click.echo(reports.observation_line(observation, clock=clock) + advised)
 
 
 def _written(observation: Observation, reading: Observed, asking: ObserveArguments) -> str:
     """Writes the profile, and returns a sentence on how to plan with it."""
-    from engines.observing.profiles import observed_profile
-    from estimator.profiles.profile_file import write_profile
-    from simulator.cost.curves import CostModel
-
     assert reading.output is not None
     price = None if asking.costs is None else asking.price()
     cost = None if price is None else price.cost

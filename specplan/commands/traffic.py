@@ -1,17 +1,23 @@
 """`specplan traffic`: the effect of speculation on a server under load."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import click
 
+from simulator.traffic.answer import TrafficRequest
+from simulator.traffic.answer import answer as simulated
+from simulator.traffic.demand import Requests
+from simulator.traffic.policy import burst_simulations
 from specplan.door.traffic import requested
 from specplan.options.command import Command, takes
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
 from specplan.options.plan_options import Graphs
 from specplan.options.traffic_options import Arrivals, Batching, Simulation
-from specplan.options.values import Written
-from specplan.options.values import answer as give
+from specplan.options.values import Written, answer
 from specplan.reports.deployment import cost_json, cost_notes
-from specplan.reports.simulated import burst_json, burst_text
-from specplan.reports.traffic import traffic_json, traffic_text
+from specplan.reports.table import Column, folded, possible, table
+from specplan.reports.traffic import POLICIES, graphs_lines, traffic_json, traffic_text
 
 # Each has a plainer option here, or a default that fits the load.
 _RARE = (
@@ -48,23 +54,47 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         --run gamma=0,tpot=7,batch=1 --run gamma=0,tpot=11,batch=16 \\
         --run gamma=3,tpot=4,length=2.8,batch=1 --run gamma=3,tpot=9,length=2.8,batch=16
     """
-    from simulator.traffic.answer import answer
-    from simulator.traffic.policy import burst_simulations
-
     *inputs, form = filled(ctx, Arrivals, Batching, Simulation, Graphs, Written)
     request, notes, load = requested(*inputs)
     cost, notes = cost_json(load), (*cost_notes([load]), *notes)
-    pair, figure = request.pair, ctx.params["figure"]
     if request.burst is not None:
-        burst = burst_simulations(pair, request.burst, drawn=request.drawn, seed=request.seed)
-        data = {**burst_json(burst), "cost": cost}
-        give(lambda: data, lambda: burst_text(pair, data, notes), form=form)
+        data, text = _burst(request, request.burst, notes)
+        answer(lambda: {**data, "cost": cost}, lambda: text, form=form)
         return
-    found = answer(request)
+    found = simulated(request)
     data = {**traffic_json(request, found), "cost": cost}
-    give(lambda: data, lambda: traffic_text(request, found, data, notes), form=form)
-    if figure is not None:
+    answer(lambda: data, lambda: traffic_text(request, found, data, notes), form=form)
+    if (figure := ctx.params["figure"]) is not None:
         from figures.ours.traffic import compute
         from figures.registry import FIGURES
 
-        FIGURES["traffic"].draw(compute(pair)).savefig(figure)
+        FIGURES["traffic"].draw(compute(request.pair)).savefig(figure)
+
+
+def _burst(
+    request: TrafficRequest, burst: Requests, notes: Sequence[str]
+) -> tuple[dict[str, Any], str]:
+    """Returns how fast each γ serves a burst of requests, as JSON and as a table."""
+    pair = request.pair
+    found = burst_simulations(pair, burst, drawn=request.drawn, seed=request.seed)
+    rows = [
+        {
+            "policy": each.policy,
+            "gamma": each.gamma,
+            "seconds": each.result.seconds,
+            "improvement_factor": found[0].result.seconds / each.result.seconds,
+            "tokens_per_second": each.result.tokens_per_second,
+            "preemptions": each.result.preemptions,
+        }
+        for each in found
+    ]
+    columns: list[Column[dict[str, Any]]] = [
+        ("gamma", lambda each: str(each["gamma"] or POLICIES[each["policy"]])),
+        ("seconds to the last token", "{seconds:.4g}"),
+        ("times faster", "{improvement_factor:.2f}"),
+        ("tokens/s", "{tokens_per_second:.0f}"),
+        ("preempted", "{preemptions}"),
+    ]
+    data = possible({"burst": len(found[0].result.last), "rows": rows})
+    lines = graphs_lines(pair, {each.gamma for each in found if each.gamma})
+    return data, "\n".join([table(rows, columns), *map(folded, [*lines, *notes])])

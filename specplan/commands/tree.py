@@ -1,13 +1,12 @@
 """`specplan tree`: finds the best tree to draft, and compares it with the best chain."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import click
 
 from engines.kind import names_of
+from simulator.cost.pricing import Pricing
+from simulator.schemes.tree_choice import Passes, choose_tree
 from specplan.door.prices import walled
 from specplan.options.command import Command, fill, option, rare, takes
 from specplan.options.inputs.profile import Profiled
@@ -16,10 +15,6 @@ from specplan.options.plan_options import Graphs
 from specplan.options.values import Printed, answer, numbers, shares
 from specplan.reports.output import warn
 from specplan.reports.trees import OURS, TreeRow, tree_export, tree_json, tree_text
-
-if TYPE_CHECKING:
-    from simulator.cost.pricing import Pricing
-    from simulator.schemes.tree_choice import Passes
 
 MOST_NODES, MOST_DEPTH = 256, 32
 
@@ -66,20 +61,13 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
       specplan tree --acceptance-by-rank 0.7,0.12,0.05,0.03 --gpu h100 \\
         --target-config T/config.json --draft-config D/config.json --batch 1,8,64
     """
-    from simulator.schemes.tree_choice import choose_tree
-
     trees, rates, priced = _asked(ctx)
     rows = []
     for price in priced:
         wall = price.wall
         captured = None if wall is None else wall.most_gamma(price.batch, trees.max_nodes)
-        found = choose_tree(
-            rates,
-            _passes(price, trees),
-            max_nodes=trees.max_nodes,
-            max_depth=trees.max_depth,
-            captured=captured,
-        )
+        limits = {"max_nodes": trees.max_nodes, "max_depth": trees.max_depth}
+        found = choose_tree(rates, _passes(price, trees), **limits, captured=captured)
         rows.append(TreeRow(found, price))
     data = tree_json(rates, rows)
     text = tree_text(data, rows)
@@ -126,12 +114,9 @@ def _asked(ctx: click.Context) -> tuple[Trees, tuple[float, ...], list[Pricing]]
 
 
 def _passes(price: Pricing, trees: Trees) -> Passes:
-    from simulator.schemes.tree_choice import Passes
-
     if trees.draft_pass_ms is None:
         return Passes(price.cost, price.draft_pass_seconds(trees.max_nodes + 1))
     if not price.cost.in_seconds or price.load is not None:
         raise click.UsageError("--draft-pass-ms needs times, such as --target-ms")
-    return Passes(
-        price.cost, {2**octave: ms / 1000 for octave, ms in enumerate(trees.draft_pass_ms)}
-    )
+    times = {2**octave: ms / 1000 for octave, ms in enumerate(trees.draft_pass_ms)}
+    return Passes(price.cost, times)

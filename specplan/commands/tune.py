@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specplan.options import model_options as shared
 from specplan.options.command import COUNT, Command, option, rare, reads, takes
 from specplan.options.deployment import Deployed
 from specplan.options.inputs.roofline import deployment_of
-from specplan.options.model_options import (
-    MODELS,
-    ON_ENGINE,
-    EngineRunOptions,
-    ModelOptions,
-    seed_option,
-)
 from specplan.options.values import Printed, answer, duration, json_option, numbers, output_option
 from specplan.reports.bar import Bar
 
@@ -72,27 +66,24 @@ class TuneOptions:
     """
 
     server = option(metavar="URL")
-    seed = seed_option
+    seed = shared.seed_option
     output = output_option("Keep the runs here, and go on with those that it has.")
     as_json = json_option
 
 
 @reads("engines.tuning.request:TuneEngine", Deployed, Printed)
 def tune_engine(request: TuneEngine, deployed: Deployed, form: Printed) -> None:
-    """Tunes an engine that it starts itself."""
     _tune(request, _costs(deployed, request.target, request.drafts, request.engine.engine), form)
 
 
 @reads("engines.tuning.request:TuneOwn", Deployed, Printed)
 def tune_own(request: TuneOwn, deployed: Deployed, form: Printed) -> None:
-    """Tunes specplan's own decoder."""
     # The decoder itself reads --dtype.
     _tune(request, _costs(deployed, request.models.target, request.models.drafts, OWN), form)
 
 
 @reads("engines.tuning.request:TuneServer", Deployed, Printed)
 def tune_server(request: TuneServer, deployed: Deployed, form: Printed) -> None:
-    """Tunes a server that is already running."""
     _tune(request, _costs(deployed, None, (), request.engine), form)
 
 
@@ -106,12 +97,11 @@ def _costs(
         return None
     from estimator.costs.deployed_cost import deployed_cost
 
+    draft = drafts[0] if len(drafts) == 1 else None
     deployed = replace(
         deployed,
         target_config=_config(deployed.target_config, target, "target"),
-        draft_config=_config(
-            deployed.draft_config, drafts[0] if len(drafts) == 1 else None, "draft"
-        ),
+        draft_config=_config(deployed.draft_config, draft, "draft"),
         dtype=None if deployed.dtype == "auto" else deployed.dtype,
     )
     deployment, server = deployment_of(deployed), None if engine == OWN else engine
@@ -145,12 +135,12 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form:
 
 
 @click.command(
-    "tune",
-    cls=Command,
-    ways={"--server": tune_server, "--engine": tune_engine, "": tune_own},
+    "tune", cls=Command, ways={"--server": tune_server, "--engine": tune_engine, "": tune_own}
 )
-@takes(ModelOptions, heading=MODELS, without=("draft_temperature", "repetition_penalty"))
-@takes(EngineRunOptions, heading=ON_ENGINE)
+@takes(
+    shared.ModelOptions, heading=shared.MODELS, without=("draft_temperature", "repetition_penalty")
+)
+@takes(shared.EngineRunOptions, heading=shared.ON_ENGINE)
 @takes(TuneSearchOptions, heading="Search")
 @takes(
     Deployed,

@@ -8,21 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specplan.options import model_options as shared
 from specplan.options.command import Command, option, rare, reads, takes
-from specplan.options.model_options import (
-    MODELS,
-    ON_ENGINE,
-    BildMeasures,
-    EngineRunOptions,
-    ModelOptions,
-    TimingOptions,
-    compile_option,
-    lenience_option,
-    max_gamma_option,
-    seed_option,
-    taking,
-    verification_option,
-)
 from specplan.options.values import Written, answer, integers, json_option, numbers, output_option
 from specplan.reports.bar import Bar
 from specplan.reports.output import writable
@@ -51,13 +38,13 @@ class TestedOptions:
 
     synthetic = rare(
         callback=numbers,
-        help=f"Acceptance rates by position for {taking('synthetic')} to simulate, unconditional; "
-        "then only prices are tested.",
+        help=f"Acceptance rates by position for {shared.taking('synthetic')} to simulate, "
+        "unconditional; then only prices are tested.",
     )
     server = rare(metavar="URL")
 
 
-class SweptOptions(BildMeasures):
+class SweptOptions(shared.BildMeasures):
     """Options of a sweep of thresholds.
 
     windows: With --decoder bild: also fixed windows of so many tokens, without a fallback.
@@ -91,18 +78,18 @@ class ValidateOptions:
     wide: Show all columns, beyond 80 characters.
     """
 
-    compiling = compile_option
+    compiling = shared.compile_option
     gammas = option("--gamma", callback=integers, default="1,2,4,8")
     policy_names = option("--policy", multiple=True, default=("fixed",), metavar="POLICY")
-    max_gamma = max_gamma_option
-    lenience = lenience_option
-    verification = verification_option
+    max_gamma = shared.max_gamma_option
+    lenience = shared.lenience_option
+    verification = shared.verification_option
     temperatures = option("--temperature", callback=numbers, default="0,1")
     decoder = option(type=click.Choice(["speculative", "bild"]), default="speculative")
-    repeats = TimingOptions.repeats
-    precision = TimingOptions.precision
-    time_limit = TimingOptions.time_limit
-    seed = seed_option
+    repeats = shared.TimingOptions.repeats
+    precision = shared.TimingOptions.precision
+    time_limit = shared.TimingOptions.time_limit
+    seed = shared.seed_option
     figure: Path | None = option(callback=drawable)
     wide: bool = option()
     output = output_option("Write the JSON object here.")
@@ -197,9 +184,9 @@ def bild(request: ValidateBild, form: Written) -> None:
     cls=Command,
     ways={"--engine": on_engine, "--decoder bild": bild, "--decoder speculative": speculative},
 )
-@takes(ModelOptions, heading=MODELS)
-@takes(EngineRunOptions, heading=ON_ENGINE)
-@takes(TestedOptions, heading=ON_ENGINE)
+@takes(shared.ModelOptions, heading=shared.MODELS)
+@takes(shared.EngineRunOptions, heading=shared.ON_ENGINE)
+@takes(TestedOptions, heading=shared.ON_ENGINE)
 @takes(SweptOptions, heading="BiLD")
 @takes(ValidateOptions)
 def validate_command(**_: object) -> None:

@@ -1,24 +1,20 @@
 """Validations and measurements on an engine, as text and JSON."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from engines.engine import Case
+from engines.trials.request import MeasureEngine
+from engines.trials.timing import Steps
+from engines.trials.validation import EngineRow, EngineValidation
+from estimator.validation.file import ENGINE, validation_json
 from simulator.numerics.intervals import percent
-from specplan.reports.table import MS, TOKENS, Column, bounds, fastest, folded, interval, table
-from specplan.reports.validation import MEASURED, TIMES_IN_DOUBT, marks, precision_lines
-
-if TYPE_CHECKING:
-    from engines.engine import Case
-    from engines.trials.request import MeasureEngine
-    from engines.trials.timing import Steps
-    from engines.trials.validation import EngineRow, EngineValidation
+from specplan.reports.profile import TIMES_IN_DOUBT
+from specplan.reports.table import MS, TOKENS, Column, fastest, folded, interval, table
+from specplan.reports.validation import MEASURED, marks, precision_lines
 
 
 def validation_data(found: EngineValidation) -> dict[str, Any]:
     """Returns a validation's rows, step times and summary as a JSON object."""
-    from estimator.validation.file import ENGINE, validation_json
-
     steps = [
         {
             "temperature": temperature,
@@ -30,9 +26,8 @@ def validation_data(found: EngineValidation) -> dict[str, Any]:
         }
         for (temperature, concurrency), steps in found.steps.items()
     ]
-    return validation_json(
-        ENGINE, found.rows, steps=steps, summary=found.summary, flags=found.flags
-    )
+    more = {"summary": found.summary, "flags": found.flags}
+    return validation_json(ENGINE, found.rows, steps=steps, **more)
 
 
 def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
@@ -57,27 +52,23 @@ def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
         _WIDE_LEGEND if wide else _HIDDEN,
         f"Predicted against measured: {mean:.1f} % off on average, {most:.1f} % at most; of the "
         f"time of a token {time_mean:.1f} % and {time_most:.1f} %.",
+        *precision_lines(precision),
     ]
-    lines += precision_lines(precision)
     unexplained = [row for row in found.rows if not row.acceptance_explained]
-    lines += [
-        f"Audit, temperature {row.temperature:g}, {row.concurrency} at once, gamma {row.gamma}: "
-        f"{row.audit}."
-        for row in unexplained
-    ]
+    lines += [f"Audit, {_setting(row)}: {row.audit}." for row in unexplained]
     if unexplained:
         lines.append("Time there is predicted from the counted acceptance.")
     doubtful = [row for row in found.rows if row.doubts]
-    lines += [
-        f"In doubt: temperature {row.temperature:g}, {row.concurrency} at once, gamma "
-        f"{row.gamma}: {'; '.join(row.doubts)}."
-        for row in doubtful
-    ]
+    lines += [f"In doubt: {_setting(row)}: {'; '.join(row.doubts)}." for row in doubtful]
     if doubtful:
         lines.append(TIMES_IN_DOUBT)
     elif not unexplained:
         lines.append("Audit: the engine accepts what its models' distributions imply.")
     return "\n".join(line if "\n" in line else folded(line) for line in lines)
+
+
+def _setting(row: EngineRow) -> str:
+    return f"temperature {row.temperature:g}, {row.concurrency} at once, gamma {row.gamma}"
 
 
 _LEGEND = (
@@ -113,10 +104,6 @@ def _accepted(row: EngineRow) -> str:
     return f"{row.acceptance_counted[0].value:.3f}{'' if row.acceptance_explained else ' !'}"
 
 
-def _accepted_ends(row: EngineRow) -> str:
-    return bounds(row.acceptance_counted[0].low, row.acceptance_counted[0].high, ".3f")
-
-
 _COLUMNS: list[Column[EngineRow]] = [
     ("K", "{gamma}"),
     ("accepted", _accepted),
@@ -126,9 +113,10 @@ _COLUMNS: list[Column[EngineRow]] = [
     (MS, "{ms_per_token:.2f}"),
     (TOKENS, "{tokens_per_second:.1f}"),
 ]
+_ENDS = "[{acceptance_counted[0].low:.3f}, {acceptance_counted[0].high:.3f}]"
 _MORE_COLUMNS: list[Column[EngineRow]] = [
     ("alpha", "{alpha:.3f}"),
-    (f"accepted [{percent()}]", _accepted_ends),
+    (f"accepted [{percent()}]", _ENDS),
     (f"expected [{percent()}]", "{acceptance_predicted[0]}"),
     ("calls", "{target_calls}"),
     ("predicted", "{predicted_target_calls:.1f}"),

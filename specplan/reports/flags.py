@@ -1,23 +1,18 @@
 """Flags that make a server draft as planned: a draft length, or a draft length by batch size."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from engines.kind import EARLIEST, Drafted, exports_of, listed, methods_of, names_of
+from engines.kind import EARLIEST, Drafted, Exports, exports_of, listed, methods_of, names_of
+from estimator.traces.traces import DraftSampling, Verification
 from simulator.choice.advice import percentage
+from simulator.choice.grid import Range, schedules
+from simulator.choice.plan import Plan
 from specplan.reports.advice import odds_text
 from specplan.reports.deployment import does_not_fit
 from specplan.reports.output import warn
-
-if TYPE_CHECKING:
-    from engines.kind import Exports
-    from estimator.traces.traces import DraftSampling, Verification
-    from simulator.choice.grid import Range
-    from simulator.choice.plan import Plan
-    from specplan.reports.plan import Origin
+from specplan.reports.plan import Origin
 
 Words = TypeVar("Words")
 NO_DRAFT = "# gamma is 0: run the target without a draft"
@@ -30,10 +25,8 @@ _CONTEXTS = """\
 def flags_of_plans(rows: Sequence[Plan], origin: Origin, *, server: str, p_min: float = 0.0) -> str:
     """Returns the flags that make a server draft as planned, for each context separately.
 
-    Args:
-      rows: plans for one acceptance, one for each load (batch and context).
-      server: one of `exported_to`.
-      p_min: the confidence below which a draft ends; 0: drafts have a fixed length.
+    rows: plans for one acceptance, one for each load (batch and context).
+    p_min: the confidence below which a draft ends; 0: drafts have a fixed length.
     """
     by_context: dict[int | None, list[Plan]] = {}
     for row in rows:
@@ -80,8 +73,6 @@ def _of_context(rows: Sequence[Plan], origin: Origin, server: str, p_min: float)
 
 
 def _ranges(rows: Sequence[Plan], only: int | None) -> tuple[Range, ...]:
-    from simulator.choice.grid import schedules
-
     found = schedules(rows, only)
     if not found:
         raise ValueError("none of these batch sizes fits into the memory of the GPUs")
@@ -119,14 +110,13 @@ def export(
     """Returns the flags that make an engine draft gamma tokens per block, ready to paste.
 
     Lookups and suffix decoding draft at most gamma tokens. A comment states how the engine's lookup
-    differs from specplan's. Raises ValueError if the engine does not support the draft.
+    differs from specplan's. Refuses a draft that the engine does not support.
 
-    Args:
-      server: one of `exported_to`.
-      gamma: drafted tokens per block; 0 gives a comment that advises no speculation.
-      drafter: the drafter as `--draft` names it, with priority over `draft`; None: use `draft`.
-      sampling: whether drafts are sampled or argmax; None: the engine's default.
-      p_min: the confidence below which a draft ends; 0: drafts have a fixed length.
+    server: one of `exported_to`.
+    gamma: drafted tokens per block; 0 gives a comment that advises no speculation.
+    drafter: the drafter as `--draft` names it, which replaces `draft`; None: use `draft`.
+    sampling: whether drafts are sampled or argmax; None: the engine's default.
+    p_min: the confidence below which a draft ends; 0: drafts have a fixed length.
     """
     if drafter is not None:
         from estimator.draft_names.kind import parse_drafter
@@ -173,21 +163,21 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     if not doubtful:
         return flags
     if any(row.advice.undecided for row in doubtful):
-        lines = ["Undecided: measure this number and 0 first, then take the # away.", flags]
-        return "\n".join(f"# {line}" for line in "\n".join(lines).split("\n"))
+        advice = "Undecided: measure this number and 0 first, then take the # away."
+        return "\n".join(f"# {line}" for line in [advice, *flags.split("\n")])
+    wall, batches = rows[0].price.wall, [row.price.batch for row in rows]
     if len(rows) == 1:
-        named, limit, batch = rows[0].advice.named, rows[0].price.wall, rows[0].price.batch
-        reason = ""
-        if limit is not None and limit.crossed(batch, named + 1):
-            reason = (
-                f"# K = {named + 1} would need {limit.size(batch, named + 1)} {limit.unit} a step, "
-                f"and graphs are captured up to {limit.most}\n"
+        named, batch = rows[0].advice.named, batches[0]
+        lines = [f"# K = {named}: {odds_text(rows[0])}"]
+        if wall is not None and wall.crossed(batch, named + 1):
+            lines.append(
+                f"# K = {named + 1} would need {wall.size(batch, named + 1)} {wall.unit} a step, "
+                f"and graphs are captured up to {wall.most}"
             )
-        return f"# K = {named}: {odds_text(rows[0])}\n{reason}{flags}"
+        return "\n".join([*lines, flags])
     chances = [row.advice.gain_probability or 0 for row in doubtful if row.advised_gamma]
     ends = dict.fromkeys(str(percentage(each)) for each in (min(chances), max(chances)))
     lines = [f"# The probability of a gain is {' to '.join(ends)} %."]
-    wall, batches = rows[0].price.wall, [row.price.batch for row in rows]
     crossed = [batch for batch in batches if wall is not None and wall.crossed(batch, 1)]
     if wall is not None and crossed:
         lines.append(

@@ -1,16 +1,15 @@
 """Shows generated text while it is decoded, block by block, and its counts."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import tee
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from reference.records import Block, Generation
-    from reference.rules import Rule
+from estimator.generation import Started
+from reference.records import Block, Generation
+from reference.rules import Rule
 
 Decode = Callable[[Sequence[int]], str]
 
@@ -32,50 +31,44 @@ def piece(decode: Decode, before: Sequence[int], tokens: Sequence[int]) -> str:
     return whole[len(head) :] if whole.startswith(head) else decode(tokens)
 
 
-class TextStream:
-    """Turns tokens into text while they arrive; emits a character once all its bytes are known."""
+def text_pieces(
+    decode: Decode, parts: Iterable[Sequence[int]], before: Sequence[int]
+) -> Iterator[str]:
+    """Yields the text that each part of the tokens adds to the ids `before`, and then the rest.
 
-    def __init__(self, decode: Decode, before: Sequence[int]) -> None:
-        """Starts after the ids `before`; their text is not emitted."""
-        self._decode, self._before = decode, list(before)
-        self._waiting: list[int] = []
-
-    def add(self, tokens: Sequence[int]) -> str:
-        """Returns the text of tokens not yet emitted; "" while its last character is incomplete."""
-        self._waiting += tokens
-        text = piece(self._decode, self._before, self._waiting)
+    A character is emitted with the part that completes its bytes; incomplete ones are the rest.
+    """
+    emitted, waiting = list(before), list[int]()
+    for tokens in parts:
+        waiting += tokens
+        text = piece(decode, emitted, waiting)
         if text.endswith(UNFINISHED):
-            return ""
-        self._before += self._waiting
-        self._waiting = []
-        return text
-
-    def rest(self) -> str:
-        """Returns the text of the tokens not yet emitted, even if its end is incomplete."""
-        return piece(self._decode, self._before, self._waiting)
+            yield ""
+            continue
+        yield text
+        emitted += waiting
+        waiting = []
+    yield piece(decode, emitted, waiting)
 
 
-def print_blocks(
-    stream: Iterator[Block], tokenizer: Any, given: Sequence[int], show: bool
-) -> list[Block]:
-    """Prints the prompt `given`, then each block once it is decoded. Returns the blocks.
+def print_blocks(started: Started, *, show: bool) -> Generation:
+    """Prints the prompt, then each block once it is decoded. Returns the decoded text.
 
     show: print one line with the drafted tokens for each block; else print plain text.
     """
-    colour = False if os.environ.get("NO_COLOR") else None
-    decode = plain(tokenizer)
-    text, ids, blocks = TextStream(decode, given), list(given), []
+    tokenizer, ids, session = started.tokenizer, started.before, started.session
+    decode, (blocks, decoded) = plain(tokenizer), tee(session.blocks)
     click.echo(decode(ids), nl=show)
-    for block in stream:
-        blocks.append(block)
-        if show:
-            click.echo(coloured(block, tokenizer.decode, ids), color=colour)
-        else:
-            click.echo(text.add(block.tokens), nl=False)
-        ids += block.tokens
-    if not show:
-        click.echo(text.rest())
-    return blocks
+    if show:
+        for block in blocks:
+            line = coloured(block, tokenizer.decode, ids)
+            click.echo(line, color=False if os.environ.get("NO_COLOR") else None)
+            ids = [*ids, *block.tokens]
+    else:
+        for text in text_pieces(decode, (block.tokens for block in blocks), ids):
+            click.echo(text, nl=False)
+        click.echo()
+    return Generation(tuple(session.text), tuple(decoded), session.prefill_seconds)
 
 
 def plain(tokenizer: Any) -> Decode:

@@ -1,23 +1,17 @@
 """A server's acceptance as text and JSON: alpha, and by position, request and time interval."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from engines.kind import engine_kinds, exports_of
-from engines.observing.alphas import alpha_spread
+from engines.observing.alphas import RequestCounts, alpha_spread
+from engines.observing.by_request import RequestLengths
+from engines.observing.observation import Observation
+from estimator.profiles.parts import Estimate
+from simulator.cost.fitted.runs import Run
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.flags import KEPT, NO_DRAFT
 from specplan.reports.table import GAMMA, Column, folded, table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from engines.observing.alphas import RequestCounts
-    from engines.observing.by_request import RequestLengths
-    from engines.observing.observation import Observation
-    from estimator.profiles.parts import Estimate
-    from simulator.cost.fitted.runs import Run
 
 _SINCE = {
     "metrics": "since the server started, including its warm-up",
@@ -105,10 +99,15 @@ def observation_text(
             (f"if those before were [{percent()}]", "{if}"),
         ]
         lines += [table(rows, columns), ""]
+    iid = ""
+    if (p_value := observation.iid_p_value) is not None:
+        iid = f"; positions differ by more than chance (p = {p_value:.1g}): not i.i.d"
+        if observation.iid_consistent:
+            iid = f"; positions differ by no more than chance (p = {p_value:.2g})"
     lines += [
         f"Tokens per target call {observation.block_efficiency:.3f}; accepted over drafted "
         f"{observation.accepted_fraction:.3f}, which falls with gamma.",
-        f"alpha_iid {_at_least(observation)}{observation.alpha_iid}{_iid(observation)}",
+        f"alpha_iid {_at_least(observation)}{observation.alpha_iid}{iid}.",
     ]
     if (token := data["ms_per_token"]) is not None:
         lines.append(f"A token took {token:.2f} ms ({1e3 / token:.1f} tokens/s).")
@@ -180,15 +179,6 @@ def _at_least(observation: Observation) -> str:
     return "at least " if observation.is_lower_bound else ""
 
 
-def _iid(observation: Observation) -> str:
-    consistent, p_value = observation.iid_consistent, observation.iid_p_value
-    if consistent is None or p_value is None:
-        return "."
-    if consistent:
-        return f"; positions differ by no more than chance (p = {p_value:.2g})."
-    return f"; positions differ by more than chance (p = {p_value:.1g}): not i.i.d."
-
-
 def _requests_json(
     requests: Sequence[RequestCounts], lengths: RequestLengths | None
 ) -> dict[str, Any]:
@@ -199,24 +189,15 @@ def _requests_json(
         return data
     for one, gamma in zip(rows, lengths.best, strict=True):
         one["best_gamma"] = gamma
-    categories = [
-        {
-            "category": name,
-            "requests": len(same),
-            "alpha_iid": sum(each.accepted for each in same) / sum(each.trials for each in same),
-            "best_gamma": gamma,
-        }
-        for name, gamma in lengths.categories.items()
-        for same in [[each for each in requests if each.category == name]]
-    ]
-    found = {
-        "one_gamma": lengths.one_gamma,
-        "shares": lengths.shares,
-        "gain": lengths.gain,
-        "categories": categories,
-        "category_gain": lengths.category_gain,
-    }
-    return data | {"by_request": found}
+    categories = []
+    for name, gamma in lengths.categories.items():
+        same = [each for each in requests if each.category == name]
+        alpha = sum(each.accepted for each in same) / sum(each.trials for each in same)
+        found = {"category": name, "requests": len(same), "alpha_iid": alpha, "best_gamma": gamma}
+        categories.append(found)
+    by_request = lengths._asdict() | {"categories": categories}
+    del by_request["best"]
+    return data | {"by_request": by_request}
 
 
 def lengths_text(found: Mapping[str, Any]) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engines.kind import engine_kinds, listed
+from engines.kind import listed, names_of
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import decision_lines
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, bounds, ranged, shown, table
-from specplan.reports.validation import TIMES_IN_DOUBT
 
 if TYPE_CHECKING:
     from estimator.profiles.best import BestAtBatch
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling
     from simulator.choice.plan import Plan
 
+TIMES_IN_DOUBT = "Do not use times in doubt: end other programs, or measure more prompts."
 _SHOWN_POSITIONS = 8
 # Longest shown name of a category, so that a row fits a terminal.
 _WIDEST = 14
@@ -24,6 +24,8 @@ _WIDEST = 14
 
 def profile_text(profile: Profile) -> str:
     """Returns as text a profile that has times: alpha, c, times, and the gain of each gamma."""
+    from estimator.profiles.best import plan_of
+
     alpha, times, cost = profile.alpha, profile.times, profile.cost
     assert times is not None
     assert cost is not None
@@ -48,6 +50,10 @@ def profile_text(profile: Profile) -> str:
         (TOKENS, "{speed:.1f}"),
     ]
     level = "" if alpha.low is None else f"; intervals: {percent(alpha.level)}"
+    advice = ["One prompt gives no interval, so no gamma is recommended: measure more prompts."]
+    if alpha.prompts != 1:
+        own = plan_of(profile, cost)
+        advice = [*decision_lines(own), *other_lines(profile, own)]
     return "\n".join(
         [
             f"target {profile.setup.target}, draft {profile.setup.draft}, {_ran_on(profile.setup)}",
@@ -63,7 +69,7 @@ def profile_text(profile: Profile) -> str:
             table(rows, columns, best=lambda each: each["gamma"] == profile.optimal_gamma),
             *_workloads(profile),
             "",
-            *_advice(profile),
+            *advice,
             *_by_batch(profile),
             *clock_lines(profile),
         ]
@@ -105,17 +111,6 @@ def _ran_on(setup: Setup) -> str:
     return f"{setup.device}, {setup.dtype}{threads}"
 
 
-def _advice(profile: Profile) -> list[str]:
-    """Returns the advised gamma and its certainty, as `specplan plan --profile` prints them."""
-    from estimator.profiles.best import plan_of
-
-    assert profile.cost is not None
-    if profile.alpha.prompts == 1:
-        return ["One prompt gives no interval, so no gamma is recommended: measure more prompts."]
-    own = plan_of(profile, profile.cost)
-    return [*decision_lines(own), *other_lines(profile, own)]
-
-
 def other_lines(profile: Profile, own: Plan) -> list[str]:
     """Returns a line with the plan for the profile's other drafts (sampled or argmax), if any."""
     from estimator.profiles.best import plan_of
@@ -134,16 +129,15 @@ def clock_lines(profile: Profile) -> list[str]:
     if clock.doubts:
         return [f"In doubt: {'; '.join(clock.doubts)}. {TIMES_IN_DOUBT}"]
     if apart is None:
-        known = clock.quiet is False
-        return ["The machine was not quiet: trust none of these times, and measure again."] * known
-    reach = apart if within is None else max(apart, within)
+        noisy = "The machine was not quiet: trust none of these times, and measure again."
+        return [noisy] * (clock.quiet is False)
     if clock.quiet is False:
         from estimator.timing.rates import QUIET_PERCENT
 
         return [
             "The machine was not quiet: the baseline's speed may differ from itself by "
-            f"{reach:.0f} % (at most {QUIET_PERCENT:.0f} % is quiet). Trust none of these times, "
-            "and measure again."
+            f"{max(apart, within or 0):.0f} % (at most {QUIET_PERCENT:.0f} % is quiet). Trust none "
+            "of these times, and measure again."
         ]
     timings = "" if clock.repeats is None else f" ({clock.repeats} timings of each run)"
     level = percent(profile.alpha.level)
@@ -192,14 +186,10 @@ def texts_profile(profile: Profile) -> str:
         ("drafted per call", "{drafted:.3f}"),
         ("accepted of drafted", "{share:.3f}"),
     ]
-    return "\n".join(
-        [
-            f"{profile.setup.target}, draft {profile.setup.draft}",
-            f"alpha   {alpha.value:.4f}  {bounds(alpha.low, alpha.high, '.4f')} over "
-            f"{alpha.tokens} tokens of {alpha.prompts} texts",
-            "",
-            table(rows, columns),
-        ]
+    return (
+        f"{profile.setup.target}, draft {profile.setup.draft}\n"
+        f"alpha   {alpha.value:.4f}  {bounds(alpha.low, alpha.high, '.4f')} over "
+        f"{alpha.tokens} tokens of {alpha.prompts} texts\n\n{table(rows, columns)}"
     )
 
 
@@ -220,11 +210,7 @@ def other_way(way: DraftSampling) -> DraftSampling:
 
 def drawn_by(way: DraftSampling) -> str:
     """Returns text that names a way of drafting and the servers that use it by default."""
-    servers = [
-        name
-        for name, kind in engine_kinds().items()
-        if kind.exports is not None and kind.exports.draft_sampling == way
-    ]
+    servers = names_of(lambda kind: kind.exports and kind.exports.draft_sampling == way)
     return f"{way.capitalize()} drafts, as by default in {listed(servers)} (--draft-sampling {way})"
 
 

@@ -1,26 +1,20 @@
 """Results of the studies of BiLD and of blockwise drafts as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from estimator.timing.threads import Threads
 from simulator.numerics.intervals import percent
 from specplan.reports.table import MS, TOKENS, Column, folded, interval, ranged, shown, table
 from specplan.reports.validation import precision_lines, shares
-
-if TYPE_CHECKING:
-    from estimator.timing.threads import Threads
-    from studies.bild.swept import BildRow, Sweep
-    from studies.blockwise.records import Analysis, HeadEntropy, Way
+from studies.bild.swept import BildRow, Sweep, fewest_repeats, worst_precision
+from studies.blockwise.records import Analysis, HeadEntropy, Way
 
 _MEASURES = ("alpha", "fallbacks", "rollbacks")
 
 
 def bild_text(sweeps: Sequence[Sweep], threads: Threads) -> str:
     """Returns a table of BiLD's speed and quality for each draft and temperature."""
-    from studies.bild.swept import fewest_repeats, worst_precision
-
     parts = ["\n".join(_sweep_lines(sweep)) for sweep in sweeps]
     parts += [
         f"In doubt: {row.decoder}: {'; '.join(row.doubts)}."
@@ -48,11 +42,11 @@ def _sweep_lines(sweep: Sweep) -> list[str]:
 
     def best(loss: float) -> str:
         """Returns each decoder's largest speed-up that loses at most `loss` points of quality."""
-        tried = [name for name in ("bild", "window", "strict", "lenient") if sweep.of(name)]
-        fastest = ((name, sweep.fastest(name, loss=loss)) for name in tried)
-        return ", ".join(
-            f"{name} {'none' if row is None else _speed_up(row)}" for name, row in fastest
-        )
+        found = []
+        for name in filter(sweep.of, ("bild", "window", "strict", "lenient")):
+            row = sweep.fastest(name, loss=loss)
+            found.append(f"{name} " + ("none" if row is None else interval(row, "measured")))
+        return ", ".join(found)
 
     columns: list[Column[BildRow]] = [
         ("decoder", "{decoder}"),
@@ -60,7 +54,7 @@ def _sweep_lines(sweep: Sweep) -> list[str]:
         ("rollback", rollback),
         ("most", "{most}"),
         ("quality", f"{{quality[{metric}]:.2f}}"),
-        (f"speed-up [{percent()}]", _speed_up),
+        (f"speed-up [{percent()}]", lambda row: interval(row, "measured")),
         ("predicted", "{predicted:.2f}"),
         ("error", "{error_percent:+.1f} %"),
         (MS, "{ms_per_token:.2f}"),
@@ -94,10 +88,6 @@ def _sweep_lines(sweep: Sweep) -> list[str]:
     return lines
 
 
-def _speed_up(row: BildRow) -> str:
-    return interval(row, "measured")
-
-
 def aligned_text(result: dict[str, Any]) -> str:
     """Returns a table of a small model's acceptance before and after training."""
     equal = result["as_many_calls"]
@@ -105,29 +95,19 @@ def aligned_text(result: dict[str, Any]) -> str:
         f"{measure} at {equal['fallback']:.3g}": equal[measure] for measure in _MEASURES[1:]
     }
     whens = ("before", "after", "change")
-    rows = [
-        {"of": name, **{when: _part(each[when]) for when in whens}} for name, each in parts.items()
-    ]
-    return "\n".join(
-        [
-            table(
-                rows, [("on held-out prompts", "{of}"), *((when, f"{{{when}}}") for when in whens)]
-            ),
-            "",
-            "alpha: mean of sum min(p, q) along the large model's texts; fallbacks (large calls) "
-            f"and rollbacks over BiLD's tokens, at fallback {result['fallback']:g}, and after at "
-            f"{equal['fallback']:.3g}, where the",
-            "large calls are as many as before;",
-            f"{percent()} intervals over {result['held_out']} prompts. Trained on "
-            f"{result['texts']} texts, {result['steps']} steps, loss {result['loss']}, "
-            f"{result['seconds']:.0f} s since last resumed.",
-            f"Wrote {result['output']}",
-        ]
+    rows = []
+    for name, each in parts.items():
+        rows.append({"of": name, **{when: ranged(**each[when], form=".3f") for when in whens}})
+    columns = [("on held-out prompts", "{of}"), *((when, f"{{{when}}}") for when in whens)]
+    return (
+        f"{table(rows, columns)}\n\n"
+        "alpha: mean of sum min(p, q) along the large model's texts; fallbacks (large calls) and "
+        f"rollbacks over BiLD's tokens, at fallback {result['fallback']:g}, and after at "
+        f"{equal['fallback']:.3g}, where the\nlarge calls are as many as before;\n"
+        f"{percent()} intervals over {result['held_out']} prompts. Trained on {result['texts']} "
+        f"texts, {result['steps']} steps, loss {result['loss']}, {result['seconds']:.0f} s since "
+        f"last resumed.\nWrote {result['output']}"
     )
-
-
-def _part(found: Mapping[str, float]) -> str:
-    return ranged(found["value"], found["low"], found["high"], ".3f")
 
 
 def analysis_text(result: Analysis) -> str:
@@ -145,16 +125,12 @@ def analysis_text(result: Analysis) -> str:
         ("entropy (nats)", "{mean:.2f}"),
         ("5% to 95%", "{p5:.2f} to {p95:.2f}"),
     ]
-    lines = [
-        f"{result.heads} heads, lattices of {result.k} tokens a head, {result.texts} "
-        f"texts of {result.tokens} tokens; weights chosen on {result.tuning_texts} others: "
-        f"{weights or 'none'}",
-        table(result.variants, variants),
-        "",
-        table(result.entropy, entropy),
-        f"h_max {result.h_max}",
-    ]
-    return "\n".join(lines)
+    return (
+        f"{result.heads} heads, lattices of {result.k} tokens a head, {result.texts} texts of "
+        f"{result.tokens} tokens; weights chosen on {result.tuning_texts} others: "
+        f"{weights or 'none'}\n{table(result.variants, variants)}\n\n"
+        f"{table(result.entropy, entropy)}\nh_max {result.h_max}"
+    )
 
 
 def trained_text(found: Mapping[str, Any]) -> str:

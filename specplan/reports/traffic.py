@@ -1,6 +1,6 @@
-"""Tables and JSON of `specplan traffic`."""
+"""Tables and JSON of `specplan traffic`: steady states at each rate, and simulated arrivals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,15 @@ from simulator.choice.advice import certainty, percentage
 from simulator.numerics.intervals import CONFIDENCE, percent
 from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
 from simulator.traffic.pair import Pair
+from simulator.traffic.policy import Simulated
 from specplan.reports.deployment import ranges_json
-from specplan.reports.simulated import graphs_lines, simulated_json, simulated_table
-from specplan.reports.table import Column, bounds, folded, possible, table
+from specplan.reports.table import Column, bounds, folded, possible, shown, table
 
+_PERCENTILES = (50, 90, 99)
+POLICIES = {
+    "none": "none", "fixed": "fixed", "schedule": "by batch", "request": "by request",
+    "adaptive": "adaptive",
+}  # fmt: skip
 _NEAR = (
     "~ Above 80 % of the capacity these times may be too short: in simulations up to 12 % per "
     "token, and 40 % to the first token. --simulate shows them."
@@ -20,17 +25,14 @@ _NEAR = (
 
 
 def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
-    demand = request.pair.demand
+    demand, most = request.pair.demand, "most_requests_per_second"
     data: dict[str, Any] = {
         "prompt_tokens": demand.prompt_tokens,
         "output_tokens": demand.output_tokens,
         "rows": [_row_json(request.pair, row, found.draws) for row in found.rows],
-        "most_requests_per_second": found.max_rate,
-        **_ends("most_requests_per_second", found.max_rate_interval),
-        "most_requests_per_second_without": found.max_rate_without,
-        **_ends("most_requests_per_second_without", found.max_rate_without_interval),
-        "break_even_rate": found.break_even,
-        **_ends("break_even_rate", found.break_even_interval),
+        **_interval(most, found.max_rate, found.max_rate_interval),
+        **_interval(f"{most}_without", found.max_rate_without, found.max_rate_without_interval),
+        **_interval("break_even_rate", found.break_even, found.break_even_interval),
         "draws": found.draws,
         "confidence": CONFIDENCE,
         "most_sequences": request.pair.drafting.max_batch(demand),
@@ -40,7 +42,7 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         both = ("slo_requests_per_second", "slo_requests_per_second_without")
         data |= dict(zip(both, found.within_targets, strict=True))
     if request.arrivals is not None:
-        data["simulated"] = [simulated_json(request, each) for each in found.simulated]
+        data["simulated"] = [_simulated_json(request, each) for each in found.simulated]
     step = float(request.pair.drafting.seconds.min())
     prompts = float(request.pair.baseline.prompts.max_rate(demand.prompt_tokens, step))
     return possible(data, prompts_per_second=prompts)
@@ -83,37 +85,27 @@ def traffic_text(
             "without (p99: --simulate)."
         )
     ranges = [f"{each.gamma} up to batch {each.last_batch}" for each in found.schedule]
-    what = "Advised gamma by batch"
-    if found.undecided:
-        what = "Undecided: gamma to measure first, by batch"
+    what = "Undecided: gamma to measure first," if found.undecided else "Advised gamma"
     apart = "A row's gamma is one for all batches of its rate, prompts included, so it may differ."
-    lines.append(f"{what}: {', '.join(ranges)}. {apart}")
+    lines.append(f"{what} by batch: {', '.join(ranges)}. {apart}")
     if any(row.near_capacity for row in found.rows) and not found.simulated:
         lines.append(_NEAR)
     lines += graphs_lines(pair, {row.gamma for row in found.rows} - {0})
-    simulated = ["", simulated_table(request, found.simulated)] if found.simulated else []
+    simulated = ["", _simulated_table(request, found.simulated)] if found.simulated else []
     rates = table(rows, columns, note=lambda each: each["note"])
     return "\n".join([rates, "", *map(folded, lines), *simulated, *map(folded, notes)])
 
 
-def _beyond_graphs(pair: Pair, row: TrafficRow) -> bool:
-    batch = row.state.batch[0] if row.stable else pair.server(row.gamma).max_batch(pair.demand)
-    return pair.wall is not None and bool(pair.wall.beyond(batch, row.gamma))
-
-
 def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
     token, first = (float(each[0]) for each in (row.state.token_seconds, row.state.first_seconds))
-    output_tokens = pair.demand.output_tokens
-    several = output_tokens > 1
-    low, high = row.token_seconds or (None, None)
+    output_tokens, most = pair.demand.output_tokens, pair.server(row.gamma).max_batch(pair.demand)
+    several, batch = output_tokens > 1, row.state.batch[0] if row.stable else most
     data = {
         "rate": row.rate,
         "speculation": row.gamma > 0,
         "gamma": row.gamma,
         "batch": float(row.state.batch[0]),
-        "tpot_ms": 1e3 * token if several else None,
-        "tpot_ms_low": None if low is None else 1e3 * low,
-        "tpot_ms_high": None if high is None else 1e3 * high,
+        **_interval("tpot_ms", token if several else None, row.token_seconds, 1e3),
         "overload_risk": row.overload_risk,
         "unborne_draws": 0 if row.overload_risk is None else round(row.overload_risk * draws),
         "ttft_ms": 1e3 * first,
@@ -121,8 +113,8 @@ def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
         "tokens_per_second": row.tokens_per_second,
         "stable": row.stable,
         "near_capacity": row.near_capacity,
-        "most_sequences": pair.server(row.gamma).max_batch(pair.demand),
-        "beyond_graphs": _beyond_graphs(pair, row),
+        "most_sequences": most,
+        "beyond_graphs": pair.wall is not None and bool(pair.wall.beyond(batch, row.gamma)),
         "on_target": row.on_target,
     }
     if row.advice is not None:
@@ -131,9 +123,13 @@ def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
     return data
 
 
-def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
-    low, high = interval or (None, None)
-    return {f"{name}_low": low, f"{name}_high": high}
+def _interval(
+    name: str, value: float | None, ends: Interval | None, scale: float = 1.0
+) -> dict[str, float | None]:
+    """Returns the JSON fields of a number and its interval, each times `scale`."""
+    low, high = ends or (None, None)
+    fields = {name: value, f"{name}_low": low, f"{name}_high": high}
+    return {key: None if each is None else scale * each for key, each in fields.items()}
 
 
 def _cells(row: TrafficRow, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,6 +158,70 @@ def _cells(row: TrafficRow, data: Mapping[str, Any]) -> dict[str, Any]:
         "risk": risk if risk is None else "< 1 %" if risk < 0.01 else f"{100 * risk:.0f} %",
         "note": ", ".join(notes),
     }
+
+
+def _simulated_json(request: TrafficRequest, each: Simulated) -> dict[str, Any]:
+    result, targets = each.result, request.targets
+    return {
+        "rate": each.rate,
+        "policy": each.policy,
+        "batch": result.batch,
+        **_percentiles("tpot_ms", result.token_seconds),
+        **_percentiles("ttft_ms", result.first_seconds),
+        "tokens_per_second": result.tokens_per_second,
+        "preemptions": result.preemptions,
+        "goodput": None if targets is None else each.rate * result.within(targets),
+    }
+
+
+def _percentiles(name: str, seconds: Any) -> dict[str, float | None]:
+    """Returns the mean and percentiles of times in milliseconds; None if all times are NaN."""
+    names = [name, *(f"{name}_p{share}" for share in _PERCENTILES)]
+    timed = seconds[~np.isnan(seconds)]
+    if len(timed) == 0:
+        return dict.fromkeys(names)
+    found = [timed.mean(), *np.percentile(timed, _PERCENTILES)]
+    return {each: 1e3 * float(value) for each, value in zip(names, found, strict=True)}
+
+
+def _simulated_table(request: TrafficRequest, found: Sequence[Simulated]) -> str:
+    def milliseconds(name: str) -> Callable[[dict[str, Any]], str]:
+        return lambda each: shown(each[name], ".4g" if (each[name] or 0) < 1e4 else ".0f")
+
+    columns: list[Column[dict[str, Any]]] = [
+        ("simulated", "{rate:g}"),
+        ("gamma", lambda each: POLICIES[each["policy"]]),
+        ("ms/token p50", milliseconds("tpot_ms_p50")),
+        ("p99", milliseconds("tpot_ms_p99")),
+        ("TTFT ms p50", milliseconds("ttft_ms_p50")),
+        ("p99", milliseconds("ttft_ms_p99")),
+        ("preempted", "{preemptions}"),
+    ]
+    rows, targets = [_simulated_json(request, each) for each in found], request.targets
+    if targets is not None:
+        columns.append(("on target", "{within:.1f} %"))
+        for row, each in zip(rows, found, strict=True):
+            row |= {"within": 100 * each.result.within(targets)}
+    return table(rows, columns)
+
+
+def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:
+    """Returns a warning if captured graphs limit the requests decoded together; else no line."""
+    wall, most = pair.wall, pair.baseline.max_batch(pair.demand)
+    if wall is None:
+        return []
+    moves = f"{wall.flag} moves the limit."
+    if pair.eager:
+        size = wall.size(most, 0)
+        return [f"! Up to {size} {wall.unit} a step without speculation, and graphs are captured "
+                f"up to {wall.most}: times beyond are not known well. {moves}"]  # fmt: skip
+    few = {gamma: pair.server(gamma).slots for gamma in sorted(gammas)}
+    limits = [f"{slots} at gamma {gamma}" for gamma, slots in few.items() if slots < most]
+    if not limits:
+        return []
+    return [f"Requests decoded together: at most {', '.join(limits)}. Larger steps exceed the "
+            f"captured graphs of {wall.most} {wall.unit}, and their time is not known. Limit the "
+            f"server to as many requests. {moves}"]  # fmt: skip
 
 
 def crossing_text(

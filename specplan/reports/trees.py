@@ -8,6 +8,7 @@ from typing import Any
 from engines.kind import exports_of
 from simulator.cost.pricing import Pricing
 from simulator.schemes.tree_choice import TreeChoice, TreePlan
+from simulator.schemes.trees import depths_and_ranks
 from specplan.reports.deployment import cost_json, cost_notes, graphs_line
 from specplan.reports.table import (
     MS,
@@ -66,7 +67,6 @@ def _row_json(row: TreeRow) -> dict[str, Any]:
         }
 
     low, high = price.published_speeds(speed) or (None, None)
-    by_nodes = [plan_json(plan) for plan in choice.by_nodes.values()]
     data = {
         "batch": price.batch,
         "best": plan_json(choice.best),
@@ -75,10 +75,9 @@ def _row_json(row: TreeRow) -> dict[str, Any]:
         "tokens_per_second": speed,
         "tokens_per_second_low": low,
         "tokens_per_second_high": high,
-        "by_nodes": by_nodes,
+        "by_nodes": [plan_json(plan) for plan in choice.by_nodes.values()],
     }
-    most = max(each["nodes"] for each in by_nodes)
-    return possible(data, bounded=blocks_take_a_step(price.cost, most))
+    return possible(data, bounded=blocks_take_a_step(price.cost, max(choice.by_nodes)))
 
 
 def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
@@ -94,21 +93,15 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
         if speed is not None:
             between = "" if low is None else f" {bounds(low, high, '.0f')}"
             lines.append(f"{speed:.0f} tokens/s in all{between}.")
-    lines += _captured(rows)
+    wall, largest = rows[0].price.wall, max(rows[0].choice.by_nodes)
+    if wall is not None and any(wall.beyond(row.price.batch, largest) for row in rows):
+        most = {row.price.batch: wall.most_gamma(row.price.batch, largest) for row in rows}
+        limits = [f"{each} at batch {batch}" for batch, each in most.items() if each < largest]
+        few = f" Nodes chosen at most: {', '.join(limits)}." if limits else ""
+        lines.append(f"{graphs_line(wall)}.{few}")
     lines += cost_notes([row.price.load for row in rows])
     trees = _sizes(data["rows"][0]) if len(rows) == 1 else _batches(data["rows"])
     return "\n".join([opening, "", trees, *map(folded, lines)])
-
-
-def _captured(rows: Sequence[TreeRow]) -> list[str]:
-    """Returns a line with the largest tree that fits into captured graphs at each batch size."""
-    wall, largest = rows[0].price.wall, max(rows[0].choice.by_nodes)
-    if wall is None or not any(wall.beyond(row.price.batch, largest) for row in rows):
-        return []
-    most = {row.price.batch: wall.most_gamma(row.price.batch, largest) for row in rows}
-    limits = [f"{each} at batch {batch}" for batch, each in most.items() if each < largest]
-    few = f" Nodes chosen at most: {', '.join(limits)}." if limits else ""
-    return [f"{graphs_line(wall)}.{few}"]
 
 
 def _sizes(choice: Mapping[str, Any]) -> str:
@@ -147,21 +140,18 @@ def _batches(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _advice(row: TreeRow) -> str:
-    from simulator.schemes.trees import depths_and_ranks
-
-    choice, wall = row.choice, row.price.wall
-    best, chain = choice.best, choice.chain
+    best, chain, wall = row.choice.best, row.choice.chain, row.price.wall
     if wall is not None and wall.crossed(row.price.batch, 1):
         return "do not speculate: even 1 token exceeds the captured graphs."
-    if not choice.fastest.parents:
+    if not row.choice.fastest.parents:
         return "do not speculate: neither a tree nor a chain pays."
     if best.speedup <= chain.speedup * (1 + _WORTH):
         return (
             f"a tree gains less than {100 * _WORTH:.0f} % over the chain of {len(chain.parents)} "
             f"({chain.speedup:.2f})."
         )
-    levels = Counter(depths_and_ranks(best.parents)[0])
-    width = " + ".join(str(count) for _, count in sorted(levels.items()))
+    levels = sorted(Counter(depths_and_ranks(best.parents)[0]).items())
+    width = " + ".join(str(count) for _, count in levels)
     beside = f"the chain of {len(chain.parents)}" if chain.parents else "no draft"
     return (
         f"a tree of {len(best.parents)} ({width} by level) gives {best.speedup:.2f}, "

@@ -1,6 +1,5 @@
 """The runs of `specplan tune` as lines, text and JSON."""
 
-from collections.abc import Callable
 from typing import Any
 
 from engines.tuning.outlook import Outlook
@@ -20,26 +19,22 @@ def _best(now: Outlook, gamma: int) -> str:
 
 
 def progress_text(now: Outlook, row: TunedRun | str | None) -> str:
-    """Returns the line to print after a run.
+    """Returns the line to print after a run; before the first run, a forecast.
 
-    row: the run; a text: the line is the text and the table's heading; None: no run is finished, so
-      the line is a forecast.
+    row: the run; None: no run is finished; a text: print it above the table's heading.
     """
     if row is None:
         return f"Expected at {now.load.batch} at once: {_best(now, now.advice.named)}."
     if isinstance(row, str):
         return f"{row}\n{_HEAD}"
     time, length = shown(row.ms_per_token), shown(row.block_efficiency)
+    expected = interval(row, "expected_ms_per_token")
     best = row.note or _best(now, now.best_run)
-    return _LINE.format(row.concurrency, _setting(row), time, length, _expected(row), best)
+    return _LINE.format(row.concurrency, _setting(row), time, length, expected, best)
 
 
 def _setting(row: TunedRun | Advised) -> str:
     return f"{row.gamma} p_min {row.p_min:g}" if row.p_min else str(row.gamma)
-
-
-def _expected(row: TunedRun) -> str:
-    return interval(row, "expected_ms_per_token")
 
 
 def _off(row: TunedRun) -> str:
@@ -54,7 +49,7 @@ def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
     columns: list[Column[TunedRun]] = [
         ("at once", "{concurrency}"),
         (GAMMA, _setting),
-        (f"expected [{percent()}]", _expected),
+        (f"expected [{percent()}]", lambda run: interval(run, "expected_ms_per_token")),
         (MS, "{ms_per_token:.2f}"),
         ("above expected", _off),
         ("± %", "{error_percent:.1f}"),
@@ -71,26 +66,22 @@ def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
 
 def _planned(tuned: Tuned) -> str:
     """Returns a table of the next runs with their predicted times and speed-ups."""
-    best = {each.concurrency: each for each in tuned.advised}
-
-    def of_best(cell: Callable[[Advised], str]) -> Callable[[TunedRun], str]:
-        """Returns a function that fills the cell of the advised γ's row; other rows get a dash."""
-        return lambda run: (
-            cell(best[run.concurrency]) if run.gamma == best[run.concurrency].gamma else "-"
-        )
-
-    columns: list[Column[TunedRun]] = [
-        ("at once", "{concurrency}"),
-        (GAMMA, "{gamma}"),
-        (f"times the baseline [{percent()}]", of_best(_gain)),
-        ("odds of a gain", of_best(lambda own: shown(own.gain_probability, ".0%"))),
-        (f"{MS} [{percent()}]", _expected),
+    best = {(each.concurrency, each.gamma): each for each in tuned.advised}
+    rows = []
+    for run in tuned.rows:
+        if not run.measured and not run.note:
+            own = best.get((run.concurrency, run.gamma))
+            times = "-" if own is None else interval(own, "improvement_factor")
+            odds = None if own is None else own.gain_probability
+            rows.append({"run": run, "times": times, "odds": odds})
+    columns: list[Column[dict[str, Any]]] = [
+        ("at once", "{run.concurrency}"),
+        (GAMMA, "{run.gamma}"),
+        (f"times the baseline [{percent()}]", "{times}"),
+        ("odds of a gain", "{odds:.0%}"),
+        (f"{MS} [{percent()}]", lambda each: interval(each["run"], "expected_ms_per_token")),
     ]
-    return table([run for run in tuned.rows if not run.measured and not run.note], columns)
-
-
-def _gain(each: Advised) -> str:
-    return interval(each, "improvement_factor")
+    return table(rows, columns)
 
 
 def _advised(each: Advised) -> str:
@@ -98,8 +89,8 @@ def _advised(each: Advised) -> str:
     if each.gamma == 0:
         return f"{each.concurrency} at once: do not speculate{odds}."
     time = "" if each.ms_per_token is None else f", {each.ms_per_token:.2f} ms a token"
-    gains = f"{_gain(each)} times the baseline{time}{odds}."
-    return f"{each.concurrency} at once: gamma {_setting(each)}, {gains}"
+    gain, gamma = interval(each, "improvement_factor"), _setting(each)
+    return f"{each.concurrency} at once: gamma {gamma}, {gain} times the baseline{time}{odds}."
 
 
 def tuned_data(tuned: Tuned) -> dict[str, Any]:

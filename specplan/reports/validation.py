@@ -1,11 +1,13 @@
 """A validation as text: a table for each draft and temperature, and a summary."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from engines.trials.validation import EngineRow
+from estimator.validation.file import SpeculativeRow, ValidationRow
+from estimator.validation.validation import Validation
 from simulator.numerics.intervals import percent
+from specplan.reports.profile import TIMES_IN_DOUBT
 from specplan.reports.table import (
     MS,
     TOKENS,
@@ -18,13 +20,7 @@ from specplan.reports.table import (
     table,
 )
 
-if TYPE_CHECKING:
-    from engines.trials.validation import EngineRow
-    from estimator.validation.file import SpeculativeRow, ValidationRow
-    from estimator.validation.validation import Validation
-
 _LONGEST_NAME = 24
-TIMES_IN_DOUBT = "Do not use times in doubt: end other programs, or measure more prompts."
 MEASURED = "measured [prompts]"
 _INTERVALS = (
     f"[prompts]: where {percent()} of the speed-ups on other prompts would be. The error compares "
@@ -34,13 +30,9 @@ _INTERVALS = (
 
 def rows_table(validation: Validation, *, wide: bool) -> str:
     """Returns the table of one draft at one temperature; wide: with columns past 80 characters."""
-    rows, first = validation.rows, validation.rows[0]
+    rows, first, own = validation.rows, validation.rows[0], validation.rows[0].draft_temperature
     best = fastest([row for row in rows if not row.doubts], lambda row: row.measured)
-    drawn = (
-        ""
-        if first.draft_temperature in (None, first.temperature)
-        else (f", draft {first.draft_temperature:g}")
-    )
+    drawn = "" if own in (None, first.temperature) else f", draft {own:g}"
     heading = (
         f"draft {_short(first.draft)}, temperature {first.temperature:g}{drawn}: alpha "
         f"{first.alpha:.3f}, c {shown(first.c, '.3f')}"
@@ -76,33 +68,27 @@ def summary_lines(summary: Mapping[str, Any], validations: Sequence[Validation])
             f"{summary['noise_within_percent']:.1f} %."
         )
     lines += precision_lines(summary["precision_percent"])
-    doubtful = [row for row in rows if row.doubts]
+    in_doubt = [row for row in rows if row.doubts]
     lines += [
         f"In doubt: {_short(row.draft)}, temperature {row.temperature:g}, {_policy(row)}: "
         f"{'; '.join(row.doubts)}."
-        for row in doubtful
+        for row in in_doubt
     ]
-    if doubtful:
-        lines.append(TIMES_IN_DOUBT)
+    lines += [TIMES_IN_DOUBT] * bool(in_doubt)
     if not summary["quiet"]:
         worst = max(summary["noise_percent"], summary["noise_within_percent"])
         lines.append(
             "This machine was not quiet: the baseline's speed differs from itself by up to "
             f"{worst:.0f} %. End other programs, compute by fewer --threads, or raise --repeats."
         )
-    lossy = sorted({row.rule for row in rows if not row.lossless})
-    if lossy:
-        lines.append(
-            f"Lossy: the rule {', '.join(lossy)} changes the target's output distribution."
-        )
-    gaps = [row.tie_gap for row in rows if row.lossless and row.tie_gap is not None]
-    if gaps:
+    if lossy := ", ".join(sorted({row.rule for row in rows if not row.lossless})):
+        lines.append(f"Lossy: the rule {lossy} changes the target's output distribution.")
+    if gaps := [row.tie_gap for row in rows if row.lossless and row.tie_gap is not None]:
         lines.append(
             "TEXT DIFFERS: greedy text leaves the target's own where its two likeliest logits are "
             f"at most {max(gaps):.3g} apart; verifying several tokens at once rounds differently."
         )
-    sure = [row for row in rows if not row.doubts]
-    if sure:
+    if sure := [row for row in rows if not row.doubts]:
         best = max(sure, key=lambda row: row.measured)
         predicted = "" if best.predicted is None else f", {best.predicted:.2f} times was predicted"
         what = "Fastest" if best.measured > 1 else "Nothing was faster than the baseline"

@@ -4,21 +4,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from engines.tuning.tuned import Tuned, read_tuned
 from estimator.comparison import read_measured
 from estimator.profiles.best import BestGamma
-from estimator.profiles.profile import Improvement, Profile
+from estimator.profiles.profile import Profile
 from estimator.validation.file import Validated
 from figures.drawing import short_name
 from reference.files import read_json, read_whole
 from simulator.numerics.intervals import CONFIDENCE
 from specplan.reports.traffic import crossing_text
-
-Kind = TypeVar("Kind")
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -62,33 +59,30 @@ class TrafficFile(msgspec.Struct, frozen=True):
 
 
 def quickest(files: Sequence[TrafficFile]) -> list[tuple[Rate, str]]:
-    """Returns, for each rate found in all files, the row with the least request time and its file.
+    """Returns the row with the shortest request time, and its file, at each rate of several files.
 
-    Empty for a single file.
+    Rates that a file lacks, or at which all servers are overloaded, are left out.
     """
-    rates = [{row.rate for row in file.rows} for file in files]
-    common = sorted(set.intersection(*rates)) if len(files) > 1 else []
+    if len(files) < 2:
+        return []
     timed = [(row, file.name) for file in files for row in file.rows if row.request_ms is not None]
-    found = [[each for each in timed if each[0].rate == rate] for rate in common]
-    return [min(each, key=lambda pair: pair[0].request_ms or 0.0) for each in found if each]
+    common = set.intersection(*({row.rate for row in file.rows} for file in files))
+    common &= {row.rate for row, _ in timed}
+    timed.sort(key=lambda pair: pair[0].request_ms or 0.0)
+    return [next(pair for pair in timed if pair[0].rate == rate) for rate in sorted(common)]
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
     """A profile and its name on the page: the draft's name, plus the file's if drafts share one.
 
-    best: the best γ and its gain, set when drafts are ranked; None if the profile has no costs.
+    best: the best γ and its gain, set by `ranked`; None if the profile has no costs.
     """
 
     name: str
     file: str
     profile: Profile
     best: BestGamma | None = None
-
-    @property
-    def gain(self) -> Improvement | None:
-        """The speed-up at the best γ; None if the profile has no costs."""
-        return None if self.best is None else self.best.gain
 
     @property
     def level(self) -> float:
@@ -109,26 +103,22 @@ class Inputs:
 
 
 def read_inputs(paths: Sequence[Path]) -> Inputs:
-    """Returns the files' contents; raises ValueError if none is a profile, or one is not known."""
-    files = [(path, _read(path)) for path in paths]
-
-    def of(kind: type[Kind]) -> list[tuple[Path, Kind]]:
-        return [(path, found) for path, found in files if isinstance(found, kind)]
-
-    profiles = of(Profile)
+    """Returns the files' contents; refuses unknown files, and files without any profile."""
+    files = [(path.name, _read(path)) for path in paths]
+    profiles = [(name, each) for name, each in files if isinstance(each, Profile)]
     if not profiles:
         given = ", ".join(map(str, paths))
         raise ValueError(f"a report must have at least one profile, got {given}")
     drafts = [short_name(profile.setup.draft) for _, profile in profiles]
     named = []
-    for draft, (path, profile) in zip(drafts, profiles, strict=True):
-        name = draft if drafts.count(draft) == 1 else f"{draft} ({path.name})"
-        named.append(Named(name, path.name, profile))
+    for draft, (name, profile) in zip(drafts, profiles, strict=True):
+        shown = draft if drafts.count(draft) == 1 else f"{draft} ({name})"
+        named.append(Named(shown, name, profile))
     return Inputs(
         tuple(named),
-        tuple(found for _, found in of(Validated)),
-        tuple(found for _, found in of(TrafficFile)),
-        tuple((path.name, tuned) for path, tuned in of(Tuned)),
+        tuple(each for _, each in files if isinstance(each, Validated)),
+        tuple(each for _, each in files if isinstance(each, TrafficFile)),
+        tuple((name, each) for name, each in files if isinstance(each, Tuned)),
     )
 
 

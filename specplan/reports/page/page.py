@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from estimator.profiles.best import best_of, with_intervals
+from estimator.profiles.best import BestGamma, best_of, with_intervals
 from estimator.profiles.parts import Alpha, Estimate
 from estimator.profiles.profile import Improvement, Profile
 from estimator.validation.file import Validated
@@ -67,9 +67,11 @@ def page(inputs: Inputs, *, title: str, exported: Flags) -> str:
 
 def ranked(profiles: Sequence[Named]) -> list[Named]:
     """Returns the drafts in order of gain, the largest first; drafts without costs come last."""
-    made = ((each, with_intervals(each.profile)) for each in profiles)
-    drafts = [replace(each, profile=profile, best=best_of(profile)) for each, profile in made]
-    return sorted(drafts, key=lambda each: each.gain.replay if each.gain else 0.0, reverse=True)
+    drafts = []
+    for each in profiles:
+        profile = with_intervals(each.profile)
+        drafts.append(replace(each, profile=profile, best=best_of(profile)))
+    return sorted(drafts, key=lambda each: -each.best.gain.replay if each.best else 0.0)
 
 
 def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
@@ -86,15 +88,13 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
             "flags": {},
         }
     plan, advised, sure = best.plan, best.plan.advised_gamma, list[str]()
+    headline = f"Do not speculate: a gain of {first.name} is not likely."
     if best.gamma == 0:
         headline = "Do not speculate: no draft here pays."
-    elif advised == 0:
-        headline = f"Do not speculate: a gain of {first.name} is not likely."
-    else:
-        gain = plan.curve.improvement_factor[advised - 1]
+    elif advised > 0:
+        gain = f"{plan.curve.improvement_factor[advised - 1]:.2f}"
         headline = (
-            f"Draft with {first.name}, γ = {advised}: {gain:.2f} times the speed without "
-            "speculation."
+            f"Draft with {first.name}, γ = {advised}: {gain} times the speed without speculation."
         )
     setups = [draft.profile.setup for draft in drafts]
     several = len({(setup.target, setup.texts.prompts_hash) for setup in setups}) > 1
@@ -106,10 +106,8 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
     if best.gamma > 0 and plan.curve.in_doubt:
         at = max(plan.advice.named, 1) - 1
         counted = "" if alpha.prompts is None else f" over {alpha.prompts} prompts"
-        sure.append(
-            f"{percent()} interval {plan.curve.low[at]:.2f} to {plan.curve.high[at]:.2f}"
-            f"{counted}. {odds_text(plan)}"
-        )
+        between = f"{plan.curve.low[at]:.2f} to {plan.curve.high[at]:.2f}{counted}"
+        sure.append(f"{percent()} interval {between}. {odds_text(plan)}")
     elif best.gamma > 0:
         sure.append("One prompt gives no interval: measure more.")
     sure += [*other_lines(first.profile, plan), *clock_lines(first.profile)]
@@ -124,31 +122,28 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
 
 def page_json(inputs: Inputs, exported: Flags) -> dict[str, Any]:
     """Returns the page's summary and its ranking of drafts as a JSON object."""
+    drafts = ranked(inputs.profiles)
+    tunings = [
+        {"file": file, "confidence": tuned.confidence, "advised": builtins(tuned.advised)}
+        for file, tuned in inputs.tunings
+    ]
+    ranking = [_draft_json(draft, draft.profile, draft.best) for draft in drafts]
+    return {**answer(drafts, exported), "drafts": ranking, "tunings": tunings}
 
+
+def _draft_json(draft: Named, profile: Profile, best: BestGamma | None) -> dict[str, Any]:
     def leveled(estimate: Alpha | Estimate | Improvement | None, level: float) -> Any:
-        """Returns an estimate with its interval and confidence level; None if it is None."""
         return None if estimate is None else {**asdict(estimate), "confidence": level}
 
-    drafts = ranked(inputs.profiles)
     return {
-        **answer(drafts, exported),
-        "drafts": [
-            {
-                "name": draft.name,
-                "file": draft.file,
-                "alpha": leveled(draft.profile.alpha, draft.profile.alpha.level),
-                "c": leveled(draft.profile.c, draft.profile.alpha.level),
-                "gamma": None if draft.best is None else draft.best.gamma,
-                "advised_gamma": None if draft.best is None else draft.best.plan.advised_gamma,
-                "improvement_factor": leveled(draft.gain, draft.level),
-                "quiet": draft.profile.clock.quiet,
-            }
-            for draft in drafts
-        ],
-        "tunings": [
-            {"file": file, "confidence": tuned.confidence, "advised": builtins(tuned.advised)}
-            for file, tuned in inputs.tunings
-        ],
+        "name": draft.name,
+        "file": draft.file,
+        "alpha": leveled(profile.alpha, profile.alpha.level),
+        "c": leveled(profile.c, profile.alpha.level),
+        "gamma": None if best is None else best.gamma,
+        "advised_gamma": None if best is None else best.plan.advised_gamma,
+        "improvement_factor": leveled(None if best is None else best.gain, draft.level),
+        "quiet": profile.clock.quiet,
     }
 
 
@@ -170,23 +165,14 @@ def _shares(drafts: Sequence[Named], validations: Sequence[Validated]) -> list[d
         for draft in drafts
         if draft.best is not None
     ]
-    parts += [
-        (
-            f"{short_name(row.draft)}, "
-            + (row.policy if row.gamma is None else f"γ = {row.gamma}")
-            + f", temperature {row.temperature:g}: measured",
-            row.parts_seconds,
-        )
-        for results in validations
-        for row in results.rows
-        if row.parts_seconds is not None
-    ]
+    for row in (row for results in validations for row in results.rows):
+        if row.parts_seconds is not None:
+            at = row.policy if row.gamma is None else f"γ = {row.gamma}"
+            setting = f"{short_name(row.draft)}, {at}, temperature {row.temperature:g}"
+            parts.append((f"{setting}: measured", row.parts_seconds))
     names = ("draft", "verify", "other")
     return [
-        {
-            "name": name,
-            **{part: 100 * seconds / sum(each) for part, seconds in zip(names, each, strict=True)},
-        }
+        {"name": name, **dict(zip(names, (100 * part / sum(each) for part in each), strict=True))}
         for name, each in parts
         if sum(each) > 0
     ]

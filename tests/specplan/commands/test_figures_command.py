@@ -60,7 +60,7 @@ def test_json_prints_the_files_and_nothing_else(tmp_path: Path) -> None:
 
 def test_all_figures_are_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = {name: FIGURES[name] for name in ("leviathan-fig2", "leviathan-table1")}
-    monkeypatch.setattr("figures.registry.FIGURES", few)
+    monkeypatch.setattr("specplan.commands.figures.FIGURES", few)
     result = run("-o", str(tmp_path), "--format", "csv")
     assert result.exit_code == 0, result.output
     assert sorted(file.stem for file in tmp_path.iterdir()) == list(few)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import bpe_tokenizer
 
-from specplan.reports.generation import Decode, TextStream, piece
+from specplan.reports.generation import Decode, piece, text_pieces
 
 TEXT = "naïve — 日本語 😀 text"
 
@@ -24,8 +24,7 @@ def of_words(ids: Sequence[int]) -> str:
 
 
 def streamed(decode: Decode, blocks: list[list[int]], before: list[int]) -> list[str]:
-    stream = TextStream(decode, before)
-    return [*(stream.add(block) for block in blocks), stream.rest()]
+    return list(text_pieces(decode, blocks, before))
 
 
 def test_a_character_goes_out_when_all_of_its_bytes_are_there() -> None:
