@@ -68,22 +68,25 @@ class MeasureOptions:
 @reads("estimator.profiles.measure:Measure", Written)
 def own(request: Measure, form: Written) -> None:
     from estimator.profiles.measure import measure
+    from specplan.reports.profile import profile_text
 
     kept = Kept(form.output if request.kept is not None else None)
     with kept.summarised(), Bar("measure", "run") as bar:
         profile = measure(request, bar, traced=kept, refusing=refusing_together)
     if profile is not None:
-        _print(profile, form)
+        _print(profile, form, profile_text)
 
 
 @reads("engines.trials.request:MeasureEngine", Written)
 def on_engine(request: MeasureEngine, form: Written) -> None:
     from engines.trials.measurement import measure
     from specplan.reports.engines import measurement_notes
+    from specplan.reports.profile import profile_text
 
     with Bar("measure", "text") as bar:
         profile, line_error = measure(request, bar)
-    _print(profile, form, notes=measurement_notes(request, line_error))
+    notes = measurement_notes(request, line_error)
+    _print(profile, form, lambda found: f"{profile_text(found)}\n{notes}")
 
 
 @reads("estimator.texts.counting:MeasureTexts", Written)
@@ -96,27 +99,17 @@ def texts(request: MeasureTexts, form: Written) -> None:
         profile, counts = measure(request, bar)
     if counts.skipped:
         warn(f"{counts.skipped} lines left out, the first: {counts.first_skipped}")
-    _print(profile, form, text=texts_profile)
+    _print(profile, form, texts_profile)
 
 
-def _print(
-    profile: Profile,
-    form: Written,
-    *,
-    text: Callable[[Profile], str] | None = None,
-    notes: str | None = None,
-) -> None:
+def _print(profile: Profile, form: Written, text: Callable[[Profile], str]) -> None:
     """Prints a profile as JSON or text; its file has been written before."""
-    from specplan.reports.profile import profile_text
-
     if form.as_json:
         from estimator.profiles.profile_file import profile_json
 
         print_json(profile_json(profile))
         return
-    click.echo(folded((text or profile_text)(profile)))
-    if notes is not None:
-        click.echo(notes)
+    click.echo(folded(text(profile)))
     if form.output is not None:
         click.echo(f"\nWrote {form.output}; plan with it: specplan plan --profile {form.output}")
 
@@ -131,13 +124,13 @@ def refusing_together(processes: Processes) -> Iterator[None]:
     if processes.count == 1:
         yield
         return
-    said: tuple[str, int] | None = None
+    refusal: tuple[str, int] | None = None
     with nullcontext() if processes.first else redirect_stderr(io.StringIO()):
         try:
             yield
         except (click.ClickException, ValueError, OSError) as error:
-            said = describe(error)
-    every = processes.gathered(said)
+            refusal = describe(error)
+    every = processes.gathered(refusal)
     refused = [(number, *each) for number, each in enumerate(every) if each is not None]
     if not refused:
         return

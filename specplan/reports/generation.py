@@ -16,7 +16,7 @@ Decode = Callable[[Sequence[int]], str]
 # A character has at most 4 bytes and so at most 4 tokens; a word's space is in the token before.
 CONTEXT = 8
 UNFINISHED = "\ufffd"
-_TOLD = (
+_NUMBERS = (
     "target_calls", "drafted", "accepted", "accepted_fraction", "block_efficiency",
     "prefill_seconds", "draft_calls", "rollbacks", "discarded", "decode_seconds", "draft_seconds",
     "verify_seconds", "other_seconds", "ending",
@@ -97,7 +97,7 @@ def generation_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
     return {
         "text": plain(tokenizer)(generation.tokens),
         "tokens": generation.tokens,
-        **{name: getattr(generation, name) for name in _TOLD},
+        **{name: getattr(generation, name) for name in _NUMBERS},
         "blocks": [
             {"drafted": block.drafted, "tokens": block.tokens, "accepted": block.accepted}
             for block in generation.blocks

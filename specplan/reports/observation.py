@@ -144,8 +144,7 @@ def as_observed(flags: str, observation: Observation, *, server: str) -> str:
         for name, former in exports.former:
             flags = flags.replace(name, former)
     early = exports.stopping and observation.counted.drafted is not None
-    said = flags.startswith((NO_DRAFT, KEPT))
-    return f"{KEPT}\n{flags}" if early and not said else flags
+    return f"{KEPT}\n{flags}" if early and not flags.startswith((NO_DRAFT, KEPT)) else flags
 
 
 def run_text(run: Run, observation: Observation) -> str:

@@ -1,20 +1,17 @@
 """A profile as text: alpha, c, times, and the gain of each gamma."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engines.kind import listed, names_of
+from estimator.profiles.best import BestAtBatch, best_by_batch, plan_of
+from estimator.profiles.parts import Alpha, Estimate, Setup
+from estimator.profiles.profile import Profile
+from estimator.timing.rates import QUIET_PERCENT
+from estimator.traces.traces import DraftSampling
+from simulator.choice.plan import Plan
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import decision_lines
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, bounds, ranged, shown, table
-
-if TYPE_CHECKING:
-    from estimator.profiles.best import BestAtBatch
-    from estimator.profiles.parts import Alpha, Estimate, Setup
-    from estimator.profiles.profile import Profile
-    from estimator.traces.traces import DraftSampling
-    from simulator.choice.plan import Plan
 
 TIMES_IN_DOUBT = "Do not use times in doubt: end other programs, or measure more prompts."
 _SHOWN_POSITIONS = 8
@@ -24,8 +21,6 @@ _WIDEST = 14
 
 def profile_text(profile: Profile) -> str:
     """Returns as text a profile that has times: alpha, c, times, and the gain of each gamma."""
-    from estimator.profiles.best import plan_of
-
     alpha, times, cost = profile.alpha, profile.times, profile.cost
     assert times is not None
     assert cost is not None
@@ -87,8 +82,6 @@ def _positions(profile: Profile) -> list[str]:
 
 def _by_batch(profile: Profile) -> list[str]:
     """Returns a table of step times and the best gamma at each timed batch size; [] if none."""
-    from estimator.profiles.best import best_by_batch
-
     best = best_by_batch(profile)
     if not best:
         return []
@@ -113,8 +106,6 @@ def _ran_on(setup: Setup) -> str:
 
 def other_lines(profile: Profile, own: Plan) -> list[str]:
     """Returns a line with the plan for the profile's other drafts (sampled or argmax), if any."""
-    from estimator.profiles.best import plan_of
-
     way = other_way(profile.draft_sampling)
     if profile.cost is None or way not in profile.draftings:
         return []
@@ -132,8 +123,6 @@ def clock_lines(profile: Profile) -> list[str]:
         noisy = "The machine was not quiet: trust none of these times, and measure again."
         return [noisy] * (clock.quiet is False)
     if clock.quiet is False:
-        from estimator.timing.rates import QUIET_PERCENT
-
         return [
             "The machine was not quiet: the baseline's speed may differ from itself by "
             f"{max(apart, within or 0):.0f} % (at most {QUIET_PERCENT:.0f} % is quiet). Trust none "
