@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engines.observing.observation import Observation
     from estimator.model_shapes.head_kind import HeadKind
     from estimator.traces.traces import DraftSampling, Verification
-    from simulator.choice.grid import Range
+    from simulator.choice.schedule import Range
     from simulator.cost.pricing import Wall
 
 

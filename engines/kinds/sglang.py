@@ -11,7 +11,7 @@ from engines.kind import Drafted, EngineKind, Exports, PrintedCounts, later, met
 from simulator.cost.pricing import Wall
 
 if TYPE_CHECKING:
-    from simulator.choice.grid import Range
+    from simulator.choice.schedule import Range
 
 
 _KEYS = """\

@@ -9,7 +9,7 @@ from engines.kind import Drafted, EngineKind, Exports, methods_of, never_zero
 from simulator.cost.pricing import Wall
 
 if TYPE_CHECKING:
-    from simulator.choice.grid import Range
+    from simulator.choice.schedule import Range
 
 
 _FLOOR = """\

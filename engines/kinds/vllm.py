@@ -21,7 +21,7 @@ from simulator.cost.pricing import Wall
 
 if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling, Verification
-    from simulator.choice.grid import Range
+    from simulator.choice.schedule import Range
 
 _ADAPTIVE = (
     "# with enable_adaptive_verification vLLM verifies of each block what the load allows: no "

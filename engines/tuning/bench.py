@@ -14,7 +14,7 @@ from engines.kind import Drafted, EngineKind
 from engines.tuning.request import Tuning
 from engines.tuning.tuned import Advised, Knobs, TunedRun
 from estimator.progress import SILENT, Progress
-from simulator.choice.grid import schedule
+from simulator.choice.schedule import schedule
 
 WARM_UP_PROMPTS = 1
 NO_DRAFT = "# gamma is 0: run the target without a draft"

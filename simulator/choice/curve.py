@@ -6,6 +6,7 @@ A speed-up is the baseline's time per token over the time per token with specula
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,15 +29,6 @@ def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> Floats:
     drafting = np.maximum(length, 1)
     factor = cost.baseline_seconds / acceptance.seconds_per_token(drafting, cost)
     return np.where(length == 0, 1.0, factor)[()]
-
-
-def draftable(gamma: ArrayLike, multiple: int) -> NDArray[np.bool_]:
-    """Returns whether a draft with `multiple` layers, one for each position, can draft γ tokens.
-
-    It drafts at most as many tokens as it has layers, or a multiple of that number.
-    """
-    length = np.asarray(gamma)
-    return np.asarray((length <= multiple) | (length % multiple == 0))
 
 
 def best_gamma(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> int:
@@ -100,6 +92,20 @@ Doubt = Callable[[NDArray[np.int64]], Floats]
 _NOTHING = 1e-12
 
 
+class CurvePoint(NamedTuple):
+    """The numbers of a curve at one γ; at γ = 0, without speculation, all are 1.
+
+    low, high: ends of the speed-up's interval.
+    """
+
+    gamma: int = 0
+    expected_tokens: float = 1.0
+    improvement_factor: float = 1.0
+    operations_factor: float = 1.0
+    low: float = 1.0
+    high: float = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Curve:
     """Tokens per call and speed-up by γ, shape (n,) each.
@@ -140,6 +146,16 @@ class Curve:
     def high(self) -> Floats:
         """Upper end of each speed-up's interval."""
         return self.gains.interval()[2]
+
+    def point(self, gamma: int) -> CurvePoint:
+        """Returns the numbers at γ, which is 0 or on the curve."""
+        if gamma == 0:
+            return CurvePoint()
+        only = self.gamma == gamma
+        low, _, high = self.gains.only(only).interval()
+        columns = (self.expected_tokens, self.improvement_factor, self.operations_factor)
+        numbers = [float(each[0]) for each in (*(c[only] for c in columns), low, high)]
+        return CurvePoint._make([gamma, *numbers])
 
 
 def curve_of(

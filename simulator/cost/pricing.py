@@ -21,7 +21,7 @@ DEFAULT_CONTEXT = 1024
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """A server's limit for captured graphs. Above it kernels are launched one by one.
+    """A server's limit for captured graphs. Larger steps launch their kernels one by one.
 
     Such a step can take three times as long: on a published grid of vLLM, batch 128 gave 22.2
     thousand tokens/s at K = 3 (512 tokens per step) and 8.0 at K = 5 (768 tokens).
@@ -31,7 +31,6 @@ class Wall:
     flag: the server's setting that changes the limit.
     read_in: file and version of the server's source that state the limit.
 
-    Example:
       >>> graphs = Wall("tokens", 512, "--max-cudagraph-capture-size", "")
       >>> graphs.beyond(128, 3), graphs.beyond(128, 5)
       (False, True)
@@ -78,12 +77,10 @@ class Load:
     needed_gb, memory_gb: GB that both models' weights and caches need on each GPU, and GB it has.
     draft_overhead: share of a draft step's time that is fixed time per layer.
     most_batch: the largest batch that fits at this context.
-    speeds: measured over predicted tokens per second of one sequence, 10th and 90th percentile of
-      published measurements.
+    speeds: published over predicted tokens per second of one sequence, 10th and 90th percentile.
     cost_model: "kernels", "public" or "roofline", the model of the costs; None if measured.
     notes: warnings for readers of the costs.
-    estimated: "between" or "beyond" the batches that were run; None if this batch was run or
-      modelled.
+    estimated: whether the batch lies "between" or "beyond" the batches that were run.
     """
 
     origin: str
@@ -125,8 +122,8 @@ class Pricing:
     stated_gamma: number of drafted tokens in the draft's configuration; None if there is none.
     draft_passes: maps n to times of draft passes over 1, …, n tokens, in the cost's unit, without
       corrections by runs; None: a pass takes as long as a step.
-    prompt_seconds: maps a number of prompt tokens to the time of a pass over them, without a draft
-      and with a draft; None if not known.
+    prompt_seconds: maps a number of prompt tokens to the time of a pass over them, without and with
+      a draft; None if not known.
     wall: the largest step that the server runs as a captured graph; None if no limit is known.
     draft_share: weights of a draft step over weights of a target step; None if not known.
     timed: the γ with measured speed-ups; only these are advised. Empty: any γ may be advised.
@@ -166,9 +163,8 @@ class Pricing:
     def expected_c(self) -> tuple[float, float] | None:
         """The range of c expected from the models' sizes; None without sizes or if c is modelled.
 
-        In 28 pairs of models, each timed on one machine one sequence at a time
-        (benchmarks/published_decoding.json), c was 1.07 to 5.41 times the draft's share of the
-        weights, and at most 0.38 above it: none is outside this range.
+        It contains the c of 28 timed pairs (benchmarks/published_decoding.json), which were 1.07 to
+        5.41 times the draft's share of the weights, and at most 0.38 above it.
         """
         share = self.draft_share
         follows = self.load is not None and self.load.modelled and not self.own_runs
@@ -193,7 +189,7 @@ class Pricing:
 
     @classmethod
     def of_doubt(cls, posterior: Posterior, point: LoadPoint) -> Pricing:
-        """Returns the pricing of an uncertain cost without a description of the machine."""
+        """Returns the pricing of an uncertain cost at a load of an unknown machine."""
         from simulator.cost.fitted.fit import ParametricCost
 
         return cls(ParametricCost(posterior, point), batch=point.batch)
@@ -217,15 +213,20 @@ class Pricing:
         return log_gains(self.own_runs)
 
     def published_speeds(self, tokens_per_second: float | None) -> tuple[float, float] | None:
-        """Returns the likely range of speeds in tokens per second, from published measurements.
-
-        10th to 90th percentile of measured over predicted speeds, times the predicted speed of one
-        sequence. None if the batch is above 1, or no such percentiles or speed are known.
-        """
+        """Returns the range of eight of ten published speeds; None for several sequences."""
         speeds = None if self.load is None else self.load.speeds
         if speeds is None or tokens_per_second is None or self.batch > 1:
             return None
         return speeds[0] * tokens_per_second, speeds[1] * tokens_per_second
+
+    def drafts(self, gamma: Any) -> Any:
+        """Returns whether the draft can draft γ tokens; γ may be an array."""
+        return (gamma <= self.multiple) | (gamma % self.multiple == 0)
+
+    def allows(self, gammas: Any) -> Any:
+        """Returns whether the draft can draft each γ within the captured graphs, shape (n,)."""
+        able = self.drafts(gammas)
+        return able if self.wall is None else able & ~self.wall.crossed(self.batch, gammas)
 
     def draft_pass_seconds(self, widest: int) -> Mapping[int, float]:
         """Returns the times of the draft's passes over n tokens of a sequence, by n."""
@@ -238,13 +239,11 @@ class Pricing:
 def _prompts(
     exact: Callable[[int], tuple[float, float]], posterior: Posterior, tokens: int
 ) -> tuple[float, float]:
-    """Returns the seconds to read a prompt, without and with a draft, corrected by the posterior.
-
-    The pass of the target is corrected; it takes at least as long as a pass over one token.
-    """
+    """Returns the seconds to read a prompt, without and with a draft, by the posterior."""
     from simulator.cost.fitted.machine import LoadPoint, seconds_of
 
     plain, both = exact(tokens)
     works = posterior.machine.plain_work(LoadPoint(0)), posterior.machine.prompt_work(tokens)
+    # A pass over the prompt takes no less than a pass over one token.
     found = max(float(seconds_of(each, posterior.logs)) for each in works)
     return found, found + both - plain

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simulator.choice.advice import Advice
-from simulator.choice.grid import Range, schedule
+from simulator.choice.schedule import Range, schedule
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import ENDS
 from simulator.traffic.demand import LatencyTargets, Requests

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.choice.advice import NEAR
-from simulator.choice.grid import schedule
+from simulator.choice.schedule import schedule
 from simulator.numerics.arguments import Floats
 from simulator.traffic.demand import Requests, SimulationResult
 from simulator.traffic.events import serve

@@ -16,8 +16,7 @@ from specplan.options.plan_options import Answer, Choice, Graphs, StoppingOption
 from specplan.options.values import answer
 
 if TYPE_CHECKING:
-    from simulator.choice.grid import PlanRequest
-    from simulator.choice.plan import Plan
+    from simulator.choice.plan import Plan, PlanRequest
     from specplan.reports.plan import Origin
 
 
@@ -85,7 +84,7 @@ def _print(
     text: Callable[[], str]
     p_min, lost = 0.0, ""
     if stopping.p_min is not None:
-        from simulator.choice.grid import plans
+        from simulator.choice.plan import plans
         from specplan.reports.stopping import StoppedPlans
 
         early, thresholds = stopped(request, origin, stopping, file, server=form.server)

@@ -19,8 +19,7 @@ from specplan.options.runs import Runs, completed
 if TYPE_CHECKING:
     from estimator.profiles.p_min import Thresholds
     from simulator.acceptance.stopping.ranking import RankedTexts
-    from simulator.choice.grid import PlanRequest
-    from simulator.choice.plan import Plan
+    from simulator.choice.plan import Plan, PlanRequest
     from simulator.cost.pricing import Pricing
     from specplan.reports.plan import Origin
 
@@ -43,7 +42,8 @@ def requested(
 
     server: name of the engine to export for; None: no export.
     """
-    from simulator.choice.grid import DENSE, MOST_ROWS, PlanRequest, coarse
+    from simulator.choice.plan import MOST_ROWS, PlanRequest
+    from simulator.choice.schedule import DENSE, coarse, middles
 
     from_profile = isinstance(costs, OfProfile)
     if choice.reads_again and from_profile:
@@ -103,8 +103,7 @@ def requested(
         near=choice.near / 100,
         doubt=origin.doubt if from_profile else None,
         reads_again=choice.reads_again,
-        batches=many,
-        finer=None if dense else price,
+        finer=None if dense else lambda rows: price(middles(rows, many)),
     )
     copies = COPIES.get(choice.draft_kind or "")
     return request, replace(
@@ -125,7 +124,7 @@ def planned(request: PlanRequest, origin: Origin) -> tuple[tuple[Plan, ...], Ori
     If a profile has sampled and argmax drafts, the plans are for one of the two. The origin then
     contains the plan for the other.
     """
-    from simulator.choice.grid import plans
+    from simulator.choice.plan import plans
 
     rows = plans(request)
     if origin.other_way is None or len(rows) > 1:

@@ -53,11 +53,8 @@ class PlanResult:
     @property
     def best(self) -> Best:
         """The γ with the largest speed-up, its speed-up, and its tokens per target call."""
-        gamma, curve = self.plan.optimal_gamma, self.plan.curve
-        if gamma == 0:
-            return Best(0, 1.0, 1.0)
-        at = gamma - 1
-        return Best(gamma, float(curve.improvement_factor[at]), float(curve.expected_tokens[at]))
+        point = self.plan.point(self.plan.optimal_gamma)
+        return Best(point.gamma, point.improvement_factor, point.expected_tokens)
 
     @property
     def advice(self) -> Advice:

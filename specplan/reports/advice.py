@@ -105,10 +105,9 @@ def decision_lines(plan: Plan) -> list[str]:
 
 def _gain(plan: Plan, gamma: int) -> str:
     """Returns the speed-up at gamma as text, with its interval if it is uncertain."""
-    inside = 0 < gamma <= len(plan.curve.gamma)
-    curve, at = (plan.curve, gamma - 1) if inside or plan.at is None else (plan.at, 0)
-    factor = f"{curve.improvement_factor[at]:.2f} times the speed without speculation"
-    return f"{factor} ({curve.low[at]:.2f} to {curve.high[at]:.2f})" if curve.in_doubt else factor
+    point = plan.point(gamma)
+    factor = f"{point.improvement_factor:.2f} times the speed without speculation"
+    return f"{factor} ({point.low:.2f} to {point.high:.2f})" if plan.curve.in_doubt else factor
 
 
 def _tolerance(plan: Plan) -> list[str]:

@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 from simulator.choice.advice import certainty, percentage
-from simulator.choice.grid import Range
 from simulator.choice.plan import Plan
+from simulator.choice.schedule import Range
 from simulator.cost.pricing import Load, Pricing, Wall
 
 _MOSTLY = 0.5
@@ -107,7 +107,7 @@ def ranges_json(ranges: Sequence[Range], *, undecided: bool) -> list[dict[str, A
 
 def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[str, Any]]:
     """Returns the γ of each context and range of batch sizes as JSON; only: the one γ allowed."""
-    from simulator.choice.grid import schedules
+    from simulator.choice.schedule import schedules
 
     undecided = any(row.advice.undecided for row in rows)
     return [
@@ -119,7 +119,7 @@ def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[s
 
 def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
     """Returns, for each context, the γ of each range of batch sizes and the last batch to gain."""
-    from simulator.choice.grid import last_paying_batch, schedules
+    from simulator.choice.schedule import last_paying_batch, schedules
 
     lines, wall = [], rows[0].price.wall
     for context, ranges in schedules(rows, only).items():

@@ -7,8 +7,8 @@ from typing import TypeVar
 from engines.kind import EARLIEST, Drafted, Exports, exports_of, listed, methods_of, names_of
 from estimator.traces.traces import DraftSampling, Verification
 from simulator.choice.advice import percentage
-from simulator.choice.grid import Range, schedules
 from simulator.choice.plan import Plan
+from simulator.choice.schedule import Range, schedules
 from specplan.reports.advice import odds_text
 from specplan.reports.deployment import does_not_fit
 from specplan.reports.output import warn

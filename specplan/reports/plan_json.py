@@ -40,7 +40,8 @@ def plan_json(plan: Plan, origin: Origin) -> dict[str, Any]:
 def plan_fields(plan: Plan, origin: Origin) -> dict[str, Any]:
     """Returns the JSON object of one plan without its curve."""
     acceptance, price, advice = plan.acceptance, plan.price, plan.advice
-    alpha, cost, gamma, sizes = acceptance.alpha, price.cost, plan.gamma, price.expected_c
+    alpha, cost, sizes = acceptance.alpha, price.cost, price.expected_c
+    gamma, tokens, factor, operations, *_ = plan.at
     error, error_gamma = iid_error(acceptance, max_gamma=len(plan.curve.gamma)) or (None, None)
     c_by_sizes = sizes and {
         "share": price.draft_share, "low": sizes[0], "high": sizes[1],
@@ -57,18 +58,18 @@ def plan_fields(plan: Plan, origin: Origin) -> dict[str, Any]:
         "c_by_sizes": c_by_sizes,
         "c_hat": plan.c_hat,
         "optimal_gamma": plan.optimal_gamma,
-        "gamma_near": plan.gamma_near,
+        "gamma_near": min(plan.within(plan.near)),
         "near": plan.near,
         "confidence": CONFIDENCE,
         "gamma": gamma,
-        "expected_tokens": plan.expected_tokens,
-        "improvement_factor": plan.improvement_factor,
+        "expected_tokens": tokens,
+        "improvement_factor": factor,
         "improvement_factor_iid": float(speed_up(Iid(alpha), cost, gamma)),
         "improvement_factor_theorem8": float(improvement_factor(alpha, gamma, cost.c)),
-        "operations_factor": plan.operations_factor,
-        "memory_access_factor": 1 / plan.expected_tokens,
+        "operations_factor": operations,
+        "memory_access_factor": 1 / tokens,
         # Each call adds one token that was not drafted.
-        "accepted_fraction": (1 - 1 / plan.expected_tokens) / drafted if drafted else None,
+        "accepted_fraction": (1 - 1 / tokens) / drafted if drafted else None,
         "batch": price.batch,
         "verification_free": cost.verification_free,
         "tokens_per_second": plan.tokens_per_second,
@@ -94,7 +95,7 @@ def plan_fields(plan: Plan, origin: Origin) -> dict[str, Any]:
         "notes": origin.notes,
         "advised_gamma": plan.advised_gamma,
         "test_gamma": advice.test_gamma,
-        "gain_certain": plan.gain_certain,
+        "gain_certain": advice.certain if plan.curve.in_doubt else None,
         "gain_probability": advice.gain_probability,
         **{name: getattr(price.load, name, None) for name in _OF_LOAD},
         "tokens_per_second_low": low,
@@ -105,11 +106,11 @@ def plan_fields(plan: Plan, origin: Origin) -> dict[str, Any]:
 
 def _doubt_fields(plan: Plan) -> dict[str, Any]:
     """Returns the JSON fields that only uncertain plans have, e.g. intervals and the next run."""
-    at, price, following = plan.at, plan.price, plan.advice.next_run
+    price, following = plan.price, plan.advice.next_run
     fields: dict[str, Any] = {}
     if plan.curve.in_doubt:
-        fields["improvement_factor_low"] = 1.0 if at is None else float(at.low[0])
-        fields["improvement_factor_high"] = 1.0 if at is None else float(at.high[0])
+        fields["improvement_factor_low"] = plan.at.low
+        fields["improvement_factor_high"] = plan.at.high
         reason = "no run without speculation: no measured time is compared with a baseline"
         if following is not None and following.gamma > 0:
             reason = f"expected to bring {following.gain:.1%} over gamma {following.rival}"

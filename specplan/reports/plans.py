@@ -62,16 +62,12 @@ def _cells(row: Plan) -> dict[str, Any]:
     marks = ["+"] * extrapolated + ["!"] * beyond_graphs
     if load is not None and load.estimated is not None:
         marks.append(_ESTIMATED[load.estimated])
-    inside = 0 < gamma <= len(row.curve.gamma)
-    curve, at = (row.curve, gamma - 1) if inside else (row.at, 0)
-    names = ("expected_tokens", "improvement_factor", "operations_factor", "low", "high")
     chance, baseline = row.advice.gain_probability, row.baseline_tokens_per_second
-    cells |= {name: 1.0 if curve is None else float(getattr(curve, name)[at]) for name in names}
+    cells |= row.point(gamma)._asdict()
     speed = None if baseline is None else baseline * cells["improvement_factor"]
     return cells | {
         "best": f"{best}+" if best_beyond else str(best),
         "advised": "?" if row.advice.undecided else row.advised_gamma,
-        "gamma": gamma,
         "chance": None if chance is None else percentage(chance),
         "ms": None if speed is None else 1e3 * price.batch / speed,
         "speed": speed,

@@ -23,7 +23,7 @@ from simulator.acceptance.tokens import (
 )
 from simulator.choice.advice import advise
 from simulator.choice.curve import break_even_alpha
-from simulator.choice.grid import schedule
+from simulator.choice.schedule import schedule
 from simulator.choice.walltime import (
     improvement_factor,
     lower_bound,

@@ -58,7 +58,7 @@ def test_what_a_server_user_knows_is_enough() -> None:
     low, middle, high = (1e3 * law.quantile(share)[2] for share in (0.05, 0.5, 0.95))
     assert low < 2.16 < high
     assert middle == pytest.approx(2.16, rel=0.05)
-    assert found.gain_certain
+    assert found.advice.certain
     assert found.optimal_gamma in (6, 7)
 
 

@@ -8,7 +8,7 @@ from served_machines import SERVED, cost_at
 
 from simulator.acceptance.acceptance import ByPosition, Iid
 from simulator.acceptance.replay import Recorded, Replay
-from simulator.choice.grid import PlanRequest, plans
+from simulator.choice.plan import PlanRequest, plans
 from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel
 from simulator.cost.fitted.fit import infer

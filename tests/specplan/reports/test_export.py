@@ -15,7 +15,7 @@ import pytest
 
 from engines.kind import Drafted, methods_of, never_zero
 from reference.models.embedded import weights_folder
-from simulator.choice.grid import Range
+from simulator.choice.schedule import Range
 from simulator.cost.roofline.shapes import DraftKind
 from specplan.reports.flags import export, export_schedule, exported_to
 

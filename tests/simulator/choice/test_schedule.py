@@ -9,17 +9,16 @@ from served_machines import SERVED
 
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import speed_up
-from simulator.choice.grid import (
+from simulator.choice.plan import Plan, PlanRequest, plans
+from simulator.choice.schedule import (
     DENSE,
-    PlanRequest,
     Range,
     coarse,
     last_paying_batch,
-    plans,
+    middles,
     schedule,
     schedules,
 )
-from simulator.choice.plan import Plan
 from simulator.cost.cost import Ratio
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.machine import LoadPoint
@@ -51,8 +50,10 @@ def test_a_coarse_set_leads_to_the_schedule_of_all_batch_sizes() -> None:
     every, alpha = tuple(range(1, 781, 3)), 0.75
     some = coarse(every)
     assert len(some) < DENSE < len(every)
-    request = PlanRequest((Iid(alpha),), prices(some), batches=every, finer=prices)
-    assert schedules(plans(request)) == schedules(planned(every, alpha))
+    asked = PlanRequest(
+        (Iid(alpha),), prices(some), finer=lambda rows: prices(middles(rows, every))
+    )
+    assert schedules(plans(asked)) == schedules(planned(every, alpha))
 
 
 def test_a_schedule_changes_gamma_only_where_keeping_it_loses_more_than_one_percent() -> None:

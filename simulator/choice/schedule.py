@@ -1,0 +1,111 @@
+"""Schedules: the γ to run at each batch size, from plans for several batch sizes."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from types import MappingProxyType
+
+import numpy as np
+
+from simulator.choice.plan import Plan
+from simulator.numerics.arguments import integer
+
+# Lists of more than DENSE batch sizes are first planned in steps of the factor STEP above SMALL.
+DENSE, SMALL, STEP = 256, 32, 1.06
+
+
+def coarse(batches: Sequence[int]) -> tuple[int, ...]:
+    """Returns a subset of batch sizes: all small ones, then steps of about 6 %."""
+    found: list[int] = []
+    for batch in sorted(set(batches)):
+        if not found or batch <= SMALL or batch >= STEP * found[-1] or batch == max(batches):
+            found.append(batch)
+    return tuple(found)
+
+
+def middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
+    """Returns which of `batches` to plan next: between rows that differ in γ or in memory."""
+    scheduled = {
+        (context, batch): each.gamma
+        for context, ranges in schedules(rows).items()
+        for each in ranges
+        for batch in range(each.first_batch, each.last_batch + 1)
+    }
+    found = set()
+    for one, other in pairwise(rows):
+        known = {(_scheduled(row, None), scheduled.get(row.place)) for row in (one, other)}
+        if one.place[0] == other.place[0] and len(known) > 1:
+            between = [b for b in batches if one.price.batch < b < other.price.batch]
+            found |= {between[len(between) // 2]} if between else set()
+    return tuple(sorted(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Batch sizes with one draft length.
+
+    first_batch, last_batch: both included.
+    gamma: drafted tokens per block; 0: do not speculate.
+    """
+
+    first_batch: int
+    last_batch: int
+    gamma: int
+
+
+def schedules(rows: Sequence[Plan], only: int | None = None) -> dict[int, tuple[Range, ...]]:
+    """Returns the advised γ by batch size, for each context; batches beyond memory are left out.
+
+    If an advice is undecided, the schedule has the γ to measure.
+
+    only: the only γ that may be drafted; None allows every γ.
+    """
+    fitting: dict[int, dict[int, Plan]] = {}
+    for row in rows:
+        load = row.price.load
+        if load is not None and load.fits:
+            fitting.setdefault(load.context, {})[row.price.batch] = row
+    return {
+        context: schedule(
+            {batch: _scheduled(row, only) for batch, row in plans.items()},
+            {
+                batch: row.within(row.near)
+                for batch, row in plans.items()
+                if only is None and not row.advice.measured
+            },
+        )
+        for context, plans in fitting.items()
+    }
+
+
+def _scheduled(row: Plan, only: int | None) -> int:
+    if only is None:
+        return row.advice.test_gamma or row.advised_gamma
+    return only if only in row.within(np.inf) and row.at.improvement_factor > 1 else 0
+
+
+def schedule(
+    gammas: Mapping[int, int], near: Mapping[int, Collection[int]] = MappingProxyType({})
+) -> tuple[Range, ...]:
+    """Returns ranges of batch sizes with one γ each, from 1 to the largest planned batch size.
+
+    A batch size between two planned ones gets the γ of the larger: long drafts cost most where the
+    load is highest. A range continues while its γ is among the `near` γ of the
+    next batch size, which are almost as fast as the best γ there.
+    """
+    if not gammas:
+        raise ValueError("gammas must have at least one batch size, got none")
+    ranges: list[Range] = []
+    first = 1
+    for batch in sorted(integer("batch", each, at_least=1) for each in gammas):
+        gamma = integer("gamma", gammas[batch])
+        if ranges and ranges[-1].gamma in {gamma, *near.get(batch, ())}:
+            first, gamma = ranges[-1].first_batch, ranges.pop().gamma
+        ranges.append(Range(first, batch, gamma))
+        first = batch + 1
+    return tuple(ranges)
+
+
+def last_paying_batch(ranges: tuple[Range, ...]) -> int | None:
+    """Returns the largest batch size with a draft; None if the schedule never drafts."""
+    return max((each.last_batch for each in ranges if each.gamma > 0), default=None)
