@@ -17,12 +17,12 @@ _VLLM = re.compile(r"vllm(?::(\d+)-(\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class Lookup(DrafterKind):
-    """Copies what followed the latest of the longest matches in the text. No server has this rule.
+    """Drafts the tokens that followed the longest earlier match of the text's last tokens.
 
     longest, shortest: most and fewest tokens in a match; prompt_lookup_max and prompt_lookup_min
       in vLLM.
-    earliest: whether it copies after the earliest of the longest matches, at most to the
-      text's end, as vLLM does, and for shortest = 1 transformers' prompt_lookup_num_tokens.
+    earliest: which of several longest matches counts. True: the earliest, as in vLLM and, for
+      shortest = 1, in transformers. False: the latest, as in no server.
     """
 
     prefix = "lookup"

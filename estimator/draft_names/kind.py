@@ -71,7 +71,7 @@ class DrafterKind(ABC):
     uncompiled: why models cannot have compiled passes with this drafter; None: they can.
     unspread: why the target cannot be on several devices; None: it can.
     unmeasured: why acceptance cannot be measured; None: it can.
-    earliest: whether a lookup copies after the earliest of the longest matches.
+    earliest: whether the drafter is a lookup that copies after the earliest match.
 
     Example of a kind's name (CONTRIBUTING.md shows a complete kind, `Repeat`):
       >>> class Silence(DrafterKind):
@@ -184,7 +184,7 @@ class ModelKind(DrafterKind):
 
 
 def walk(drafter: DrafterKind) -> Iterator[DrafterKind]:
-    """Yields a drafter and all drafters that it consists of."""
+    """Yields a drafter and all drafters inside it."""
     yield drafter
     for each in fields(drafter):  # type: ignore[arg-type]
         if isinstance(part := getattr(drafter, each.name), DrafterKind):

@@ -74,7 +74,7 @@ class FolderPair:
     """Files of a target and a draft, for engines that load models themselves, and the prompts.
 
     target, draft: names or folders; a draft's folder also has the tokenizer's files.
-    prompts: token ids of each of at least two prompts.
+    prompts: token ids per prompt, for at least two prompts.
     """
 
     target_name: str

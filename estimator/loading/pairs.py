@@ -52,7 +52,7 @@ class LoadedPair:
     """The models, drafters and prompts that a command loaded.
 
     drafters: for each drafter's name, a function from sampling settings to the drafter.
-    prompts: token ids of each of at least one prompt.
+    prompts: token ids per prompt, for at least one prompt.
     texts: the prompts as read; empty texts for prompts from Python's library.
     origins: strings that identify the models' content: files, device, precision.
     """
@@ -74,7 +74,7 @@ def draft_names(models: ModelSettings) -> tuple[str, ...]:
 
 
 def one_draft(models: ModelSettings) -> str:
-    """Returns the drafter's name, for commands with a single drafter."""
+    """Returns the name of the only drafter; refuses several."""
     names = draft_names(models)
     if len(names) > 1:
         raise ValueError(f"draft must be given once, got {', '.join(names)}")
@@ -207,7 +207,7 @@ STOPPING = {"confidence": Confidence, "product": Product}
 def parse_policies(
     names: Sequence[str], *, gammas: Sequence[int], max_gamma: int
 ) -> dict[str, Policy | None]:
-    """Returns the named policies, `fixed` as one per gamma, `adaptive` as None: it needs costs."""
+    """Returns the named policies: `fixed` gives one per gamma, `adaptive` None until it has costs."""
     policies: dict[str, Policy | None] = {}
     for name in names:
         kind, _, value = name.partition(":")

@@ -108,7 +108,7 @@ def architecture(config: Mapping[str, Any]) -> str:
 
 
 def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
-    """Returns the configuration of the causal language model; of a multimodal model's text part."""
+    """Returns the configuration of a causal language model, or a multimodal model's text part."""
     from transformers import CONFIG_MAPPING
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
 

@@ -26,8 +26,8 @@ LAYERS = "llama"
 class Head:
     """A head's configuration, its target, and the functions that count its weights.
 
-    config: the head's parsed config.json without nested objects; for multi-token prediction, the
-      target's.
+    config: the head's parsed config.json, the keys of nested objects included; for multi-token
+      prediction, the target's.
     shape_of, storage: functions from a configuration to its model's shape and storage formats.
     """
 
@@ -96,7 +96,7 @@ class Head:
     def step(
         self, name: str, *weights: Weights, caches: tuple[CacheLayers, ...] = ()
     ) -> ModelShape:
-        """Returns the shape of a draft step with one layer of the target's sizes."""
+        """Returns the shape of a draft step: one layer of the target's sizes that reads these."""
         shape = replace(self.target, name=name, layers=1, weights=weights, caches=caches)
         return replace(shape, activations=self.stored.activations)
 
@@ -109,7 +109,7 @@ class Head:
         parallel: bool = False,
         longest: int | None = None,
     ) -> DraftShape:
-        """Returns a head with the weights of `body` and more, which uses the target's embedding.
+        """Returns the shape of a head with the weights of `body`, and the target's embedding.
 
         added: more weights that every draft step uses.
         once, in_turn: weights used once per block, or for one token after another (DraftShape).

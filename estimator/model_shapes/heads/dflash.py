@@ -14,7 +14,7 @@ _RANK = 256
 
 
 def dflash(head: Head, *, in_turn: Sequence[Weights] = (), anchored: bool = False) -> DraftShape:
-    """Returns a DFlash head (Chen et al. 2026).
+    """Returns the shape of a DFlash head (Chen et al. 2026).
 
     The head also attends to keys and values projected from some of the target's states. It uses the
     target's embedding and output matrix, unless it has a vocabulary of its own. The first position
@@ -68,7 +68,7 @@ def _projects(name: str, config: Mapping[str, Any], _: Mapping[str, Any]) -> boo
 
 
 def domino(head: Head) -> DraftShape:
-    """Returns a Domino head, which drafts a block in one pass, then corrects each token's logits.
+    """Returns the shape of a Domino head: DFlash, after which each token's logits are corrected.
 
     A gated recurrent unit without biases reads the embeddings of earlier tokens. Two matrices map
     its state and the position's hidden state to logits. If the configuration sets `shift_label`,
@@ -100,7 +100,7 @@ DOMINO = HeadKind(
 
 
 def dspark(head: Head) -> DraftShape:
-    """Returns a DSpark head, which drafts a block in one pass, then adds a bias to the logits.
+    """Returns the shape of a DSpark head: DFlash, after which a bias is added to the logits.
 
     The bias depends on the token before and has low rank, W1 W2: for every token a row of W1 is
     looked up and multiplied by W2. The block's first position drafts, too.

@@ -18,7 +18,7 @@ _SERVED = "model"
 
 
 def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
-    """Returns whether it is a head: one layer, as wide as its target, which has more layers."""
+    """Returns whether a configuration has one layer, as wide as its target, which has several."""
     # Published heads name the class of an ordinary model.
     nested = target.get("text_config")
     text = nested if isinstance(nested, Mapping) else target
@@ -32,7 +32,7 @@ def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
 
 
 def eagle(head: Head) -> DraftShape:
-    """Returns an EAGLE head (Li et al. 2024); EAGLE-2 uses the same head with dynamic trees.
+    """Returns the shape of an EAGLE head (Li et al. 2024). EAGLE-2 uses the same head with dynamic trees.
 
     Each step first projects the concatenated embedding and hidden state. There is no norm before
     the first layer's attention and none after the last layer. The output matrix is the target's.
@@ -68,11 +68,11 @@ EAGLE = HeadKind(
 
 
 def eagle3(head: Head, *, masked: bool = False) -> DraftShape:
-    """Returns an EAGLE-3 head (Li et al. 2025).
+    """Returns the shape of an EAGLE-3 head (Li et al. 2025).
 
-    The first layer's attention reads the embedding and the state, each normed, concatenated. Once
-    per block the states of three target layers are projected to one state. The output matrix has
-    the draft's own vocabulary. The embedding is the target's unless the head has trained its own.
+    Once per block the states of three target layers are projected to one state. The first layer's
+    attention reads the normed embedding next to the normed state. The output matrix has the draft's
+    own vocabulary. The embedding is the target's unless the head has trained its own.
 
     masked: whether a trained vector replaces states that are not yet computed, so that the head
       drafts all positions of a block at once (P-EAGLE).
