@@ -207,7 +207,7 @@ STOPPING = {"confidence": Confidence, "product": Product}
 def parse_policies(
     names: Sequence[str], *, gammas: Sequence[int], max_gamma: int
 ) -> dict[str, Policy | None]:
-    """Returns the named policies: `fixed` gives one per gamma, `adaptive` None until it has costs."""
+    """Returns the named policies; `fixed` gives one per gamma, `adaptive` None: it needs costs."""
     policies: dict[str, Policy | None] = {}
     for name in names:
         kind, _, value = name.partition(":")

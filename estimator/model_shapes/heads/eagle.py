@@ -32,7 +32,7 @@ def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
 
 
 def eagle(head: Head) -> DraftShape:
-    """Returns the shape of an EAGLE head (Li et al. 2024). EAGLE-2 uses the same head with dynamic trees.
+    """Returns the shape of an EAGLE head (Li et al. 2024); EAGLE-2 drafts dynamic trees with it.
 
     Each step first projects the concatenated embedding and hidden state. There is no norm before
     the first layer's attention and none after the last layer. The output matrix is the target's.
