@@ -1,11 +1,9 @@
 """Beam search by one model, or with a draft that searches ahead (Leviathan et al. 2023, A.4).
 
-A step chooses among all continuations of several texts by their sums of log-probabilities, so there
-is no single growing text and no distribution to verify: beams need a decoding loop of their own.
-
 A draft model searches gamma steps ahead with u >= w beams. The target reads all of these beams in
 one call and takes its own steps as long as its w beams are among the draft's u. So beams and scores
-equal a beam search by the target only.
+equal a beam search by the target only. This needs a decoding loop of its own, because there is no
+single growing text and no distribution to verify.
 """
 
 import math
@@ -39,7 +37,6 @@ class BeamSettings:
 
     width: number of running beams (w), at least 1.
     max_new_tokens: most tokens of a beam, at least 1.
-    end_ids: token ids that end a beam.
     length_penalty: exponent of the length by which a finished beam's score is divided.
     """
 
@@ -66,7 +63,6 @@ class Beams:
 
     running: the w best unfinished beams, best first; initially only the empty beam.
     finished: at most w finished beams, best first.
-    ended: whether the search is over.
     """
 
     running: tuple[Beam, ...] = (Beam((), 0.0),)
@@ -145,7 +141,7 @@ class BeamSearch:
     """The result of a beam search.
 
     beams: finished beams, best first; their scores are transformers' `sequences_scores`.
-    blocks: all target calls, without the prompt's pass.
+    blocks: the target calls after the prompt's pass.
     """
 
     beams: tuple[Beam, ...]
@@ -162,9 +158,9 @@ class BeamSearch:
 
     @property
     def judged(self) -> int:
-        """Number of drafted steps compared with the target's: all covered ones and the misses.
+        """Number of drafted steps compared with the target's: covered ones and misses.
 
-        A miss ends its block. The last block has none, because its last step ends the search.
+        A miss ends its block, except the last block, whose last step ends the search.
         """
         return self.covered + sum(block.steps <= block.drafted for block in self.blocks[:-1])
 
@@ -192,7 +188,7 @@ def beam_search(
 ) -> BeamSearch:
     """Returns the best continuations of a prompt.
 
-    draft: a model with the target's vocabulary; None: beam search without a draft.
+    draft: a model with the target's vocabulary, or None.
     draft_width: number of the draft's beams (u), at least the width of the search.
     gamma: number of steps that the draft searches ahead.
     """

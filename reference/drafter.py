@@ -78,11 +78,11 @@ class Drafter(Protocol):
       ...         return [scores for _ in options.samplings]
       >>> RepeatDrafter().propose([5, 7], 3, Fixed(3), torch.Generator()).tokens
       tensor([7, 7, 7])
+
+    name: the drafter's name in reports, as a user would write it.
     """
 
-    @property
-    def name(self) -> str:
-        """The drafter's name in reports, as a user would write it."""
+    name: str
 
     @property
     def sampling(self) -> Sampling | None:

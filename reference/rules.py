@@ -12,7 +12,7 @@ from reference.laws import Dense, Laws, OneHot
 class Rule(Protocol):
     """Decides which drafted tokens are accepted, and what replaces the first rejected one.
 
-    Example: a rule that accepts nothing is lossless, because every token is then the target's.
+    Example: a rule that accepts nothing is lossless, because each token is then the target's.
 
       >>> class Nothing(Rule):
       ...     name, lossless = "nothing", True
@@ -23,15 +23,15 @@ class Rule(Protocol):
       >>> draft = OneHot(torch.tensor([3, 1]))
       >>> Nothing().accepts(draft, draft, draft.tokens, torch.rand(2))
       tensor([False, False])
+
+    lossless: whether the output has the target's own distribution.
     """
+
+    lossless: ClassVar[bool]
 
     @property
     def name(self) -> str:
         """The rule's name in reports."""
-
-    @property
-    def lossless(self) -> bool:
-        """Whether the output has the target's own distribution."""
 
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         """Returns which tokens are accepted, shape (gamma,), bool; the first False ends the block.
@@ -68,10 +68,10 @@ STRICT = Strict()
 
 
 def residual(p: Tensor, q: Laws) -> Tensor:
-    """Returns max(0, p - q), not normalised; p itself in rows where all differences are 0.
+    """Returns max(0, p - q), not normalised (Leviathan et al. 2023, section 2.3).
 
-    Leviathan et al. 2023, section 2.3; p has shape (positions, vocabulary). All differences are 0
-    only where p equals q up to rounding, and there only rounding can reject a token.
+    In rows where all differences are 0, it is p: there p equals q up to rounding, and only rounding
+    can reject a token.
     """
     left = excess(p, q)
     return torch.where(left.sum(dim=-1, keepdim=True) > 0, left, p)
@@ -89,15 +89,13 @@ class Lenient:
     """Accepts more tokens than the strict rule (Leviathan et al. 2023, appendix A.5); lossy.
 
     A token x drawn from q is accepted with probability min(1, p(x) / (l q(x))), so alpha rises to
-    the sum over x of min(p(x)/l, q(x)). The paper changes only this comparison: a rejected token is
-    replaced as under the strict rule. With R the probability of a rejection, the emitted token has
-    the distribution
+    the sum over x of min(p(x)/l, q(x)). A rejected token is replaced as under the strict rule. With
+    R the probability of a rejection, the emitted token has the distribution
 
         P(x) = min(q(x), p(x)/l) + R max(0, p(x) - q(x)) / sum over y of max(0, p(y) - q(y))
 
     and P(x) <= p(x)/l: where p(x) <= q(x) the second term is 0; elsewhere R is at most the sum of
-    max(0, p - q), so P(x) <= p(x). P is as near to p in total variation as this acceptance allows;
-    replacing by max(0, p - l q) would be farther, and replacing by p would break the bound.
+    max(0, p - q), so P(x) <= p(x). P is as near to p in total variation as this acceptance allows.
 
     At temperature 0 a token x is accepted if p(x) >= l max p, with p at temperature 1; a rejected
     token is replaced by the argmax. (The paper prints the inequality the other way round, which

@@ -1,4 +1,4 @@
-"""Scores a given text: the probability that each of its tokens would be accepted if drafted."""
+"""Scores of a given text: the probability that each token would be accepted if drafted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -132,9 +132,8 @@ def ranks(q: Laws, tokens: Tensor) -> Tensor | None:
 def lenient_overlaps(p: Laws, q: Laws, leniences: Sequence[float]) -> list[Tensor]:
     """Returns beta under each lenience l: sum over y of min(p(y)/l, q(y)), shape (n,) each.
 
-    Leviathan et al. 2023, A.5. At temperature 0, beta is q's total probability of the tokens y with
-    p(y) >= l max p, where p is the target's distribution at temperature 1 (a one-hot p needs
-    logits).
+    Leviathan et al. 2023, A.5. At temperature 0 (a one-hot p with logits), beta is q's total
+    probability of the tokens y with p(y) >= l max p, where p is taken at temperature 1.
     """
     if isinstance(p, Dense) and isinstance(q, OneHot):
         return [(p.of(q.tokens) / lenience).clamp(max=1.0) for lenience in leniences]

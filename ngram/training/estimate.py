@@ -149,11 +149,11 @@ class Smoother(Protocol):
       >>> grams, _ = estimate(count_ngrams(np.array([5, 6, -1], np.int32), order=2), Level())
       >>> (10 ** grams[0].log10_probability).round(2).tolist()  # <unk> <s> </s> 5 6
       [0.25, 1.0, 0.25, 0.25, 0.25]
+
+    fallback: the discounts of an order whose counts are too few to estimate them.
     """
 
-    @property
-    def fallback(self) -> Discounts:
-        """The discounts of an order whose counts are too few to estimate them."""
+    fallback: Discounts
 
     def discounts(self, table: NgramCounts) -> Discounts | None:
         """Returns an order's discounts, or None if they are undefined."""

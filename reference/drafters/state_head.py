@@ -37,7 +37,7 @@ class StateHeadDrafter:
         self.sampling = sampling
         self.name = name
         self.vocabulary = target.vocabulary
-        self.most_nodes = None
+        self.most_nodes: int | None = None
         self._stopwatch = Stopwatch(target.device)
         self._begin(0)
 

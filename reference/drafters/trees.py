@@ -1,8 +1,8 @@
 """Tree drafts: a drafter proposes several continuations at each token.
 
 SpecInfer (Miao et al. 2023) and Sequoia (Chen et al. 2024). The children of a token are either the
-likeliest next tokens, chosen without randomness, or drawn without replacement. In both cases the
-verifier (`reference.verify`) preserves the target's distribution.
+likeliest next tokens or drawn without replacement. In both cases the verifier preserves the
+target's distribution.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,18 +40,14 @@ class Branching(Drafter, Protocol):
       >>> tree = TreeDrafter(Guess(), parents=[-1, -1, 0, 1])
       >>> tree.propose([3], 2, Fixed(2), torch.Generator()).tokens
       tensor([4, 6, 5, 7])
+
+    vocabulary: number of logits at each position.
+    most_nodes: largest number of tokens in a tree; None: no limit.
     """
 
-    @property
-    def sampling(self) -> Sampling: ...
-
-    @property
-    def vocabulary(self) -> int:
-        """Number of logits at each position."""
-
-    @property
-    def most_nodes(self) -> int | None:
-        """The largest number of tokens in a tree; None: no limit."""
+    sampling: Sampling
+    vocabulary: int
+    most_nodes: int | None
 
     def require_trees(self) -> None:
         """Refuses a drafter that reads a tree differently from its single paths."""
@@ -59,7 +55,7 @@ class Branching(Drafter, Protocol):
     def begin_tree(self, text: Sequence[int], depth: int) -> tuple[int, Tensor] | None:
         """Returns a tree's largest depth, and the logits after the text, shape (1, vocabulary).
 
-        Returns None if nothing can be drafted. Called for each block, even with depth 0.
+        None if nothing can be drafted. Called for each block, even with depth 0.
         """
 
     def deepen(
@@ -83,9 +79,9 @@ def lineage(place: int, parents: Sequence[int]) -> list[int]:
 
 
 def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
-    """Returns the `count` likeliest tokens; ties go to the smallest id.
+    """Returns the `count` likeliest tokens, or one if the distribution is one-hot without logits.
 
-    A one-hot distribution without logits has only one token. The generator is not used.
+    Ties go to the smallest id. The generator is not used.
     """
     odds = law.logits if isinstance(law, OneHot) else law.probabilities
     if odds is None:
@@ -99,7 +95,7 @@ def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
 def without_replacement(law: Laws, count: int, generator: torch.Generator) -> Choice:
     """Returns `count` tokens drawn one by one, without repetition (Sequoia, Algorithm 2).
 
-    If the distribution is one-hot, returns the likeliest tokens.
+    For a one-hot distribution, returns the likeliest tokens.
     """
     if isinstance(law, OneHot):
         return likeliest(law, count, generator)
@@ -117,17 +113,14 @@ class TreeDrafter:
     """Drafts trees of one shape, with one pass of its drafter for each level of the tree.
 
     gamma limits the tree's depth; the policy does not end a tree early.
+
+    parents: for each node, the index of its parent, an earlier node; -1: the text. A node's first
+      child is the drafter's first choice there, the second child its second choice, and so on.
     """
 
     def __init__(
         self, model: Branching, parents: Sequence[int], choose: Choose = likeliest
     ) -> None:
-        """Stores the tree's shape; refuses parents after their children, and too many nodes.
-
-        model: must be able to read trees (its `require_trees`).
-        parents: for each node, the index of its parent; -1: the text. The first child of a node is
-          the drafter's first choice there, the second child its second choice, and so on.
-        """
         for place, parent in enumerate(parents):
             if not -1 <= parent < place:
                 raise ValueError(

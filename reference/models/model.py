@@ -15,6 +15,13 @@ class Model(Protocol):
     The text of a decoder-only model begins with its prompt. The text of an encoder-decoder model
     begins with the decoder's start token; its encoder reads the prompt. Decoding treats both alike.
 
+    vocabulary: number of logits at each position.
+    device: place of input tokens and logits.
+    max_length: most positions of a text; None: no limit.
+    rope_switch_length: length at which the model switches RoPE scaling; None if it does not. A text
+      must not grow across this length, but its prompt may be longer.
+    length: number of tokens in the cache.
+
     Example: a model that counts upwards, and remembers nothing but the length of its text.
 
       >>> class Counting(Model):
@@ -35,31 +42,12 @@ class Model(Protocol):
       tensor([2])
     """
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def vocabulary(self) -> int:
-        """Number of logits at each position."""
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the model's input tokens and logits."""
-
-    @property
-    def max_length(self) -> int | None:
-        """Most positions of a text; None: no limit."""
-
-    @property
-    def rope_switch_length(self) -> int | None:
-        """Text length at which the model switches RoPE scaling; None if it does not.
-
-        A text must not grow across this length, but its prompt may be longer.
-        """
-
-    @property
-    def length(self) -> int:
-        """Number of tokens in the cache."""
+    name: str
+    vocabulary: int
+    device: torch.device
+    max_length: int | None
+    rope_switch_length: int | None
+    length: int
 
     @property
     def forward_seconds(self) -> float:
@@ -122,11 +110,11 @@ def positions_of(model: Model, limit: int, role: str = "") -> str:
 
 
 class FittedModel:
-    """Wraps a draft model, so that its logits have the width of the target's vocabulary.
+    """A draft model whose logits are fitted to the width of the target's vocabulary.
 
-    Models of one family may pad their logits to different widths. Ids beyond the draft's vocabulary
-    get logit -inf; ids beyond the target's are cut off. If the target emits an id that the draft
-    lacks, the draft reads its own last id instead. The output stays exact: the target verifies it.
+    Models of one family may pad their logits to different widths. Ids that the draft lacks get
+    logit -inf; ids beyond the target's are cut off. If the target emits an id that the draft lacks,
+    the draft reads its own last id instead.
     """
 
     def __init__(self, model: Model, vocabulary: int) -> None:
@@ -158,10 +146,7 @@ def fitted(model: Model, vocabulary: int) -> Model:
 
 
 def peaks(logits: Tensor) -> Tensor:
-    """Returns each row's largest logit, shape (positions,).
-
-    It is finite exactly where the row gives a distribution, not for NaN, +inf or a row of -inf.
-    """
+    """Returns each row's largest logit, which is finite exactly where the row is a distribution."""
     return logits.amax(dim=-1)  # propagates NaN
 
 
@@ -169,7 +154,7 @@ def require_finite(witness: Sequence[float], name: str, first_position: int) -> 
     """Raises FloatingPointError if a model's logits gave no distribution.
 
     witness: one number per position, not finite if its logits give no distribution (see `peaks`).
-    first_position: index in the text of the token that the first position's logits predict.
+    first_position: index in the text of the token that the first logits predict.
     """
     for position, number in enumerate(witness, start=first_position):
         if not math.isfinite(number):

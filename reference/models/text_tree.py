@@ -59,8 +59,8 @@ Tokens = tuple[int, ...]
 def prefix_tree(paths: Iterable[Tokens]) -> tuple[list[int], list[int], dict[Tokens, int]]:
     """Returns the tree of some continuations, which holds each shared prefix once.
 
-    The result consists of the tree's tokens; for each token, the index of the token that it follows
-    (-1: the text's last token); and for each prefix, the index of its last token (-1: no tokens).
+    The result is the tree's tokens; for each token, the index of the token that it follows (-1: the
+    text's last token); and for each prefix, the index of its last token (-1: no tokens).
     """
     tokens: list[int] = []
     parents: list[int] = []
@@ -78,9 +78,8 @@ class TextTree:
     """Reads several continuations of one text with a model whose cache holds a single text.
 
     The common prefix stays in the cache. The rest is read again each time: in one pass if the model
-    can read a tree, else path by path, with equal results.
+    can read a tree (`branches`), else path by path, with equal results.
 
-    branches: whether the model can read a tree in one pass.
     fed: tokens read so far, without the prompt.
     """
 
@@ -102,7 +101,6 @@ class TextTree:
         """Returns log-probabilities of the next token after each continuation, float32.
 
         shared: common prefix of these and all later continuations.
-        continuations: sequences of ids after the text, at least one.
         """
         text = [*self._text, *shared]
         self.model.rollback(min(self.model.length, len(text) - 1))
