@@ -20,8 +20,7 @@ from tqdm import tqdm
 
 from estimator.prompts.prompts import DEFINITION
 from ngram.formats.model_files import load_model as load_ngram
-from ngram.rows.rows import Rows
-from ngram.rows.words import vocabulary_of
+from ngram.rows.rows import Rows, vocabulary_of
 from ngram.training.corpus import encode_texts, read_texts
 from ngram.training.train import train
 from reference.files import whole_file

@@ -20,8 +20,7 @@ from tqdm import tqdm
 
 from estimator.intervals import ratio_interval
 from ngram.formats.model_files import load_model
-from ngram.rows.rows import Rows
-from ngram.rows.words import vocabulary_of
+from ngram.rows.rows import Rows, vocabulary_of
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_tokenizer
 from simulator.numerics.intervals import CONFIDENCE

@@ -23,8 +23,7 @@ import numpy as np
 from ngram_training import peak_bytes, train_own, zipf_corpus
 
 from ngram.formats.model_files import load_model
-from ngram.rows.rows import Rows, load_kenlm
-from ngram.rows.words import Vocabulary
+from ngram.rows.rows import Rows, Vocabulary, load_kenlm
 
 KENLM_CONTEXTS = 3
 

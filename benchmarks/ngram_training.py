@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngram.formats.arpa import write_arpa
-from ngram.rows.words import END
-from ngram.training.estimate import count_ngrams, estimate
-from ngram.training.smoothers import KneserNey
+from ngram.rows.backoff import END
+from ngram.training.counts import count_ngrams
+from ngram.training.smoothers import KneserNey, estimate
 from ngram.training.train import find_lmplz, run_lmplz
 
 TEXT_TOKENS = 500

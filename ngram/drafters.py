@@ -1,7 +1,4 @@
-"""Drafters that copy from the text, that use an n-gram model, or that do both by turns.
-
-They cost next to nothing (Leviathan et al. 2023, section 3.6).
-"""
+"""Drafters at next to no cost: copies from the text, an n-gram model, or both (Leviathan 3.6)."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -21,10 +21,7 @@ END = -1
 
 
 class Occurrences:
-    """The places at which each token of a text occurs.
-
-    An update takes time in proportion to the number of added or removed tokens.
-    """
+    """The places at which each token of a text occurs; an update takes time for changes only."""
 
     def __init__(self) -> None:
         self._text: list[int] = []

@@ -76,10 +76,7 @@ class Beams:
 
 
 def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: BeamSettings) -> Beams:
-    """Returns the state of the search after one more step, which extends the beams by a token.
-
-    log_probs: for each running beam, the next token's log-probabilities, float32, (vocabulary,).
-    """
+    """Returns the state after one more step, by the log-probabilities after each running beam."""
     grown = _grown(beams.running, log_probs, search.candidates)
     if len(grown) < search.candidates:
         raise ValueError(
@@ -158,10 +155,7 @@ class BeamSearch:
 
     @property
     def judged(self) -> int:
-        """Number of drafted steps compared with the target's: covered ones and misses.
-
-        A miss ends its block, except the last block, whose last step ends the search.
-        """
+        """Number of drafted steps compared with the target's: the covered ones and the misses."""
         return self.covered + sum(block.steps <= block.drafted for block in self.blocks[:-1])
 
     @property

@@ -45,10 +45,7 @@ def no_draft(device: torch.device) -> Draft:
 
 
 def merge_drafts(drafts: Sequence[Sequence[int]], device: torch.device) -> Draft:
-    """Returns several drafts as one branching draft, which holds each shared prefix once.
-
-    drafts: ids, at least one token each; the likeliest draft first.
-    """
+    """Returns drafts, the likeliest first, as one branching draft without repeated prefixes."""
     tokens, parents, _ = prefix_tree(map(tuple, drafts))
     ids = torch.tensor(tokens, dtype=torch.int64, device=device)
     return Draft(ids, OneHot(ids), parents=tuple(parents))
@@ -59,7 +56,7 @@ class Drafter(Protocol):
 
     Between two calls of `propose` the text keeps the accepted tokens of the draft and gains one
     token of the target, so a drafter's cache of the text stays valid up to the first rejected
-    token. (If it drafts for another draft model, the target's rejections also shorten the text.)
+    token. In a hierarchy the target's rejections also shorten the text.
 
     Example: a drafter that repeats the last token of the text.
 
@@ -170,7 +167,7 @@ def score_text(
 
     Each model reads the text once, in as few parallel passes as memory allows (ROW_NUMBERS).
 
-    tokens: the ids after the prompt, at least 1; the target sampled them under `sampling`.
+    tokens: at least 1 id after the prompt, sampled from the target under `sampling`.
     """
     text = target.start(prompt)
     require_scorable(target, text_limit(target, len(text)), len(text) + len(tokens) - 1)
@@ -195,11 +192,7 @@ def _joined(parts: Sequence[Scores]) -> Scores:
 
 
 def require_scorable(model: Model, limit: int | None, fed: int) -> None:
-    """Refuses a text to score that exceeds the model's positions.
-
-    limit: the model's position limit for this text (`text_limit`); None: no limit.
-    fed: number of tokens to read: all of the text except the last.
-    """
+    """Refuses a text to score of which `fed` tokens are read, beyond the model's `text_limit`."""
     if limit is not None and fed > limit:
         raise ValueError(
             f"a text to score must fit the {positions_of(model, limit)}, got {fed} tokens"
@@ -209,12 +202,7 @@ def require_scorable(model: Model, limit: int | None, fed: int) -> None:
 def text_laws(
     model: Model, text: Sequence[int], tokens: Sequence[int], samplings: Sequence[Sampling]
 ) -> list[Laws]:
-    """Returns a model's distributions at the positions of given tokens, per sampling setting.
-
-    The model makes one pass. First, the cache drops the last id of `text` and all later ids.
-
-    text: the ids before the tokens; tokens: at least 1.
-    """
+    """Returns a model's distributions at the positions of `tokens`, for each sampling setting."""
     model.rollback(min(model.length, len(text) - 1))
     unseen = torch.tensor(text[model.length :], dtype=torch.int64, device=model.device)
     given = torch.tensor(tokens[:-1], dtype=torch.int64, device=model.device)

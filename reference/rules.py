@@ -42,10 +42,7 @@ class Rule(Protocol):
         """
 
     def replacement(self, p: Dense, q: Laws, tokens: Tensor, place: Tensor) -> Dense:
-        """Returns the distribution, not normalised, of the first rejected token's replacement.
-
-        place: index of that token, shape (1,), int64.
-        """
+        """Returns the distribution, not normalised, of the replacement of the token at `place`."""
 
 
 class Strict:
@@ -132,10 +129,9 @@ class BlockVerification:
 
     Given the first i drafted tokens X, at least i tokens are accepted with probability
 
-        s_0 = 1,    s_i = min(1, s_{i-1} p_i(X_i) / q_i(X_i)).
+        s_0 = 1,    s_i = min(1, s_{i-1} p_i(X_i) / q_i(X_i))
 
-    A token with a ratio above 1 increases s_i again, which judging token by token never does.
-    With
+    (a token with a ratio above 1 increases s_i again). With
 
         R_i = sum over x of max(0, s_i p_{i+1}(x) - q_{i+1}(x))
 
@@ -147,11 +143,10 @@ class BlockVerification:
     The rule is lossless. That at least i tokens are accepted with probability s_i is proved by
     induction from the draft's end, where it is the definition. At i let A = sum over x of
     min(s_i p_{i+1}(x), q_{i+1}(x)), the probability that more than i are accepted. Then R_i =
-    s_i - A, so exactly i are accepted with probability (1 - A) h_i = s_i - A. As s_i is at least
-    the product of min(1, p/q), at least as many tokens are accepted as by the strict rule. If one
-    token is certain under q, or under p, then s_i is that product and both rules accept alike.
-
-    The induction holds for every draft, so a policy's decision to stop may depend on the tokens.
+    s_i - A, so exactly i are accepted with probability (1 - A) h_i = s_i - A. This holds for every
+    draft, so a policy's decision to stop may depend on the tokens. As s_i is at least the product
+    of min(1, p/q), at least as many tokens are accepted as by the strict rule; the rules accept
+    alike if one token is certain under q, or under p.
     """
 
     name: ClassVar[str] = "block"

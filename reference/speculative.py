@@ -120,10 +120,7 @@ def autoregressive_blocks(
 
 
 def opening_text(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
-    """Returns the ids that decoding will continue; runs no model.
-
-    Refuses an empty prompt, and a prompt that leaves too few positions for the new tokens.
-    """
+    """Returns the ids that decoding will continue; refuses a prompt that is empty or too long."""
     if len(prompt) == 0:
         raise ValueError("a prompt must have at least one token, got none")
     text = target.beginning(prompt)

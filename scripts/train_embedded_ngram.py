@@ -16,11 +16,10 @@ from training import write_note
 
 from ngram.formats.model_files import FOLDER, fingerprint
 from ngram.rows.backoff import build, pack
-from ngram.rows.rows import Rows, score_rows
-from ngram.rows.words import vocabulary_of
+from ngram.rows.rows import Rows, score_rows, vocabulary_of
 from ngram.training.corpus import Corpus, encode_texts, read_texts
-from ngram.training.estimate import count_ngrams, estimate
-from ngram.training.smoothers import KneserNey
+from ngram.training.counts import count_ngrams
+from ngram.training.smoothers import KneserNey, estimate
 from reference.files import whole_file
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_tokenizer

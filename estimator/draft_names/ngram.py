@@ -49,8 +49,7 @@ class Ngram(DrafterKind):
     def rows(self, tokenizer: Any, *, width: int | None = None) -> Rows:
         """Returns the n-gram model's distributions; width: size of the target's vocabulary."""
         from ngram.formats.model_files import embedded_model, load_model
-        from ngram.rows.rows import Rows
-        from ngram.rows.words import vocabulary_of
+        from ngram.rows.rows import Rows, vocabulary_of
 
         model = embedded_model() if self.file is None else load_model(Path(self.file))
         return Rows(model, vocabulary_of(tokenizer), width=width)

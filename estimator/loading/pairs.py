@@ -30,7 +30,6 @@ from estimator.settings import (
 from reference.models.architectures import CausalModel
 from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel, CompileError
-from reference.models.families import unapplied_settings
 from reference.models.huggingface import (
     DeviceMap,
     end_ids,
@@ -38,6 +37,7 @@ from reference.models.huggingface import (
     load_tokenizer,
     parse_device_map,
     resolve_device,
+    unapplied_settings,
 )
 from reference.policies import Confidence, Fixed, Heuristic, Policy, Product
 from reference.records import Stopping

@@ -11,10 +11,12 @@ from torch.nn.utils.rnn import pad_sequence
 from reference.laws import Sampling
 from reference.models.architectures import transformers_module
 from reference.models.cached_model import forbidden_ids
-from reference.models.families import DISTANCES_ALONE
 from reference.models.model import Model, peaks, require_finite, text_limit
 from reference.records import Stopping
 from reference.speculative import opening_text
+
+# Families whose attention uses distances only, which padding on the left does not change.
+DISTANCES_ALONE = frozenset({"bloom", "mpt"})
 
 
 @torch.inference_mode()

@@ -12,7 +12,7 @@ from torch import Tensor
 from estimator.draft_names.kind import EMBEDDED
 from estimator.loading.folders import load_named_tokenizer, read_corpus, target_source
 from estimator.progress import SILENT, Progress
-from ngram.rows.words import vocabulary_of
+from ngram.rows.rows import vocabulary_of
 from reference.models.architectures import CausalModel
 from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model, resolve_device

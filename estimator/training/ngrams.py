@@ -14,9 +14,9 @@ from ngram.formats.model_files import (
     read_description,
     require_tokenizer,
 )
-from ngram.rows.rows import Rows, Score, score_kenlm, score_rows
-from ngram.rows.words import check_order, vocabulary_of
-from ngram.training.estimate import prune_thresholds
+from ngram.rows.backoff import check_order
+from ngram.rows.rows import Rows, Score, score_kenlm, score_rows, vocabulary_of
+from ngram.training.smoothers import prune_thresholds
 from ngram.training.train import find_lmplz, train
 
 

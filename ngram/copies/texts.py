@@ -117,10 +117,7 @@ class Contexts:
 
 
 def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Contexts]:
-    """Yields the index of repeated contexts of 1, 2, …, `longest` tokens, each inside one text.
-
-    shared: whether equal contexts in different texts form one group.
-    """
+    """Yields the contexts of 1, 2, … tokens that repeat in one text, or in all texts (`shared`)."""
     values, tokens = np.unique(texts.tokens, return_inverse=True)
     lengths = np.diff(texts.ends, prepend=0)
     places = np.arange(len(tokens))

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.rows.words import BEGIN, END, MAX_ORDER, NAMES, UNKNOWN, Grams, word_name
+from ngram.rows.backoff import BEGIN, END, MAX_ORDER, NAMES, UNKNOWN, Grams, word_name
 from reference.files import MOST_BYTES, limited, whole_file
 
 LINES_AT_ONCE = 1 << 12  # few enough for a processor's cache
@@ -24,10 +24,7 @@ Parsed = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]
 
 
 def read_arpa(path: Path) -> Iterator[Grams]:
-    """Yields a model's n-grams, one order at a time.
-
-    It does not check for duplicate n-grams or missing contexts: `ngram.rows.backoff.build` does.
-    """
+    """Yields a model's n-grams, one order at a time; `build` then checks that they fit together."""
     with path.open("rb") as file:
         yield from _Reader(file, path).orders()
 
@@ -136,10 +133,7 @@ class _Reader:
         return Grams(words, probability, None if highest else backoff, first_line)
 
     def _parsed(self, lines: Sequence[bytes], missing: int, *, order: int, highest: bool) -> Parsed:
-        """Returns the content of the next lines; halves them to find the first wrong one.
-
-        missing: number of lines that the section should still have, these lines included.
-        """
+        """Returns the content of the next lines; halves them to find the first wrong one."""
         try:
             parsed = parse_lines(lines, self._codes, order=order, highest=highest)
         except ValueError as error:

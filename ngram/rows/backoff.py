@@ -1,4 +1,4 @@
-"""A back-off model as sorted arrays: each n-gram points to the slice of its continuations."""
+"""N-grams of token ids, and a back-off model as sorted arrays."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.rows.words import BEGIN, END, UNKNOWN, Grams, word_name
+# Codes of the special words; they index the last three entries of an array of length tokens + 3.
+UNKNOWN = -3
+BEGIN = -2
+END = -1
+
+NAMES = {UNKNOWN: "<unk>", BEGIN: "<s>", END: "</s>"}
+MAX_ORDER = 6
+
+
+def check_order(order: int) -> None:
+    """Refuses orders beyond the limit of KenLM's programs."""
+    if not 1 <= order <= MAX_ORDER:
+        raise ValueError(f"order must lie in [1, {MAX_ORDER}], got {order}")
+
+
+def word_name(word: int) -> str:
+    """Returns a word as an ARPA file writes it."""
+    return NAMES[word] if word < 0 else str(word)
+
+
+@dataclass(frozen=True, slots=True)
+class Grams:
+    """All n-grams of one order, in any sequence.
+
+    words: ids, or the codes of special words, shape (n, order), int32.
+    log10_probability: probability of the last word given the words before it, shape (n,), float64.
+    log10_backoff: back-off weight after these words, shape (n,), float64; None for a model's
+      highest order.
+    first_line: number of the line that holds the first n-gram in its file; 0 without a file.
+    """
+
+    words: NDArray[np.int32]
+    log10_probability: NDArray[np.float64]
+    log10_backoff: NDArray[np.float64] | None
+    first_line: int = 0
+
+    @property
+    def order(self) -> int:
+        return int(self.words.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.words)
+
 
 LN10 = float(np.log(10))
 
@@ -96,10 +138,7 @@ class BackoffModel:
 
 
 def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
-    """Returns the back-off model with these n-grams; `source` names the file in messages.
-
-    orders: n-grams by order, from 1 up.
-    """
+    """Returns the back-off model with these n-grams, from order 1 up; `source` names the file."""
     levels: list[Level] = []
     number = np.empty(0, np.int32)
     # The n-grams of each order as keys: context index times number of unigrams, plus word index.

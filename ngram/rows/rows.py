@@ -9,10 +9,39 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.rows.backoff import LN10, BackoffModel
-from ngram.rows.words import BEGIN, END, UNKNOWN, Vocabulary, word_name
+from ngram.rows.backoff import BEGIN, END, LN10, UNKNOWN, BackoffModel, word_name
 
 Row = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The ids of a tokenizer.
+
+    tokens: number of ids.
+    end: the end-of-text id; `</s>` in an ARPA file.
+    begin: the beginning-of-text id; None if there is none.
+    """
+
+    tokens: int
+    end: int
+    begin: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.end < self.tokens:
+            raise ValueError(f"the end-of-text id must lie in [0, {self.tokens}), got {self.end}")
+
+    @property
+    def breaks(self) -> frozenset[int]:
+        """The ids after which a new text begins."""
+        return frozenset({self.end} if self.begin is None else {self.end, self.begin})
+
+
+def vocabulary_of(tokenizer: Any) -> Vocabulary:
+    """Returns the ids of a Hugging Face tokenizer, which must have an end-of-text token."""
+    if tokenizer.eos_token_id is None:
+        raise ValueError("a tokenizer must have an end-of-text token (eos_token), got none")
+    return Vocabulary(len(tokenizer), tokenizer.eos_token_id, tokenizer.bos_token_id)
 
 
 class Rows:
@@ -67,10 +96,7 @@ class Rows:
         return words if len(words) == reach else [BEGIN, *words]
 
     def log_row(self, context: Sequence[int]) -> Row:
-        """Returns the natural logarithm of the next token's distribution, shape (width,).
-
-        context: the words before the token; only the last order - 1 are used.
-        """
+        """Returns the natural logarithm of the distribution after a context, shape (width,)."""
         slices = self.model.slices(context)
         weight = sum(backoff for backoff, _, _ in slices)
         # Probability without an id to go to is divided among the others in proportion.
@@ -82,10 +108,6 @@ class Rows:
             row[level.words[first:last]] = level.log_probability[first:last] + np.float32(weight)
         row[self.vocabulary.end] = row[END]
         return row[: self.width]
-
-    def row(self, context: Sequence[int]) -> Row:
-        """Returns the next token's distribution, shape (width,)."""
-        return np.exp(self.log_row(context))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +173,7 @@ def load_kenlm(path: Path) -> Any:
 
 
 def score_kenlm(path: Path, sentences: NDArray[np.int32]) -> Score:
-    """Returns KenLM's score of a corpus, which gives `<unk>`'s probability to each unknown word.
-
-    path: an ARPA file of order 2 to 6, or a binary built from it.
-    """
+    """Returns KenLM's score of a corpus, which gives `<unk>`'s probability to each unknown word."""
     import kenlm
 
     model = load_kenlm(path)

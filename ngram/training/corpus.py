@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.rows.words import END, vocabulary_of
+from ngram.rows.backoff import END
+from ngram.rows.rows import vocabulary_of
 from reference.files import read_whole
 
 SUFFIXES = (".txt", ".py", ".jsonl", ".txt.gz", ".py.gz", ".jsonl.gz")

@@ -1,4 +1,8 @@
-"""Modified Kneser-Ney smoothing, and Katz's back-off.
+"""Estimates models from counts: modified Kneser-Ney smoothing, and Katz's back-off.
+
+Smoothing goes from low to high orders. An n-gram's probability combines its share of its context's
+count with the probability of its last word after the shorter context. Each context has a weight for
+words that never followed it.
 
 Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1999), like KenLM's `lmplz`:
 
@@ -19,11 +23,21 @@ Katz's back-off (1987) uses only the longest context with a count:
 where n_r is the number of n-grams with count r, and α(h) makes the row sum to 1.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.rows.words import UNKNOWN
-from ngram.training.estimate import Bools, Discounts, Floats, NgramCounts, Words
+from ngram.rows.backoff import BEGIN, UNKNOWN, Grams
+from ngram.training.counts import CorpusCounts, NgramCounts
+
+# In place of log10(0), as in SRILM's files: KenLM refuses infinite weights.
+LOG10_ZERO = -99.0
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Words = NDArray[np.int32]
+Discounts = tuple[float, ...]
 
 FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
 
@@ -46,7 +60,13 @@ def closed_form_discounts(tallied: NDArray[np.int64]) -> tuple[float, float, flo
 
 
 class KneserNey:
-    """Kneser-Ney smoothing: discounts adjusted counts, interpolates with the shorter context."""
+    """Kneser-Ney smoothing: discounts adjusted counts, interpolates with the shorter context.
+
+    `discounts` returns an order's discounts, or None if its counts are too few; then `fallback` are
+    used. `first_order` returns the probability of each word; `higher_order` returns the probability
+    of each n-gram and each context's back-off weight. `keep` marks the n-grams that the model
+    keeps, and `lower` holds the probabilities of the order below.
+    """
 
     fallback: Discounts = FALLBACK_DISCOUNTS
 
@@ -103,6 +123,8 @@ def good_turing_discounts(counts: NDArray[np.int64]) -> tuple[float, ...] | None
 class Katz:
     """Katz's back-off: discounts raw counts; unseen n-grams use the shorter context.
 
+    The methods are as in `KneserNey`.
+
     If the Good-Turing discounts are undefined, counts are not discounted. A context without
     probability left for unseen words then counts one more occurrence, as in SRILM. At order 1 the
     remaining probability goes to `<unk>`; `<s>` gets none.
@@ -143,3 +165,65 @@ def _good_turing_shares(
     own = seen / total[table.context]
     given: Floats = np.bincount(table.context, weights=own, minlength=contexts).astype(np.float64)
     return own, 1.0 - given
+
+
+Smoother = KneserNey | Katz
+
+
+def prune_thresholds(prune: Sequence[int], order: int) -> tuple[int, ...]:
+    """Returns a threshold for each order; the last given one also holds for all higher orders."""
+    if len(prune) > order:
+        raise ValueError(f"prune must have at most {order} counts, one an order, got {len(prune)}")
+    if any(count < 0 for count in prune):
+        raise ValueError(f"prune counts must be at least 0, got {min(prune)}")
+    if list(prune) != sorted(prune):
+        raise ValueError(f"prune counts must not decrease with the order, got {list(prune)}")
+    last = prune[-1] if prune else 0
+    return (*prune, *[last] * (order - len(prune)))
+
+
+def estimate(
+    counts: CorpusCounts, smoother: Smoother, *, prune: Sequence[int] = ()
+) -> tuple[list[Grams], tuple[int, ...]]:
+    """Returns a smoothed model's n-grams by order, and the orders with fallback discounts.
+
+    An order has fallback discounts if the corpus is too small to estimate its discounts.
+
+    prune: for each order, the count up to which n-grams are dropped, after discounts are estimated;
+      empty: none are dropped. `<unk>`, `<s>` and `</s>` are always kept.
+    """
+    vocabulary, tables = counts
+    thresholds = prune_thresholds(prune, len(tables))
+    words = vocabulary[:, None]
+    kept: list[tuple[Words, Floats]] = []
+    backoffs: list[Floats] = []
+    fallback_orders = []
+    keep = np.zeros(0, bool)
+    lower = np.zeros(0)
+    for order, table in enumerate(tables, start=1):
+        discounts = smoother.discounts(table)
+        if discounts is None:
+            discounts = smoother.fallback
+            fallback_orders.append(order)
+        kept_below, keep = keep, table.raw > thresholds[order - 1]
+        if order == 1:
+            keep |= vocabulary < 0
+            lower = smoother.first_order(table, keep, vocabulary, discounts)
+            lower[vocabulary == BEGIN] = 1.0
+        else:
+            lower, weight = smoother.higher_order(table, keep, lower, discounts)
+            backoffs.append(weight[kept_below])
+            words = np.column_stack([words[table.context], vocabulary[table.word]])
+        kept.append((words[keep], lower[keep]))
+    weights = [*map(_log10, backoffs), None]
+    grams = [
+        Grams(of_order, np.minimum(_log10(probability), 0.0), weight)
+        for (of_order, probability), weight in zip(kept, weights, strict=True)
+    ]
+    return grams, tuple(fallback_orders)
+
+
+def _log10(values: Floats) -> Floats:
+    """Returns log10 of probabilities or weights; LOG10_ZERO for 0."""
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log10(values), LOG10_ZERO)

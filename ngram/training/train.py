@@ -22,10 +22,10 @@ from ngram.formats.model_files import (
     fingerprint,
     write_description,
 )
-from ngram.rows.words import END, check_order
+from ngram.rows.backoff import END, check_order
 from ngram.training.corpus import Corpus
-from ngram.training.estimate import count_ngrams, estimate, prune_thresholds
-from ngram.training.smoothers import FALLBACK_DISCOUNTS, Katz, KneserNey
+from ngram.training.counts import count_ngrams
+from ngram.training.smoothers import FALLBACK_DISCOUNTS, Katz, KneserNey, estimate, prune_thresholds
 from reference.files import whole_file
 
 MEMORY = "1G"  # lmplz sorts on disk what exceeds this

@@ -184,10 +184,7 @@ class Uniform(Dense):
 
 
 class RandomDrafter:
-    """Drafts uniformly random tokens at no cost (Leviathan et al. 2023, section 3.6).
-
-    Its alpha is about 1 / vocabulary.
-    """
+    """Drafts uniformly random tokens at no cost (Leviathan et al. 2023, section 3.6)."""
 
     name = "random"
     sampling = None

@@ -141,10 +141,7 @@ class StateHeadDrafter:
 
     @torch.inference_mode()
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns the stretch's scores in all blocks that reach into it, per sampling setting.
-
-        It reads the target's states from the cache, which was filled to compute `stretch.p`.
-        """
+        """Returns the stretch's scores in all blocks that reach into it, per sampling setting."""
         first, length = len(stretch.text), len(stretch.text) + len(stretch.tokens)
         whole = [*stretch.text, *stretch.tokens]
         scores = [self._unreached(len(stretch.tokens), options) for _ in options.samplings]

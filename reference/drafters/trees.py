@@ -25,21 +25,7 @@ Choose = Callable[[Laws, int, torch.Generator], Choice]
 class Branching(Drafter, Protocol):
     """A drafter that can continue from several of its tokens at once.
 
-    Example: a drafter that expects the token's successor, or its double.
-
-      >>> class Guess(Branching):
-      ...     name, vocabulary, most_nodes, sampling = "guess", 9, None, Sampling(0.0)
-      ...     def begin_tree(self, text, depth):
-      ...         return depth, self.deepen(text, torch.tensor(text), [], [len(text) - 1])
-      ...     def deepen(self, text, tokens, parents, places):
-      ...         rows = torch.zeros(len(places), 9)
-      ...         for row, token in zip(rows, tokens[places].tolist(), strict=True):
-      ...             row[2 * token % 9], row[token + 1] = 1, 2
-      ...         return rows
-      >>> from reference.policies import Fixed
-      >>> tree = TreeDrafter(Guess(), parents=[-1, -1, 0, 1])
-      >>> tree.propose([3], 2, Fixed(2), torch.Generator()).tokens
-      tensor([4, 6, 5, 7])
+    Example: `reference.drafters.model_drafter.ModelDrafter`.
 
     vocabulary: number of logits at each position.
     most_nodes: largest number of tokens in a tree; None: no limit.
@@ -79,10 +65,7 @@ def lineage(place: int, parents: Sequence[int]) -> list[int]:
 
 
 def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
-    """Returns the `count` likeliest tokens, or one if the distribution is one-hot without logits.
-
-    Ties go to the smallest id. The generator is not used.
-    """
+    """Returns the `count` likeliest tokens (ties: the smallest id); one if no model gave logits."""
     odds = law.logits if isinstance(law, OneHot) else law.probabilities
     if odds is None:
         return law.draw(generator), law
@@ -93,10 +76,7 @@ def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
 
 
 def without_replacement(law: Laws, count: int, generator: torch.Generator) -> Choice:
-    """Returns `count` tokens drawn one by one, without repetition (Sequoia, Algorithm 2).
-
-    For a one-hot distribution, returns the likeliest tokens.
-    """
+    """Returns `count` tokens drawn one by one, without repetition (Sequoia, Algorithm 2)."""
     if isinstance(law, OneHot):
         return likeliest(law, count, generator)
     odds = law.probabilities
@@ -187,10 +167,7 @@ class TreeDrafter:
         return Draft(tokens, concatenate(laws), parents=tuple(parents))
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns acceptance 1 where the text follows the tree of likeliest tokens, else 0.
-
-        Refuses leniences and sampled drafts, because acceptance then depends on both distributions.
-        """
+        """Returns acceptance 1 where the text follows the tree of likeliest tokens, else 0."""
         if options.leniences or not all(sampling.greedy for sampling in options.samplings):
             raise ValueError(
                 "a tree to score must be of likeliest tokens under the strict rule: set the "
@@ -214,10 +191,7 @@ class TreeDrafter:
         return scores
 
     def _accepted(self, ranks: Sequence[Sequence[int]], first: int, max_gamma: int) -> Tensor:
-        """Returns 1 where the text follows the tree, shape (positions from `first`, max_gamma).
-
-        ranks: for each text token, its rank among the choices, by distance from the block's start.
-        """
+        """Returns 1 where the text follows the tree, shape (positions from `first`, max_gamma)."""
         accepted = torch.zeros(len(ranks) - first, max_gamma, dtype=torch.float64)
         for start in range(max(first - max_gamma + 1, 0), len(ranks)):
             node = -1

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from transformers import Cache, DynamicCache, EncoderDecoderCache
 from transformers.cache_utils import DynamicLayer
 
-from reference.models.cached_model import CachedModel, is_spread
-from reference.models.families import ENCODER_POSITIONS, position_limit
+from reference.models.cached_model import ENCODER_POSITIONS, CachedModel, is_spread, position_limit
 from reference.models.memory import RoomyLayer, layer_stack
 from reference.models.model import FittedModel, Model
 from reference.models.text_tree import tree_mask
@@ -61,18 +60,15 @@ class CausalModel(CachedModel):
         self._forget()
         if len(prompt) > 1:
             with self._stopwatch:
-                self._forward(torch.tensor(prompt[:-1], device=self.device), logits_to_keep=1)
+                self._logits(torch.tensor(prompt[:-1], device=self.device), None, logits_to_keep=1)
             self._grow(len(prompt) - 1)
         self._settle()
         return text
 
-    def _logits(self, tokens: Tensor, parents: Sequence[int] | None) -> Tensor:
-        return self._forward(tokens, logits_to_keep=0, parents=parents)
-
-    def _forward(
-        self, tokens: Tensor, logits_to_keep: int, parents: Sequence[int] | None = None
+    def _logits(
+        self, tokens: Tensor, parents: Sequence[int] | None, logits_to_keep: int = 0
     ) -> Tensor:
-        """Runs a pass; returns the logits of its last `logits_to_keep` tokens (0: of all)."""
+        """Returns the logits after the last `logits_to_keep` tokens (0: after all)."""
         if parents is None:
             end = self.length + len(tokens)
             positions = torch.arange(self.length, end, device=self.device)

@@ -9,15 +9,19 @@ import torch
 from torch import Tensor
 from transformers import Cache
 
-from reference.models.families import (
-    POSITIONS,
-    leaves_padding_out,
-    position_limit,
-    require_fit,
-    rope_switch_length,
-)
 from reference.models.memory import States, record_layers, record_output
 from reference.models.model import Stopwatch
+
+# By model type: why a pass over several tokens differs from single steps.
+UNFIT: dict[str, str] = {
+    "cpmant": "its attention counts a prompt of its own in addition to the cache",
+    "fsmt": "its decoder reads only the last token of a pass once it has a cache",
+    "moshi": "only its own cache, which cannot roll back, keeps its attention window",
+    "prophetnet": "its decoder takes one token a pass once it has a cache",
+}
+# Names of the setting for the most positions of a text; the decoder's first.
+POSITIONS = ("max_decoder_position_embeddings", "max_position_embeddings", "max_seq_len")
+ENCODER_POSITIONS = ("max_encoder_position_embeddings", *POSITIONS)
 
 Boundaries = tuple[int | None, ...]
 """Boundaries of a model's layers, counted as in `reference.models.memory.record_layers`."""
@@ -28,26 +32,7 @@ class CachedModel(ABC):
 
     kind: "decoder-only" or "encoder-decoder".
 
-    Example: a decoder-only model with transformers' own cache, for drafts without branches.
-
-      >>> from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
-      >>> class Plain(CachedModel):
-      ...     kind = "decoder-only"
-      ...     def _empty_cache(self):
-      ...         return DynamicCache()
-      ...     def beginning(self, prompt):
-      ...         return list(prompt)
-      ...     def start(self, prompt):
-      ...         self._forget()
-      ...         if len(prompt) > 1:
-      ...             self.extend(torch.tensor(prompt[:-1]))
-      ...         return self.beginning(prompt)
-      ...     def _logits(self, tokens, parents):
-      ...         return self.module(tokens[None], past_key_values=self._cache).logits[0]
-      >>> config = LlamaConfig(hidden_size=64, vocab_size=5, num_hidden_layers=1)
-      >>> model = Plain(LlamaForCausalLM(config), "plain")
-      >>> model.start([3, 1]), model.length, model.extend(torch.tensor([1, 4])).shape
-      ([3, 1], 1, torch.Size([2, 5]))
+    Example: `reference.models.architectures.CausalModel`.
     """
 
     kind: ClassVar[str]
@@ -129,10 +114,7 @@ class CachedModel(ABC):
             self._states[boundaries] = States(recorder)
 
     def tapped(self, boundaries: Boundaries, first: int, end: int) -> Tensor | None:
-        """Returns the recorded hidden states of positions first to end - 1.
-
-        Shape (positions, boundaries · width); None if one of the positions is not in the cache.
-        """
+        """Returns the recorded states of positions first to end - 1, or None (`States.between`)."""
         return self._states[boundaries].between(first, end)
 
     @torch.inference_mode()
@@ -195,21 +177,22 @@ class CachedModel(ABC):
 def forbidden_ids(module: Any, device: torch.device) -> Tensor | None:
     """Returns the ids that a model must not emit, shape (n,), int64; None if there are none.
 
-    The model's settings exclude some ids, e.g. Marian's padding token, whose logit means nothing.
-    Decoders that skip padding when they count positions (M2M100) must not emit their padding token.
+    The model's settings exclude some, e.g. Marian's padding token, whose logit means nothing.
+    Decoders that skip padding when they count positions (M2M100) must not emit it either.
     """
     settings = module.generation_config
     ends = settings.eos_token_id
     ends = ends if isinstance(ends, list) else [ends]
     words = [word[0] for word in settings.bad_words_ids or [] if len(word) == 1]
     ids = [word for word in words if word not in ends] + (settings.suppress_tokens or [])
-    if module.config.is_encoder_decoder and any(map(leaves_padding_out, module.modules())):
+    skips = (hasattr(part, "create_position_ids_from_input_ids") for part in module.modules())
+    if module.config.is_encoder_decoder and any(skips):
         ids.append(module.config.pad_token_id)
     return torch.tensor(sorted(set(ids)), device=device) if ids else None
 
 
 def is_spread(module: Any) -> bool:
-    """Returns whether a model runs on several devices, between which accelerate's hooks move it."""
+    """Returns whether a model runs on several devices, by accelerate's hooks."""
     return hasattr(module, "_hf_hook")
 
 
@@ -218,3 +201,37 @@ def input_device(module: Any) -> torch.device:
     # A layer that is stored elsewhere and loaded for each pass knows where it runs.
     hook = getattr(module.get_input_embeddings(), "_hf_hook", None) if is_spread(module) else None
     return torch.device(getattr(hook, "execution_device", None) or module.device)
+
+
+def require_fit(config: Any, name: str) -> None:
+    """Refuses a model whose passes over several tokens differ from its single steps."""
+    reason = UNFIT.get(config.model_type)
+    # NLLB-MoE's capacity is a share of the pass; at 1 no token is dropped.
+    share = float(getattr(config, "moe_eval_capacity_token_fraction", 0.0))
+    if getattr(config, "expert_capacity", None) is not None and share < 1:
+        reason = "its experts have a capacity, beyond which a pass drops tokens that steps keep"
+    if reason is not None:
+        raise ValueError(
+            f"{name} ({config.model_type}) cannot be decoded speculatively: {reason}; choose a "
+            "model of another family"
+        )
+
+
+def position_limit(config: Any, names: tuple[str, ...]) -> int | None:
+    """Returns the first setting in `names` that a configuration has; None if it has none."""
+    found = (getattr(config, name, None) for name in names)
+    return next((int(limit) for limit in found if limit is not None), None)
+
+
+def rope_switch_length(config: Any) -> int | None:
+    """Returns the text length up to which a long-RoPE model uses its short factors, or None.
+
+    All positions of a pass use the factors for its last position. So the cache of a text that grows
+    across this length would mix short and long factors (Phi-3 and Phi-4 with 128k positions).
+    """
+    parameters = getattr(config, "rope_parameters", None) or {}
+    kinds = parameters.values() if "rope_type" not in parameters else [parameters]
+    long = [
+        kind for kind in kinds if isinstance(kind, dict) and kind.get("rope_type") == "longrope"
+    ]
+    return min((int(kind["original_max_position_embeddings"]) for kind in long), default=None)

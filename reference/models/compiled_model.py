@@ -106,8 +106,8 @@ class CompiledModel(CausalModel):
         positions = torch.arange(len(tokens), device=tokens.device) + self._begin
         return self._run(tokens, logits_to_keep, positions)
 
-    def _forward(
-        self, tokens: Tensor, logits_to_keep: int, parents: Sequence[int] | None = None
+    def _logits(
+        self, tokens: Tensor, parents: Sequence[int] | None, logits_to_keep: int = 0
     ) -> Tensor:
         if parents is not None:
             raise ValueError(

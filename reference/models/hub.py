@@ -36,10 +36,7 @@ def quiet() -> Iterator[None]:
 
 
 def require_reachable(name: str, revision: str | None) -> None:
-    """Refuses a model that must be downloaded if the Hugging Face hub cannot be reached.
-
-    The hub's own library would retry for most of a minute.
-    """
+    """Refuses a model to download if the hub cannot be reached; its library would try for long."""
     if Path(name).exists() or constants.HF_HUB_OFFLINE or getproxies():
         return
     cached = (try_to_load_from_cache(name, file, revision=revision) for file in FIRST_FILES)
@@ -48,10 +45,7 @@ def require_reachable(name: str, revision: str | None) -> None:
 
 
 def require_hub() -> None:
-    """Raises ConnectionError if the hub cannot be reached.
-
-    Does not try in Hugging Face's offline mode or if a proxy is set.
-    """
+    """Raises ConnectionError if the hub cannot be reached; skipped offline and behind a proxy."""
     if constants.HF_HUB_OFFLINE or getproxies():
         return
     hub = urlsplit(constants.ENDPOINT)

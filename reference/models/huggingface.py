@@ -178,3 +178,25 @@ def encode_chat(tokenizer: Any, prompt: str, *, name: str) -> list[int]:
     messages = [{"role": "user", "content": prompt}]
     encoded = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)
     return list(encoded["input_ids"])
+
+
+# By name, the values with which a setting of generation has no effect.
+NEUTRAL: dict[str, tuple[object, ...]] = {
+    "temperature": (1.0,), "top_k": (0,), "top_p": (1.0,), "min_p": (0.0,), "top_h": (),
+    "typical_p": (1.0,), "epsilon_cutoff": (0.0,), "eta_cutoff": (0.0,),
+    "repetition_penalty": (1.0,), "encoder_repetition_penalty": (1.0,),
+    "no_repeat_ngram_size": (0,), "encoder_no_repeat_ngram_size": (0,), "num_beams": (1,),
+    "min_length": (0,), "min_new_tokens": (0,), "forced_eos_token_id": (),
+    "begin_suppress_tokens": ([],), "exponential_decay_length_penalty": (),
+    "guidance_scale": (1.0,), "sequence_bias": (),
+}  # fmt: skip
+
+
+def unapplied_settings(generation_config: Any) -> dict[str, object]:
+    """Returns a model's own generation settings that this decoder ignores, by name."""
+    stated = {name: getattr(generation_config, name, None) for name in NEUTRAL}
+    return {
+        name: value
+        for name, value in stated.items()
+        if value is not None and value not in NEUTRAL[name]
+    }

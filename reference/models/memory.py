@@ -50,7 +50,7 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
         self.length = 0
 
     def crop(self, tokens_to_remove: int) -> None:
-        """Drops the last tokens; `tokens_to_remove` is their negative number: -2 drops two."""
+        """Drops the last tokens; -2 drops two."""
         self.length = max(self.length + tokens_to_remove, 0)
 
 
@@ -140,10 +140,7 @@ def layer_stack(module: Any, *, what: str, name: str) -> tuple[str, nn.ModuleLis
 
 
 class States:
-    """The hidden states of a text, for the positions in the model's cache.
-
-    They take little memory compared with the keys and values of every layer.
-    """
+    """The hidden states of a text, for the positions in the model's cache."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -179,9 +176,6 @@ class States:
         return self._rows.get(position)
 
     def between(self, first: int, end: int) -> Tensor | None:
-        """Returns the states of positions first to end - 1, shape (positions, width).
-
-        Returns None if there are none, or if one of them was not recorded.
-        """
+        """Returns the states from first to end - 1, (positions, width); None if one is missing."""
         found = [self._rows[place] for place in range(first, end) if place in self._rows]
         return torch.stack(found) if found and len(found) == end - first else None

@@ -54,10 +54,7 @@ class Model(Protocol):
         """Seconds inside the model's forward passes so far."""
 
     def beginning(self, prompt: Sequence[int]) -> list[int]:
-        """Returns the ids that decoding will continue; runs no pass.
-
-        Refuses a prompt that is empty or longer than the model's positions.
-        """
+        """Returns the ids that decoding will continue; refuses, without a pass, a bad prompt."""
 
     def start(self, prompt: Sequence[int]) -> list[int]:
         """Reads the prompt; returns the ids of `beginning`, all cached except the last."""
@@ -72,11 +69,7 @@ class Model(Protocol):
         """
 
     def state(self, position: int) -> Tensor | None:
-        """Returns the input of the output embedding at a position of the text, shape (width,).
-
-        Drafting heads read this state. Returns None for positions that are not in the cache, and
-        for all positions of a prompt before its last two.
-        """
+        """Returns the output embedding's input at a position, shape (width,); None if unknown."""
 
     def keep(self, length: int, places: Sequence[int]) -> None:
         """Keeps the first `length` tokens of the cache, and some of the tokens after them.
@@ -90,10 +83,7 @@ class Model(Protocol):
 
 
 def text_limit(model: Model, given: int) -> int | None:
-    """Returns the most positions that a text may grow to; None: no limit.
-
-    given: number of ids with which decoding begins; one pass reads all of them except the last.
-    """
+    """Returns the most positions to which a text of `given` ids may grow; None: no limit."""
     switch = model.rope_switch_length
     limits = [model.max_length, None if switch is None or given - 1 > switch else switch]
     return min((limit for limit in limits if limit is not None), default=None)
@@ -164,10 +154,7 @@ def require_finite(witness: Sequence[float], name: str, first_position: int) -> 
 
 
 class Stopwatch:
-    """Adds up the seconds of code inside `with stopwatch:`, without waiting for the device.
-
-    On a CUDA device it records events and reads them once the device has finished.
-    """
+    """Adds up the seconds of code inside `with stopwatch:`, by events on a CUDA device."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device

@@ -49,10 +49,7 @@ class RecurrentModel(CausalModel):
 
     @torch.inference_mode()
     def _require_steps(self) -> None:
-        """Refuses a model whose passes over several tokens ignore the state before them.
-
-        The test runs the model, because its family does not decide: some do so only for prompts.
-        """
+        """Refuses a model whose passes over several tokens ignore the state before them."""
         ids = torch.arange(1, 7, device=self.device) % self.vocabulary
         self.start(ids[:3].tolist())
         steps = torch.cat([self.extend(token) for token in ids[2:].split(1)])
@@ -87,13 +84,13 @@ class RecurrentModel(CausalModel):
             self._refuse()
         return layer
 
-    def _forward(
-        self, tokens: Tensor, logits_to_keep: int, parents: Sequence[int] | None = None
+    def _logits(
+        self, tokens: Tensor, parents: Sequence[int] | None, logits_to_keep: int = 0
     ) -> Tensor:
         if parents is not None:
             self._refuse_trees("recurrent layers")
         self._snapshot.before(tokens)
-        return super()._forward(tokens, logits_to_keep)
+        return super()._logits(tokens, None, logits_to_keep)
 
     @torch.inference_mode()
     def start(self, prompt: Sequence[int]) -> list[int]:
@@ -125,7 +122,7 @@ class RecurrentModel(CausalModel):
             self.length = kept
         between = text[self.length :]
         if len(between):
-            super()._forward(between, logits_to_keep=1)
+            super()._logits(between, None, logits_to_keep=1)
             self.read_again += len(between)
             for states in self._states.values():
                 states.skip()
@@ -171,10 +168,7 @@ class Snapshot:
         self.length = 0
 
     def before(self, tokens: Tensor) -> None:
-        """Records the tokens that the next pass will read.
-
-        Copies the layers' states first, at the start and after each `move`.
-        """
+        """Records the tokens that the next pass will read; copies the states first if needed."""
         if self._copies is None:
             self._copies = [
                 (dict(layer.has_previous_state), [(state, state.clone()) for state in _held(layer)])

@@ -98,10 +98,7 @@ class TextTree:
         self.fed = 0
 
     def log_probs(self, shared: Tokens, continuations: Collection[Tokens]) -> dict[Tokens, Tensor]:
-        """Returns log-probabilities of the next token after each continuation, float32.
-
-        shared: common prefix of these and all later continuations.
-        """
+        """Returns the next log-probabilities after each continuation; all begin with `shared`."""
         text = [*self._text, *shared]
         self.model.rollback(min(self.model.length, len(text) - 1))
         unseen = text[self.model.length :]

@@ -190,10 +190,7 @@ def _require_tensors(
 
 
 def _require_map(folder: Path, offsets: Tensor, mask: Tensor | None, shape: Eagle3Shape) -> None:
-    """Refuses a map d2t that leads outside the target's vocabulary, or from two ids to one.
-
-    mask: `t2d`, which of the target's ids the head may draft; None if the folder has none.
-    """
+    """Refuses a map d2t that leaves the vocabulary, repeats an id, or differs from `mask` (t2d)."""
     ids = torch.arange(len(offsets)) + offsets
     outside = ((ids < 0) | (ids >= shape.vocabulary)).nonzero()
     if len(outside):

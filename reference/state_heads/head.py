@@ -23,22 +23,7 @@ class StateHead(nn.Module, ABC):
       (`reference.models.memory.record_layers`).
     depth: number of the head's own layers, which cache keys and values.
 
-    Example: a head without layers, which drafts from the sum of state and embedding.
-
-      >>> class SumHead(StateHead):
-      ...     taps, depth = (None,), 0
-      ...     def entry(self, states):
-      ...         return states
-      ...     def forward(self, embedded, states, positions, mask, cache):
-      ...         return states + embedded
-      ...     def logits(self, states):
-      ...         return self.get_output_embeddings()(states)
-      >>> from transformers import LlamaConfig, LlamaForCausalLM
-      >>> config = LlamaConfig(hidden_size=64, vocab_size=5, num_hidden_layers=1)
-      >>> head = SumHead(LlamaForCausalLM(config))
-      >>> state = head(head.embed(torch.tensor([3])), torch.zeros(1, 64), None, None, None)
-      >>> head.logits(state).shape
-      torch.Size([1, 5])
+    Example: `reference.state_heads.mtp.Mtp`, which has one layer.
     """
 
     taps: tuple[int | None, ...]
@@ -72,9 +57,8 @@ class StateHead(nn.Module, ABC):
     ) -> Tensor:
         """Returns the head's states at the next positions, shape (batch, n, width).
 
-        embedded: embeddings of the tokens after the positions, shape (batch, n, width).
-        states: states at the positions, shape (batch, n, width).
-        positions: shape (1, n).
+        embedded, states: embeddings of the tokens after the positions, and states at the positions,
+          both of shape (batch, n, width); positions: shape (1, n).
         mask: added to attention scores, shape (1, 1, n, cached + n); None: a single position
           attends to all cached ones.
         cache: keys and values of earlier positions; these positions are appended.

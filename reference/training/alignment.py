@@ -32,10 +32,7 @@ def soft_labels(logits: Tensor, tokens: Tensor, law: TargetLaw) -> Tensor:
 
 
 def total_variation(logits: Tensor, tokens: Tensor, law: TargetLaw) -> Tensor:
-    """Returns the mean of 1 - sum min(p, q), which is 1 - alpha.
-
-    Leviathan et al. 2023, section 6: "optimizing M_q for alpha directly".
-    """
+    """Returns 1 - alpha, the mean of 1 - sum min(p, q) (Leviathan et al. 2023, section 6)."""
     return 1 - law().minimum(logits.softmax(dim=-1)).sum(dim=-1).mean()
 
 
@@ -186,10 +183,7 @@ def publish(
     *,
     instead_of: Sequence[Path] = (),
 ) -> None:
-    """Writes a folder with a model (safetensors), its tokenizer and training.json, atomically.
-
-    instead_of: files of the unfinished training, which are removed once the folder is complete.
-    """
+    """Writes a folder with model, tokenizer and training.json; then removes files `instead_of`."""
     unfinished = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     module.save_pretrained(unfinished)

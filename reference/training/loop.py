@@ -76,8 +76,8 @@ def muon_and_adamw(module: nn.Module) -> list[torch.optim.Optimizer]:
 class Training:
     """The settings of a training.
 
-    name: the label of the progress bar.
-    checkpoint: a safetensors file; training resumes from it if it exists, and writes it.
+    name: label of the progress bar.
+    checkpoint: a safetensors file, from which training resumes if it exists.
     seed: seed of the module's own random numbers (dropout), which each step seeds again.
     settings: further settings; a checkpoint with different settings is refused.
     checkpoint_steps: number of steps between checkpoints; the last step also writes one.
@@ -206,10 +206,7 @@ def save_checkpoint(
 def load_checkpoint(
     path: Path, identity: str, parameters: Parameters, optimizers: Optimizers
 ) -> int:
-    """Restores parameters and optimisers in place; returns the number of finished steps.
-
-    Refuses the checkpoint of a training with other settings.
-    """
+    """Restores parameters and optimisers in place; returns the number of finished steps."""
     with safe_open(path, framework="pt") as file:
         note = file.metadata() or {}
         found = note.get("settings", "a file of another kind")

@@ -15,9 +15,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.rows.backoff import BackoffModel
+from ngram.rows.backoff import BEGIN, END, UNKNOWN, BackoffModel
 from ngram.rows.rows import Rows
-from ngram.rows.words import BEGIN, END, UNKNOWN
 
 Index = NDArray[np.int64]
 # Score of an impossible word: "trivial weight" (Kim et al. 2024, appendix D).

@@ -10,10 +10,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from ngram.formats.arpa import read_arpa, write_arpa
-from ngram.rows.backoff import BackoffModel, build
-from ngram.rows.words import END, Grams
-from ngram.training.estimate import count_ngrams, estimate
-from ngram.training.smoothers import KneserNey
+from ngram.rows.backoff import END, BackoffModel, Grams, build
+from ngram.training.counts import count_ngrams
+from ngram.training.smoothers import KneserNey, estimate
 
 GOLDEN = Path(__file__).parent / "golden"
 WORDS = ["def", "return", "if", "else", "for", "in", "x", "y", "(", ")", ":", "=", "+", "0", "1"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import kenlm
 
-from ngram.rows.words import BEGIN, word_name
+from ngram.rows.backoff import BEGIN, word_name
 
 LN10 = math.log(10)
 

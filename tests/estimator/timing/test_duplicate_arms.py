@@ -13,8 +13,7 @@ from transformers import T5Config, T5ForConditionalGeneration
 
 from estimator.timing.turns import Pair, decode_in_turns, duplicates
 from ngram.drafters import LookupThenNgram, NgramDrafter, PromptLookupDrafter
-from ngram.rows.rows import Rows
-from ngram.rows.words import Vocabulary
+from ngram.rows.rows import Rows, Vocabulary
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter, RandomDrafter
 from reference.drafters.trees import TreeDrafter, without_replacement

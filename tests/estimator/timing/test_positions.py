@@ -12,7 +12,7 @@ from reference.drafter import score_text
 from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter, draft_model
 from reference.laws import Sampling
 from reference.models.architectures import CausalModel, transformers_module
-from reference.models.families import rope_switch_length
+from reference.models.cached_model import rope_switch_length
 from reference.models.model import text_limit
 from reference.policies import Fixed
 from reference.records import Stopping

@@ -12,8 +12,7 @@ from ngram.copies.suffixes import suffixes
 from ngram.copies.texts import Copied, Texts, contexts, lookups, ngrams
 from ngram.drafters import Index, NgramDrafter
 from ngram.indexes import Matches, Suffixes
-from ngram.rows.rows import Rows
-from ngram.rows.words import Vocabulary
+from ngram.rows.rows import Rows, Vocabulary
 from reference.laws import Sampling
 from reference.policies import Fixed
 

@@ -8,8 +8,7 @@ from chi_squared import require_law
 from corpora import random_texts, trained_model
 
 from ngram.drafters import LookupThenNgram, NgramDrafter, PromptLookupDrafter
-from ngram.rows.rows import Rows
-from ngram.rows.words import Vocabulary
+from ngram.rows.rows import Rows, Vocabulary
 from reference.drafter import Drafter
 from reference.laws import Dense, Laws, Sampling
 from reference.policies import Fixed, Policy

@@ -16,8 +16,7 @@ from tabular import TabularModel
 
 from ngram.drafters import CopyingDrafter, LookupThenNgram, NgramDrafter, PromptLookupDrafter
 from ngram.indexes import Suffixes
-from ngram.rows.rows import Rows
-from ngram.rows.words import Vocabulary
+from ngram.rows.rows import Rows, Vocabulary
 from reference.drafter import Drafter, text_laws
 from reference.laws import OneHot, Sampling
 from reference.policies import Fixed

@@ -11,8 +11,7 @@ from corpora import GOLDEN, entries, file_entries, random_texts, trained, writte
 
 import ngram.formats.arpa
 from ngram.formats.arpa import read_arpa, read_counts, write_arpa
-from ngram.rows.backoff import build
-from ngram.rows.words import MAX_ORDER
+from ngram.rows.backoff import MAX_ORDER, build
 
 GOOD = r"""\data\
 ngram 1=5
@@ -204,7 +203,7 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 from ngram.formats.arpa import write_arpa
-from ngram.rows.words import Grams
+from ngram.rows.backoff import Grams
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 words = np.arange(1000, dtype=np.int32)[:, None]
 write_arpa(Path(sys.argv[1]), [Grams(words, np.full(1000, -3.0), None)])

@@ -11,9 +11,8 @@ from corpora import GOLDEN, golden_texts, random_texts, sentences, trained_model
 from oracles import LN10, kenlm_model, kenlm_state
 
 from ngram.formats.arpa import read_arpa
-from ngram.rows.backoff import build
-from ngram.rows.rows import Rows, Score, score_kenlm, score_rows
-from ngram.rows.words import BEGIN, END, UNKNOWN, Grams, Vocabulary
+from ngram.rows.backoff import BEGIN, END, UNKNOWN, Grams, build
+from ngram.rows.rows import Rows, Score, Vocabulary, score_kenlm, score_rows
 
 TOKENS, LAST = 160, 159  # of the golden corpus: ids below 150, of which some are not in it
 VOCABULARY = Vocabulary(TOKENS, end=LAST)
@@ -75,7 +74,7 @@ def test_order_1_is_its_file_whatever_came_before() -> None:
     rows = Rows(build([grams], source=str(path)), VOCABULARY)
     lacking = TOKENS + 2 - len(listed)
     for context in ([], [BEGIN], [0, 5], [LAST - 1]):
-        row = rows.row(context)
+        row = np.exp(rows.log_row(context))
         assert row[LAST] == pytest.approx(10 ** listed[END])
         for word in range(TOKENS - 1):
             share = 10 ** listed[UNKNOWN] / lacking
@@ -87,7 +86,7 @@ def test_order_1_is_its_file_whatever_came_before() -> None:
 def test_rows_sum_to_one(order: int, prune: Sequence[int]) -> None:
     rows = Rows(trained_model(golden_texts(), order, prune[:order]), VOCABULARY)
     for context in some_contexts(order):
-        row = rows.row(context)
+        row = np.exp(rows.log_row(context))
         assert row.shape == (TOKENS,)
         assert (row > 0).all()
         assert row.sum(dtype=np.float64) == pytest.approx(1, abs=1e-6)
@@ -99,7 +98,7 @@ def test_rows_of_a_whole_vocabulary_sum_to_one() -> None:
     rows = Rows(trained_model(texts, 2), Vocabulary(4, end=3))
     free = Rows(trained_model(texts, 2), Vocabulary(5, end=3))
     for context in ([], [BEGIN], [0], [2], [3]):
-        row, other = rows.row(context), free.row(context)
+        row, other = np.exp(rows.log_row(context)), np.exp(free.log_row(context))
         assert row.sum(dtype=np.float64) == pytest.approx(1, abs=1e-6)
         np.testing.assert_allclose(row, other[:4] / other[:4].sum(), rtol=1e-6)
 
@@ -107,8 +106,8 @@ def test_rows_of_a_whole_vocabulary_sum_to_one() -> None:
 @pytest.mark.parametrize("width", [TOKENS, TOKENS + 64, TOKENS - 4])
 def test_rows_can_be_wider_or_narrower_than_the_tokenizer(width: int) -> None:
     model = golden_rows().model
-    row = Rows(model, VOCABULARY, width=width).row([0])
-    whole = golden_rows().row([0])
+    row = np.exp(Rows(model, VOCABULARY, width=width).log_row([0]))
+    whole = np.exp(golden_rows().log_row([0]))
     assert row.shape == (width,)
     np.testing.assert_allclose(row[:TOKENS], whole[:width], rtol=1e-6)
     assert (row[TOKENS:] == 0).all()
@@ -192,7 +191,7 @@ def test_perplexity_of_known_words_is_kenlms(order: int, tmp_path: Path) -> None
 
 def test_order_1_is_scored_by_rows_alone(tmp_path: Path) -> None:
     rows = Rows(trained_model([[1, 1], [2]], 1), SCORED)
-    row = rows.row([])
+    row = np.exp(rows.log_row([]))
     expected = [row[1], row[1], row[39], row[2], row[39]]
     score = score_rows(rows, sentences([[1, 1], [2]]))
     assert score.log_probability == pytest.approx(sum(map(math.log, expected)))

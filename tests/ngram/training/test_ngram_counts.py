@@ -10,9 +10,9 @@ import pytest
 from corpora import WORDS, golden_texts, random_texts, sentences, tiny_tokenizer
 
 import ngram.training.corpus
-from ngram.rows.words import BEGIN, END, UNKNOWN
+from ngram.rows.backoff import BEGIN, END, UNKNOWN
 from ngram.training.corpus import corpus_files, encode_texts, read_texts
-from ngram.training.estimate import CorpusCounts, count_ngrams
+from ngram.training.counts import CorpusCounts, count_ngrams
 
 
 def texts_of(*paths: Path) -> list[str]:

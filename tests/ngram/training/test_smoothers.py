@@ -23,15 +23,19 @@ from corpora import (
 from oracles import kenlm_model, kenlm_state
 
 from ngram.formats.arpa import write_arpa
-from ngram.rows.words import BEGIN, END, UNKNOWN, Grams, word_name
-from ngram.training.estimate import LOG10_ZERO, Smoother, count_ngrams, estimate, prune_thresholds
+from ngram.rows.backoff import BEGIN, END, UNKNOWN, Grams, word_name
+from ngram.training.counts import count_ngrams
 from ngram.training.smoothers import (
     FALLBACK_DISCOUNTS,
+    LOG10_ZERO,
     MOST_DISCOUNTED,
     Katz,
     KneserNey,
+    Smoother,
     closed_form_discounts,
+    estimate,
     good_turing_discounts,
+    prune_thresholds,
 )
 from ngram.training.train import run_lmplz
 

@@ -8,8 +8,7 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-from reference.models.families import unapplied_settings
-from reference.models.huggingface import load_model
+from reference.models.huggingface import load_model, unapplied_settings
 
 CPU = torch.device("cpu")
 T5 = {"vocab_size": 40, "d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 2, "num_heads": 2,

@@ -9,9 +9,8 @@ from corpora import random_texts, trained_model, written
 from oracles import LN10, kenlm_model, kenlm_state
 
 from ngram.formats.model_files import load_model
-from ngram.rows.backoff import BackoffModel
-from ngram.rows.rows import Rows
-from ngram.rows.words import BEGIN, END, UNKNOWN, Vocabulary
+from ngram.rows.backoff import BEGIN, END, UNKNOWN, BackoffModel
+from ngram.rows.rows import Rows, Vocabulary
 from studies.blockwise.best_paths import (
     GRID,
     LEAST_LOG_PROBABILITY,

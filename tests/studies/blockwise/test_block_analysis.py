@@ -9,11 +9,10 @@ import torch
 from decoding import speculate
 from pairs import PROMPTS, VOCABULARY, tiny_llama
 
-from ngram.rows.backoff import build
-from ngram.rows.rows import Rows
-from ngram.rows.words import END, Vocabulary
-from ngram.training.estimate import count_ngrams, estimate
-from ngram.training.smoothers import KneserNey
+from ngram.rows.backoff import END, build
+from ngram.rows.rows import Rows, Vocabulary
+from ngram.training.counts import count_ngrams
+from ngram.training.smoothers import KneserNey, estimate
 from reference.drafter import Drafter
 from reference.laws import Sampling
 from reference.models.architectures import CausalModel

@@ -14,8 +14,7 @@ from heads_laboratory import heads_drafter
 from plain_laws import plain_law, random_table
 from tabular import TabularModel
 
-from ngram.rows.rows import Rows
-from ngram.rows.words import Vocabulary
+from ngram.rows.rows import Rows, Vocabulary
 from reference.drafter import score_text
 from reference.laws import Sampling
 from reference.policies import Confidence, Fixed

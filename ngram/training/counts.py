@@ -1,0 +1,117 @@
+"""Counts a corpus's n-grams by sorting them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngram.rows.backoff import BEGIN, END, UNKNOWN
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class NgramCounts:
+    """The distinct n-grams of one order in a corpus, sorted by their words; arrays of shape (n,).
+
+    word: index of the last word in the vocabulary.
+    context: index, in the order below, of the n-gram without its last word.
+    suffix: index, in the order below, of the n-gram without its first word.
+    raw: number of occurrences.
+    adjusted: `raw` for the highest order and for n-grams that begin a text; else the number of
+      distinct words before the n-gram (Kneser and Ney 1995; Chen and Goodman 1999, section 3).
+    tallied: adjusted counts as `lmplz` uses them for its discounts: in each lower order, the n-gram
+      that it processes last has its raw count, which visibly changes a small corpus's discounts.
+    """
+
+    word: Ints
+    context: Ints
+    suffix: Ints
+    raw: Ints
+    adjusted: Ints
+    tallied: Ints
+
+    def __len__(self) -> int:
+        return len(self.word)
+
+
+CorpusCounts = tuple[NDArray[np.int32], list[NgramCounts]]
+"""The sorted words of a corpus, with `<unk>`, `<s>` and `</s>`, and its counts by order."""
+
+
+def count_ngrams(
+    sentences: NDArray[np.int32], order: int, step: Callable[[], object] = lambda: None
+) -> CorpusCounts:
+    """Returns the counts of all n-grams up to an order (1 to 6); calls `step` after each order.
+
+    Each text is preceded by one `<s>`, and n-grams do not cross texts. Each order is one sort of
+    64-bit keys: the rank of the first n-1 words times the vocabulary size, plus the last word.
+
+    sentences: the ids of all texts in sequence, at least one text, each followed by END.
+    """
+    if len(sentences) == 0:
+        raise ValueError("a corpus must have at least one text, got none")
+    ends = np.flatnonzero(sentences == END)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    words = np.insert(sentences, starts, np.int32(BEGIN))
+    begins = starts + np.arange(len(starts))
+    # Number of words since the text's `<s>`: an n-gram ends at a word that has n-1 words before it.
+    since = np.arange(len(words)) - np.repeat(begins, np.diff(begins, append=len(words)))
+
+    vocabulary, word = np.unique(np.append(words, np.int32(UNKNOWN)), return_inverse=True)
+    word = word[:-1].astype(np.int64)
+    size = len(vocabulary)
+    raw = np.bincount(word, minlength=size)
+    raw[np.searchsorted(vocabulary, BEGIN)] = 0
+    step()
+
+    tables = [(np.arange(size), np.zeros(size, np.int64), np.zeros(size, np.int64), raw)]
+    beginnings = [vocabulary == BEGIN]
+    last = _last_of_lmplz(word, since, order=order, vocabulary=vocabulary)
+    last_nodes = [int(word[last])]
+    node = word
+    for n in range(2, order + 1):
+        at = np.flatnonzero(since >= n - 1)
+        keys, inverse, raw = np.unique(
+            node[at - 1] * size + word[at], return_inverse=True, return_counts=True
+        )
+        suffix = np.empty(len(keys), np.int64)
+        suffix[inverse] = node[at]
+        context = keys // size
+        tables.append((keys % size, context, suffix, raw))
+        beginnings.append(beginnings[-1][context])
+        node = np.zeros(len(words), np.int64)
+        node[at] = inverse
+        if since[last] >= n - 1:
+            last_nodes.append(int(node[last]))
+        step()
+
+    counts = []
+    for n, (own, context, suffix, raw) in enumerate(tables, start=1):
+        adjusted = tallied = raw
+        if n < order:
+            extensions = np.bincount(tables[n][2], minlength=len(raw))
+            adjusted = np.where(beginnings[n - 1], raw, extensions)
+            tallied = adjusted.copy()
+            tallied[last_nodes[n - 1 : n]] = raw[last_nodes[n - 1 : n]]
+        counts.append(NgramCounts(own, context, suffix, raw, adjusted, tallied))
+    return vocabulary, counts
+
+
+def _last_of_lmplz(word: Ints, since: Ints, *, order: int, vocabulary: NDArray[np.int32]) -> int:
+    """Returns the position in the corpus at which the n-gram that `lmplz` processes last ends.
+
+    `lmplz` numbers words as they first occur (`</s>` and `<s>` before all others) and sorts n-grams
+    by their last word, then by the word before it, and so on.
+    """
+    first = np.zeros(len(vocabulary), np.int64)
+    first[word[::-1]] = np.arange(len(word))[::-1]
+    first[vocabulary == END] = -1
+    first[vocabulary == BEGIN] = -2
+    ends = np.flatnonzero(since >= 1)
+    for back in range(order):
+        # `lmplz` puts any number of `<s>` before a text's first word.
+        ranks = first[word[ends - np.minimum(since[ends], back)]]
+        ends = ends[ranks == ranks.max()]
+    return int(ends[0])
