@@ -167,7 +167,7 @@ def bild(request: ValidateBild, form: Written) -> None:
         [row for each in sweeps for row in each.rows],
         certainty=grid.certainty,
         distance=grid.distance,
-        most=grid.most,
+        most=grid.max_draft,
         summaries=[each.summary() for each in sweeps],
         prompts=sweeps[0].prompts,
         repeats=fewest_repeats(sweeps),

@@ -1,10 +1,8 @@
-"""The cost of Big Little Decoder: a small model drafts, a large one checks and rolls back.
+"""The cost of Big Little Decoder (Kim et al. 2023), by formulas that follow from its Algorithm 1.
 
-Kim et al. 2023 (BiLD), Algorithm 1: the small model drafts while it is confident, at most
-`max_draft` tokens, one or more (10 in their section 7.1.2). Then the large model reads the draft in
-one call. It replaces the first drafted token that is too far from its own distribution, or else
-adds the next token. The paper measures costs and gives no formula. These formulas follow from
-Algorithm 1 with independent positions, as in Leviathan et al. 2023, Eq. 1.
+The small model drafts while it is confident, at most `max_draft` tokens. Then the large model reads
+the draft in one call. It replaces the first drafted token that is too far from its own
+distribution, or else adds the next token. The paper measures costs and gives no formula.
 """
 
 from dataclasses import dataclass, field
@@ -49,13 +47,12 @@ class BildCalls:
         return self.read_tokens + float((unread * np.arange(len(unread))).sum())
 
     def latency(self, cost: Cost) -> float:
-        """Returns time per token, relative to the large model without a draft.
+        """Returns time per token, over the large model's without a draft (1 / speed-up, Figure 8).
 
             (Σ_k draft_lengths[k]·(t_d(k) + t_p(k+1) + t_o) + Σ_k unread_lengths[k]·t_d(k) + r·t_q)
                 / (tokens·(t_p(1) + t_b))
 
-        where r counts the small model's unconfident calls, which draft nothing. The inverse is the
-        speed-up of Kim et al. 2023, Figure 8.
+        where r counts the small model's unconfident calls, which draft nothing.
 
         cost: times of a draft step (a pass of the small model) and of target passes (large model).
         """
@@ -70,10 +67,9 @@ class BildCalls:
     def operations(self, c_hat: float) -> float:
         """Returns operations per token, relative to the large model ("FLOPs" of Figure 8).
 
-            (small_calls·ĉ + read_tokens + large_calls) / tokens
+            (small_calls·ĉ + read_tokens + large_calls) / tokens        (section 7.5.1)
 
-        where ĉ is the small model's operations per token over the large one's (Kim et al. 2023,
-        section 7.5.1).
+        c_hat: ĉ, the small model's operations per token over the large model's.
         """
         large = self.read_tokens + self.large_calls
         return (self.small_calls * c_hat + large) / self.tokens
@@ -81,7 +77,7 @@ class BildCalls:
     def memory_traffic(self, bytes_ratio: float) -> float:
         """Returns memory traffic per token, relative to the large model ("MOPs" of Figure 8).
 
-            (small_calls·m + large_calls) / tokens        (Kim et al. 2023, section 7.5.1)
+            (small_calls·m + large_calls) / tokens        (section 7.5.1)
 
         bytes_ratio: m, bytes that one call of the small model reads over one of the large model.
         """
@@ -94,9 +90,9 @@ def expected_calls(fallback: float, *, rollback: float, max_draft: int) -> BildC
         tokens      = (1 - s^(K+1)) / (1 - s),   s = (1 - fallback)·(1 - rollback)
         small_calls = (1 - (1 - fallback)^K) / fallback
 
-    K is max_draft. A drafted token survives if neither model objects, so the first line is Eq. 1 of
-    Leviathan et al. 2023 with α = s. The second line counts a pass for each drafted token and one
-    for an unconfident token; after K tokens this pass is not needed.
+    K is max_draft, and positions are independent. A drafted token survives if neither model
+    objects, so the first line is Eq. 1 of Leviathan et al. 2023 with α = s. The second line counts
+    a pass per drafted token and, after fewer than K tokens, one for the unconfident token.
 
     fallback: probability that the small model is not confident at a position.
     rollback: probability that the large model rejects a drafted token.

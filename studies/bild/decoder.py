@@ -1,8 +1,7 @@
-"""Big Little Decoder (Kim et al. 2023): rules for fallbacks and rollbacks, and the decoding loop.
+"""Big Little Decoder (Kim et al. 2023): rules for fallbacks and rollbacks, and Algorithm 1.
 
-The loop is Algorithm 1, from parts of speculative decoding. It needs a loop of its own because a
-text may end with a draft that the large model never reads ("while y[-1] is not the end of text").
-So a draft may fill the text to its last token, and a block may have no call of the large model.
+Speculative decoding has another loop, because here a text may end with a draft that the large model
+never reads ("while y[-1] is not the end of text").
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,10 +19,8 @@ from reference.records import Block, Generation, Stopping
 from reference.speculative import Clock, Session, Subject, start
 from reference.verify import verify_draft
 
+# Most tokens in a row that the small model writes in the paper's runs (section 7.1.2).
 PAPERS_MOST = 10
-"""Most tokens in a row that the small model writes in the paper's runs (section 7.1.2)."""
-
-
 MEASURES = ("probability", "entropy")
 
 
@@ -31,12 +28,11 @@ MEASURES = ("probability", "entropy")
 class Fallback:
     """Drafts until the draft model's certainty of the next token falls below a threshold.
 
-    The decision depends only on the distribution q, not on the drawn token, so under the strict
-    rule the output keeps the target's distribution. Greedy drafting uses the certainty at
-    temperature 1. A drafter without distributions counts as certain.
+    The decision does not depend on the drawn token, so under the strict rule the output keeps the
+    target's distribution. A drafter without distributions counts as certain.
 
-    threshold: alpha_FB, at least 0. At a lower certainty the target writes the position. With 0 the
-      draft never stops for lack of certainty; above 1 only the target writes.
+    threshold: alpha_FB, at least 0; 0: the draft never stops for lack of certainty.
+    most: longest draft, in tokens.
     measure: name of the certainty in [0, 1], from `MEASURES`.
     end_ids: ids after which a draft ends.
     """
@@ -59,10 +55,9 @@ class Fallback:
         return self.most
 
     def certainty(self, q: Laws) -> float:
-        """Returns the certainty of one position's distribution, in [0, 1].
+        """Returns the certainty of one position, in [0, 1]; in greedy drafting at temperature 1.
 
-        probability: max over y of q(y), as in the paper.
-        entropy: e^(-H(q)), where H is the entropy in nats; at most max q.
+        It is max q, as in the paper, or e^(-H(q)) for the measure "entropy", with H in nats.
         """
         law = q.at_temperature_one() if isinstance(q, OneHot) else q
         if law is None:
@@ -84,12 +79,11 @@ DISTANCES = ("cross-entropy", "kl", "total-variation", "disagreement")
 def distances_between(distance: str, p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
     """Returns d(q, p), a distance between two distributions, at each position, shape (positions,).
 
-    cross-entropy: -ln p(x) of the drafted token x, the paper's choice (section 3.4).
-    kl: KL(q || p) in nats.
-    total-variation: sum over y of max(0, q(y) - p(y)), the probability of a rejection. Exactly 0
-      for equal distributions, unlike 1 - sum of min(p, q), which rounds.
-    disagreement: 1 where p and q have different likeliest tokens, else 0.
-
+    distance: one of
+      cross-entropy: -ln p(x) of the drafted token x, the paper's choice (section 3.4);
+      kl: KL(q || p) in nats;
+      total-variation: sum over y of max(0, q(y) - p(y)), the probability of a rejection;
+      disagreement: 1 where p and q have different likeliest tokens, else 0.
     p, q: target's and draft's distributions, shape (positions, vocabulary).
     tokens: ids of the drafted tokens, shape (positions,).
     """
@@ -99,6 +93,7 @@ def distances_between(distance: str, p: Tensor, q: Tensor, tokens: Tensor) -> Te
         case "kl":
             return (q * torch.where(q > 0, q.log() - p.log(), 0.0)).sum(dim=-1)
         case "total-variation":
+            # Exactly 0 for equal distributions, unlike 1 - sum of min(p, q), which rounds.
             return (q - p).clamp(min=0).sum(dim=-1)
     return (p.argmax(dim=-1) != q.argmax(dim=-1)).to(p.dtype)
 
@@ -108,11 +103,10 @@ class Rollback:
     """Accepts drafted tokens while d(q, p) <= threshold (Kim et al. 2023, Eq. 3), which is lossy.
 
     The first token with a larger distance is replaced by the target's token, and later ones are
-    dropped. No random number is used. Distances are between the distributions from which tokens are
-    drawn; in greedy decoding, between the distributions at temperature 1. A token that the target's
-    sampling excludes (outside its nucleus) has infinite cross-entropy.
+    dropped. In greedy decoding, distances are between the distributions at temperature 1.
 
     threshold: alpha_RB, at least 0; infinite: never rolls back.
+    distance: from `DISTANCES`; see `distances_between`.
     """
 
     lossless: ClassVar[bool] = False
@@ -178,7 +172,7 @@ def read_part(run: Generation) -> Generation:
 def unread_ending(
     draft: Draft, text: Sequence[int], *, drafter_name: str, stopping: Stopping, emitted: int
 ) -> tuple[int, ...]:
-    """Returns a draft's ids if the draft ends the text, so that no large call is needed; else ().
+    """Returns a draft's ids if they end the text, so that no large call is needed; else ().
 
     emitted: number of ids that the text has after its prompt.
     """

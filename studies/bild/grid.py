@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 
-from estimator.timing.arms import Speculative
+from estimator.timing.arms import Speculative, probed_gammas
 from estimator.timing.rates import PROBE
 from reference.policies import Fixed
 from reference.rules import STRICT, Lenient, Rule
@@ -46,67 +47,64 @@ class Grid:
         self.arms(frozenset(), 1)  # each decoder refuses a setting that it cannot have
 
     @property
-    def most(self) -> int:
+    def max_draft(self) -> int:
         """Largest number of tokens that the small model writes in a row."""
         return PAPERS_MOST if self.max_gamma is None else self.max_gamma
 
     def arms(self, end_ids: frozenset[int], max_new_tokens: int) -> list["Arm"]:
         """Returns every decoder except the large model without a draft."""
 
-        def bild(decoder: str, own: float, most: int, other: float, shown: float | None) -> Arm:
-            policy = Fallback(own, most, self.certainty, end_ids)
-            return Arm(decoder, policy, Rollback(other, self.distance), shown)
+        def bild(decoder: str, fallback: float, longest: int, rollback: float) -> Arm:
+            policy = Fallback(fallback, longest, self.certainty, end_ids)
+            return Arm(decoder, policy, Rollback(rollback, self.distance))
 
         lenient = Lenient(LENIENCE if self.lenience in (None, 1) else self.lenience)
         return [
-            bild(SMALL, 0.0, max_new_tokens, np.inf, None),
-            *(bild(BILD, own, self.most, r, own) for r in self.rollback for own in self.fallback),
-            *(bild(WINDOW, 0.0, most, r, 0.0) for r in self.rollback for most in self.windows),
-            *(Arm("strict", Fixed(gamma), STRICT, None) for gamma in self.gammas),
-            *(Arm("lenient", Fixed(gamma), lenient, None) for gamma in self.gammas),
+            bild(SMALL, 0.0, max_new_tokens, np.inf),
+            *(bild(BILD, own, self.max_draft, r) for r in self.rollback for own in self.fallback),
+            *(bild(WINDOW, 0.0, fixed, r) for r in self.rollback for fixed in self.windows),
+            *(Arm("strict", Fixed(gamma), STRICT) for gamma in self.gammas),
+            *(Arm("lenient", Fixed(gamma), lenient) for gamma in self.gammas),
         ]
 
     def probes(self, end_ids: frozenset[int]) -> dict[str, "Arm"]:
-        """Returns decoders that measure costs, by name: one per draft length 0, 1, 2, 4, …, `most`.
+        """Returns decoders that measure costs, by name: for 0, 1, 2, 4, … drafted tokens.
 
         They never roll back, so all blocks of one decoder draft equally many tokens.
         """
-        policies: dict[int, Fixed | Fallback] = {0: Fixed(0)}
-        for length in sorted(
-            {*(2**power for power in range(8) if 2**power < self.most), self.most}
-        ):
-            policies[length] = Fallback(0.0, length, self.certainty, end_ids)
-        never = Rollback(np.inf)
-        return {f"{PROBE}{n}": Arm(WINDOW, policy, never, 0.0) for n, policy in policies.items()}
+        arms = {f"{PROBE}0": Arm(WINDOW, Fixed(0), Rollback(np.inf))}
+        for length in probed_gammas(self.max_draft):
+            policy = Fallback(0.0, length, self.certainty, end_ids)
+            arms[f"{PROBE}{length}"] = Arm(WINDOW, policy, Rollback(np.inf))
+        return arms
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One decoder of a sweep.
-
-    fallback: BiLD's fallback threshold; 0 for a fixed window, None for decoders without fallback.
-    """
+    """One decoder of a sweep."""
 
     decoder: str
     policy: Fallback | Fixed
     rule: Rule
-    fallback: float | None
 
     @property
-    def rollback(self) -> float | None:
-        """BiLD's rollback threshold; None for decoders that never roll back or are not BiLD."""
-        threshold = self.rule.threshold if isinstance(self.rule, Rollback) else np.inf
-        return threshold if np.isfinite(threshold) else None
-
-    @property
-    def most(self) -> int:
+    def longest(self) -> int:
         """Largest number of tokens in a draft."""
         return self.policy.value if isinstance(self.policy, Fixed) else self.policy.most
 
-    @property
-    def name(self) -> str:
-        """A name that is unique within a sweep."""
-        return f"{self.decoder} {self.rule.name} {self.fallback} {self.most}"
+    def settings(self) -> dict[str, Any]:
+        """Returns the fields of a `BildRow` that name the decoder and its thresholds."""
+        policy, small = self.policy, self.decoder == SMALL
+        threshold = self.rule.threshold if isinstance(self.rule, Rollback) else np.inf
+        return {
+            "decoder": self.decoder,
+            "rule": self.rule.name,
+            "policy": policy.name,
+            "gamma": policy.value if isinstance(policy, Fixed) else None,
+            "fallback": None if isinstance(policy, Fixed) or small else policy.threshold,
+            "rollback": threshold if np.isfinite(threshold) else None,
+            "most": None if small else self.longest,
+        }
 
     def begin(self, subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Session:
         """Starts this decoder with the subject's models on a prompt; returns its session."""

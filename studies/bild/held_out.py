@@ -41,7 +41,7 @@ def held_out(
     seed: int,
     progress: Progress,
 ) -> HeldOut:
-    """Returns alpha, fallbacks and rollbacks per prompt for a pair whose drafter is being trained.
+    """Returns alpha, fallbacks and rollbacks per prompt.
 
     lessons: prompts that were not used in training, each with the large model's text.
     """
@@ -73,7 +73,7 @@ def _value(share: NDArray[np.float64]) -> float:
 def changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float) -> dict[str, Any]:
     """Returns measures before and after training, at equal thresholds and at equal large calls.
 
-    judge: function of a fallback threshold that returns the measures after training.
+    judge: returns the measures after training at a fallback threshold.
     fallback: threshold at which `before` was measured.
     """
     after = judge(fallback)
@@ -88,11 +88,8 @@ def changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float)
 def _with_as_many_calls(
     fallbacks: float, judge: Callable[[float], HeldOut]
 ) -> tuple[float, HeldOut]:
-    """Returns the fallback threshold with the share of large calls nearest to `fallbacks`.
-
-    Also returns the measures there. Bisects [0, 1]: a higher threshold means more large calls.
-    """
-    threshold, tried = 0.5, []
+    """Returns the threshold with large calls nearest to `fallbacks`, and the measures there."""
+    threshold, tried = 0.5, []  # bisects [0, 1]: a higher threshold means more large calls
     for halving in range(HALVINGS):
         given = judge(threshold)
         tried.append((threshold, given))

@@ -24,7 +24,7 @@ class BildTrace:
 
     certainty: certainty of the small model at each token of the draft that begins there, shape
       (tokens, most); NaN after the draft's end.
-    ends: number of tokens after which that draft ends the text, or NEVER, shape (tokens,).
+    ends: number of tokens after which the draft ends the text, or NEVER, shape (tokens,).
     distance: distance between both models' distributions, shape (tokens,).
     same: whether the small model writes the text's own token, shape (tokens,).
     """
@@ -41,19 +41,14 @@ def bild_trace(
     drafter: ModelDrafter,
     prompt: Sequence[int],
     continuation: Sequence[int],
-    *,
-    fallback: Fallback,
-    rollback: Rollback,
+    policy: Fallback,
+    rule: Rollback,
 ) -> BildTrace:
     """Returns the trace of a greedily decoded text, from which BiLD's calls are predicted.
 
-    If the small model writes the text's own token, its draft continues as the draft from the next
-    token. So only the drafts at the other tokens are run.
-
     drafter: the greedy small model.
     continuation: the ids after the prompt, at least 1.
-    fallback: gives the certainty measure, the longest draft and the ids that end a text.
-    rollback: gives the distance. Neither threshold is used.
+    policy, rule: measures of certainty and distance; their thresholds are not used.
     """
     greedy = [Sampling(0.0)]
     beginning = drafter.draft.beginning(prompt)
@@ -61,36 +56,38 @@ def bild_trace(
     [p] = text_laws(large, large.start(prompt), continuation, greedy)
     [q] = text_laws(drafter.draft, beginning, continuation, greedy)
     assert isinstance(q, OneHot), "greedy laws are one-hot"
-    distance = rollback.distances(p, q, q.tokens)
+    distance = rule.distances(p, q, q.tokens)
     same = (q.tokens == torch.tensor(continuation, device=q.device)).tolist()
-    certainty = np.full((len(continuation), fallback.most), np.nan)
+    certainty = np.full((len(continuation), policy.most), np.nan)
     ends = np.full(len(continuation), NEVER)
-    drafts = replace(fallback, threshold=0.0)
+    drafts = replace(policy, threshold=0.0)
     nothing_drawn = seeded(large.device, 0)
-    # Backwards, so that the small model's cache always holds the preceding text.
+    # Backwards, so that the small model's cache always holds the preceding text. If the small model
+    # writes the text's own token, its draft continues as the draft from the next token.
     for place in reversed(range(len(continuation))):
         if same[place] and place + 1 < len(continuation):
-            own = fallback.certainty(q.at(torch.tensor([place], device=q.device)))
+            own = policy.certainty(q.at(torch.tensor([place], device=q.device)))
             certainty[place] = [own, *certainty[place + 1, :-1]]
             ends[place] = min(ends[place + 1], NEVER - 1) + 1
             continue
         text = [*beginning, *continuation[:place]]
-        draft = drafter.propose(text, fallback.most, drafts, nothing_drawn)
+        draft = drafter.propose(text, policy.most, drafts, nothing_drawn)
         places = torch.arange(len(draft.tokens), device=q.device).split(1)
-        certainty[place, : len(places)] = [fallback.certainty(draft.q.at(at)) for at in places]
-        if len(places) > 0 and int(draft.tokens[-1]) in fallback.end_ids:
+        certainty[place, : len(places)] = [policy.certainty(draft.q.at(at)) for at in places]
+        if len(places) > 0 and int(draft.tokens[-1]) in policy.end_ids:
             ends[place] = len(places)
     return BildTrace(certainty, ends, np.asarray(distance.double().cpu().numpy()), np.array(same))
 
 
-def spliced(large: BildTrace, small: BildTrace, *, fallback: float, rollback: float) -> BildTrace:
+def spliced(large: BildTrace, small: BildTrace, policy: Fallback, rule: Rollback) -> BildTrace:
     """Returns the estimated trace along the text that BiLD writes at these thresholds.
 
     BiLD follows the large model's text until it accepts a token of the small model that the large
-    one would not have written. The text after that is easier for the small model, so from there on
-    the trace of the small model's own text is used, at equal positions.
+    one would not have written. From there on the trace of the small model's own text is used, at
+    equal positions.
     """
-    kept = ~large.same & (large.certainty[:, 0] >= fallback) & (large.distance <= rollback)
+    certain = large.certainty[:, 0] >= policy.threshold
+    kept = ~large.same & certain & (large.distance <= rule.threshold)
     if not kept.any():
         return large
     place = int(kept.argmax()) + 1
@@ -98,38 +95,29 @@ def spliced(large: BildTrace, small: BildTrace, *, fallback: float, rollback: fl
     return BildTrace(*(np.concatenate([own[:place], other[place:]]) for own, other in parts))
 
 
-def count_calls(
-    certainty: NDArray[np.float64],
-    *,
-    distance: NDArray[np.float64],
-    ends: NDArray[np.int64],
-    fallback: float,
-    rollback: float,
-) -> BildCalls:
+def count_calls(trace: BildTrace, policy: Fallback, rule: Rollback) -> BildCalls:
     """Returns the calls with which BiLD would decode a text (Kim et al. 2023, Algorithm 1).
 
     A draft continues after a token that will be rolled back, and no large call reads a draft that
     ends the text.
-
-    certainty, distance, ends: the fields of a `BildTrace`.
-    fallback: α_FB; a lower certainty calls the large model.
-    rollback: α_RB; a larger distance rolls back.
     """
-    tokens, most = certainty.shape
-    sure = np.logical_and.accumulate(certainty >= fallback, axis=1).sum(axis=1)
+    tokens, most = len(trace.certainty), policy.most
+    certain = trace.certainty[:, :most] >= policy.threshold
+    sure = np.logical_and.accumulate(certain, axis=1).sum(axis=1)
     lengths, unread = np.zeros(most + 1), np.zeros(most + 1)
     at = small_calls = 0
     while at < tokens:
-        drafted = min(int(sure[at]), int(ends[at]))
+        ends = int(trace.ends[at])
+        drafted = min(int(sure[at]), ends)
         small_calls += drafted
-        if drafted == ends[at]:
+        if drafted == ends:
             unread[drafted] += 1
             at += drafted
             break
         small_calls += drafted < most
         lengths[drafted] += 1
         read = min(at + drafted, tokens)
-        far = np.flatnonzero(distance[at:read] > rollback)
+        far = np.flatnonzero(trace.distance[at:read] > rule.threshold)
         at = 1 + (at + int(far[0]) if far.size else read)
     return BildCalls(at, small_calls, lengths, unread)
 
@@ -137,26 +125,20 @@ def count_calls(
 def predict(
     large_traces: Sequence[BildTrace],
     small_traces: Sequence[BildTrace],
+    policy: Fallback,
+    rule: Rollback,
     *,
-    fallback: float,
-    rollback: float,
-    most: int,
     max_new_tokens: int,
 ) -> BildCalls:
     """Returns BiLD's predicted numbers of calls at these thresholds, summed over all texts.
 
     large_traces, small_traces: traces along each model's own texts, after the same prompts.
     """
-    counted = [
-        count_calls(
-            trace.certainty[:, :most],
-            distance=trace.distance,
-            ends=np.minimum(trace.ends, max_new_tokens - np.arange(len(trace.ends))),
-            fallback=fallback,
-            rollback=rollback,
-        )
-        for large, small in zip(large_traces, small_traces, strict=True)
-        for trace in [spliced(large, small, fallback=fallback, rollback=rollback)]
-    ]
+    counted = []
+    for large, small in zip(large_traces, small_traces, strict=True):
+        trace = spliced(large, small, policy, rule)
+        left = max_new_tokens - np.arange(len(trace.ends))
+        ending = replace(trace, ends=np.minimum(trace.ends, left))
+        counted.append(count_calls(ending, policy, rule))
     names = [one.name for one in fields(BildCalls)]
     return BildCalls(*(sum(getattr(calls, name) for calls in counted) for name in names))

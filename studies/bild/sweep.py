@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
-from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +27,6 @@ from reference.drafter import Drafter, text_laws
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling, seeded
 from reference.models.model import Model
-from reference.policies import Fixed
 from reference.records import Generation
 from reference.speculative import Subject
 from simulator.cost.cost import Cost
@@ -36,7 +34,7 @@ from studies.bild.cost import BildCalls
 from studies.bild.decoder import Fallback, Rollback, read_part
 from studies.bild.grid import Arm, Grid
 from studies.bild.prediction import bild_trace, predict
-from studies.bild.swept import BILD, LARGE, SMALL, WINDOW, BildRow, Sweep
+from studies.bild.swept import LARGE, SMALL, BildRow, Sweep
 
 
 def sweep(
@@ -59,7 +57,8 @@ def sweep(
             f"references must be as many as the prompts, {len(prompts)}, got {len(references)}"
         )
     drafter, stopping = drafting_model(subject.drafter), subject.stopping
-    arms = {arm.name: arm for arm in grid.arms(stopping.end_ids, stopping.max_new_tokens)}
+    decoders = grid.arms(stopping.end_ids, stopping.max_new_tokens)
+    arms = {f"{arm.decoder} {number}": arm for number, arm in enumerate(decoders)}
     begun = {name: arm.begin for name, arm in (grid.probes(stopping.end_ids) | arms).items()}
     runs = run_arms(subject, prompts, begun, timing, least=len(prompts))
     texts = timed(runs)
@@ -77,9 +76,10 @@ def sweep(
             written = [text_of(text.tokens) for text in texts[name]]
             quality = reference_metrics(written, references) | quality
         row = _row(subject, texts, name, arm)
-        row = structs.replace(row, quality=quality, prompts_hash=prompts_hash(prompts))
-        if name in predictions:
-            row = _predicted(row, predictions[name], cost)
+        calls = predictions.get(name)
+        predicted = {} if calls is None else _predicted(calls, cost, row.tokens)
+        ids = prompts_hash(prompts)
+        row = structs.replace(row, quality=quality, prompts_hash=ids, **predicted)
         rows.append(structs.replace(row, doubts=row_doubts(row)))
     found = Sweep(
         rows=tuple(rows),
@@ -109,32 +109,27 @@ def _predictions(
     arms: Mapping[str, Arm],
 ) -> dict[str, BildCalls]:
     """Returns BiLD's predicted calls by name of the decoder; {} if decoding is not greedy."""
-    bild = {name: arm for name, arm in arms.items() if arm.decoder in (BILD, WINDOW)}
-    longest = max(bild.values(), key=lambda arm: arm.most)
-    policy, rule = longest.policy, longest.rule
-    if not (
-        subject.sampling.greedy and isinstance(policy, Fallback) and isinstance(rule, Rollback)
-    ):
+    if not subject.sampling.greedy:
         return {}
-    [small] = [name for name, arm in arms.items() if arm.decoder == SMALL]
+    bild = {
+        name: (arm.policy, arm.rule)
+        for name, arm in arms.items()
+        if isinstance(arm.policy, Fallback) and isinstance(arm.rule, Rollback)
+    }
+    [small] = [name for name in bild if arms[name].decoder == SMALL]
+    bild.pop(small)
+    longest = max(bild.values(), key=lambda way: way[0].most)
     large_traces, small_traces = (
         [
-            bild_trace(subject.target, drafter, prompt, text.tokens, fallback=policy, rollback=rule)
+            bild_trace(subject.target, drafter, prompt, text.tokens, *longest)
             for prompt, text in zip(prompts, texts[name], strict=True)
         ]
         for name in (BASELINE, small)
     )
+    most = subject.stopping.max_new_tokens
     return {
-        name: predict(
-            large_traces,
-            small_traces,
-            fallback=arm.fallback,
-            rollback=np.inf if arm.rollback is None else arm.rollback,
-            most=arm.most,
-            max_new_tokens=subject.stopping.max_new_tokens,
-        )
-        for name, arm in bild.items()
-        if arm.fallback is not None
+        name: predict(large_traces, small_traces, *way, max_new_tokens=most)
+        for name, way in bild.items()
     }
 
 
@@ -145,25 +140,12 @@ def _row(subject: Subject, texts: Timed, name: str, arm: Arm | None) -> BildRow:
     total = int(tokens.sum())
     seconds = [float((decode_rate(texts[a]) * tokens).sum()) for a in (BASELINE, name)]
     low, high = measured_interval(texts, name)
-    policy: Fallback | Fixed = Fixed(0)
-    setting: dict[str, Any] = {"decoder": LARGE}
-    if arm is not None:
-        policy = arm.policy
-        setting = {
-            "decoder": arm.decoder,
-            "rule": arm.rule.name,
-            "fallback": arm.fallback,
-            "rollback": arm.rollback,
-            "most": None if arm.decoder == SMALL else arm.most,
-        }
     sums = ("rollbacks", "discarded", "draft_seconds", "verify_seconds", "other_seconds")
     return BildRow(
         target=subject.target.name,
         draft=subject.drafter.name,
         temperature=subject.sampling.temperature,
-        policy=policy.name,
-        gamma=policy.value if isinstance(policy, Fixed) else None,
-        **setting,
+        **({"decoder": LARGE, "gamma": 0} if arm is None else arm.settings()),
         quality={},
         measured=seconds[0] / seconds[1],
         measured_low=low,
@@ -177,17 +159,15 @@ def _row(subject: Subject, texts: Timed, name: str, arm: Arm | None) -> BildRow:
     )
 
 
-def _predicted(row: BildRow, calls: BildCalls, cost: Cost) -> BildRow:
-    """Returns the row with BiLD's predicted speed and calls added."""
-    latency = calls.latency(cost)
-    per_token = row.tokens / calls.tokens
-    return structs.replace(
-        row,
-        predicted=1 / latency,
-        predicted_seconds=latency * cost.baseline_seconds,
-        predicted_large_calls=calls.large_calls * per_token,
-        predicted_small_calls=calls.small_calls * per_token,
-    )
+def _predicted(calls: BildCalls, cost: Cost, tokens: int) -> dict[str, float]:
+    """Returns the predicted fields of a `BildRow`: BiLD's speed, and its calls for the tokens."""
+    latency, per_token = calls.latency(cost), tokens / calls.tokens
+    return {
+        "predicted": 1 / latency,
+        "predicted_seconds": latency * cost.baseline_seconds,
+        "predicted_large_calls": calls.large_calls * per_token,
+        "predicted_small_calls": calls.small_calls * per_token,
+    }
 
 
 def reference_metrics(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:

@@ -17,11 +17,11 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
 
     decoder: "large" or "small" (one model without the other), "bild", "window" (BiLD without its
       fallback), "strict" or "lenient" (speculative decoding).
+    quality: each metric's value, by name.
     fallback, rollback: BiLD's thresholds; rollback is None if infinite.
     most: largest number of tokens drafted in a row; γ of strict and lenient decoders.
-    predicted: speed-up of BiLD at temperature 0, from each model's own texts and costs of probes.
+    predicted: speed-up of BiLD at temperature 0, from each model's own texts and measured costs.
     predicted_seconds: predicted seconds per token.
-    predicted_large_calls, predicted_small_calls: predicted calls for the emitted tokens.
     large_calls, small_calls: forward passes per model, without those that read the prompts.
     rollbacks: number of large calls that replaced a drafted token.
     discarded: number of drafted tokens that were not emitted.
@@ -52,7 +52,6 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
 
     @property
     def seconds(self) -> float:
-        """Measured seconds per token."""
         return self.ms_per_token / 1e3
 
     @property
@@ -78,8 +77,8 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
         return 100 * self.rollbacks / self.tokens
 
 
+# Points of the metric that "no loss" may lose in the paper's tables (Kim et al. 2023, Table 1).
 NO_LOSS = 0.1
-"""Points of the metric that "no loss" may lose in the paper's tables (Kim et al. 2023, Table 1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +87,6 @@ class Sweep:
 
     rows: one row per decoder; the first is the large model's.
     metric: the metric that orders rows by quality.
-    prompts: number of prompts.
     c: time of a draft step over a target step.
     noise_percent: difference between two measurements of the large model, in per cent.
     precision_percent: largest error of a speed-up due to the clock, in per cent; None if unknown.

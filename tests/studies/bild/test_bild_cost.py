@@ -9,7 +9,8 @@ from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.walltime import improvement_factor, operations_factor
 from simulator.cost.curves import CostModel
 from studies.bild.cost import BildCalls, expected_calls
-from studies.bild.prediction import NEVER, count_calls
+from studies.bild.decoder import Fallback, Rollback
+from studies.bild.prediction import NEVER, BildTrace, count_calls
 
 
 def counted(
@@ -18,13 +19,13 @@ def counted(
     """Returns the calls where drafts are the recorded text, which ends after the last token."""
     tokens = len(confidence)
     padded = np.concatenate([confidence, np.full(max_draft, np.nan)])
-    return count_calls(
-        np.lib.stride_tricks.sliding_window_view(padded, max_draft)[:tokens],
-        distance=np.asarray(distance),
+    trace = BildTrace(
+        certainty=np.lib.stride_tricks.sliding_window_view(padded, max_draft)[:tokens],
         ends=tokens - np.arange(tokens),
-        fallback=fallback,
-        rollback=rollback,
+        distance=np.asarray(distance),
+        same=np.ones(tokens, bool),
     )
+    return count_calls(trace, Fallback(fallback, max_draft), Rollback(rollback))
 
 
 def algorithm_1(
@@ -185,13 +186,9 @@ def test_a_draft_goes_on_as_it_would_and_may_end_the_text_unread(
 ) -> None:
     """Three tokens are recorded; what drafts would go on with differs from them."""
     drafts = np.array([[0.9, 0.9, 0.1], [0.9, 0.9, 0.9], [0.9, 0.2, 0.9]])
-    calls = count_calls(
-        drafts[:, :most],
-        distance=np.array(distances),
-        ends=np.array([NEVER, last, NEVER]),
-        fallback=0.5,
-        rollback=rollback,
-    )
+    ends = np.array([NEVER, last, NEVER])
+    trace = BildTrace(drafts, ends, np.array(distances), np.ones(3, bool))
+    calls = count_calls(trace, Fallback(0.5, most), Rollback(rollback))
     assert (calls.tokens, calls.small_calls, calls.large_calls) == expected
     if last == 2:
         assert calls.unread_lengths.tolist() == [0, 0, 1, 0]

@@ -176,7 +176,7 @@ def test_prediction_at_other_thresholds_prices_what_the_trace_says() -> None:
         same=np.array([True, False, False, True, True]),
     )
     # A draft of one, refused at the second; then two, the first rolled back; then two, unread.
-    calls = predict([trace], [trace], fallback=0.5, rollback=1.0, most=2, max_new_tokens=5)
+    calls = predict([trace], [trace], Fallback(0.5, 2), Rollback(1.0), max_new_tokens=5)
     seconds = (0.25 + 0.25 + 1.5) + (2 * 0.25 + 2.0) + 2 * 0.25
     assert calls.latency(cost) * cost.baseline_seconds == pytest.approx(seconds / 5)
     assert (calls.tokens, calls.large_calls, calls.small_calls) == (5, 2, 6)
@@ -193,7 +193,7 @@ def test_a_text_departs_where_a_token_stands_that_is_not_the_large_models(
     certain = np.array([[0.9, 0.2], [0.2, 0.7], [0.8, 0.4], [0.9, 0.3]])
     large = BildTrace(certain, np.arange(4), np.array([0.0, 0.5, 2.0, 0.0]), same)
     small = BildTrace(np.full((6, 2), 0.6), np.full(6, 9), np.full(6, 1.5), np.full(6, True))
-    trace = spliced(large, small, fallback=fallback, rollback=rollback)
+    trace = spliced(large, small, Fallback(fallback), Rollback(rollback))
     if departs_at is None:
         assert trace is large
         return
@@ -212,7 +212,7 @@ def test_a_trace_holds_the_drafts_that_would_begin_at_each_token() -> None:
     ]
     end = written[2][4]  # what the third draft writes third
     fallback = Fallback(0.5, 4, end_ids=frozenset({end}))
-    trace = bild_trace(target, drafter, prompt, text, fallback=fallback, rollback=Rollback(1.0))
+    trace = bild_trace(target, drafter, prompt, text, fallback, Rollback(1.0))
     assert trace.certainty.shape == (5, 4)
     assert {part.shape for part in (trace.ends, trace.distance, trace.same)} == {(5,)}
     for place in range(len(text)):
@@ -222,9 +222,8 @@ def test_a_trace_holds_the_drafts_that_would_begin_at_each_token() -> None:
         assert np.isfinite(trace.certainty[place]).sum() == min(ends, 4)
         assert trace.same[place] == (draft[0] == text[place])
         # Its first place is the law after the text so far.
-        single = bild_trace(
-            target, drafter, prompt, text[: place + 1], fallback=fallback, rollback=Rollback(1.0)
-        )
+        shorter = text[: place + 1]
+        single = bild_trace(target, drafter, prompt, shorter, fallback, Rollback(1.0))
         np.testing.assert_allclose(
             trace.certainty[place], single.certainty[place], rtol=1e-4, equal_nan=True
         )
