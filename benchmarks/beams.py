@@ -13,7 +13,7 @@ from embedded_pair import embedded_pair
 from estimator.intervals import ratio_interval
 from reference.beams import BeamSettings, beam_search
 from simulator.acceptance.acceptance import Iid
-from simulator.schemes.extensions import BeamCost
+from simulator.cost.curves import BeamCost
 
 
 def main() -> None:

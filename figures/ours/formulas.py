@@ -7,11 +7,11 @@ import numpy as np
 from figures import drawing
 from figures.numbers import Numbers, columns, numbers
 from simulator.acceptance.acceptance import Iid
+from simulator.acceptance.replay import hierarchical_cost
 from simulator.choice.curve import best_gamma, speed_up
 from simulator.choice.walltime import improvement_factor, optimal_gamma
 from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel
-from simulator.schemes.extensions import hierarchical_cost
 from simulator.schemes.trees import best_trees, chain, tree_tokens
 
 MAP_MAX_GAMMA = 64

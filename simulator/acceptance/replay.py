@@ -2,16 +2,15 @@
 
 For a text sampled from the target, Algorithm 1 of Leviathan et al. 2023 accepts a drafted position
 with probability a = min(1, q(x)/p(x)), x being the text's token there, independently of other
-positions. Block starts are therefore a Markov chain that moves forward through the text. Each
-expected cost is a sum over the probability v(t) that a block begins at position t:
+positions. So block starts are a Markov chain through the text, and each expected cost is a sum over
+the probability v(t) that a block begins at position t:
 
     v(0) = 1,   v(t') = Σ_t v(t) P(t → t')
     P(t → t+k+1) = a_{t,0} … a_{t,k-1} (1 - a_{t,k}) for k < g
     P(t → t+g+1) = a_{t,0} … a_{t,g-1}
 
 where g = min(γ, limit - t - 1) tokens are drafted; one position is left for the target's own token.
-This is a triangular system with γ + 1 bands. At temperature 0, where a is 0 or 1, every count is
-exact.
+This is a triangular system with γ + 1 bands. At temperature 0, a is 0 or 1 and counts are exact.
 """
 
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.acceptance import Acceptance, Price
 from simulator.acceptance.tokens import expected_tokens
-from simulator.cost.cost import Cost, by_gamma
+from simulator.cost.cost import ChangedCost, Cost, by_gamma
 from simulator.numerics.arguments import Floats, integer, integers, non_negative, probability
 
 
@@ -38,11 +37,10 @@ class Replay:
           if the draft's distribution depends only on the text before; shape (N, K) if it depends on
           the block, entry (t, k) for position t + k of the block that begins at t. Entries after
           the text's or the draft's end are not read.
-        limit: the decoder's max_new_tokens, at least N; default N. If a text ended before its
-          limit, blocks still draft up to the limit; tokens after N are not emitted and cost no
-          call.
+        limit: the decoder's max_new_tokens, at least N; default N. In a text that ended before its
+          limit, blocks still draft up to the limit.
         drafted: most tokens that the drafter proposes in a block that begins at each position,
-          shape (N,), for drafters that may propose fewer than γ (prompt lookup without a match: 0).
+          shape (N,), if they may be fewer than γ (prompt lookup without a match: 0).
         """
         rates = np.asarray(acceptance, dtype=np.float64)
         if rates.ndim not in (1, 2) or len(rates) == 0:
@@ -63,11 +61,7 @@ class Replay:
             self._room = np.minimum(self._room, proposed)
 
     def lengths(self, gamma: int) -> NDArray[np.int64]:
-        """Returns how many tokens a block drafts if it begins at each position, shape (N,).
-
-        The number is the smallest of gamma, the tokens that the drafter proposes there, and the
-        tokens left up to the limit less one for the target's own.
-        """
+        """Returns how many tokens a block drafts if it begins at each position, shape (N,)."""
         return np.minimum(self._room, integer("gamma", gamma))
 
     def starts(self, gamma: int) -> Floats:
@@ -83,10 +77,9 @@ class Replay:
         return np.asarray(starts[:, 0])
 
     def blocks(self, gamma: int) -> Floats:
-        """Returns the expected number of blocks that draft 0, …, gamma tokens, shape (gamma + 1,).
+        """Returns the expected number of blocks that draft 0, …, γ tokens, shape (γ + 1,).
 
-        The sum is the number of target calls (without the prompt's pass); the text's tokens minus
-        the calls are the accepted tokens.
+        Their sum is the number of target calls, without the prompt's pass.
         """
         counts = np.bincount(self.lengths(gamma), self.starts(gamma), minlength=gamma + 1)
         return np.asarray(counts, dtype=np.float64)
@@ -115,10 +108,7 @@ class Replay:
 
 
 def _bands(rates: Floats, lengths: NDArray[np.int64]) -> Floats:
-    """Returns I - P in LAPACK's transposed band storage: row t' holds column t', diagonal last.
-
-    The diagonal consists of ones. It is implied and stored as 0.
-    """
+    """Returns I - P in LAPACK's transposed band storage; its unit diagonal is stored as 0, last."""
     positions = len(rates)
     # No block reads beyond the text: the token after its draft is the target's own.
     lengths = np.minimum(lengths, np.arange(positions - 1, -1, -1))
@@ -155,8 +145,8 @@ class Recorded(Acceptance):
     """Acceptance found by replaying recorded texts, for each γ up to the largest replayed one.
 
     alpha: the mean of β over the texts' positions, in [0, 1].
-    blocks: maps γ = 1, 2, … to the expected number of blocks that draft 0, …, γ tokens, per token
-      of the texts (`replay.Replay.blocks` summed over texts), shape (γ + 1,).
+    blocks: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens, per token of
+      the texts (`Replay.blocks` summed over texts), shape (γ + 1,).
     error: standard deviation of the logit of α between sets of prompts; all rates share it.
     """
 
@@ -205,8 +195,8 @@ class Recorded(Acceptance):
     def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
         """Returns the expected price of blocks, per emitted token.
 
-        Above the largest replayed γ the price is extrapolated. Blocks that drafted fewer tokens
-        than that γ do not change. The other blocks draft more, accepted at the last rates.
+        Above the largest replayed γ, blocks that drafted fewer tokens than that γ do not change.
+        The other blocks draft more tokens, accepted at the last rates.
         """
 
         def total(length: int) -> float:
@@ -240,3 +230,20 @@ class Recorded(Acceptance):
         longer = tokens[-1] + further @ (stands[-1] * rate**steps)
         reached = np.concatenate([room, further, [0.0]])
         return np.asarray((reached[:-1] - reached[1:]) / longer)
+
+
+def hierarchical_cost(cost: Cost, *, inner: Cost, alpha: float, gamma: int) -> ChangedCost:
+    """Returns the cost of blocks with a draft model that a cheaper drafter speeds up.
+
+        drafting(n) = c t_p(1) W(n) / t        (Leviathan et al. 2023, section 6, left open there)
+
+    W is the expected time of a text of n tokens, by replay, and t a step of the draft model, both
+    in the inner cost's unit. Inner blocks are lossless, so the outer acceptance does not change.
+
+    inner: cost of the draft model's blocks with the cheap drafter; may itself be hierarchical.
+    alpha: rate in [0, 1] at which the draft model accepts the cheap drafter's tokens.
+    gamma: tokens that the cheap drafter drafts per inner block, at least 0.
+    """
+    rate, length = float(probability("alpha", alpha)), integer("gamma", gamma)
+    step = cost.c * cost.step_seconds / inner.step_seconds
+    return ChangedCost(cost, lambda n: step * Replay(np.full(n, rate)).seconds(length, inner))

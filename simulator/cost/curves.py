@@ -1,10 +1,10 @@
-"""Cost of blocks in seconds from measured passes of target and draft."""
+"""Costs of blocks from measured passes of target and draft: of drafted chains, and of beams."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from simulator.cost.cost import Cost
 from simulator.numerics.arguments import Floats, integer, integers, non_negative
@@ -14,16 +14,13 @@ from simulator.numerics.arguments import Floats, integer, integers, non_negative
 class CostModel(Cost):
     """Seconds of each part of decoding: a block of γ takes t_d(γ) + t_p(γ+1) + t_o.
 
-    The curve t_p comes from `pass_seconds`; with only n = 1 it is flat: verification is free. The
-    curve t_d is linear between its points and 0 and rises by t_q per token after them; without
-    points it is γ·t_q.
-
-    target_seconds: t_p(n), time of a target pass over n new tokens with a warm cache, by n from 1.
+    target_seconds: t_p(n), time of a target pass over n new tokens with a warm cache, by n from 1
+      (see `pass_seconds`). With only n = 1, verification is free.
     draft_seconds: t_q, time of one steady draft step with its sampling.
     overhead_seconds: t_o, remaining time of a block.
     baseline_overhead_seconds: t_b, time per baseline token in addition to the target's pass.
     draft_curve: t_d(γ), time to draft γ tokens, by γ; the first step may cost more or less than
-      later steps. Without an entry for 0, t_d(0) = 0.
+      later steps. Linear between points and 0, then rising by t_q; without points it is γ·t_q.
     """
 
     target_seconds: Mapping[int, float]
@@ -45,10 +42,9 @@ class CostModel(Cost):
 
     @property
     def c(self) -> float:
-        """Time of one steady draft step over time of one target step.
+        """Time of a steady draft step over time of a target step (Leviathan et al. 2023, Def. 7).
 
-        The c of Leviathan et al. 2023, Def. 7. A block's first step may differ: it follows a target
-        pass, and reads two tokens if the last draft was accepted whole.
+        A block's first step reads two tokens if the last draft was accepted whole.
         """
         return self.draft_seconds / self.target_seconds[1]
 
@@ -57,12 +53,12 @@ class CostModel(Cost):
         return len(self.target_seconds) == 1
 
     @property
-    def baseline_seconds(self) -> float:
-        return self.target_seconds[1] + self.baseline_overhead_seconds
-
-    @property
     def step_seconds(self) -> float:
         return self.target_seconds[1]
+
+    @property
+    def baseline_seconds(self) -> float:
+        return self.step_seconds + self.baseline_overhead_seconds
 
     @property
     def observed_gamma(self) -> int | None:
@@ -116,3 +112,52 @@ def pass_seconds(points: Mapping[int, float], n: ArrayLike) -> Floats:
     slope = np.diff(seconds[-2:]) / np.diff(places[-2:]) if len(places) > 1 else np.zeros(1)
     beyond = np.maximum(width - places[-1], 0) * np.maximum(slope[0], 0)
     return np.asarray(np.interp(width, places, seconds) + beyond)[()]
+
+
+@dataclass(frozen=True, slots=True)
+class BeamCost(Cost):
+    """Cost of speculative beam search (Leviathan et al. 2023, appendix A.4).
+
+        a block of γ drafted steps:  t_q(w) + (γ-1) t_q(u) + t_p(w + uγ)
+        a baseline step:             t_p(w)
+
+    The draft searches γ steps ahead with u beams, and one target call over w + uγ tokens checks
+    them. A step is accepted if top_w(M_p) ⊆ top_u(M_q), with probability r if earlier steps were
+    accepted. So the acceptance is `Iid(r)`, and Eq. 1 with α = r gives the steps per call.
+
+    width, draft_width: w at least 1, and u at least w.
+    target_seconds, draft_seconds: t_p(n) and t_q(n), seconds of a pass over n tokens, by n.
+    """
+
+    width: int
+    draft_width: int
+    target_seconds: Mapping[int, float]
+    draft_seconds: Mapping[int, float]
+
+    def __post_init__(self) -> None:
+        if integer("draft_width", self.draft_width) < integer("width", self.width, at_least=1):
+            raise ValueError(
+                f"draft_width must be at least width, {self.width}, got {self.draft_width}"
+            )
+        for name in ("target_seconds", "draft_seconds"):
+            object.__setattr__(self, name, pass_points(name, getattr(self, name)))
+
+    def budget(self, gamma: ArrayLike) -> NDArray[np.int64]:
+        """Returns the number of tokens that a target call reads, w + uγ (A.4)."""
+        return np.asarray(self.width + self.draft_width * integers("gamma", gamma))[()]
+
+    @property
+    def baseline_seconds(self) -> float:
+        return float(pass_seconds(self.target_seconds, self.width))
+
+    @property
+    def c(self) -> float:
+        return float(pass_seconds(self.draft_seconds, self.draft_width)) / self.step_seconds
+
+    def drafting_seconds(self, gamma: ArrayLike) -> Floats:
+        steps = integers("gamma", gamma)
+        first, later = pass_seconds(self.draft_seconds, [self.width, self.draft_width])
+        return np.where(steps == 0, 0.0, first + (steps - 1) * later)[()]
+
+    def checking_seconds(self, gamma: ArrayLike) -> Floats:
+        return pass_seconds(self.target_seconds, self.budget(gamma))

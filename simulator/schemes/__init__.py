@@ -1,1 +1,1 @@
-"""Other ways to draft and verify, each an acceptance or a cost: trees, hierarchies, beam search."""
+"""Drafts that branch: the expected tokens of trees, and the fastest tree of each size."""

@@ -22,7 +22,7 @@ _PART = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """How drafted tokens are accepted, for each kind of request; kinds are equally frequent.
+    """Acceptance of drafted tokens for each of several equally frequent kinds of request.
 
     accepted: probability that the first i drafted tokens are accepted, i = 0, 1, …, shape (kinds,
       longest + 1), or (draws, kinds, longest + 1) if it is uncertain.
@@ -35,8 +35,8 @@ class Blocks:
         """Returns the blocks of an acceptance: a share E[τ(i)] - E[τ(i-1)] accepts position i.
 
         longest: the largest γ, at least 1.
-        spread: standard deviation of α between requests. α then has a beta distribution around the
-          acceptance's α; the logits of all positions shift with it.
+        spread: standard deviation of α between requests. If it is above 0, α has a beta
+          distribution, and the logits of all positions shift with the logit of α.
         """
         gammas = np.arange(1, integer("longest", longest, at_least=1) + 1)
         tokens = np.concatenate([[1.0], acceptance.tokens_per_call(gammas)])
@@ -48,7 +48,7 @@ class Blocks:
         return alike.moved((logits - _logit(acceptance.alpha))[:, None])
 
     def moved(self, logit: ArrayLike, change: ArrayLike = 0.0) -> Blocks:
-        """Returns blocks with the logit of position i's rate shifted by `logit` + `change` · log i.
+        """Returns blocks with position i's logit shifted by `logit` + `change` · log i.
 
         Both arguments broadcast with (kinds, longest).
         """
@@ -60,7 +60,6 @@ class Blocks:
 
     @property
     def kinds(self) -> int:
-        """Number of kinds of requests."""
         return int(self.accepted.shape[-2])
 
     @property
@@ -71,8 +70,7 @@ class Blocks:
     def needed(self, tokens: float) -> Floats:
         """Returns the expected number of blocks that emit `tokens` tokens, by kind and γ.
 
-        A renewal process of integer steps overshoots by (E[τ²]/E[τ] - 1)/2 tokens on average (Cox
-        1962, §3.1, for outputs much longer than a block).
+        Integer steps overshoot by (E[τ²]/E[τ] - 1)/2 tokens on average (Cox 1962, §3.1).
         """
         if tokens <= 0:
             return np.zeros(self.accepted.shape)
@@ -104,9 +102,9 @@ class Blocks:
         gammas: Iterable[int],
         generator: np.random.Generator,
     ) -> dict[int, Floats]:
-        """Returns, for each γ, a random number of blocks for each request, shape (requests,).
+        """Returns, for each γ, random numbers of blocks that emit each request's `tokens` tokens.
 
-        tokens, kinds: each request's tokens to emit, at least 0, and its kind, shape (requests,).
+        tokens, kinds, each result: shape (requests,).
         """
         found = {gamma: tokens.astype(np.float64) for gamma in gammas}
         for gamma, needed in found.items():
@@ -124,9 +122,7 @@ def _counted(
 
     In each round, every output takes as many blocks as fit even if each emits γ + 1 tokens, but at
     least one. A binomial number of them accepts the first drafted token, a binomial number of these
-    the second, and so on.
-
-    survival: probability that at least 0, 1, …, γ tokens are accepted, shape (requests, γ + 1).
+    the second, and so on; `survival`, shape (requests, γ + 1), has the probabilities.
     """
     left, count = tokens.copy(), np.zeros(len(tokens), dtype=np.int64)
     rates = survival[:, 1:] / np.maximum(survival[:, :-1], 1e-300)
@@ -143,11 +139,8 @@ def _counted(
 
 
 def _beta_logits(mean: float, spread: float) -> Floats:
-    """Returns the logits of a beta distribution's medians in KINDS equally probable parts.
-
-    The distribution of the logit, smooth with exponential tails, is summed over a fine grid, since
-    importing scipy's inverse takes longer than everything else here.
-    """
+    """Returns the logits of a beta distribution's medians in KINDS equally probable parts."""
+    # Summed over a fine grid, because scipy's inverse takes longer to import than a whole answer.
     most = np.sqrt(mean * (1 - mean))
     if not 0 <= spread < most:
         raise ValueError(

@@ -62,13 +62,9 @@ class Requests:
     @property
     def demand(self) -> Demand:
         """Mean lengths of prompts and outputs, and their spread."""
-        prompts, outputs = self.prompt_tokens, self.output_tokens
-        return Demand(
-            float(prompts.mean()),
-            float(outputs.mean()),
-            prompt_spread=float(prompts.std() / prompts.mean()),
-            output_spread=float(outputs.std() / outputs.mean()),
-        )
+        both = (self.prompt_tokens, self.output_tokens)
+        spreads = (float(each.std() / each.mean()) for each in both)
+        return Demand(*(float(each.mean()) for each in both), *spreads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +91,18 @@ class Demand:
         number = integer("requests", count, at_least=1)
         gaps = np.random.default_rng(seed).exponential(1 / rate, number)
         lengths = (round(self.prompt_tokens), round(self.output_tokens))
-        prompts, outputs = (np.full(number, length) for length in lengths)
-        return Requests(np.cumsum(gaps), prompts, outputs)
+        return Requests(np.cumsum(gaps), *(np.full(number, length) for length in lengths))
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyTargets:
-    """Latency targets of a request; None: no target.
-
-    first_seconds: largest time from arrival to first token.
-    token_seconds: largest mean time between two tokens.
-    """
+    """Largest time to the first token, and mean time between tokens; None: no target."""
 
     first_seconds: float | None = None
     token_seconds: float | None = None
 
     def met(self, first_seconds: Floats, token_seconds: Floats) -> NDArray[np.bool_]:
-        """Returns whether times meet the targets; a single token has no time between tokens."""
+        """Returns whether times meet the targets; a NaN (output of one token) meets them."""
         first = np.inf if self.first_seconds is None else self.first_seconds
         token = np.inf if self.token_seconds is None else self.token_seconds
         return np.asarray((first_seconds <= first) & ~(token_seconds > token))
@@ -121,8 +112,7 @@ class LatencyTargets:
 class SimulationResult:
     """Times of served requests; averages leave out the first tenth of the requests.
 
-    requests: the arrivals.
-    first, last: times of the first and the last token, shape (n,).
+    first, last: times of each request's first and last token, shape (n,).
     preemptions: how often a request was preempted because the cache was full.
     """
 
@@ -173,8 +163,7 @@ def read_trace(lines: Iterable[str], *, name: str) -> Requests:
     Time is in seconds, or a date with a time of day. Azure's column names (TIMESTAMP,
     ContextTokens, GeneratedTokens) are accepted, too.
 
-    lines: the file's lines, the header first.
-    name: the file's name in messages.
+    lines: the file's lines, the header first; name: the file's name in messages.
     """
     rows = _rows(lines, name)
     header = [each.strip().lower() for each in next(rows, [])]

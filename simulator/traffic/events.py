@@ -1,9 +1,8 @@
 """Simulates continuous batching event by event: arrivals, prompts, steps, a full cache.
 
 Between two events the batch does not change, and each sequence takes one block per step. So the
-simulation jumps to the next arrival, the next end or the step that fills the cache. A heap holds
-the step number at which each request ends. A request thus costs a few operations for any number of
-steps.
+simulation jumps to the next arrival, the next end (from a heap of the steps at which requests end)
+or the step that fills the cache. A request costs a few operations for any number of steps.
 """
 
 from __future__ import annotations
@@ -28,9 +27,8 @@ def serve(server: Server, requests: Requests, gamma: ArrayLike, *, seed: int) ->
 
     Requests start in order of arrival as soon as a slot is free and the cache has space for the
     prompt. If the cache is full, the request that started last is preempted: it becomes the first
-    in the queue, and its prompt and its emitted tokens are read again (as vLLM recomputes). Where γ
-    changes with the batch, the number of blocks changes, but not the share that a request still
-    needs.
+    in the queue, and its prompt and its emitted tokens are read again (as vLLM recomputes). If γ
+    changes with the batch, a request still needs the same share of its blocks.
 
     gamma: drafted tokens per block, by batch size and kind of request, broadcast to (slots, kinds).
     seed: seed of the requests' kinds and of the tokens of blocks.
@@ -140,7 +138,7 @@ class _Run:
         self._advance(max(steps, 1), seconds)
 
     def _takes_next(self) -> bool:
-        """Returns whether a slot is free for the next request and its prompt fits in the cache."""
+        """Returns whether a slot is free for the next request, and the cache has space."""
         if not self.waiting or len(self.ends) + len(self.reading) >= self.slots:
             return False
         return self.cache == inf or self.held + self._prompt_tokens(self.waiting[0]) < self.cache

@@ -30,12 +30,11 @@ _COARSE = np.array([*range(0, len(_SHARES), _STRIDE), len(_SHARES) - 1])
 class Pair:
     """One server, with speculation (`drafting`) and without (`baseline`).
 
-    demand: mean prompt and output of the requests.
     gammas: draft lengths to consider, each at least 1, ascending.
-    measured: for each batch that was run, ascending, the log gains that `advise` takes.
+    measured: measured log gains by γ (see `advise`), for each batch that was run, ascending.
     calibrated: whether predicted probabilities of a gain match observed frequencies.
-    wall: the largest step that the server runs as a captured graph. It must hold at least one
-      sequence at every γ. None: no limit is known.
+    wall: the largest step that the server runs as a captured graph, at least one sequence at every
+      γ. None: no limit is known.
     ranked: steps for `policy.by_rank`; None: verification by rank is not simulated.
     """
 
@@ -52,8 +51,8 @@ class Pair:
         """Returns the server that drafts γ tokens; 0: without speculation.
 
         It decodes no more sequences together than captured graphs hold, because the time of a
-        larger step is not known. This limit does not apply if the baseline's largest step also
-        exceeds the graphs, because eager steps are then compared with eager steps.
+        larger step is not known. If the baseline's largest step also exceeds the graphs, there is
+        no limit: steps without graphs are then compared with each other.
         """
         whole = self.baseline if gamma == 0 else self.drafting
         if self.wall is None or self.eager:
@@ -72,9 +71,8 @@ class Pair:
         return Steady.stacked([self.under(each, rate) for each in gamma])
 
     def advice(self, rate: ArrayLike, drawn: Pair | None = None) -> list[Advice]:
-        """Returns the advice at each rate, which minimises the time to a request's last token.
+        """Returns the γ at each rate that minimises the time to a request's last token.
 
-        rate: requests per second, shape (rates,).
         drawn: draws of the pair; None if nothing is uncertain.
         """
         rates = np.atleast_1d(rate)
@@ -91,22 +89,17 @@ class Pair:
     ) -> list[Advice]:
         """Returns the advice of `simulator.choice.advice.advise` for each of several loads.
 
-        slots: sequences decoded together under each load, to select measured gains, shape (loads,).
-        gains: logarithms of speed-ups, shape (γ, loads).
-        drawn: logarithms of speed-ups by draw, shape (γ, draws, loads); None if they are exact.
+        slots: sequences decoded together under each load, which select measured gains.
+        gains, drawn: log speed-ups, shape (γ, loads), and by draw, shape (γ, draws, loads).
         """
         laws = [Forecast.exact(each) for each in gains.T]
         if drawn is not None:
             spread = [np.atleast_2d(np.cov(each)) for each in np.moveaxis(drawn, -1, 0)]
             laws = list(map(Forecast, gains.T, spread))
+        gammas, known = np.array(self.gammas), map(self._measured_at, slots.tolist())
         return [
-            advise(
-                np.array(self.gammas),
-                law,
-                calibrated=self.calibrated,
-                measured=self._measured_at(slot),
-            )
-            for law, slot in zip(laws, slots.tolist(), strict=True)
+            advise(gammas, law, calibrated=self.calibrated, measured=measured)
+            for law, measured in zip(laws, known, strict=True)
         ]
 
     def _measured_at(self, slot: int) -> Gains:
@@ -130,13 +123,13 @@ class Pair:
 
         If neither server sustains the rate, the one with the higher capacity counts as faster.
         """
-        slow, quick = (
-            np.where(
-                each.stable, each.request_seconds(self.demand), _NEVER / each.max_rate[..., None]
-            )
-            for each in (self.under(self.gammas, rate), self.under(0, rate))
-        )
-        return np.asarray(np.clip(np.log(quick / slow), -_CLEAR, _CLEAR))
+
+        def seconds(state: Steady) -> Floats:
+            never = _NEVER / state.max_rate[..., None]
+            return np.where(state.stable, state.request_seconds(self.demand), never)
+
+        gains = np.log(seconds(self.under(0, rate)) / seconds(self.under(self.gammas, rate)))
+        return np.asarray(np.clip(gains, -_CLEAR, _CLEAR))
 
     @property
     def max_rate(self) -> Floats:
@@ -153,7 +146,6 @@ class Pair:
 
     @property
     def max_rate_without(self) -> Floats:
-        """Capacity without speculation in requests per second."""
         return max_rate(self.baseline, self.demand, 0)
 
     def break_even(self) -> Floats:

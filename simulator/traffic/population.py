@@ -106,9 +106,7 @@ def _reading(server: Server, tokens: Floats, prompts: Floats, together: Floats) 
     """Returns the seconds that a prompt adds to the steps that read it.
 
     A short prompt shares its step with others. A long prompt fills several chunks, the last one in
-    part. More prompts fill chunks better.
-
-    together: mean number of prompts in a step that reads at least one.
+    part. `together` is the mean number of prompts in a step that reads at least one.
     """
     chunk, added = server.prompts.chunk, server.prompts.added
     assert chunk is not None

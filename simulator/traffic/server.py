@@ -53,9 +53,9 @@ class Prompts:
         return apart if self.chunk is None else np.maximum(apart - self.apart(1), 0.0)
 
     def max_rate(self, tokens: float, step: float) -> Floats:
-        """Returns the largest rate at which prompts can be read, in prompts per second.
+        """Returns the most prompts of `tokens` tokens that can be read per second.
 
-        tokens: length of a prompt; step: least seconds of a step that only decodes.
+        step: least seconds of a step that only decodes.
         """
         if self.chunk is None:
             return np.asarray(1 / self.apart(tokens))
@@ -77,11 +77,10 @@ class Prompts:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One server.
+    """One server: its step times, acceptance, prompt times and cache.
 
     seconds: time of a step that decodes 1, 2, … sequences and drafts γ = 0, 1, … tokens in each (0:
       no speculation), shape (slots, longest + 1) or (draws, slots, longest + 1).
-    blocks: tokens that a step emits per sequence.
     cache_tokens: tokens that fit in the cache of all sequences; None if there is no limit.
     """
 
@@ -119,9 +118,10 @@ class Server:
 def by_batch(batches: Sequence[int], seconds: ArrayLike, slots: int) -> Floats:
     """Returns times at every batch from 1 to slots, linear between the given batches.
 
-    batches: ascending, at least 1. Smaller batches take the times of the first one. The line
-      through the last two batches continues above the last one.
-    seconds: times at these batches, shape (..., batches, columns).
+    Smaller batches take the times of the first one. The line through the last two batches continues
+    above the last one.
+
+    batches: ascending; seconds: times at these batches, shape (..., batches, columns).
     """
     given, places = np.asarray(seconds, dtype=np.float64), np.array(batches, dtype=np.float64)
     every = np.arange(1, slots + 1)
@@ -166,8 +166,7 @@ class Doubt:
 def doubt_of(prices: Sequence[Pricing], acceptance: Acceptance, server: Server) -> Doubt | None:
     """Returns random draws of a server's uncertain values; None if acceptance and cost are exact.
 
-    prices: costs by ascending batch.
-    server: the server at its most probable costs and acceptance.
+    prices: costs by ascending batch; server: the server at its most probable values.
     """
     # Python's generator, because importing numpy's takes a tenth of the whole answer.
     gauss = Random(_SEED).gauss
@@ -185,11 +184,10 @@ def doubt_of(prices: Sequence[Pricing], acceptance: Acceptance, server: Server) 
 
 
 def _factors(cost: ParametricCost, longest: int, lots: Floats) -> Floats:
-    """Returns factors by γ: drawn step times divided by the most probable step times.
+    """Returns drawn over most probable step times by γ, shape (draws, longest + 1).
 
-    Their shape is (draws, longest + 1), and their logarithms are jointly normal
-    (Posterior.seconds_per_token). Times at drawn parameters would mostly be too long if few runs
-    determine the parameters.
+    Their logarithms are jointly normal (`Posterior.seconds_per_token`): times at drawn parameters
+    would mostly be too long if few runs determine the parameters.
 
     lots: standard normal draws, shape (draws, longest + 2).
     """

@@ -166,10 +166,10 @@ def _decode_with_chunks(
 ) -> Floats:
     """Returns the time from first to last token if decoding steps also read prompts.
 
-    Over an output's n steps, other requests' prompts add c(∞) to a step on average. To the
-    first step they add c(1) = r t(0): it reads the prompts that arrived during the step before, of
-    t(0) seconds. Here r = λ a, and a prompt adds a seconds. The excess c(1) - c(∞) shrinks by the
-    factor 1 - 1/J per step, J = max(1, D) / (1 - r).
+    Over an output's n steps, other requests' prompts add c(∞) to a step on average. To the first
+    step they add c(1) = r t(0): it reads the prompts that arrived during the step before, of t(0)
+    seconds. Here r = λ a, and a prompt adds a seconds. The excess c(1) - c(∞) shrinks by the factor
+    1 - 1/J per step, J = max(1, D) / (1 - r).
     """
     chunk = server.prompts.chunk
     assert chunk is not None
@@ -218,8 +218,8 @@ def _together(server: Server, demand: Demand, law: _Law, rate: Floats) -> Floats
 def _reading_seconds(server: Server, demand: Demand, law: _Law, rate: Floats) -> Floats:
     """Returns the time from getting a slot to the first token.
 
-    It consists of the rest of the running step, the prompts of earlier requests, and the request's
-    own prompt. If a chunk holds several prompts, the next step reads all that arrived in one step.
+    It is the rest of the running step, the prompts of earlier requests, and the request's own
+    prompt. If a chunk holds several prompts, the next step reads all that arrived in one step.
     """
     prompts, idle = server.prompts, np.asarray(server.prompts.idle(demand.prompt_tokens))
     share = 0.0 if prompts.chunk is None else demand.prompt_tokens / prompts.chunk

@@ -12,7 +12,7 @@ from served_machines import DRAFT
 
 from simulator.acceptance.acceptance import ByPosition, Iid
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.replay import Recorded, Replay
+from simulator.acceptance.replay import Recorded, Replay, hierarchical_cost
 from simulator.acceptance.tokens import (
     alpha_from_accepted_fraction,
     alpha_from_block_efficiency,
@@ -32,7 +32,7 @@ from simulator.choice.walltime import (
     oracle_improvement_factor,
 )
 from simulator.cost.cost import Ratio
-from simulator.cost.curves import CostModel
+from simulator.cost.curves import BeamCost, CostModel
 from simulator.cost.fitted.machine import LoadPoint, work
 from simulator.cost.fitted.prior import Traits, published_prior
 from simulator.cost.fitted.runs import Run
@@ -46,7 +46,6 @@ from simulator.cost.roofline.forward import (
 )
 from simulator.cost.roofline.hardware import NumberFormat, find_format, find_hardware, own_hardware
 from simulator.numerics.intervals import Forecast
-from simulator.schemes.extensions import BeamCost, hierarchical_cost
 from simulator.schemes.tree_choice import Passes, choose_tree
 from simulator.schemes.trees import TreeAcceptance, best_trees, chain, tree_tokens
 from simulator.traffic.demand import Demand, Requests, read_trace

@@ -1,22 +1,22 @@
 """Verification by rank: the server verifies the drafted tokens most likely to be accepted.
 
 vLLM's adaptive verification (pull requests 47808 and 52228; release 0.32,
-v1/worker/gpu/spec_decode/adaptive_verification.py) drafts K tokens for each sequence, ranks all of
-them by survival (the product of a sequence's confidences), and verifies the first tokens of the
-ranking, up to a budget. Two ways to choose the budget are lossless:
+v1/worker/gpu/spec_decode/adaptive_verification.py) drafts K tokens for each sequence, ranks the
+tokens of all sequences by survival (the product of a sequence's confidences), and verifies the
+first tokens of the ranking, up to a budget. Two ways to choose the budget are lossless:
 
     walk            down the ranking, to the first token that lowers the speed
     previous step   the best budget for the confidences of the step before (vLLM)
 
 The walk decides about a token from higher-ranked tokens only, so the token's own draw has no
-influence. The best budget for the step's own ranking depends on confidences after a token, so on
-the token itself, and would change the output.
+influence. The best budget for a step's own ranking would depend on confidences after a token, and
+so on the token itself: it would change the output.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,13 @@ from simulator.cost.pricing import Wall
 from simulator.numerics.arguments import Floats
 
 Budget = Literal["walk", "previous step"]
-BUDGETS: tuple[Budget, ...] = ("walk", "previous step")
+BUDGETS: tuple[Budget, ...] = get_args(Budget)
 
 
 def step_seconds(cost: Cost, gamma: int, batch: int, wall: Wall | None = None) -> Floats:
     """Returns the time of a step without its drafting, by number of verified tokens in the batch.
 
-    The shape is (batch * gamma + 1,). It is linear between numbers that are multiples of `batch`.
+    The times, shape (batch * gamma + 1,), are linear between multiples of `batch`.
 
     wall: limit of the captured graphs. Larger steps are infinitely slow, unless the baseline's step
       exceeds the limit, too.
@@ -57,10 +57,9 @@ def walked(survival: Floats, seconds: Floats) -> NDArray[np.int64]:
 
 
 def best_budget(survival: Floats, seconds: Floats) -> NDArray[np.int64]:
-    """Returns the number of verified tokens with the most expected tokens per second.
+    """Returns the number of verified tokens with the most expected tokens per second; see `walked`.
 
-    Arguments as in `walked`. The output is lossless if the next step uses the budget; a step that
-    used its own would change the output.
+    It is lossless only as the budget of the next step.
     """
     return np.asarray(_rates(survival, seconds).argmax(axis=-1))
 
@@ -68,7 +67,7 @@ def best_budget(survival: Floats, seconds: Floats) -> NDArray[np.int64]:
 def verified_lengths(survival: Floats, budget: NDArray[np.int64]) -> NDArray[np.int64]:
     """Returns how many drafted tokens of each sequence are verified, shape (..., batch).
 
-    survival: see `walked`; budget: verified tokens of the whole batch, shape (...).
+    budget: verified tokens of the whole batch, shape (...); survival: see `walked`.
     """
     *runs, batch, gamma = survival.shape
     order = np.argsort(-survival.reshape(*runs, batch * gamma), axis=-1, kind="stable")
@@ -94,10 +93,9 @@ _GROUPS, _FIRST = 10, 5
 class RankedText(NamedTuple):
     """A text of N tokens, with a draft of at most L tokens from each position t.
 
-    accepted: probability that the text's token t + k is accepted if drafted and reached; shape (N,
-      L), 0 after the text's end.
-    survival: the server's estimate of the probability that drafted token k is accepted; shape (N,
-      L), not rising along k.
+    accepted: probability that the text's token t + k is accepted if drafted and reached, shape (N,
+      L); 0 after the text's end.
+    survival: the server's estimate that drafted token k is accepted, not rising, shape (N, L).
     room: most tokens that a block drafts from each position, shape (N,).
     """
 
@@ -111,8 +109,8 @@ class PlayedBatch(NamedTuple):
 
     seconds_per_token: time per emitted token of one sequence.
     error: standard error of log(seconds_per_token).
-    verified_per_call, tokens_per_call: drafted tokens that one step verifies, and tokens that it
-      emits, per sequence.
+    verified_per_call, tokens_per_call: drafted tokens verified per step and sequence, and tokens
+      emitted.
     """
 
     seconds_per_token: float
@@ -148,9 +146,7 @@ class RankedTexts:
     ) -> PlayedBatch:
         """Returns the speed of a batch if the server verifies only some of the γ drafted tokens.
 
-        Sequences of a batch share each pass, so the number of verified tokens of one sequence
-        depends on the others. A sequence begins at a random position and continues with another
-        text.
+        A sequence begins at a random position of a text and continues with another text.
 
         gamma: drafted tokens per block, from 1 to `longest`.
         seconds: see `walked` and `step_seconds`.
@@ -190,9 +186,7 @@ class RankedTexts:
 
 
 def _played(found: Floats, sizes: NDArray[np.int64]) -> PlayedBatch:
-    """Returns the result from sums over steps, weighting each text by its number of tokens.
-
-    Without weights, texts that take many steps per token would count too little at first.
+    """Returns the speed from sums over sequences, weighting each text by its number of tokens.
 
     found: sums of time, emitted tokens, verified tokens and steps, shape (steps, 4, texts).
     """

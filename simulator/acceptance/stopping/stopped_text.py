@@ -1,14 +1,14 @@
 """Acceptance under a stopping rule: replays recorded texts with drafts that the rule ends.
 
 The rule reads the recorded confidences along the text, so the expected number of calls follows from
-`Replay` with drafts as long as the rule allows. A draft that differs from the text continues on its
-own path, which decides how many tokens are drafted and verified:
+`Replay` with drafts as long as the rule allows. How many tokens are drafted and verified depends on
+the path of the draft, which may leave the text:
 
     E[f(D)] = Σ_t v(t) f(D_t)
 
 v(t) is the probability that a block begins at t, and D_t the length of the draft's own path from t.
-v(t) depends only on the text before t. So one drawn path gives an unbiased estimate, and the only
-path of an argmax draft gives the exact value.
+Since v(t) depends only on the text before t, one drawn path gives an unbiased estimate, and the
+only path of an argmax draft gives the exact value.
 """
 
 from __future__ import annotations
@@ -41,13 +41,11 @@ class StoppingRule(NamedTuple):
     confidence: the number that is compared with the threshold.
     keeps: whether the failing token is verified. The draft step of a dropped token takes time, too.
     builds: the engine builds that apply the rule.
-    source: file and lines of the engine's source.
     product: whether the product of all confidences of the block is compared.
-    option: the engine's own option; empty if it has none.
     calibrated: whether confidences are calibrated on other texts before they are compared.
 
     Example of a rule that drops the failing token:
-      >>> rule = StoppingRule("least", "largest", keeps=False, builds="all", source="none")
+      >>> rule = StoppingRule("least", "largest", keeps=False, builds="all")
       >>> verified, paid = rule.lengths(np.array([[0.9, 0.4, 0.9]]), 0.5)
       >>> verified.tolist(), paid.tolist()
       ([1], [2])
@@ -57,9 +55,7 @@ class StoppingRule(NamedTuple):
     confidence: Confidence
     keeps: bool
     builds: str
-    source: str
     product: bool = False
-    option: str = ""
     calibrated: bool = False
 
     @property
@@ -72,10 +68,10 @@ class StoppingRule(NamedTuple):
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Returns how many tokens of each draft are verified, and how many draft steps it takes.
 
+        Both results have shape (...), with values from 0 to L.
+
         sure: confidences of the drafted tokens, in [0, 1], shape (..., L).
         threshold: smallest confidence with which a draft goes on, in [0, 1]; 0 never stops.
-
-        Returns two arrays of shape (...), each value from 0 to L.
         """
         least = float(probability("p_min", threshold))
         values = sure.cumprod(axis=-1) if self.product else sure
@@ -88,38 +84,35 @@ class StoppingRule(NamedTuple):
 
 
 _RULES = (
+    # common/speculative.cpp: the draft's sampler has top_k = 10; a token is not added where
+    # cur_p->data[0].p < p_min (--spec-draft-p-min). The older rule adds it and ends the draft there
+    # (--draft-p-min).
     StoppingRule(
-        "llama.cpp", "largest of ten", keeps=False, option="--spec-draft-p-min",
+        "llama.cpp", "largest of ten", keeps=False,
         builds="since pull request 22506 (April 2026)",
-        source="common/speculative.cpp: the draft's sampler has top_k = 10; a token is not added "
-        "where cur_p->data[0].p < p_min",
     ),
     StoppingRule(
-        "llama.cpp-older", "largest of ten", keeps=True, option="--draft-p-min",
+        "llama.cpp-older", "largest of ten", keeps=True,
         builds="from November 2024 (default 0.75) to pull request 22506 (April 2026)",
-        source="common/speculative.cpp: the token is added, then drafting ends where "
-        "cur_p->data[0].p < p_min",
     ),
+    # generation/stopping_criteria.py, ConfidenceCriteria: softmax of all scores
+    # (assistant_confidence_threshold).
     StoppingRule(
-        "transformers", "own", keeps=True, option="assistant_confidence_threshold",
+        "transformers", "own", keeps=True,
         builds="since 4.46 (default 0.4); specplan's own --policy confidence:P is the same rule",
-        source="generation/stopping_criteria.py, ConfidenceCriteria: softmax of all scores",
     ),
     StoppingRule(
-        "product", "own", keeps=True, product=True, source="reference/policies.py",
+        "product", "own", keeps=True, product=True,
         builds="specplan's own decoder, --policy product:P",
     ),
     StoppingRule(
         "calibrated", "largest", keeps=True, product=True, calibrated=True,
         builds="in no engine yet, with confidences calibrated on other texts",
-        source="estimator/traces/calibration.py",
     ),
 )  # fmt: skip
 RULES = {rule.name: rule for rule in _RULES}
 # The rule of lookups, whose threshold is a number of matched tokens and not a probability.
-MATCH = StoppingRule(
-    "match", "matched tokens", keeps=False, builds="lookups", source="ngram/copies/texts.py"
-)
+MATCH = StoppingRule("match", "matched tokens", keeps=False, builds="lookups")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +145,7 @@ class StoppedBlocks(NamedTuple):
     """Expected blocks of a text, by verified tokens and by draft steps.
 
     verified, paid: entry g is the number of blocks that verify g tokens, or take g draft steps;
-      shape (gamma + 1,) each. Both sum to the number of target calls.
+      shape (γ + 1,) each. Both sum to the number of target calls.
     drafted_error: standard error of the number of verified draft tokens; 0 if exact.
     """
 
@@ -186,7 +179,7 @@ class StoppedText:
         acceptance, limit, drafted: arguments of `Replay`.
         along: confidences in [0, 1] along the text, shape (N,) or (N, K) like acceptance.
         starts: positions from which a path of the draft was recorded, ascending, shape (M,).
-        own: confidences along the recorded paths, shape (M, L).
+        own: confidences in [0, 1] along the recorded paths, shape (M, L).
         drawn: whether the draft's tokens were drawn, so that other paths were possible.
         """
         for name, values in (("along the text", along), ("along own paths", own)):
@@ -196,10 +189,9 @@ class StoppedText:
         positions = len(acceptance)
         self._acceptance, self._limit = acceptance, limit
         self._drafted = np.full(positions, own.shape[1]) if drafted is None else drafted
-        self._along = along
         inside = starts < positions
         self._starts, self._own = starts[inside], own[inside]
-        self._drawn = drawn
+        self._along, self._drawn = along, drawn
 
     @property
     def longest(self) -> int:

@@ -24,7 +24,7 @@ def costs_of_runs(runs: Sequence[Run]) -> Posterior:
 
 
 def price_of_runs(runs: Sequence[Run]) -> Pricing:
-    """Returns the cost of blocks, with its uncertainty, fitted to runs that have one load."""
+    """Returns the cost of blocks fitted to runs that have one load."""
     found = costs_of_runs(runs)
     # Without a drafted run the doubt is so wide that speed-ups are not linear in the logarithms.
     found = replace(found, prior=replace(found.prior, drawn=True))
@@ -36,13 +36,11 @@ def prices_of_runs(
 ) -> tuple[Pricing, ...]:
     """Returns the costs of blocks by batch size.
 
-    A batch is complete if it was run both with and without speculation. Between two complete
-    batches, parameters are interpolated in the logarithm of the batch. Outside all complete
-    batches, the nearest one gives the parameters. Costs at batches that are not complete are marked
-    as estimated and have larger errors.
+    A batch is complete if it was run both with and without speculation. Parameters are interpolated
+    in the logarithm of the batch between two complete batches, and taken from the nearest complete
+    batch elsewhere. Such costs are marked as estimated and have larger errors.
 
-    batches: batch sizes to price; None: the complete ones. If all runs have one batch size and
-      `batches` is None, that batch need not be complete.
+    batches: batch sizes to price; None: the complete ones, or the only batch size of all runs.
     """
     by_batch = defaultdict(list)
     for run in sorted(runs, key=lambda run: run.load.batch):

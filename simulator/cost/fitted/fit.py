@@ -32,10 +32,8 @@ class Evidence:
 
     own, plain: work per emitted token with the run's drafts, and without speculation, shape (n,
       COUNT + 1).
-    paired: whether the run speculated and its load was also run without speculation, shape (n,).
-    drafted: whether the run speculated, shape (n,).
-    measured: the logarithms, shape (n,).
-    noise: standard deviations of `measured` from the runs' own errors, shape (n,).
+    drafted, paired: whether the run speculated, and its load was also run without speculation.
+    measured, noise: the logarithms, and their standard deviations from the runs' own errors.
     loads: the loads of the paired runs.
     at_load: 1 if a run is paired and at that load, else 0; shape (n, number of loads).
     """
@@ -51,10 +49,7 @@ class Evidence:
 
     @classmethod
     def of(cls, machine: Machine, runs: Sequence[Run]) -> Evidence:
-        """Returns a machine's runs as evidence; each run with drafts is compared with a baseline.
-
-        The baseline is the geometric mean of the runs without drafts at the same load.
-        """
+        """Returns runs as evidence; runs with drafts are compared with the mean without drafts."""
         times = np.log([run.seconds_per_token for run in runs])
         errors = np.array([run.error for run in runs])
         drafted = np.array([run.gamma > 0 for run in runs])
@@ -100,8 +95,7 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
     """Returns the posterior of a deployment's parameters.
 
     A run with speculation contributes its speed-up over the runs without speculation at its load,
-    or its time if there are none. Several runs of one setting contribute their mean. Without any
-    run the posterior is the prior.
+    or its time if there are none. Several runs of one setting contribute their mean.
     """
     if not runs:
         return Posterior(machine, prior, prior.logs, prior.covariance, ())

@@ -1,10 +1,10 @@
 """The work of a deployment's steps from measured kernels: products, experts, attention, all-reduce.
 
 A pass over n new tokens in each of b sequences is the sum of its kernels. Products and experts take
-b · n rows. Attention is measured with one query per sequence. Verification has n queries: the
-caches are read as in a decoding step, and the further queries take at most n decoding steps'
-attention; the parameter "recache" is the share of that bound. Caches other than keys and values
-(latent, indexed, recurrent) have no tables: the roofline prices them.
+b · n rows. Attention is measured with one query per sequence: the n queries of verification read
+the caches once and take at most n decoding steps' attention, and the parameter "recache" is the
+share of that bound. The roofline prices caches other than keys and values (latent, indexed,
+recurrent), which have no tables.
 """
 
 from abc import ABC, abstractmethod
@@ -72,8 +72,7 @@ class KernelTables(ABC):
 class KernelMachine(DeployedMachine):
     """A deployment whose passes are priced from kernels measured on its GPU with its server.
 
-    Raises ValueError if several GPUs share the target over PCIe, where kernels were less accurate
-    than the roofline (`docs/roofline.md`).
+    Refuses several GPUs over PCIe, where kernels were less accurate than the roofline.
     """
 
     tables: KernelTables

@@ -58,11 +58,7 @@ def log_slopes(works: Work, logs: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class LoadPoint:
-    """A load of a server.
-
-    context: tokens in each sequence's cache.
-    batch: sequences decoded together.
-    """
+    """A load of a server: tokens in each sequence's cache, and sequences decoded together."""
 
     context: int
     batch: int = 1
@@ -98,10 +94,7 @@ class Machine(ABC):
 
     @abstractmethod
     def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
-        """Returns the work of drafting γ tokens in every sequence.
-
-        width: tokens that one pass of the draft reads, more than 1 in trees with γ levels.
-        """
+        """Returns the work of drafting γ tokens; width: tokens that a pass reads, 1 in a chain."""
 
     @abstractmethod
     def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
@@ -110,8 +103,8 @@ class Machine(ABC):
     def checking_work(self, load: LoadPoint, new_tokens: int) -> Work:
         """Returns the work of a block without drafting: verification, and the server's overhead.
 
-        A target that reads a block's a accepted tokens again after a rejection, with probability
-        P(a), takes Σ_a P(a) · (a pass over a + 1 tokens, without the overhead) more.
+        A target that reads a accepted tokens again after a rejection, of probability P(a), takes
+        Σ_a P(a) · (a pass over a + 1 tokens, without the overhead) more.
         """
         block = self.block_pass(load, new_tokens)
         if self.rejected is None:
@@ -136,8 +129,7 @@ class Machine(ABC):
     def token_work(self, load: LoadPoint, gamma: int, length: float) -> Work:
         """Returns the mean work of the server while each sequence of the batch emits one token.
 
-        gamma: drafted tokens per block; 0 without speculation.
-        length: tokens that a block emits in each sequence, at least 1; 1 without speculation.
+        length: tokens that a block emits in each sequence, at least 1; 1 at γ = 0 (no speculation).
         """
         return self.block_work(load, gamma) / length if gamma else self.plain_work(load)
 

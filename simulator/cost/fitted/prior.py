@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -22,12 +21,10 @@ from simulator.numerics.arguments import Floats
 
 # Times of passes that the parameters correct.
 Base = Literal["roofline", "kernels"]
-FILES: Mapping[Base, Path] = MappingProxyType(
-    {
-        "roofline": Path(__file__).with_name("published_prior.json"),
-        "kernels": Path(__file__).with_name("kernels_prior.json"),
-    }
-)
+FILES: Mapping[Base, Path] = {
+    "roofline": Path(__file__).with_name("published_prior.json"),
+    "kernels": Path(__file__).with_name("kernels_prior.json"),
+}
 DRAFTS = ("EAGLE", "EAGLE tree", "MTP", "block", "model", "n-gram")
 # Kinds of draft for which sources differ more than deployments within a source, and the engine of
 # 2024 for which this does not hold.
@@ -48,8 +45,8 @@ SURE = 1e-8
 class Prior:
     """The distribution of the parameters, and the model's errors, before any run.
 
-    logs: mean of the parameters' natural logarithms, shape (COUNT,).
-    covariance: covariance of the logarithms, shape (COUNT, COUNT), positive definite.
+    logs, covariance: mean and covariance of the parameters' natural logarithms, shapes (COUNT,) and
+      (COUNT, COUNT).
     level_error: standard deviation of log(measured time / modelled time).
     ratio_error: standard deviation of log(measured speed-up / modelled speed-up), per run.
     load_error: standard deviation of a further error that all speed-ups of one load share.
@@ -99,15 +96,10 @@ class Traits:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of these traits' effects in the fitted data."""
-        named = {
-            f"draft {self.draft}": True,
-            f"engine {self.engine}": self.engine is not None,
-            self.group: self.engine is not None,
-            f"weights {self.weights}": self.weights != "plain",
-            "mixture": self.mixture,
-            "PCIe": self.pcie,
-        }
-        return tuple(name for name, has in named.items() if has)
+        engine = () if self.engine is None else (f"engine {self.engine}", self.group)
+        weights = () if self.weights == "plain" else (f"weights {self.weights}",)
+        others = ("mixture",) * self.mixture + ("PCIe",) * self.pcie
+        return (f"draft {self.draft}", *engine, *weights, *others)
 
     @property
     def group(self) -> str:
@@ -120,8 +112,7 @@ def published_prior(
 ) -> Prior:
     """Returns the prior of the parameters of a deployment with these traits.
 
-    effects: the result of a fit; None: the fit that the package ships.
-    over: the model of pass times that the parameters correct.
+    effects: the result of a fit; None: the shipped fit. over: the model of passes to correct.
     """
     if traits.draft not in DRAFTS:
         raise ValueError(f"draft must be one of {', '.join(DRAFTS)}, got {traits.draft}")

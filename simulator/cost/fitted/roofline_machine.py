@@ -19,8 +19,8 @@ _REACHED = 0.9
 class DeployedMachine(Machine):
     """A deployment whose steps consist of passes of its target and its draft.
 
-    deployment: target, draft and GPU. Its number of GPUs is used; its efficiency and time per layer
-      are not, because they are parameters here. A draft without layers is a lookup.
+    deployment: target, draft and GPUs. Its efficiency and time per layer are not used, because they
+      are parameters here. A draft without layers is a lookup.
     """
 
     deployment: Deployment

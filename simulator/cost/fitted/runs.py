@@ -20,16 +20,16 @@ USUAL_ERROR = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One measurement of a deployment.
+    """One measurement of a deployment; fields are None or empty if they are not known.
 
     seconds_per_token: mean time between two tokens of one sequence.
     gamma: drafted tokens per block; 0 without speculation.
     length: tokens per block, the target's own included, 1 to γ + 1; 1 without speculation. NaN if
       not counted: it then follows from an acceptance.
     error: relative standard deviation of seconds_per_token, at least 0.
-    rates: share of all blocks that accepted each position, 1 to γ; empty if not counted.
-    drafts: number of counted blocks; None if not known.
-    draft_share: weights of the draft over weights of the target; None if not known.
+    rates: share of all blocks that accepted each position, 1 to γ.
+    drafts: number of counted blocks.
+    draft_share: weights of the draft over weights of the target.
     drafted: mean drafted tokens per block if drafts ended early; None if blocks drafted γ tokens.
     """
 
@@ -66,7 +66,6 @@ class Run:
 
     @property
     def mean_drafted(self) -> float:
-        """Mean drafted tokens per block."""
         return float(self.gamma) if self.drafted is None else self.drafted
 
     @property
@@ -91,10 +90,9 @@ class Run:
 
 
 def pooled(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Returns one run for each load and γ: the geometric mean of its runs, with its error.
+    """Returns one run for each load and γ: the geometric mean of its n runs.
 
-    The error of the mean is a single run's error over √n. If runs differ by more than their errors,
-    their standard deviation replaces the single run's error.
+    Its error is a single run's error, or the standard deviation of the runs if larger, over √n.
     """
     settings = defaultdict(list)
     for run in runs:
@@ -117,8 +115,8 @@ def require_consistent(runs: Sequence[Run]) -> None:
     """Raises ValueError if stated runs of one load contradict each other by more than noise.
 
     A block must take at least as long as a shorter block and as a step without drafts. All runs
-    must be of one model and have a length. Do not check the runs
-    of a tuning: they may contradict each other if its machine was disturbed.
+    must be of one model and have a length. Runs of a tuning need no check: they may contradict each
+    other if its machine was disturbed.
     """
     for run in runs:
         if not run.counted:

@@ -23,9 +23,8 @@ PCIE_BANDWIDTH = 64e9
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A target and a draft that take turns on given hardware.
+    """A target and a draft that take turns on given hardware, which is one GPU.
 
-    hardware: one GPU.
     conditions: conditions of the target's passes, and of the draft's passes except for draft_tp.
     draft_tp: GPUs that share the draft; None: as many as share the target. With 1, each GPU holds
       the whole draft and drafts for itself.
@@ -43,7 +42,6 @@ class Deployment:
 
     @property
     def draft_conditions(self) -> Conditions:
-        """Conditions of the draft's passes."""
         if self.draft_tp is None:
             return self.conditions
         return replace(self.conditions, tp=integer("draft_tp", self.draft_tp, at_least=1))
@@ -92,10 +90,7 @@ def roofline_cost(
 def draft_pass_seconds(
     deployment: Deployment, *, context: int, batch: int, widest: int
 ) -> dict[int, float]:
-    """Returns t_q(n), the time of a draft's pass over n = 1, …, `widest` tokens of each sequence.
-
-    Raises ValueError if the draft drafts in parallel.
-    """
+    """Returns t_q(n), the time of a draft's pass over n = 1, …, `widest` tokens per sequence."""
     if deployment.draft.parallel:
         raise ValueError(
             f"a tree needs a draft that drafts token by token, got {deployment.draft.kind}"
@@ -112,16 +107,14 @@ def prompt_seconds(deployment: Deployment, tokens: int) -> tuple[float, float]:
     `EagleProposer.propose` takes logits of the last hidden state of each sequence).
     """
 
-    def reading(shape: ModelShape, conditions: Conditions) -> float:
-        body, head = shape.body_and_head
-        gpu = deployment.hardware
-        return sum(
-            float(
-                forward_seconds(part, gpu, new_tokens=n, context=0, batch=1, conditions=conditions)
-            )
-            for part, n in ((body, tokens), (head, 1))
+    def reading(shape: ModelShape, given: Conditions) -> float:
+        parts, load = zip(shape.body_and_head, (tokens, 1), strict=True), {"context": 0, "batch": 1}
+        passes = [
+            forward_seconds(part, deployment.hardware, new_tokens=n, conditions=given, **load)
+            for part, n in parts
             if part.weights or part.caches
-        )
+        ]
+        return float(sum(passes))
 
     plain = reading(deployment.target, deployment.conditions)
     return plain, plain + reading(deployment.draft.step, deployment.draft_conditions)

@@ -1,11 +1,10 @@
 """Time of a forward pass from a model's shape and its hardware's peak rate and bandwidth.
 
 The roofline model (Williams et al. 2009): an operation takes the longer of its arithmetic at the
-peak rate and its memory traffic at full bandwidth. A decoding step has three kinds: products with
-weights, which are read once for all sequences and all new tokens (so verification is nearly free,
-Leviathan et al. 2023, §3.4), products with experts, of which more tokens read more, and attention,
-which reads each sequence's own cache. Real kernels are slower: `efficiency` is the share of peak
-rate and bandwidth that they reach.
+peak rate and its memory traffic at full bandwidth. A decoding step has products with weights, which
+are read once for all sequences and new tokens (so verification is nearly free, Leviathan et al.
+2023, §3.4), products with experts, of which more tokens read more, and attention, which reads each
+sequence's own cache.
 
 Sizes broadcast: new_tokens is n >= 1, tokens fed to each sequence; context is L >= 0, tokens
 already in each sequence's cache; batch is B >= 1, sequences.
@@ -153,9 +152,8 @@ def distinct_experts(
     miss an expert with probability (1 − k/E)^m. Tokens of one text pick similar experts: with reuse
     r, each token after the first counts as 1 − r of an independent token.
 
-    tokens: m, tokens of all sequences in one pass, at least 0.
+    tokens: m, tokens of all sequences in one pass, at least 0; broadcasts with r, `reuse`.
     experts, active: E, and k from 1 to E.
-    reuse: r in [0, 1]; broadcasts with tokens.
     """
     count = integers("tokens", tokens).astype(np.float64)
     total = integer("experts", experts, at_least=1)
@@ -179,8 +177,8 @@ def _attention_flops(cache: CacheLayers, n: Floats, length: Floats, sequences: F
 def _cache_bytes(cache: CacheLayers, n: Floats, length: Floats, sequences: Floats) -> Floats:
     """Returns the bytes that a pass reads and writes in all sequences' caches.
 
-    The first new token reads a window of w, each further token reads one more. A state is read once
-    and written after each new token, so that drafts can be rolled back.
+    Each new token after the first reads one token more than the window. A state is read once and
+    written after each new token, so that drafts can be rolled back.
     """
     tokens = length + n
     if cache.window is not None:
@@ -213,7 +211,6 @@ def require_division(shape: ModelShape, tp: int) -> None:
 def cache_share(cache: CacheLayers, tp: int) -> float:
     """Returns the share of a layer's cache that each GPU stores and reads.
 
-    Key-value heads are divided among GPUs; with more GPUs than heads, several GPUs store one head.
-    A latent cache is one head that all GPUs store.
+    GPUs divide the key-value heads; if they are more than the heads, several store one head.
     """
     return -(-cache.shards // tp) / cache.shards

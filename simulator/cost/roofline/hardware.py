@@ -28,10 +28,9 @@ class Hardware:
     """Peak rates, memory and link of one accelerator, with their source.
 
     name: name on the command line, in lower case.
-    peak_flops: dense operations per second by number format (a name of COMPUTED).
-      "bfloat16", "float16", "fp8", "int8" and "fp4" are rates of the matrix units, without
-      structured sparsity and accumulating in float32; "float32" is plain float32 arithmetic, which
-      frameworks use unless set to round to TF32. Formats that the hardware lacks are absent.
+    peak_flops: dense operations per second by supported number format (a name of COMPUTED), of the
+      matrix units without structured sparsity, accumulating in float32. "float32" is plain float32
+      arithmetic, which frameworks use unless set to round to TF32.
     bandwidth: memory bandwidth in bytes per second.
     link_bandwidth: bytes per second to other GPUs of the server, one way; None without a link.
     link_latency_seconds: least time of an all-reduce, even for few bytes.
@@ -60,10 +59,7 @@ class Hardware:
 
 
 def own_hardware(*, flops: float, bandwidth: float, memory_bytes: float) -> Hardware:
-    """Returns an accelerator that the catalogue lacks, with one rate for every 16-bit format.
-
-    flops: dense 16-bit operations per second; bandwidth in bytes per second.
-    """
+    """Returns an accelerator that the catalogue lacks; flops: dense 16-bit operations/s."""
     for name, value in (("flops", flops), ("bandwidth", bandwidth), ("memory", memory_bytes)):
         if float(non_negative(f"gpu {name}", value)) == 0:
             raise ValueError(f"gpu {name} must be above 0, got 0")

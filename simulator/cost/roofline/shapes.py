@@ -23,8 +23,7 @@ class Weights:
     values: number of weights, at least 0.
     stored_bytes: bytes in memory, scales of quantisation included.
     computed_in: number format of the products with these weights.
-    experts: number of experts per layer; 0 unless routed.
-    active: number of experts per token; 0 unless routed.
+    experts, active: number of experts per layer, and per token; 0 unless routed.
     held: whether this model stores the weights. A drafting head reads its target's output matrix.
     """
 
@@ -49,7 +48,6 @@ class CacheLayers:
     kind: "full" keeps all tokens, "sliding" and "chunked" a window of them, "latent" a compressed
       key-value pair (multi-head latent attention), "indexed" reads only tokens that an indexer
       picks, "linear" has a state of fixed size.
-    layers: number of layers, at least 1.
     bytes_per_token: cache bytes per token in one layer.
     state_bytes: bytes per sequence in one layer, for any length.
     window: tokens that one query sees; None means all.
@@ -72,7 +70,7 @@ class CacheLayers:
 class ModelShape:
     """The weights and caches that one forward pass of a decoder reads.
 
-    layers, hidden, heads, vocabulary: sizes, at least 1; heads counts query heads.
+    heads: number of query heads.
     weights: by kind; a kind occurs more than once if its parts are stored differently.
     caches: by kind of layer.
     activations: number format of activations and cache.

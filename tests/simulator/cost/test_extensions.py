@@ -6,9 +6,9 @@ from iid_process import finite_seconds, tokens_law
 from planned import planned
 
 from simulator.acceptance.acceptance import Iid
+from simulator.acceptance.replay import hierarchical_cost
 from simulator.cost.cost import Ratio
-from simulator.cost.curves import CostModel
-from simulator.schemes.extensions import BeamCost, hierarchical_cost
+from simulator.cost.curves import BeamCost, CostModel
 
 BEAMS = BeamCost(2, 4, {1: 1.1, 101: 11.1}, {1: 0.01, 101: 1.01})
 
