@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from estimator.kinds import modules_in
+from estimator.kinds import members
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -199,7 +199,7 @@ class EngineSettings:
 @cache
 def engine_kinds() -> Mapping[str, EngineKind]:
     """Returns the `KIND` of each module of `engines.kinds`, by name."""
-    kinds: list[EngineKind] = [module.KIND for module in modules_in("engines.kinds")]
+    kinds = (each for each in members("engines.kinds") if isinstance(each, EngineKind))
     return MappingProxyType({kind.name: kind for kind in sorted(kinds, key=attrgetter("name"))})
 
 

@@ -9,10 +9,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache
+from inspect import isabstract, isclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from estimator.kinds import kinds_in
+from estimator.kinds import members
 from estimator.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -205,7 +206,8 @@ FOLDERS = ("estimator.draft_names", "studies.blockwise.draft_names")
 @cache
 def drafter_kinds() -> tuple[type[DrafterKind], ...]:
     """Returns all kinds of drafter, in the order in which they try to parse a name."""
-    kinds = kinds_in(FOLDERS, DrafterKind)  # type: ignore[type-abstract]
+    classes = {each for each in members(*FOLDERS) if isclass(each) and not isabstract(each)}
+    kinds = (each for each in classes if issubclass(each, DrafterKind))
     return tuple(sorted(kinds, key=lambda kind: (kind.match_priority, kind.__name__)))
 
 

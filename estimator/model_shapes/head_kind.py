@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from estimator.kinds import modules_in
+from estimator.kinds import members
 from estimator.model_shapes.counting import Count
 from estimator.model_shapes.shape import Storage
 from estimator.model_shapes.weights_and_caches import LINEAR, first_size
@@ -181,9 +181,8 @@ class HeadKind:
 @cache
 def head_kinds() -> tuple[HeadKind, ...]:
     """Returns all kinds, in the order in which they look at a configuration."""
-    modules = modules_in("estimator.model_shapes.heads")
-    members = (each for module in modules for each in vars(module).values())
-    kinds = (each for each in members if isinstance(each, HeadKind))
+    found = members("estimator.model_shapes.heads")
+    kinds = (each for each in found if isinstance(each, HeadKind))
     return tuple(sorted(kinds, key=lambda kind: kind.match_priority))
 
 
