@@ -26,7 +26,7 @@ from engines.tuning.request import TuneEngine, TuneOwn, Tuning
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimingSettings
 from estimator.writing import write_json
 from reference.models.embedded import weights_folder
-from specplan.reports.tuning import tuned_text
+from specplan.commands.tune import tuned_text
 
 SWEEP = (0, 1, 2, 3, 4, 6, 8, 12, 16)
 # A server for each gamma takes a minute to start.

@@ -1,21 +1,19 @@
 """`specplan compare`: two profiles or validations of the same prompts, as text, CSV or LaTeX."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from estimator.comparison import Comparison, Difference, compare_files
+from estimator.writing import json_text, write_whole
+from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.options.command import Command, option, takes
 from specplan.options.values import output_option
 from specplan.reports.table import Column, bounds, table
-
-if TYPE_CHECKING:
-    from estimator.comparison import Comparison, Difference
 
 _ESCAPES = str.maketrans(
     {
@@ -55,9 +53,6 @@ def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: b
       specplan compare a.json b.json
       specplan compare a.json b.json --format latex -o table.tex
     """
-    from estimator.comparison import compare_files
-    from estimator.writing import json_text, write_whole
-
     comparison = compare_files(a, b)
     if as_json or form == "json":
         text = f"{json_text(_data(comparison))}\n"
@@ -71,15 +66,11 @@ def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: b
 
 
 def _data(comparison: Comparison) -> dict[str, Any]:
-    from simulator.numerics.intervals import CONFIDENCE
-
     rows = [{**asdict(each), "told_apart": each.distinguishable} for each in comparison.differences]
     return {**asdict(comparison), "confidence": CONFIDENCE, "differences": rows}
 
 
 def _text(comparison: Comparison) -> str:
-    from simulator.numerics.intervals import percent
-
     def verdict(each: Difference) -> str:
         if each.low is None:
             return "one prompt"
@@ -114,8 +105,6 @@ def _csv(comparison: Comparison) -> str:
 
 def _latex(comparison: Comparison) -> str:
     """Returns a LaTeX table (booktabs) with a caption that states the setup."""
-    from simulator.numerics.intervals import percent
-
     level, rows = percent().replace(" %", r"\,\%"), []
     for each in comparison.differences:
         name = each.number.translate(_ESCAPES).replace("gamma", r"$\gamma$")

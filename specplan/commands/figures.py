@@ -1,15 +1,15 @@
 """`specplan figures`: the papers' figures and tables, and our own, as PNG, SVG and CSV."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from estimator.validation.file import read_validation
+from figures.ours.batch_size import ALPHA, FigureLoad
 from figures.registry import FIGURES, Entry, find_figure, write_figure
+from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.command import Command, fill, is_stated, option, takes
 from specplan.options.deployment import DATA_SHEET, Deployed
@@ -17,9 +17,6 @@ from specplan.options.inputs.roofline import Roofline, best_cost, deployment_of
 from specplan.options.kinds import require
 from specplan.options.values import Printed, answer
 from specplan.reports.output import warn
-
-if TYPE_CHECKING:
-    from figures.ours.batch_size import FigureLoad
 
 
 @dataclass(frozen=True)
@@ -85,8 +82,6 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
         return
     from tqdm import tqdm
 
-    from estimator.validation.file import read_validation
-
     drawn, loaded = fill(ctx, [Drawn, DeploymentOptions])
     chosen = _chosen(drawn.names)
     results = None if drawn.results_path is None else read_validation(drawn.results_path)
@@ -116,9 +111,6 @@ def _load(
         raise ValueError(
             f"--target-config is of no use to {', '.join(entry.name for entry in chosen)}"
         )
-    from figures.ours.batch_size import ALPHA, FigureLoad
-    from simulator.cost.fitted.machine import LoadPoint
-
     deployment = deployment_of(options)
     context = DEFAULT_CONTEXT if options.context is None else options.context
     cost = None

@@ -70,8 +70,6 @@ class GenerateOptions:
 
 @dataclass(frozen=True)
 class GenerateForm(Printed):
-    """The form of the printed text; see each option's help."""
-
     show: bool = False
 
 
@@ -97,14 +95,14 @@ def bild(request: GenerateBild, form: GenerateForm) -> None:
 
 
 def _print(started: Started, form: GenerateForm, *, bild: bool = False) -> None:
-    from specplan.reports.generation import bild_counts, counts, generation_data, print_blocks
+    from specplan.reports.generation import counts, generation_data, print_blocks
 
     if form.as_json:
         data = generation_data(started.session.finished(), started.tokenizer)
         print_json(data | {"lossless": started.rule.lossless})
         return
     generation = print_blocks(started, show=form.show)
-    print_note(counts(generation, started.rule, bild_counts(generation) if bild else ""))
+    print_note(counts(generation, started.rule, bild=bild))
 
 
 @reads("estimator.generation:GenerateBeams", Printed)

@@ -10,6 +10,7 @@ from specplan.options.command import COUNT, Command, option, reads, takes
 from specplan.options.model_options import MODELS, ModelOptions, corpus_option
 from specplan.options.values import Printed, answer, json_option, output_option
 from specplan.reports.bar import Bar
+from specplan.reports.studies import analysis_text, trained_text
 
 if TYPE_CHECKING:
     from estimator.training.heads import TrainEagle3
@@ -69,7 +70,6 @@ class TrainHeadsOptions:
 
 @reads("studies.blockwise.training:TrainHeads", Printed)
 def train(request: TrainHeads, form: Printed) -> None:
-    from specplan.reports.studies import trained_text
     from studies.blockwise.training import train_heads
 
     with Bar("read", "file") as bar:
@@ -80,7 +80,6 @@ def train(request: TrainHeads, form: Printed) -> None:
 @reads("estimator.training.heads:TrainEagle3", Printed)
 def train_eagle3_head(request: TrainEagle3, form: Printed) -> None:
     from estimator.training.heads import train_eagle3
-    from specplan.reports.studies import trained_text
 
     with Bar("read", "file") as bar:
         found = train_eagle3(request, bar)
@@ -144,7 +143,6 @@ def analyse_command(request: AnalyseHeads, form: Printed) -> None:
       specplan heads analyse
       specplan heads analyse --target T --draft heads:heads/ --ngram 4gram.arpa --prompts my.jsonl
     """
-    from specplan.reports.studies import analysis_text
     from studies.blockwise.analysis import analyse_heads
 
     with Bar("analyse", "step") as bar:

@@ -98,15 +98,11 @@ class ValidateOptions:
 
 @dataclass(frozen=True)
 class EngineForm(Written):
-    """The form of an engine's rows; see the option's help."""
-
     wide: bool = False
 
 
 @dataclass(frozen=True)
 class ValidateForm(EngineForm):
-    """The form of the own decoder's rows; see each option's help."""
-
     figure: Path | None = None
 
 

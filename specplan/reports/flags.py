@@ -112,7 +112,6 @@ def export(
     Lookups and suffix decoding draft at most gamma tokens. A comment states how the engine's lookup
     differs from specplan's. Refuses a draft that the engine does not support.
 
-    server: one of `exported_to`.
     gamma: drafted tokens per block; 0 gives a comment that advises no speculation.
     drafter: the drafter as `--draft` names it, which replaces `draft`; None: use `draft`.
     sampling: whether drafts are sampled or argmax; None: the engine's default.

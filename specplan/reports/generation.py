@@ -105,26 +105,25 @@ def generation_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
     }
 
 
-def counts(generation: Generation, rule: Rule, more: str) -> str:
-    """Returns a text's counts and times, then `more`, then a warning if the rule is lossy."""
+def counts(generation: Generation, rule: Rule, *, bild: bool) -> str:
+    """Returns a text's counts and times, and a warning if the rule is lossy.
+
+    bild: adds fallbacks and rollbacks in per cent of the tokens (Kim et al. 2023, Table 4).
+    """
     tokens, seconds = len(generation.tokens), generation.decode_seconds
-    speed = lossy = ""
+    speed = more = lossy = ""
     if tokens > 0 and seconds > 0:
         speed = f" ({1e3 * seconds / tokens:.1f} ms a token, {tokens / seconds:.1f} tokens/s)"
+    if bild:
+        more = (
+            f" {generation.draft_calls} calls of the small model; fallback "
+            f"{100 * generation.target_calls / tokens:.1f} %, rollback "
+            f"{100 * generation.rollbacks / tokens:.1f} % of the tokens."
+        )
     if not rule.lossless:
         lossy = f" Lossy: the rule {rule.name} changes the output distribution."
     return (
         f"\n{tokens} tokens in {generation.target_calls} target calls, {seconds:.2f} s{speed}; "
         f"{generation.accepted} of {generation.drafted} drafted tokens accepted; ended by "
         f"{generation.ending}.{more}{lossy}"
-    )
-
-
-def bild_counts(generation: Generation) -> str:
-    """Returns fallbacks and rollbacks in per cent of the tokens (Kim et al. 2023, Table 4)."""
-    tokens = len(generation.tokens)
-    return (
-        f" {generation.draft_calls} calls of the small model; fallback "
-        f"{100 * generation.target_calls / tokens:.1f} %, rollback "
-        f"{100 * generation.rollbacks / tokens:.1f} % of the tokens."
     )

@@ -107,7 +107,7 @@ def observation_text(
     lines += [
         f"Tokens per target call {observation.block_efficiency:.3f}; accepted over drafted "
         f"{observation.accepted_fraction:.3f}, which falls with gamma.",
-        f"alpha_iid {_at_least(observation)}{observation.alpha_iid}{iid}.",
+        f"alpha_iid {'at least ' * observation.is_lower_bound}{observation.alpha_iid}{iid}.",
     ]
     if (token := data["ms_per_token"]) is not None:
         lines.append(f"A token took {token:.2f} ms ({1e3 / token:.1f} tokens/s).")
@@ -169,13 +169,9 @@ def observation_line(observation: Observation, *, clock: str) -> str:
     alpha = observation.alpha_iid
     return (
         f"{clock}  {observation.drafts} drafts  {observation.block_efficiency:.2f} tokens a call"
-        f"{by_position}  alpha_iid {_at_least(observation)}"
+        f"{by_position}  alpha_iid {'at least ' * observation.is_lower_bound}"
         f"{alpha.value:.2f} [{alpha.low:.2f}, {alpha.high:.2f}]"
     )
-
-
-def _at_least(observation: Observation) -> str:
-    return "at least " if observation.is_lower_bound else ""
 
 
 def _requests_json(

@@ -4,7 +4,7 @@ from typing import Any
 
 from engines.kind import listed, names_of
 from estimator.profiles.best import BestAtBatch, best_by_batch, plan_of
-from estimator.profiles.parts import Alpha, Estimate, Setup
+from estimator.profiles.parts import Alpha, Estimate
 from estimator.profiles.profile import Profile
 from estimator.timing.rates import QUIET_PERCENT
 from estimator.traces.traces import DraftSampling
@@ -21,7 +21,7 @@ _WIDEST = 14
 
 def profile_text(profile: Profile) -> str:
     """Returns as text a profile that has times: alpha, c, times, and the gain of each gamma."""
-    alpha, times, cost = profile.alpha, profile.times, profile.cost
+    alpha, times, cost, setup = profile.alpha, profile.times, profile.cost, profile.setup
     assert times is not None
     assert cost is not None
     rows = [
@@ -44,17 +44,26 @@ def profile_text(profile: Profile) -> str:
         (MS, "{ms:.2f}"),
         (TOKENS, "{speed:.1f}"),
     ]
+    ran_on = f"{setup.engine} {setup.engine_version}"
+    if setup.engine is None:
+        threads = "" if setup.threads is None else f", threads {setup.threads}"
+        ran_on = f"{setup.device}, {setup.dtype}{threads}"
     level = "" if alpha.low is None else f"; intervals: {percent(alpha.level)}"
+    accepts = []
+    if rates := profile.drafting().accepted_by_position:
+        first = " ".join(f"{rate.value:.2f}" for rate in rates[:_SHOWN_POSITIONS])
+        last = min(_SHOWN_POSITIONS, len(rates))
+        accepts = [f"accepts {first} at positions 1 to {last} of a block of {len(rates)}"]
     advice = ["One prompt gives no interval, so no gamma is recommended: measure more prompts."]
     if alpha.prompts != 1:
         own = plan_of(profile, cost)
         advice = [*decision_lines(own), *other_lines(profile, own)]
     return "\n".join(
         [
-            f"target {profile.setup.target}, draft {profile.setup.draft}, {_ran_on(profile.setup)}",
+            f"target {setup.target}, draft {setup.draft}, {ran_on}",
             f"alpha   {_within(alpha, '.4f')} over "
             f"{alpha.tokens} tokens of {alpha.prompts} prompts{level}",
-            *_positions(profile),
+            *accepts,
             f"c       {'-' if times.c is None else _within(times.c, '.4f')}; "
             f"c_hat {shown(profile.c_hat, '.4f')}",
             f"ms      target step {times.target_ms[1]:.3f}, draft step "
@@ -69,15 +78,6 @@ def profile_text(profile: Profile) -> str:
             *clock_lines(profile),
         ]
     )
-
-
-def _positions(profile: Profile) -> list[str]:
-    """Returns a line with the first positions' acceptance rates, if the profile has them."""
-    rates = profile.drafting().accepted_by_position
-    if not rates:
-        return []
-    first = [f"{rate.value:.2f}" for rate in rates[:_SHOWN_POSITIONS]]
-    return [f"accepts {' '.join(first)} at positions 1 to {len(first)} of a block of {len(rates)}"]
 
 
 def _by_batch(profile: Profile) -> list[str]:
@@ -95,13 +95,6 @@ def _by_batch(profile: Profile) -> list[str]:
         ("spread", "{load.spread_percent:.0f} %"),
     ]
     return ["", f"Context {context}:", table(best, columns), ""]
-
-
-def _ran_on(setup: Setup) -> str:
-    if setup.engine is not None:
-        return f"{setup.engine} {setup.engine_version}"
-    threads = "" if setup.threads is None else f", threads {setup.threads}"
-    return f"{setup.device}, {setup.dtype}{threads}"
 
 
 def other_lines(profile: Profile, own: Plan) -> list[str]:
@@ -183,10 +176,7 @@ def texts_profile(profile: Profile) -> str:
 
 
 def samplings_json(plan: Plan, other: Plan, sampling: DraftSampling) -> dict[str, Any]:
-    """Returns the advised γ and its speed-up for sampled and for argmax drafts.
-
-    sampling: how `plan` drafts, sampled or argmax; `other` drafts in the other way.
-    """
+    """Returns the advised γ and its speed-up by way of drafting; `plan` drafts by `sampling`."""
     return {
         way: {"advised_gamma": each.advised_gamma, "improvement_factor": _advised_gain(each)}
         for way, each in ((sampling, plan), (other_way(sampling), other))

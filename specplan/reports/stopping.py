@@ -128,9 +128,8 @@ class StoppedPlans:
         if self._best.optimal_gamma == 0:
             return "Do not speculate: no draft length and threshold gains."
         text = f"Best: gamma {gain.gamma} with {name} {gain.p_min:g}, {_gained(gain)}."
-        if gain.p_min == p_min:
-            return text
-        return f"{text} So keep gamma {exported.advice.named} without a threshold ({name} 0)."
+        keep = f" So keep gamma {exported.advice.named} without a threshold ({name} 0)."
+        return text + keep * (gain.p_min != p_min)
 
 
 def _gained(gain: StopGain) -> str:
@@ -155,10 +154,8 @@ class AdaptivePlans:
         """Simulates decoding `texts` at each batch size; `rows` has one plan per batch size."""
         self._speeds = adaptive_speeds(rows, texts)
         pairs = (("rank", "one K"), ("rank", "K by batch"), ("oracle", "K by batch"))
-        self._gains = {
-            f"{one} over {other}": _log_gain(self._speeds.values(), one, other)
-            for one, other in pairs
-        }
+        logs = [_log_gain(self._speeds.values(), *pair) for pair in pairs]
+        self._gains = dict(zip(map(" over ".join, pairs), np.exp(logs).tolist(), strict=True))
 
     def json(self) -> dict[str, Any]:
         """Returns a JSON object: `rows` by batch size, and the geometric mean of each gain.
@@ -172,7 +169,7 @@ class AdaptivePlans:
             shown = {_key(way): speed._asdict() for way, speed in ways.items()}
             reached = found / whole if whole > 0 else None
             rows.append({"batch": batch, **shown, "oracle_gain_reached": reached})
-        gains = {_key(name): float(np.exp(gain)) for name, gain in self._gains.items()}
+        gains = {_key(name): gain for name, gain in self._gains.items()}
         return {"verification": "adaptive", "rows": rows, **gains}
 
     def text(self) -> str:
@@ -180,7 +177,7 @@ class AdaptivePlans:
         speed = "{{{0}.speed_up:.2f}} ({{{0}.gamma}}, {{{0}.verified:.1f}})"
         columns: list[Column[dict[str, Any]]] = [("batch", "{batch}")]
         columns += [(way, speed.format(way)) for way in next(iter(self._speeds.values()))]
-        one, each, oracle = (_percent(float(np.exp(gain))) for gain in self._gains.values())
+        one, each, oracle = map(_percent, self._gains.values())
         summary = (
             f"Verification by rank: {one} over one K for all these batch sizes, {each} over the "
             f"best K of each; the oracle: {oracle} (geometric means)."

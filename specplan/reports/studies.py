@@ -117,8 +117,8 @@ def analysis_text(result: Analysis) -> str:
         ("draft", "{name}"),
         ("block efficiency", lambda way: _value(way.block_efficiency, way.low, way.high)),
         ("over base", _over_base),
-        ("repeated", lambda way: _or_empty(way.consecutive_percent, ".1f", "%")),
-        ("longest run", lambda way: _or_empty(way.max_run, ".2f")),
+        ("repeated", lambda way: _value(way.consecutive_percent, form=".1f", unit="%")),
+        ("longest run", lambda way: _value(way.max_run, form=".2f")),
     ]
     entropy: list[Column[HeadEntropy]] = [
         ("head", "{head}"),
@@ -146,10 +146,6 @@ def trained_text(found: Mapping[str, Any]) -> str:
     )
 
 
-def _or_empty(value: float | None, form: str, unit: str = "") -> str:
-    return "" if value is None else shown(value, form, unit)
-
-
 def _over_base(way: Way) -> str:
     if way.name == "base":
         return ""
@@ -157,8 +153,11 @@ def _over_base(way: Way) -> str:
 
 
 def _value(
-    value: float, low: float | None, high: float | None, form: str = ".3f", unit: str = ""
+    value: float | None,
+    low: float | None = None,
+    high: float | None = None,
+    form: str = ".3f",
+    unit: str = "",
 ) -> str:
-    if low is None or high is None:
-        return f"{value:{form}}{unit}"
-    return f"{value:{form}}{unit} ({low:{form}} to {high:{form}})"
+    between = "" if low is None or high is None else f" ({low:{form}} to {high:{form}})"
+    return "" if value is None else f"{value:{form}}{unit}{between}"

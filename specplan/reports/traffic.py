@@ -162,26 +162,20 @@ def _cells(row: TrafficRow, data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _simulated_json(request: TrafficRequest, each: Simulated) -> dict[str, Any]:
     result, targets = each.result, request.targets
+    data = {"rate": each.rate, "policy": each.policy, "batch": result.batch}
+    for name, seconds in (("tpot_ms", result.token_seconds), ("ttft_ms", result.first_seconds)):
+        names = [name, *(f"{name}_p{share}" for share in _PERCENTILES)]
+        timed = seconds[~np.isnan(seconds)]
+        data |= dict.fromkeys(names)
+        if len(timed) > 0:
+            found = [timed.mean(), *np.percentile(timed, _PERCENTILES)]
+            data |= {key: 1e3 * float(value) for key, value in zip(names, found, strict=True)}
     return {
-        "rate": each.rate,
-        "policy": each.policy,
-        "batch": result.batch,
-        **_percentiles("tpot_ms", result.token_seconds),
-        **_percentiles("ttft_ms", result.first_seconds),
+        **data,
         "tokens_per_second": result.tokens_per_second,
         "preemptions": result.preemptions,
         "goodput": None if targets is None else each.rate * result.within(targets),
     }
-
-
-def _percentiles(name: str, seconds: Any) -> dict[str, float | None]:
-    """Returns the mean and percentiles of times in milliseconds; None if all times are NaN."""
-    names = [name, *(f"{name}_p{share}" for share in _PERCENTILES)]
-    timed = seconds[~np.isnan(seconds)]
-    if len(timed) == 0:
-        return dict.fromkeys(names)
-    found = [timed.mean(), *np.percentile(timed, _PERCENTILES)]
-    return {each: 1e3 * float(value) for each, value in zip(names, found, strict=True)}
 
 
 def _simulated_table(request: TrafficRequest, found: Sequence[Simulated]) -> str:

@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from engines.kind import exports_of
 from simulator.cost.pricing import Pricing
@@ -29,20 +28,11 @@ _SHOWN = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _WORTH = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class TreeRow:
+class TreeRow(NamedTuple):
     """The trees chosen at one batch size, and the cost of their steps."""
 
     choice: TreeChoice
     price: Pricing
-
-    @property
-    def tokens_per_second(self) -> float | None:
-        """Tokens per second of all sequences with the best tree; None if the load is not known."""
-        if self.price.load is None:
-            return None
-        alone = self.price.batch / self.price.cost.baseline_seconds
-        return alone * self.choice.best.speedup
 
 
 def tree_json(rates: Sequence[float], rows: Sequence[TreeRow]) -> dict[str, Any]:
@@ -52,7 +42,9 @@ def tree_json(rates: Sequence[float], rows: Sequence[TreeRow]) -> dict[str, Any]
 
 
 def _row_json(row: TreeRow) -> dict[str, Any]:
-    choice, price, speed = row.choice, row.price, row.tokens_per_second
+    choice, price, speed = row.choice, row.price, None
+    if price.load is not None:
+        speed = price.batch / price.cost.baseline_seconds * choice.best.speedup
 
     def plan_json(plan: TreePlan) -> dict[str, Any]:
         nodes = len(plan.parents)
@@ -112,16 +104,13 @@ def _sizes(choice: Mapping[str, Any]) -> str:
         ("tokens per call", "{expected_tokens:.2f}"),
         ("speed-up", "{improvement_factor:.2f}"),
     ]
-    return table(
-        [plan for plan in choice["by_nodes"] if plan["nodes"] in _SHOWN],
-        columns,
-        best=lambda plan: plan == choice["best"],
-        note=lambda plan: "!" * plan["beyond_graphs"],
-    )
+    rows = [plan for plan in choice["by_nodes"] if plan["nodes"] in _SHOWN]
+    best, mark = choice["best"], "beyond_graphs"
+    return table(rows, columns, best=lambda plan: plan == best, note=lambda plan: "!" * plan[mark])
 
 
 def _batches(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Returns a table of the best tree at each batch size, with times if they are known."""
+    """Returns a table of the best tree at each batch size."""
     columns: list[Column[Mapping[str, Any]]] = [
         ("batch", "{batch}"),
         ("nodes", "{best[nodes]}"),

@@ -55,7 +55,7 @@ class Chart:
 
 
 def charts(
-    drafts: Sequence[Named], validations: Sequence[Validated], traffic: Sequence[TrafficFile] = ()
+    drafts: Sequence[Named], validations: Sequence[Validated], traffic: Sequence[TrafficFile]
 ) -> list[Chart]:
     """Returns the charts that have data, in the order of the page."""
     made = [

@@ -51,9 +51,7 @@ def page(inputs: Inputs, *, title: str, exported: Flags) -> str:
         drafts=drafts,
         charts=drawn,
         shares=_shares(drafts, inputs.validations),
-        validations=inputs.validations,
-        traffic=inputs.traffic,
-        tunings=inputs.tunings,
+        inputs=inputs,
         quickest=quickest(inputs.traffic),
         data={
             "charts": {chart.key: asdict(chart) for chart in drawn},
@@ -61,7 +59,6 @@ def page(inputs: Inputs, *, title: str, exported: Flags) -> str:
             "tie": TIE,
             "max_gamma": DEFAULT_MAX_GAMMA,
         },
-        max_gamma=DEFAULT_MAX_GAMMA,
     )
 
 
