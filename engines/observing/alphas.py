@@ -1,12 +1,13 @@
 """The acceptance rate α from counts, with bounds for blocks cut short; its spread by request.
 
-A block may draft fewer than γ tokens, for example at a text's end, and have all of them accepted.
-Counts do not distinguish such a block from a rejected one. So α lies between two values: the lower
-one assumes no such block, the upper one as many as the missing drafted tokens allow.
+Counts do not distinguish a block with a rejected token from a block that drafted fewer than γ
+tokens, all of them accepted. So α lies between two values: the lower one assumes that no block was
+cut short, the upper one that as many were as the missing drafted tokens allow.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -34,13 +35,13 @@ class RequestCounts(NamedTuple):
 def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> RateInterval:
     """Returns the maximum-likelihood α: accepted / (accepted + rejected blocks).
 
-    The value and the lower end count every block with fewer than γ accepted tokens as rejected. The
-    upper end counts as few blocks as possible as rejected. Both ends come from Wilson's intervals.
+    The value and the lower end count every block with fewer than γ accepted tokens as rejected, the
+    upper end as few blocks as possible. Both ends come from Wilson's intervals.
 
     Args:
       hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
       drafts: number of blocks, at least 1.
-      left_out: number of tokens that blocks did not draft: γ minus drafted, summed over blocks.
+      left_out: γ minus the number of drafted tokens, summed over blocks.
     """
     gamma, accepted = len(hits), sum(hits)
     most = fewest = drafts - hits[-1]
@@ -58,26 +59,22 @@ def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> 
         accepted = Σ_{i≤γ} d_i α^i            (Leviathan et al. 2023, §3.1)
 
     where d_i is the number of blocks that drafted position i; only the sum of the d_i is known. The
-    value and the lower end assume that every block drafted γ tokens. The upper end assumes that as
-    many blocks as possible drafted none.
+    value and the lower end assume that every block drafted γ tokens, the upper end that as many
+    blocks as possible drafted none.
 
-    Args:
-      accepted, drafted: numbers of tokens, 0 <= accepted <= drafted.
-      drafts: number of blocks, at least 1.
-      gamma: drafted tokens of a block that is not cut short, at least 1.
+    accepted, drafted: numbers of tokens. drafts: number of blocks, at least 1.
+    gamma: drafted tokens of a block that is not cut short, at least 1.
     """
     fewest = drafted / gamma
-    lower = _of_whole_blocks(accepted, max(float(drafts), fewest), gamma)
-    if drafts <= fewest:
-        return lower
-    return RateInterval(lower.value, lower.low, _of_whole_blocks(accepted, fewest, gamma).high)
+    lower = _of_whole_blocks(accepted, max(drafts, fewest), gamma)
+    return replace(lower, high=_of_whole_blocks(accepted, fewest, gamma).high)
 
 
 def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
     """Returns the p-value of equal acceptance at all positions; None if blocks reached only one.
 
-    A likelihood-ratio test compares one conditional rate for all positions with one rate for each
-    position. For large counts its statistic has a χ² distribution (Wilks 1938).
+    The likelihood-ratio test compares one conditional rate for all positions with a rate for each.
+    For large counts its statistic has a χ² distribution (Wilks 1938).
 
     hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
     """
@@ -88,18 +85,18 @@ def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
         return None
     wins, of = np.array(pairs, dtype=np.float64).T
 
-    def likelihood(wins: np.ndarray, of: np.ndarray) -> float:
-        return float((xlogy(wins, wins / of) + xlogy(of - wins, 1 - wins / of)).sum())
-
-    ratio = 2 * (likelihood(wins, of) - likelihood(wins.sum(), of.sum()))
-    return float(chdtrc(len(pairs) - 1, max(0.0, ratio)))
+    every, one = (
+        (xlogy(n, n / all_) + xlogy(all_ - n, 1 - n / all_)).sum()
+        for n, all_ in ((wins, of), (wins.sum(), of.sum()))
+    )
+    return float(chdtrc(len(pairs) - 1, max(0.0, 2 * (every - one))))
 
 
 def alpha_spread(requests: Sequence[RequestCounts]) -> float | None:
-    """Returns the standard deviation of α between requests, without sampling noise.
+    """Returns the standard deviation of α between requests; None for fewer than two requests.
 
-    This is the moment estimate of a beta-binomial distribution (Kleinman 1973). It is too large if
-    acceptances within a text depend on each other. None for fewer than two requests.
+    Sampling noise is removed by the moments of a beta-binomial distribution (Kleinman 1973). The
+    result is too large if acceptances within a text depend on each other.
     """
     total = sum(each.trials for each in requests)
     if len(requests) < 2 or total == 0:
@@ -114,8 +111,8 @@ def alpha_spread(requests: Sequence[RequestCounts]) -> float | None:
 
 def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> RateInterval:
     """Returns the α of blocks that all draft γ tokens, with the union of two intervals."""
-    # One interval comes from the spread of a block's accepted tokens. Wilson's, for the expected
-    # number of rejected blocks, also holds if no or all tokens were accepted.
+    # One interval comes from the spread of a block's accepted tokens. The other one, Wilson's for
+    # the expected number of rejected blocks, also holds if no or all tokens were accepted.
     fraction = accepted / (gamma * blocks)
     value = float(alpha_from_accepted_fraction(min(1.0, fraction), gamma))
     stands = value ** np.arange(1, gamma + 1)

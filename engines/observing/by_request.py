@@ -1,8 +1,8 @@
 """The draft length of each request and of each category, and its gain over one length for all.
 
-The counts of one request are few. Its α has a beta distribution: the distribution of the α of its
-category (`alpha_spread`), given the request's own counts. A request has the rates by position of
-all requests together, their logits shifted by one number that gives the request's α.
+A request has few counts, so its α has a beta distribution: that of its category (`alpha_spread`),
+given the request's own counts. Its rates by position are the rates of all requests together, with
+their logits shifted by one number that gives the request's α.
 """
 
 from collections.abc import Sequence
@@ -27,17 +27,16 @@ _PARTS = 40
 
 
 class RequestLengths(NamedTuple):
-    """The best draft length of each request.
+    """The best draft length of each request; a length of 0 means no speculation.
 
-    one_gamma: the best draft length for all requests; 0: no speculation.
+    one_gamma: the best draft length for all requests.
     best: for each request, the draft length with the least expected time.
     shares: by draft length, the share of requests for which it is best.
     gain: speed with the best length of each request over the speed with `one_gamma`. It assumes
       that every α is known in advance, so no choice by request can gain more.
-    categories: best draft length by name of category; a single entry with key None if requests have
-      no category.
-    category_gain: speed with one length per category over speed with one length for all. The other
-      requests determine the lengths of a request. None with fewer than two categories.
+    categories: best draft length by category; key None for requests without a category.
+    category_gain: speed with a length per category over speed with one length for all; None with
+      fewer than two categories. The lengths of a request are determined by the other requests.
     """
 
     one_gamma: int
@@ -53,9 +52,8 @@ def request_lengths(
 ) -> RequestLengths | None:
     """Returns the best draft length of each request; None for fewer than two requests.
 
-    Args:
-      plan: the plan of all requests together.
-      gamma: the draft length at which requests were counted, at least 1.
+    plan: the plan of all requests together.
+    gamma: the draft length at which requests were counted, at least 1.
     """
     if len(requests) < 2:
         return None
@@ -98,7 +96,7 @@ def _seconds(plan: Plan, counted: int) -> tuple[NDArray[np.int64], NDArray[np.fl
 def _chances(requests: Sequence[RequestCounts], category: NDArray[np.int64]) -> NDArray[np.float64]:
     """Returns each request's probabilities of the values _ALPHAS, shape (requests, alphas).
 
-    A category has its own mean. The spread within categories is common to all of them.
+    Each category has its own mean; all of them have the same spread.
     """
     trials = np.array([each.trials for each in requests])
     accepted = np.array([each.accepted for each in requests], dtype=np.float64)
@@ -126,9 +124,7 @@ def _known(
     tokens: NDArray[np.float64],
     seconds: NDArray[np.float64],
 ) -> Estimate:
-    """Returns the gain of the best length for each request, if its α were known in advance.
-
-    The gain is over one length for all. The jackknife interval leaves out parts of the requests.
+    """Returns `RequestLengths.gain`; its jackknife interval leaves out parts of the requests.
 
     category: index of each request's category; tokens: emitted tokens; each of shape (requests,).
     seconds: seconds per token, shape (alphas, lengths).
@@ -150,12 +146,9 @@ def _known(
 def _by_category(
     times: NDArray[np.float64], own: NDArray[np.float64], category: NDArray[np.int64]
 ) -> Estimate:
-    """Returns the gain of a length for each category over one length for all requests.
+    """Returns `RequestLengths.category_gain`.
 
-    Each request runs at the lengths that are best for all other requests.
-
-    times: seconds by request and length.
-    own: seconds by category and length, summed over its requests.
+    times: seconds by request and length. own: seconds by category and length, over its requests.
     """
     alone = np.bincount(category)[category] < 2
     rest = times.sum(axis=0) - times

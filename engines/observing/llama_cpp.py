@@ -27,10 +27,10 @@ def read_page(text: str, gamma: int | None) -> Observation:
 def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns the counts and times of one answer; refuses an answer without counts of drafts.
 
-    Every target pass except the prompt's emits the accepted tokens of its draft and one more. The
-    last pass of a text may draft nothing, but it counts as a draft.
+    Every target pass except the prompt's counts as a draft, although the last one may draft
+    nothing. A pass emits the accepted tokens of its draft and one more.
 
-    gamma: drafted tokens per block as the user states it; 0: no drafts; None: not stated.
+    gamma: drafted tokens per block as the user states it; 0: no drafts.
     """
     timings = answer.get("timings", answer)
     if not isinstance(timings, dict):
@@ -84,9 +84,8 @@ _OLD = (
 def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
     """Returns the counts of a log: each drafter's last statistics, else the sum over answers.
 
-    Accepted and drafted tokens are exact. Rates are printed with three digits, so counts by
-    position are exact to 0.05 % of the drafts. A draft that was never verified, for example at a
-    text's end, counts as drafted and not as accepted. Refuses a log without counts of drafts.
+    Rates are printed with three digits, so counts by position are exact to 0.05 % of the drafts. A
+    draft that was never verified, for example at a text's end, counts as drafted, not as accepted.
 
     blocks: the log in blocks of whole lines.
     """
@@ -137,9 +136,8 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
 def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation:
     """Returns the counts of one answer.
 
-    The printed mean length gives the number of blocks. Without a mean length, the number of blocks
-    is the number of tokens after the first, minus the accepted tokens. If the log does not state
-    the number of tokens either, the number of blocks is estimated from γ.
+    The number of blocks comes from the printed mean length, else from the number of tokens, which
+    is 0 if the log does not state it, else it is estimated from γ.
     """
     accepted, drafted = int(found["accepted"]), int(found["drafted"])
     drafts, error = tokens - 1 - accepted, 0.0

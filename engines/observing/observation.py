@@ -32,7 +32,6 @@ class Observation(Counts):
     stated_gamma: the server's setting of drafted tokens per block.
     version: the engine's version; model: name of the served model.
     began: time at which the counters began, in seconds since 1970.
-    timed: times between tokens.
     draft_seconds: seconds that all drafts took together.
     calls_error: standard deviation of the logarithm of `drafts`; 0 if they were counted.
     notes: sentences to print about the source.
@@ -81,11 +80,9 @@ class Observation(Counts):
         self._require_alike(earlier)
         if self.began != earlier.began:
             raise restarted(earlier, self)
-        later, before = self.timed, earlier.timed
-        timed = None
-        if later is not None and before is not None:
-            seconds, tokens = later.seconds - before.seconds, later.tokens - before.tokens
-            timed = times(seconds, tokens, later.batch)
+        now, before, timed = self.timed, earlier.timed, None
+        if now is not None and before is not None:
+            timed = times(now.seconds - before.seconds, now.tokens - before.tokens, now.batch)
         return replace(super().since(earlier), timed=timed)
 
     def __add__(self, other: Observation) -> Observation:
@@ -108,7 +105,7 @@ class Observation(Counts):
 
     @property
     def of_one_request(self) -> Observation:
-        """This observation with its counts listed as a single request."""
+        """This observation, with its counts listed as one request."""
         if self.drafts == 0 or self.drafted == 0:
             return self
         trials = self.accepted / self.alpha_iid.value if self.accepted > 0 else self.drafts
@@ -165,8 +162,7 @@ class Observation(Counts):
     def alpha_iid(self) -> RateInterval:
         """The α that explains the counts if acceptances are i.i.d., with its interval.
 
-        If blocks were cut short and rejections are not known, the value is a lower bound, and the
-        interval extends as far as such blocks allow.
+        If blocks were cut short and rejections are not known, the value is a lower bound.
         """
         if self.rejected is not None:
             return rate_interval(self.accepted, self.accepted + self.rejected)
@@ -205,7 +201,7 @@ class Observation(Counts):
     def acceptance(self, kind: str | None = None, others: Sequence[Accepted] = ()) -> FromCounts:
         """Returns the acceptance estimated from all counts together, for a plan.
 
-        kind: kind of draft, which selects the prior (`rate_prior`); None if not known.
+        kind: kind of draft, which selects the prior (`rate_prior`).
         others: further counts of the draft. Counts at this γ replace own counts whose number of
           calls is only estimated.
         """

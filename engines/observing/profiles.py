@@ -20,11 +20,11 @@ PLACEHOLDER = "DRAFT"
 def counted_drafting(
     observation: Observation, *, tokens: int, prompts: int | None = None
 ) -> DraftAcceptance:
-    """Returns the acceptance that a deployment's counts show, for the way in which it drafts.
+    """Returns the acceptance that a deployment's counts show.
 
     Without counts by position, rates follow from i.i.d. acceptance and have no intervals.
 
-    tokens, prompts: numbers of tokens and prompts behind α; None if not known.
+    tokens, prompts: numbers of tokens and prompts behind α.
     """
     alpha, spread = observation.alpha_iid, alpha_spread(observation.requests)
     rates = [Estimate(rate.value, rate.low, rate.high) for rate in observation.unconditional]
@@ -45,9 +45,8 @@ def observed_profile(
 ) -> Profile:
     """Returns a profile of the observed deployment, to plan with.
 
-    Args:
-      draft_sampling: how the deployment drafts, which its counters do not show.
-      cost: times of blocks in seconds; None if the user does not state them.
+    draft_sampling: how the deployment drafts, which its counters do not show.
+    cost: times of blocks in seconds; None if the user does not state them.
     """
     drafting = counted_drafting(observation, tokens=observation.drafted)
     return Profile(

@@ -17,8 +17,7 @@ STEPS, LENGTH = "spec_num_steps", "spec_accept_length"
 def read_page(text: str, gamma: int | None) -> Observation:
     """Returns the counts on a metrics page since the server's start.
 
-    The first token of each request comes from the pass over its prompt and is not counted. Refuses
-    a page that lacks a needed metric or γ.
+    The first token of each request comes from the pass over its prompt and is not counted.
 
     gamma: drafted tokens per block, if the page does not state them; 0: no drafts.
     """
@@ -52,10 +51,9 @@ def read_page(text: str, gamma: int | None) -> Observation:
 
 
 def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
-    """Returns the observation in a line of `sglang.bench_serving --output-file`.
+    """Returns the counts in a line of `sglang.bench_serving --output-file`.
 
-    Counts follow from the number of tokens and the server's mean accepted length; a line without
-    this length is refused.
+    Counts follow from the number of tokens and the server's mean accepted length.
 
     gamma: drafted tokens per block, if the result does not state them; 0: no drafts.
     """

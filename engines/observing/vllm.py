@@ -113,8 +113,7 @@ def _unread(block: str, before: int) -> ValueError:
 def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns the counts and times of `vllm bench serve --save-result`; refuses missing counts.
 
-    gamma: 0 if the user states that nothing was drafted; other values are ignored, because the
-      result contains γ.
+    gamma: 0: nothing was drafted; other values are ignored, because the result contains γ.
     """
     model = text_of(result, "model_id")
     plain = Observation(kind="vllm", origin="bench", model=model, timed=timed_bench(result))
@@ -144,8 +143,8 @@ def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns the counts of one answer, as one request; refuses contradictory counts.
 
     `--per-request-spec-decode-metrics summary|detailed` adds `metrics.speculative_decoding` to
-    answers (pull request 48915). Counters cannot distinguish a short block that was accepted in
-    full from a rejected block; the arrays of `detailed` can.
+    answers (pull request 48915). Only the arrays of `detailed` distinguish a short block that was
+    accepted in full from a rejected block.
     """
     metrics = answer.get("metrics")
     found = metrics.get(_KEY) if isinstance(metrics, dict) else None
