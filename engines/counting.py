@@ -61,23 +61,16 @@ class Counts:
 
     def since(self, earlier: Self) -> Self:
         """Returns the counts after `earlier`; refuses counters that fell, as after a restart."""
-        if any(now < before for now, before in self._pairs_with(earlier)):
-            raise restarted(earlier, self)
         return self._combined(earlier, sub)
 
-    def _pairs_with(self, other: Counts) -> list[tuple[int, int]]:
-        """Returns pairs of these counters and another object's."""
+    def _combined(self, other: Self, combine: Callable[[int, int], int]) -> Self:
         listed = all(each.by_position or each.accepted == 0 for each in (self, other))
         positions = zip_longest(self.by_position, other.by_position, fillvalue=0)
-        return [
-            (self.drafts, other.drafts),
-            (self.drafted, other.drafted),
-            (self.accepted, other.accepted),
-            *(positions if listed else ()),
-        ]
-
-    def _combined(self, other: Self, combine: Callable[[int, int], int]) -> Self:
-        drafts, drafted, accepted, *rest = (combine(*pair) for pair in self._pairs_with(other))
+        totals = [(c.drafts, c.drafted, c.accepted) for c in (self, other)]
+        pairs = [*zip(*totals, strict=True), *(positions if listed else ())]
+        drafts, drafted, accepted, *rest = found = [combine(*pair) for pair in pairs]
+        if min(found) < 0:
+            raise restarted(other, self)
         return replace(
             self, drafts=drafts, drafted=drafted, accepted=accepted, by_position=tuple(rest)
         )

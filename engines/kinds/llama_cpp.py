@@ -1,19 +1,11 @@
 """llama.cpp: a server that counts accepted tokens and cannot score given texts."""
 
-from __future__ import annotations
-
 import shlex
-from typing import TYPE_CHECKING
 
 from engines.kind import Drafted, EngineKind, Exports, PrintedCounts, later, methods_of
 
-if TYPE_CHECKING:
-    from estimator.traces.traces import DraftSampling
 
-
-def _fixed(
-    gamma: int, draft: Drafted, sampling: DraftSampling | None, _: object, p_min: float
-) -> str:
+def _fixed(gamma: int, draft: Drafted, sampling: str | None, _: object, p_min: float) -> str:
     # p-min 0: draft on however unsure the draft is. Builds before May 2026 say --draft-max.
     drawn = " --spec-draft-sampling probabilistic" if sampling == "sampled" else ""
     model = "" if draft.file is None else f" --model-draft {shlex.quote(draft.file)}"

@@ -1,7 +1,5 @@
 """transformers: `generate` with an assistant model, in this process."""
 
-from __future__ import annotations
-
 from engines.kind import EARLIEST, Drafted, EngineKind, Exports, later
 
 
@@ -30,7 +28,7 @@ def _lookup(gamma: int, shortest: int, longest: int) -> str:
 KIND = EngineKind(
     name="transformers",
     title="transformers",
-    start=later("engines.servers.transformers:Transformers.of_models"),
+    start=later("engines.servers.in_process:Transformers.of_models"),
     takes=frozenset({"threads"}),
     # The assistant draws as the target does.
     draft_samplings=("sampled",),

@@ -20,7 +20,6 @@ from engines.kind import (
 from simulator.cost.pricing import Wall
 
 if TYPE_CHECKING:
-    from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
 
 _ADAPTIVE = (
@@ -56,11 +55,7 @@ def _config(gamma: int, draft: Drafted) -> dict[str, object]:
 
 
 def _fixed(
-    gamma: int,
-    draft: Drafted,
-    sampling: DraftSampling | None,
-    verification: Verification | None,
-    _p_min: float,
+    gamma: int, draft: Drafted, sampling: str | None, verification: str | None, _p_min: float
 ) -> str:
     config = _config(gamma, draft)
     if sampling is not None:

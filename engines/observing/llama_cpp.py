@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 from engines.counting import Timed, added, times
@@ -64,10 +66,10 @@ LINE = re.compile(
     r"(?:, #mean acc len = [\d.]+, #acc rate/pos = \((?P<rates>[\d., ]*)\))?"
     r"(?:, dur\(b,g,a\) = [\d.]+, (?P<ms>[\d.]+), [\d.]+ ms)?"
 )
-_TOKENS = re.compile(r"(?<!prompt )eval time =\s*([\d.]+) ms /\s*(\d+) tokens")
-# One answer's counts, behind its time.
+# One answer's time, or its counts, which follow.
 _ANSWER = re.compile(
-    _TOKENS.pattern + r"|draft acceptance(?P<old> rate)? = [\d.]+ "
+    r"(?<!prompt )eval time =\s*([\d.]+) ms /\s*(\d+) tokens|"
+    r"draft acceptance(?P<old> rate)? = [\d.]+ "
     r"\(\s*(?P<accepted>\d+) accepted /\s*(?P<drafted>\d+) generated\)"
     r"(?:, mean (?:acceptance length|len) =\s*(?P<length>[\d.]+))?"
     r"(?:, acceptance rate per position = \((?P<rates>[\d., ]*)\))?"
@@ -91,8 +93,7 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
     """
     last: dict[str, re.Match[str]] = {}
     timed: Timed | None = None
-    total: Observation | None = None
-    answered, tokens, old = None, 0, False
+    answers, tokens, old = list[Observation](), 0, False
     build: re.Match[str] | None = None
     loaded: dict[bool, str] = {}
     for block in blocks:
@@ -100,27 +101,24 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
             loaded |= {each[1] is not None: each[2] for each in _LOADED.finditer(block)}
         build = build or _BUILD.search(block)
         last |= {found["way"]: found for found in LINE.finditer(block)}
-        answers = _TOKENS.findall(block)  # each but its first token
-        seconds = sum(float(ms) for ms, _ in answers) / 1e3
-        own = times(seconds, sum(int(tokens) - 1 for _, tokens in answers))
-        timed = added(timed, own) or timed or own
         for found in _ANSWER.finditer(block):
             if found["accepted"] is None:
                 tokens = int(found[2])
-                continue
-            one = _answer(found, tokens, gamma)
-            answered = one if answered is None else answered + one
-            tokens, old = 0, old or found["old"] is not None
-    for found in last.values():
-        drafts = int(found["judged"] or found["drafts"])
-        if drafts > 0:
-            one = replace(
-                _counted(found, drafts, gamma),
-                draft_seconds=None if found["ms"] is None else float(found["ms"]) / 1e3,
-            )
-            total = one if total is None else total + one
-    total = answered if total is None else total
-    if total is None:
+                own = times(float(found[1]) / 1e3, tokens - 1)  # each but its first token
+                timed = added(timed, own) or timed or own
+            else:
+                answers.append(_answer(found, tokens, gamma))
+                tokens, old = 0, old or found["old"] is not None
+    judged = ((found, int(found["judged"] or found["drafts"])) for found in last.values())
+    counted = [
+        replace(
+            _counted(found, drafts, gamma),
+            draft_seconds=None if found["ms"] is None else float(found["ms"]) / 1e3,
+        )
+        for found, drafts in judged
+        if drafts > 0
+    ]
+    if not counted and not answers:
         raise ValueError(
             f"a log of llama.cpp must have lines '{MARK} = …' or 'statistics …' with drafts, got "
             "none"
@@ -128,6 +126,7 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
     version = None if build is None else f"b{build[1]}"
     notes = (_OLD,) if old else ()
     share = named_share(loaded.get(False), loaded.get(True))
+    total = reduce(add, counted or answers)
     return replace(
         total, timed=timed, version=version, notes=notes, former_flags=old, draft_share=share
     )

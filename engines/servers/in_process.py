@@ -1,7 +1,8 @@
-"""Engines that decode in this process: their common parts, and specplan's own decoder."""
+"""Engines that decode in this process: specplan's own decoder, and transformers' `generate`."""
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,10 +12,15 @@ from importlib.metadata import version
 from itertools import chain
 from typing import Any, ClassVar
 
+import torch
+
 from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
-from engines.kind import EngineKind
+from engines.kind import EngineKind, EngineSettings, Models
+from engines.text_scores import load_causal
 from estimator.timing.arms import Subject, timed_blocks
+from estimator.timing.threads import chosen_threads, computing
+from estimator.timing.turns import processor_clock
 
 # Users name it by naming no engine.
 OWN = EngineKind(name="own", title="specplan's own decoder", drafts_with_prompt=True)
@@ -23,7 +29,7 @@ OWN = EngineKind(name="own", title="specplan's own decoder", drafts_with_prompt=
 class InProcessPair(ABC):
     """A pair whose models are loaded once and decode one text at a time.
 
-    Example: `engines.servers.transformers.Transformers`.
+    Example: `Transformers`.
     """
 
     # The engine and why it takes no simultaneous requests, for the message that refuses them.
@@ -112,3 +118,83 @@ class OwnServer(InProcessServer):
         gamma, p_min = self.setting.gamma, self.setting.p_min
         for block, end in timed_blocks(self._subject, prompt, gamma=gamma, p_min=p_min, seed=seed):
             yield block.tokens, end, len(block.drafted)
+
+
+class Transformers(InProcessPair):
+    """transformers' assisted generation with a fixed γ, in float32 on this machine's CPUs."""
+
+    one_text = "transformers, whose assisted generation decodes one text at a time"
+
+    def __init__(self, target: str, draft: str, threads: int = 1) -> None:
+        """Stores names or folders, and the number of threads. One thread is timed by CPU time."""
+        super().__init__(target, draft)
+        self.threads = threads
+
+    @classmethod
+    def of_models(cls, models: Models, settings: EngineSettings) -> Transformers:
+        return cls(models.target, models.draft, chosen_threads(settings.threads))
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        schedule = "num_assistant_tokens_schedule=constant"
+        return (f"threads={self.threads}", schedule, "assistant_confidence_threshold=0")
+
+    def load(self, source: str) -> Any:
+        return load_causal(source)
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[TransformersServer]:
+        models = self.models(setting)
+        with computing("cpu", self.threads):
+            yield TransformersServer(*models, setting)
+
+
+class TransformersServer(InProcessServer):
+    """Decodes with a pair of transformers models in this process."""
+
+    def __init__(self, model: Any, assistant: Any | None, setting: Setting) -> None:
+        import transformers
+
+        super().__init__(str(transformers.__version__), setting)
+        self._model, self._assistant = model, assistant
+        for module in filter(None, (model, assistant)):
+            module.generation_config.eos_token_id = None
+            module.generation_config.pad_token_id = 0
+
+    def blocks(
+        self, prompt: Sequence[int], length: int, temperature: float, seed: int
+    ) -> Iterator[Decoded]:
+        sampled = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0}
+        blocks = _Blocks()
+        if self._assistant is not None:
+            # Servers of other γ share the assistant.
+            settings = self._assistant.generation_config
+            settings.num_assistant_tokens = self.setting.gamma
+            settings.num_assistant_tokens_schedule = "constant"
+            settings.assistant_confidence_threshold = self.setting.p_min
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self._model.generate(
+                torch.tensor([list(prompt)]),
+                attention_mask=torch.ones(1, len(prompt), dtype=torch.int64),
+                max_new_tokens=length,
+                assistant_model=self._assistant,
+                streamer=blocks,
+                **({"do_sample": False} if temperature == 0 else sampled),
+            )
+        # The pass over the prompt also verifies the first draft.
+        yield from blocks.found[1:]
+
+
+class _Blocks:
+    """A streamer that records the new tokens and the time of each block; the prompt comes first."""
+
+    def __init__(self) -> None:
+        self.found: list[Decoded] = []
+        self._clock = processor_clock(torch.device("cpu")) or time.perf_counter
+
+    def put(self, value: Any) -> None:
+        self.found.append((value.flatten().tolist(), self._clock(), None))
+
+    def end(self) -> None:
+        """Does nothing."""

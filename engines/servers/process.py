@@ -16,7 +16,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -64,12 +64,6 @@ class CommandPair:
     @property
     def flags(self) -> tuple[str, ...]:
         return self.command
-
-    def running(
-        self, flags: Sequence[str], environment: Mapping[str, str] | None = None
-    ) -> AbstractContextManager[tuple[str, int]]:
-        """Runs the command with further flags while the context lasts; see `serving`."""
-        return serving([*self.command, *flags], name=self.name, environment=environment)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from engines.engine import Completion, Setting
 from engines.kind import Drafted, exports_of
 from engines.observing.sglang import TURNS_ON
 from engines.servers.http import get_text, stream_json, streamed
-from engines.servers.process import CommandPair
+from engines.servers.process import CommandPair, serving
 
 # Keys of an answer's counts: accepted and drafted tokens, by age of the release.
 KEYS = (
@@ -36,7 +36,8 @@ class Sglang(CommandPair):
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[SglangServer]:
-        flags = ["--model-path", self.target if setting.model == "target" else self.draft]
+        model = self.target if setting.model == "target" else self.draft
+        flags = [*self.command, "--model-path", model]
         environment = {}
         if setting.gamma > 0:
             fixed = exports_of("sglang").fixed(setting.gamma, Drafted(self.draft), None, None, 0.0)
@@ -44,7 +45,7 @@ class Sglang(CommandPair):
             if setting.synthetic is not None:
                 # A single number: mean tokens per pass, including the target's own token.
                 environment["SGLANG_SIMULATE_ACC_LEN"] = f"{1 + sum(setting.synthetic):g}"
-        with self.running(flags, environment) as (url, _):
+        with serving(flags, name=self.name, environment=environment) as (url, _):
             yield SglangServer(url, speculates=setting.gamma > 0)
 
 

@@ -12,7 +12,7 @@ from engines.engine import Completion, Setting
 from engines.observing.printed import MetricsPage
 from engines.observing.vllm import TURNS_ON
 from engines.servers.http import get_text, post_json, stream_json, streamed
-from engines.servers.process import CommandPair
+from engines.servers.process import CommandPair, serving
 from engines.text_scores import TextScores
 
 METHOD = {"sampled": "probabilistic", "argmax": "greedy"}
@@ -28,8 +28,8 @@ class Vllm(CommandPair):
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[VllmServer]:
         model = self.target if setting.model == "target" else self.draft
-        flags = [model] if "serve" in self.command else ["--model", model]
-        flags += ["--generation-config", "vllm"]
+        named = [model] if "serve" in self.command else ["--model", model]
+        flags = [*self.command, *named, "--generation-config", "vllm"]
         if setting.gamma > 0:
             config: dict[str, Any] = {
                 "method": "draft_model",
@@ -41,7 +41,7 @@ class Vllm(CommandPair):
                 config["rejection_sample_method"] = "synthetic"
                 config["synthetic_acceptance_rates"] = list(setting.synthetic)
             flags += [TURNS_ON, json.dumps(config)]
-        with self.running(flags) as (url, _):
+        with serving(flags, name=self.name) as (url, _):
             yield VllmServer(url)
 
 

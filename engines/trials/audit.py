@@ -1,9 +1,9 @@
 """The acceptance audit: compares an engine's counts with the acceptance that its models allow.
 
-Along a text that the target wrote, Algorithm 1 accepts the drafted token at position t with
-probability a_t. `predict` draws the chain of blocks along each text many times. If the engine
-verifies correctly, its counts are one more such draw. They then lie below or above all DRAWS others
-in 2 of DRAWS + 1 cases, for any number of blocks (a Monte Carlo test; Dwass 1957).
+Along a text of the target, a drafted token is accepted with probability a_t (`text_scores`).
+`predict` draws the chain of blocks along each text many times. The counts of a correct engine are
+one more such draw, so they lie outside of all DRAWS others in 2 of DRAWS + 1 cases, for any number
+of blocks (a Monte Carlo test; Dwass 1957).
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def predict(
     Args:
       acceptances: a_t along each text, from the first position where a block may begin; each of
         shape (N,).
-      times: number of repeats of each text. Greedy decoding repeats the same blocks, so all repeats
-        of a text share one simulated run.
+      times: number of repeats of each text, which share one simulated run, because greedy decoding
+        repeats the same blocks.
       gamma: drafted tokens per block, at least 1.
-      drafts_past_end: whether blocks draft γ tokens even at a text's end. Acceptance beyond the end
-        is unknown; the text's mean is used.
+      drafts_past_end: whether blocks draft γ tokens even at a text's end, beyond which the mean
+        acceptance of the text is used.
       resample: whether to predict similar texts, rather than exactly the given ones.
     """
     count, texts = max(REPLICATES, -(-DRAWS // len(acceptances))), len(acceptances)
@@ -132,10 +132,9 @@ def _chains(
 def audit(
     predicted: Predicted, counts: Counts, *, text_gap: str | None = None
 ) -> tuple[tuple[RateInterval, ...], str]:
-    """Returns an engine's counted rates by position, and how they contradict the prediction.
+    """Returns an engine's counted rates by position, and how they contradict the prediction, or "".
 
-    The second result is "" if nothing contradicts it. text_gap: how the engine's texts differ from
-    the target's; None: they do not differ.
+    text_gap: how the engine's texts differ from the target's; None: they do not differ.
     """
     hits = counts.up_to(len(predicted.rates))
     counted = tuple(rate_interval(each, counts.drafts) for each in hits)
@@ -164,11 +163,9 @@ def text_gap(
 ) -> str | None:
     """Returns how an engine's sampled texts differ from the target's own; None if they do not.
 
-    A paired t-test over prompts compares the target's mean log-probability of a token in both sets
-    of texts, at a false-alarm rate of FALSE_ALARM.
+    A paired t-test over prompts compares the target's mean log-probability of a token in both.
 
-    own, baseline: the target's scores of the engine's texts, and of the target's own texts; both
-      by repeat and prompt.
+    own, baseline: the target's scores of the engine's texts, and of its own; by repeat and prompt.
     """
     from scipy.stats import t
 

@@ -1,9 +1,11 @@
 """Measures a profile on an engine: acceptance along the target's texts, and step times."""
 
+from functools import partial
+
 import numpy as np
 
 from engines.counting import NOTHING
-from engines.engine import Setting
+from engines.engine import Setting, run
 from engines.observing.observation import Observation
 from engines.observing.profiles import counted_drafting
 from engines.text_scores import Pair, acceptance
@@ -46,10 +48,11 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
             cost, line_error = timed.steps.cost, timed.steps.line_error
         else:
             # The draft is served without a target.
-            prompts, step = trial.other_prompts, progress.step
+            prompts, tokens = trial.other_prompts, request.text.max_new_tokens
+            write = partial(run, max_new_tokens=tokens, progress=progress.step)
             progress.expect(len(prompts))
             with engine.serve(Setting(0, model="draft")) as server:
-                own = trial.written(server, 0, case, prompts, first=0, progress=step)
+                own = write(server, prompts, case, speculative=False, seed=request.seed)
             seconds = block_seconds(np.array(own.work(drafts_past_end=False)))
             cost = CostModel(
                 {1: timed.levels["priced", 0]}, draft_seconds=float(np.nanmedian(seconds))

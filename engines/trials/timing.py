@@ -95,8 +95,7 @@ class PassTimes:
     levels: seconds of a pass, by cell (use of the prompts, γ).
     drawn: indices of the prompts in each bootstrap resample, or of the repeats if prompts ran
       together, shape (RESAMPLES, n); empty if a cell has a single prompt or repeat.
-    resampled: by cell, the seconds in each resample, shape (RESAMPLES,); NaN if a resample has no
-      run of the cell.
+    resampled: by cell, the seconds in each resample, shape (RESAMPLES,); NaN without a run.
     """
 
     trial: Trial
@@ -137,7 +136,7 @@ class PassTimes:
     def precision_percent(self) -> float | None:
         """Largest half-width, in per cent, of the intervals of a step's time over the baseline's.
 
-        The error of acceptance is not included. None without resamples.
+        Errors of acceptance are not included. None without resamples.
         """
         found = [self.step_ratio(use, 0, gamma) for use, gamma in self.levels if gamma > 0]
         known = [high / low for low, high in found if low is not None and high is not None]
@@ -153,8 +152,8 @@ class PassTimes:
 def _resampled_interval(value: float, resampled: NDArray[np.float64], *, units: int) -> Interval:
     """Returns the interval of a ratio from its bootstrap resamples, symmetric in the logarithm.
 
-    units: number n of resampled prompts or repeats. Percentiles are too narrow for few units, so
-      the interval uses Student's t and n - 1 in place of n.
+    units: number n of resampled prompts or repeats. The interval uses Student's t and n - 1 in
+      place of n, because percentiles are too narrow for few units.
     """
     # Not NaN, 0 or infinite.
     logs = np.log(resampled[(resampled > 0) & (resampled < np.inf)])

@@ -1,13 +1,11 @@
 """A trial on an engine: the planned runs of a request, and the completed runs."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from typing import Literal
 
-from engines.engine import Case, EngineRun, EngineServer, Prompts, Setting, run
+from engines.engine import Case, EngineRun, Prompts
 from engines.kind import EngineKind
 from engines.text_scores import Text
 from engines.trials.request import MeasureEngine, ValidateEngine
@@ -26,8 +24,7 @@ class Trial:
     prompts: prompts whose decoding is predicted.
     other_prompts: prompts on which steps are timed.
     repeats: number of repeats, at most.
-    runs: completed runs, one for each repeat, by case (temperature, concurrency) and by cell (use
-      of the prompts, γ).
+    runs: completed runs, one for each repeat, by case and by cell.
     version: the engine's version; empty before a run.
     """
 
@@ -41,7 +38,8 @@ class Trial:
     version: str = ""
 
     def __post_init__(self) -> None:
-        gammas, concurrencies, rates = self.gammas, self.concurrencies, self.request.synthetic
+        gammas, rates = self.gammas, self.request.synthetic
+        concurrencies = self.request.engine.concurrencies
         if min(gammas, default=1) < 1:
             raise ValueError(f"gamma must be at least 1 with --engine, got {min(gammas)}")
         if min(concurrencies) < 1:
@@ -73,33 +71,20 @@ class Trial:
 
     @property
     def gammas(self) -> tuple[int, ...]:
-        """The distinct γ to predict, each at least 1."""
+        """The distinct γ to predict."""
         return tuple(dict.fromkeys(self.request.gammas))
-
-    @property
-    def concurrencies(self) -> tuple[int, ...]:
-        """The distinct numbers of simultaneous requests."""
-        return tuple(dict.fromkeys(self.request.engine.concurrencies))
-
-    @property
-    def temperatures(self) -> tuple[float, ...]:
-        return tuple(dict.fromkeys(self.request.temperatures))
 
     @property
     def cases(self) -> list[Case]:
         """Every combination of temperature and concurrency."""
-        return list(product(self.temperatures, self.concurrencies))
+        temperatures, concurrencies = self.request.temperatures, self.request.engine.concurrencies
+        return list(product(dict.fromkeys(temperatures), dict.fromkeys(concurrencies)))
 
     @property
     def sharing(self) -> list[tuple[int, ...]]:
         """Groups of γ whose servers run at the same time: one group of all, or one for each γ."""
         gammas = sorted({0, *self.gammas, *self.request.priced_gammas})
         return [tuple(gammas)] if self.request.together else [(gamma,) for gamma in gammas]
-
-    def setting(self, gamma: int) -> Setting:
-        rates, most = self.request.synthetic, max(self.concurrencies)
-        simulated = None if rates is None or gamma == 0 else rates[:gamma]
-        return Setting(gamma, self.request.draft_sampling, most, synthetic=simulated)
 
     def cells(self, gammas: Sequence[int]) -> list[Cell]:
         """Returns the cells of these γ: each use of prompts for which a γ runs, with that γ."""
@@ -125,27 +110,6 @@ class Trial:
             for case, size in sizes.items()
             if start % size == 0
         ]
-
-    def written(
-        self,
-        server: EngineServer,
-        gamma: int,
-        case: Case,
-        prompts: Prompts,
-        *,
-        first: int,
-        progress: Callable[[], object],
-    ) -> EngineRun:
-        """Returns the texts that a server writes; first: number that is added to the seed."""
-        return run(
-            server,
-            prompts,
-            case,
-            speculative=gamma > 0,
-            max_new_tokens=self.request.text.max_new_tokens,
-            seed=self.request.seed + first,
-            progress=progress,
-        )
 
     def texts(self, own: EngineRun) -> list[Text]:
         """Returns each predicted prompt together with the text that a run wrote for it."""

@@ -4,13 +4,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from engines.engine import Engine, EngineServer, Setting
+from engines.engine import Engine, EngineRun, EngineServer, Setting, run
 from engines.servers.process import healthy
 from engines.text_scores import Scorer, engine_scorer, local_scorer
 from engines.trials.request import MeasureEngine, ValidateEngine
@@ -58,12 +59,12 @@ def prepared(request: ValidateEngine | MeasureEngine) -> Iterator[tuple[Engine, 
 
 @dataclass(frozen=True, slots=True)
 class RunningPair:
-    """The running servers of a pair, all of one kind of engine. Others start and stop them.
+    """The running servers of a pair, all of one kind of engine, which others start and stop.
 
     connect: connects to a server; see `engines.kind.EngineKind`.
     target: URL of a server of the target without speculation.
-    server: URL of a server of the target with its draft, at a fixed γ; None: not given.
-    draft: URL of a server of the draft; None: not given.
+    server: URL of a server of the target with its draft, at a fixed γ.
+    draft: URL of a server of the draft.
     """
 
     connect: Callable[[str], EngineServer]
@@ -107,33 +108,35 @@ class RunningPair:
 def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> Trial:
     """Returns the trial with its completed runs, for as many prompts and repeats as time allowed.
 
-    Each γ has its own server. Predicted and timed prompts take turns. If the servers run together,
-    the γ take turns, too. So a slow period of the machine affects all of them. The order changes
-    from turn to turn, because a text may profit from the previous text on its server.
-
-    If servers run one after the other, the first server's share of the time decides how many
-    prompts and repeats all of them run.
+    Each γ has its own server. Predicted and timed prompts take turns, and so do the γ if their
+    servers run together, so that a slow period of the machine affects all of them. The order
+    changes, because a text may profit from the previous text on its server. If servers run one
+    after the other, the time of the first one decides how many prompts and repeats all run.
     """
     request, groups, warm = trial.request, trial.sharing, trial.other_prompts[:WARM_UP_PROMPTS]
+    rates, most = request.synthetic, max(request.engine.concurrencies)
     seconds = request.timing.seconds(request.target) / len(groups)
     order, counted = np.random.default_rng(request.seed), CountedProgress(progress)
+    write = partial(run, max_new_tokens=request.text.max_new_tokens, progress=counted.step)
     cells = [cell for group in groups for cell in trial.cells(group)]
     repeated = trial.repeats * sum(len(trial.prompts_of(use)) for use, _ in cells)
     planned = len(trial.cases) * (sum(map(len, groups)) * len(warm) + repeated)
     progress.expect(planned)
     for group in groups:
         with ExitStack() as stack:
-            servers = {
-                gamma: stack.enter_context(engine.serve(trial.setting(gamma))) for gamma in group
-            }
+            servers = {}
+            for gamma in group:
+                simulated = None if rates is None or gamma == 0 else rates[:gamma]
+                setting = Setting(gamma, request.draft_sampling, most, synthetic=simulated)
+                servers[gamma] = stack.enter_context(engine.serve(setting))
             for (gamma, server), case in product(servers.items(), trial.cases):
                 # The first texts of all; a server with another γ is refused.
-                own = trial.written(server, gamma, case, warm, first=0, progress=counted.step)
+                own = write(server, warm, case, speculative=gamma > 0, seed=request.seed)
                 if gamma > 0:
                     own.require_gamma(gamma, drafts_past_end=trial.kind.drafts_past_end)
             until = Until(percent=request.timing.percent, seconds=seconds, report=progress.note)
-            version = next(iter(servers.values())).version
-            trial = replace(_in_turns(trial, servers, order, until, counted), version=version)
+            version = servers[group[0]].version
+            trial = replace(_in_turns(trial, servers, order, until, write), version=version)
         seconds = float("inf")
     progress.expect(counted.steps - planned)  # turns that were not needed
     return trial
@@ -144,7 +147,7 @@ def _in_turns(
     servers: Mapping[int, EngineServer],
     order: np.random.Generator,
     until: Until,
-    counted: CountedProgress,
+    write: Callable[..., EngineRun],
 ) -> Trial:
     """Runs the trial until it is precise enough or the time is up; returns the completed part.
 
@@ -152,7 +155,7 @@ def _in_turns(
     """
     took, cells = 0.0, trial.cells(tuple(servers))
     # Number of prompts that always run, even beyond the time limit; several at once run all.
-    least = LEAST_PROMPTS if max(trial.concurrencies) == 1 else len(trial.prompts)
+    least = LEAST_PROMPTS if max(c for _, c in trial.cases) == 1 else len(trial.prompts)
     for repeat in range(trial.repeats):
         began = time.monotonic()
         if repeat > 0 and until.late(took):
@@ -164,12 +167,10 @@ def _in_turns(
                 break
             for number in order.permutation(len(cells)):
                 use, gamma = cells[number]
-                prompts = trial.prompts_of(use)
-                first = turn.start + (repeat + 1) * len(prompts)
-                if prompts := prompts[turn]:
-                    own = trial.written(
-                        servers[gamma], gamma, case, prompts, first=first, progress=counted.step
-                    )
+                every = trial.prompts_of(use)
+                seed = trial.request.seed + turn.start + (repeat + 1) * len(every)
+                if some := every[turn]:
+                    own = write(servers[gamma], some, case, speculative=gamma > 0, seed=seed)
                     trial.add(case, cells[number], repeat, own)
         took = time.monotonic() - began
         ran = replace(trial, repeats=repeat + 1)

@@ -1,7 +1,7 @@
 """Compares predicted with measured decoding on an engine: a row for each γ and case."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -115,7 +115,7 @@ def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineVali
     """Returns predicted and measured decoding on an engine, with an audit of its acceptance."""
     with prepared(request) as (engine, score, trial):
         trial = run_trial(engine, trial, progress=progress)
-        scores = {heat: _scores(trial, heat, score) for heat in trial.temperatures}
+        scores = {heat: _scores(trial, heat, score) for heat in dict.fromkeys(request.temperatures)}
     timed = {case: timed_steps(trial, case) for case in trial.cases}
     return EngineValidation(
         rows=tuple(
@@ -152,8 +152,9 @@ Along = tuple[tuple[int, ...], NDArray[np.float64], NDArray[np.float64]]
 def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case) -> EngineRow:
     """Returns the prediction and the measurement of one γ, temperature and concurrency."""
     (temperature, concurrency), synthetic = case, trial.request.synthetic
-    own = trial.runs[case]["rows", gamma]
-    gap = None if synthetic is not None else _gap(trial, scores, gamma, case)
+    own, plain = (trial.runs[case]["rows", each] for each in (gamma, 0))
+    written = [[trial.texts(one) for one in runs] for runs in (own, plain)]
+    gap = None if synthetic is not None else _gap(written, scores, temperature)
     # If the engine's texts are not the target's, acceptance along the target's own texts is used.
     replays = gap is None and synthetic is None
     texts = _along(trial, scores, gamma if replays else 0, case)
@@ -182,10 +183,6 @@ def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case
     predicted = expected_calls * float(steps.cost.block_seconds(gamma)) / tokens
     alpha = float(np.concatenate([chances for _, chances, _ in texts]).mean())
     low, high = timed.speed_up_interval(baseline / seconds, gamma)
-    ids = {
-        each: [text.tokens for one in trial.runs[case]["rows", each] for text in one.completions]
-        for each in (gamma, 0)
-    }
     row = EngineRow(
         engine=trial.kind.name,
         engine_version=trial.version,
@@ -215,7 +212,7 @@ def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case
         block_efficiency=tokens / calls,
         accepted_fraction=counts.accepted / counts.drafted if counts.drafted > 0 else 0.0,
         tokens=tokens,
-        identical_to_target=ids[gamma] == ids[0] if temperature == 0 else None,
+        identical_to_target=written[0] == written[1] if temperature == 0 else None,
         baseline_tokens_per_second=concurrency / baseline,
         tokens_per_second=concurrency / seconds,
     )
@@ -240,10 +237,12 @@ def _along(trial: Trial, scores: Scores, gamma: int, case: Case) -> list[Along]:
     return found
 
 
-def _gap(trial: Trial, scores: Scores, gamma: int, case: Case) -> str | None:
-    """Returns how an engine's texts differ from the target's own; None if they do not."""
-    runs = [[trial.texts(one) for one in trial.runs[case]["rows", each]] for each in (gamma, 0)]
-    if case[0] > 0:
+def _gap(runs: Iterable[Sequence[Sequence[Text]]], scores: Scores, heat: float) -> str | None:
+    """Returns how an engine's texts differ from the target's own; None if they do not.
+
+    runs: the engine's texts, and the target's; each by repeat and prompt. heat: the temperature.
+    """
+    if heat > 0:
         return text_gap(*([[scores[each][0] for each in texts] for texts in run] for run in runs))
     written = ([(each[1], scores[each][0]) for texts in run for each in texts] for run in runs)
     return greedy_text_gap(*written)

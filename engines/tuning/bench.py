@@ -1,10 +1,9 @@
 """Runs the servers of a tuning, and measures each γ on them; the γ take turns if they can."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 import numpy as np
 
@@ -35,6 +34,8 @@ class Bench(ExitStack):
         self.progress: Progress = SILENT
         # Called once, with the seconds that the first server took to start, and a text.
         self.paced: Callable[[float, float], object] | None = None
+        tokens, step = how.text.max_new_tokens, lambda: self.progress.step()
+        self._write = partial(run, max_new_tokens=tokens, progress=step)
         self._order, self._up = np.random.default_rng(how.seed), dict[Knobs, EngineServer]()
 
     def measure(
@@ -92,7 +93,8 @@ class Bench(ExitStack):
         up = time.monotonic()
         warm = self.prompts[:WARM_UP_PROMPTS]
         self.progress.expect(len(warm))
-        warmed = self._run(server, gamma, warm, 1, 0)
+        case = (how.temperature, 1)
+        warmed = self._write(server, warm, case, speculative=gamma > 0, seed=how.seed)
         if p_min == 0 and not obeyed(warmed, gamma, self.kind):
             mean = warmed.total.drafted / max(warmed.total.drafts, 1)
             message = f"gamma {gamma} was not obeyed: the server drafts {mean:.1f} tokens a block"
@@ -112,9 +114,12 @@ class Bench(ExitStack):
             self.progress.expect(len(self.prompts) * len(share))
             for start in range(0, len(self.prompts), size):
                 prompts = self.prompts[start : start + size]
+                # A seed gives the same random numbers at every γ.
+                seed = self.how.seed + (turn + 1) * len(self.prompts)
                 for index in self._order.permutation(len(share)).tolist():
-                    each = share[index]
-                    own = self._run(self._up[each], each[0], prompts, concurrency, turn + 1)
+                    each, case = share[index], (self.how.temperature, concurrency)
+                    drafts = each[0] > 0
+                    own = self._write(self._up[each], prompts, case, speculative=drafts, seed=seed)
                     runs[each].append((turn, own))
                 turn += 1
             # Greedy decoding repeats itself.
@@ -149,20 +154,6 @@ class Bench(ExitStack):
             turns=tuple((gamma, turn, *work) for turn, [work] in works if work[1] > 0),
             rates=tuple(rates) if p_min == 0 else (),
             drafts=total.drafts // times,
-        )
-
-    def _run(
-        self, server: EngineServer, gamma: int, prompts: Prompts, concurrency: int, seed: int
-    ) -> EngineRun:
-        """Returns a server's texts for prompts; a seed gives the same random numbers at every γ."""
-        return run(
-            server,
-            prompts,
-            (self.how.temperature, concurrency),
-            speculative=gamma > 0,
-            max_new_tokens=self.how.text.max_new_tokens,
-            seed=self.how.seed + seed * len(self.prompts),
-            progress=self.progress.step,
         )
 
 

@@ -11,9 +11,9 @@ from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 from engines.engine import EngineRun, Setting
 from engines.kind import EngineKind, engine_kinds
 from engines.servers.http import post_json
+from engines.servers.in_process import Transformers
 from engines.servers.llama_cpp import LlamaCpp, LlamaCppServer
 from engines.servers.mlx import Mlx
-from engines.servers.transformers import Transformers
 from engines.sources import observe
 from engines.text_scores import acceptance, local_scorer
 from simulator.acceptance.replay import Replay
