@@ -1,8 +1,8 @@
 """The draft length of each request and of each category, and its gain over one length for all.
 
-A request has few counts, so its α has a beta distribution: that of its category (`alpha_spread`),
-given the request's own counts. Its rates by position are the rates of all requests together, with
-their logits shifted by one number that gives the request's α.
+The few counts of a request give its α a beta distribution, which starts from the distribution of α
+in the request's category (`alpha_spread`). Its rates by position are the rates of all requests
+together, with their logits shifted by one number that gives the request's α.
 """
 
 from collections.abc import Sequence
