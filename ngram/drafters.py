@@ -22,8 +22,6 @@ class CopyingDrafter:
     """Drafts the continuation that an index finds, or nothing.
 
     The prompt of an encoder-decoder model is indexed as if it preceded the text.
-
-    index: returns an index of an empty text.
     """
 
     sampling = None

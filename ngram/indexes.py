@@ -39,11 +39,9 @@ class Occurrences:
     def matches(
         self, text: Sequence[int], places: Sequence[int], longest: int
     ) -> list[Sequence[int]]:
-        """Returns where the last 1, 2, … tokens of a text end in this index, ascending places.
+        """Returns where the last 1, 2, … tokens of a text end in this index, as far as they match.
 
-        The list ends before the first length without a match, and has at most `longest` entries.
-
-        places: where the text's last token occurs in this index.
+        places: where the text's last token occurs in this index, ascending.
         """
         found: list[Sequence[int]] = []
         while places and len(found) < longest:

@@ -59,7 +59,7 @@ class BeamSettings:
 
 @dataclass(frozen=True, slots=True)
 class Beams:
-    """The state of a beam search after some steps.
+    """The state of a beam search.
 
     running: the w best unfinished beams, best first; initially only the empty beam.
     finished: at most w finished beams, best first.
@@ -135,11 +135,7 @@ class BeamBlock:
 
 @dataclass(frozen=True, slots=True)
 class BeamSearch:
-    """The result of a beam search.
-
-    beams: finished beams, best first; their scores are transformers' `sequences_scores`.
-    blocks: the target calls after the prompt's pass.
-    """
+    """Finished beams, best first, with transformers' `sequences_scores`; and all target calls."""
 
     beams: tuple[Beam, ...]
     blocks: tuple[BeamBlock, ...]

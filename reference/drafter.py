@@ -106,8 +106,7 @@ class Drafter(Protocol):
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
         """Returns, for each sampling setting, how likely the tokens of a stretch are accepted.
 
-        Called after `start`, for consecutive stretches of one text. A drafter without sampling
-        settings returns equal scores for all of them.
+        Called after `start`, for consecutive stretches of one text.
         """
 
 
@@ -126,8 +125,6 @@ def draft_tokens(
     generator: torch.Generator,
 ) -> Draft:
     """Returns up to `limit` tokens, drawn one by one until the policy stops.
-
-    The policy sees each distribution before the draw and each token after it.
 
     law_after: returns the next distribution, given the tokens drafted so far (shape (1,) each).
     """

@@ -66,8 +66,7 @@ def keeps_its_place(path: Path) -> bool:
 def uninterrupted() -> Iterator[None]:
     """Delays a Ctrl-C until the work inside the block is done.
 
-    Some libraries turn an interrupt into an error of their own, for example while they write an
-    archive. Interrupts reach the main thread only, so other threads are not affected.
+    Some libraries turn an interrupt into an error of their own, for example in an archive.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is None:
@@ -138,10 +137,9 @@ def read_whole(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def limited(read: Callable[[int], bytes], name: str, *, most_bytes: int = MOST_BYTES) -> bytes:
-    """Returns the bytes that `read` returns; raises ValueError for more than most_bytes.
+    """Returns the bytes that `read` returns; refuses more than most_bytes.
 
     read: takes the largest number of bytes to return, as a file's `read` does.
-    name: the file's name, for the message.
     """
     content = read(most_bytes + 1)
     if len(content) > most_bytes:
@@ -186,8 +184,12 @@ def text_blocks(path: Path) -> Iterator[str]:
     """
     with path.open("rb") as file:
         packed = file.peek(len(_GZIP)).startswith(_GZIP)
+        source: IO[bytes] | gzip.GzipFile = gzip.GzipFile(fileobj=file) if packed else file
         try:
-            yield from _blocks(gzip.GzipFile(fileobj=file) if packed else file, str(path))
+            while block := source.read(BLOCK_BYTES):
+                if not block.endswith(b"\n"):
+                    block += limited(source.readline, f"a line of {path}")
+                yield block.decode("utf-8", errors="replace")
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise ValueError(f"{path} must be whole gzip, got: {error}") from None
 
@@ -196,10 +198,3 @@ def text_lines(path: Path) -> Iterator[str]:
     """Yields the lines of a file, with their newlines; see `text_blocks`."""
     for block in text_blocks(path):
         yield from io.StringIO(block)
-
-
-def _blocks(file: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[str]:
-    while block := file.read(BLOCK_BYTES):
-        if not block.endswith(b"\n"):
-            block += limited(file.readline, f"a line of {name}")
-        yield block.decode("utf-8", errors="replace")

@@ -37,11 +37,6 @@ class Block:
         return len(self.drafted)
 
     @property
-    def replaced(self) -> bool:
-        """Whether the target's token replaced a drafted one."""
-        return self.accepted < min(len(self.drafted), len(self.tokens))
-
-    @property
     def seconds(self) -> float:
         return self.draft_seconds + self.verify_seconds + self.other_seconds
 
@@ -51,7 +46,7 @@ class Generation:
     """One decoded text.
 
     text: the ids that decoding continued (the prompt, or a decoder's start token).
-    blocks: the blocks in order; the prompt's pass is not among them.
+    blocks: the blocks after the prompt's pass.
     prefill_seconds: time of the prompt's passes in target and drafter.
     """
 
@@ -90,7 +85,8 @@ class Generation:
     @property
     def rollbacks(self) -> int:
         """Number of target calls that replaced a drafted token."""
-        return sum(block.replaced for block in self.blocks)
+        drafts = [(block, min(len(block.drafted), len(block.tokens))) for block in self.blocks]
+        return sum(block.accepted < judged for block, judged in drafts)
 
     @property
     def discarded(self) -> int:
@@ -127,10 +123,10 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class StopStrings:
-    """Strings that end a text as soon as a token completes one of them.
+    """Strings that end a text as soon as a token outside the prompt completes one of them.
 
     As with transformers' `stop_strings`, the text includes the string and the whole token that
-    completed it. The string may begin in the prompt, but a string inside the prompt ends nothing.
+    completed it.
     """
 
     strings: tuple[str, ...]

@@ -67,8 +67,7 @@ STRICT = Strict()
 def residual(p: Tensor, q: Laws) -> Tensor:
     """Returns max(0, p - q), not normalised (Leviathan et al. 2023, section 2.3).
 
-    In rows where all differences are 0, it is p: there p equals q up to rounding, and only rounding
-    can reject a token.
+    In rows where p equals q up to rounding it is p, since only rounding can reject a token there.
     """
     left = excess(p, q)
     return torch.where(left.sum(dim=-1, keepdim=True) > 0, left, p)

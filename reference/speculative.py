@@ -150,11 +150,7 @@ def start(
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A text whose prompt has been read; iterating over `blocks`, once, decodes it.
-
-    text: the ids to continue.
-    prefill_seconds: time of the prompt's passes.
-    """
+    """A text whose prompt has been read; iterating over `blocks`, once, decodes the rest."""
 
     text: Sequence[int]
     prefill_seconds: float

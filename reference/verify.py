@@ -18,7 +18,6 @@ class Verified:
 
     drafted: the proposed ids. For a draft that branches: the accepted path, continued along the
       likeliest branch.
-    accepted: number of accepted ids.
     own: the target's own id, which follows the accepted ones.
     p: the target's distributions at the drafted positions and at the next one.
     """

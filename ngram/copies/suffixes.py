@@ -1,9 +1,4 @@
-"""Suffix decoding along recorded texts, for all places at once.
-
-`ngram.indexes.Suffixes` finds the same drafts place by place. The occurrences of all
-contexts are sorted in one array, so a node of the suffix tree is an index in this array: the last
-occurrence of its context so far.
-"""
+"""Suffix decoding along recorded texts: the drafts of `ngram.indexes.Suffixes` at all places."""
 
 from __future__ import annotations
 
@@ -109,11 +104,7 @@ def suffixes(
 def _best(
     texts: Texts, nodes: Nodes, places: Integers, inside: NDArray[np.bool_], until: Integers
 ) -> Drafts:
-    """Returns the best draft before each place.
-
-    inside: for each place, whether it lies after the first token of its text.
-    until: for each place, the place before which occurrences are searched.
-    """
+    """Returns the best draft before each place, from occurrences before the place in `until`."""
     best = _no_drafts(len(places))
     for length in range(min(nodes.depth - 1, len(nodes.at)), 0, -1):
         most = min(length, nodes.depth - length)

@@ -179,12 +179,7 @@ def lookups(
 
 
 def ngrams(texts: Texts, rows: Rows, *, max_gamma: int) -> Copied:
-    """Returns the drafts of `ngram.drafters.NgramDrafter` at temperature 0.
-
-    A draft is accepted up to the first place where the text is not the model's likeliest token.
-
-    max_gamma: the length of every draft, at least 1.
-    """
+    """Returns the drafts of an n-gram model at temperature 0, all of max_gamma tokens."""
     likeliest: dict[tuple[int, ...], int] = {}
     reach = rows.model.order
     runs = np.zeros(int(texts.lengths.sum()), dtype=np.int64)

@@ -108,11 +108,7 @@ def cache_path(path: Path) -> Path:
 
 
 def load_model(path: Path) -> BackoffModel:
-    """Returns the model of an ARPA file.
-
-    The model's arrays are cached in PATH.npz. The cache is read if it carries the hash of the ARPA
-    file's content; otherwise it is replaced.
-    """
+    """Returns the model of an ARPA file; caches its arrays in PATH.npz, with the file's hash."""
     read_counts(path)  # first, because a file that is no ARPA file may be endless
     key = f"{LAYOUT} {content_hash(path)}"
     model = _read(cache_path(path), key)
@@ -159,11 +155,7 @@ DIGITS = 64
 
 
 def sealed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Returns the content of a compressed .npz file that carries its own hash.
-
-    The archive's comment is the SHA-256 of all bytes before it, so that damage is detected. Other
-    programs read the file like any .npz.
-    """
+    """Returns the content of a .npz file; its comment is the SHA-256 of all bytes before."""
     buffer = io.BytesIO()
     with uninterrupted():
         np.savez_compressed(buffer, allow_pickle=False, **arrays)

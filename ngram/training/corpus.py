@@ -125,10 +125,9 @@ def _json_text(line: str, where: str) -> str:
 
 
 def encode_texts(texts: Iterable[Document], tokenizer: Any) -> Corpus:
-    """Returns the token ids of texts; tokenizes one batch of texts at a time.
+    """Returns the token ids of texts that are not empty; refuses a corpus without tokens.
 
     A text is divided where it contains the tokenizer's beginning-of-text or end-of-text token.
-    Texts without tokens are left out; a corpus without tokens is refused.
     """
     breaks = np.array(sorted(vocabulary_of(tokenizer).breaks), np.int32)
     parts = [np.empty(0, np.int32)]

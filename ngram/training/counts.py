@@ -100,7 +100,7 @@ def count_ngrams(
 
 
 def _last_of_lmplz(word: Ints, since: Ints, *, order: int, vocabulary: NDArray[np.int32]) -> int:
-    """Returns the position in the corpus at which the n-gram that `lmplz` processes last ends.
+    """Returns where in the corpus the n-gram that `lmplz` processes last ends.
 
     `lmplz` numbers words as they first occur (`</s>` and `<s>` before all others) and sorts n-grams
     by their last word, then by the word before it, and so on.

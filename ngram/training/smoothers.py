@@ -187,8 +187,6 @@ def estimate(
 ) -> tuple[list[Grams], tuple[int, ...]]:
     """Returns a smoothed model's n-grams by order, and the orders with fallback discounts.
 
-    An order has fallback discounts if the corpus is too small to estimate its discounts.
-
     prune: for each order, the count up to which n-grams are dropped, after discounts are estimated;
       empty: none are dropped. `<unk>`, `<s>` and `</s>` are always kept.
     """

@@ -1,12 +1,10 @@
 """Trains an n-gram model on a corpus by the own estimator or KenLM's `lmplz`; writes its files."""
 
-import os
 import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,25 +64,20 @@ def run_lmplz(
     with (
         whole_file(path) as partial,
         tempfile.TemporaryDirectory(dir=path.parent, prefix=".lmplz.") as folder,
-        tempfile.TemporaryFile() as messages,
+        Path(folder, "texts").open("w+b") as file,
     ):
+        for start in range(0, len(sentences), TOKENS_AT_ONCE):
+            ids = " ".join(map(str, sentences[start : start + TOKENS_AT_ONCE].tolist()))
+            file.write(f"{ids} ".replace(str(END), "\n").encode())
+        file.seek(0)
         command = [program, "--order", str(order), "--memory", MEMORY, "--arpa", str(partial)]
         command += ["--temp_prefix", f"{folder}/", "--prune", *map(str, prune)]
         command += ["--discount_fallback", *map(str, FALLBACK_DISCOUNTS)]
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=messages
-        ) as process:
-            assert process.stdin is not None
-            # It may end early; then its exit status says why.
-            with suppress(BrokenPipeError), os.fdopen(os.dup(process.stdin.fileno()), "wb") as file:
-                for start in range(0, len(sentences), TOKENS_AT_ONCE):
-                    ids = " ".join(map(str, sentences[start : start + TOKENS_AT_ONCE].tolist()))
-                    file.write(f"{ids} ".replace(str(END), "\n").encode())
-        messages.seek(0)
-        output = messages.read().decode("utf-8", "replace")
-        if process.returncode != 0:
+        ran = subprocess.run(command, stdin=file, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        output = ran.stderr.decode("utf-8", "replace")
+        if ran.returncode != 0:
             last = output.strip().splitlines()[-1:] or ["no message"]
-            raise RuntimeError(f"lmplz failed with status {process.returncode}: {last[0]}")
+            raise RuntimeError(f"lmplz failed with status {ran.returncode}: {last[0]}")
     return tuple(int(number) + 1 for number in FALLBACK.findall(output))
 
 
@@ -101,14 +94,11 @@ def train(
 ) -> Description:
     """Trains a model; writes it and its description atomically, and returns the description.
 
-    KenLM's `lmplz` and our own estimator agree on Kneser-Ney models. Only our own estimator
-    offers Katz's back-off.
-
     order: 1 to 6.
     prune: for each order, the count up to which n-grams are dropped; the last count also holds for
       all higher orders.
     tokenizer_name: the name by which the corpus's tokenizer was loaded.
-    lmplz: path of the program; None for our own estimator.
+    lmplz: path of KenLM's program, which gives equal Kneser-Ney models; None: our own estimator.
     """
     check_order(order)
     if smoothing == "katz" and lmplz is not None:

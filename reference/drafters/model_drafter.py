@@ -50,8 +50,7 @@ class ModelDrafter:
     def catch_up(self, text: Sequence[int]) -> None:
         """Drops rejected tokens and the text's last token from the draft model's cache.
 
-        So the model always has a token to read. After a draft that was accepted whole it reads two:
-        the last drafted token, which it drew but never read, and the target's.
+        So the model always has a token to read, and two after a draft that was accepted whole.
         """
         self.draft.rollback(min(self.draft.length, len(text) - 1))
 

@@ -15,17 +15,17 @@ from reference.drafters.trees import lineage
 from reference.laws import Laws, Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.model import Stopwatch, peaks, require_finite
+from reference.models.text_tree import hidden_at
 from reference.policies import Policy
 from reference.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
-from reference.state_heads.head import StateHead, causal_mask, hidden_at, unrolled
+from reference.state_heads.head import StateHead, causal_mask, unrolled
 
 
 class StateHeadDrafter:
     """Drafts token by token with a head, over the target's vocabulary.
 
-    Its distribution depends on where the block began. At position i the head reads the state of
-    token i and the embedding of token i + 1, and predicts token i + 2, so it drafts nothing after a
-    text of one token.
+    Its distribution depends on where the block began. It drafts nothing after a text of one token,
+    because the head predicts token i + 2 from token i's state and the embedding of token i + 1.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class StateHeadDrafter:
                 self.head.embed(tokens[list(places)][None]),
                 states,
                 torch.tensor([depths], device=tokens.device),
-                None if bool(sees.all()) else hidden_at(~sees.to(tokens.device), states),
+                None if bool(sees.all()) else hidden_at(~sees.to(tokens.device), states.dtype),
                 self._cache,
             )
             logits = self.head.logits(made[0])
@@ -144,7 +144,15 @@ class StateHeadDrafter:
         """Returns the stretch's scores in all blocks that reach into it, per sampling setting."""
         first, length = len(stretch.text), len(stretch.text) + len(stretch.tokens)
         whole = [*stretch.text, *stretch.tokens]
-        scores = [self._unreached(len(stretch.tokens), options) for _ in options.samplings]
+        size = len(stretch.tokens), options.max_gamma
+        scores = [
+            replace(
+                nothing_drafted(len(stretch.tokens), options),
+                rank=torch.full(size, self.vocabulary),
+                confidence=torch.zeros(*size, 3, dtype=torch.float64),
+            )
+            for _ in options.samplings
+        ]
         # The first block that reaches into the stretch; none begins before the third token.
         begun = max(first - options.max_gamma + 1, self._beginning, 2)
         if begun >= length:
@@ -163,12 +171,6 @@ class StateHeadDrafter:
                 self._score_step(stretch, options, scores, logits, step)
         self._drop(begun - 2)
         return scores
-
-    def _unreached(self, positions: int, options: ScoreOptions) -> Scores:
-        """Returns the scores of positions that no block reaches, so that nothing is drafted."""
-        rank = torch.full((positions, options.max_gamma), self.vocabulary)
-        sure = torch.zeros(positions, options.max_gamma, 3, dtype=torch.float64)
-        return replace(nothing_drafted(positions, options), rank=rank, confidence=sure)
 
     def _score_step(
         self,

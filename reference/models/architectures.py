@@ -100,8 +100,7 @@ class CausalModel(CachedModel):
 class EncoderDecoderModel(CachedModel):
     """An encoder-decoder transformers model behind the `Model` protocol.
 
-    Its text begins with the decoder's start token. If the model's settings force the first token
-    after that (BART, mBART), the text begins with both.
+    Its text begins with the decoder's start token, and with a second token if settings force one.
     """
 
     kind = "encoder-decoder"
@@ -166,13 +165,11 @@ def transformers_module(model: Model | None) -> Any:
 
 
 def early_exit(target: CachedModel, layers: int) -> CachedModel:
-    """Returns a draft model made of the target's first layers.
+    """Returns a draft model made of the target's first layers, at least 1 and fewer than it has.
 
-    It shares weights, embeddings, final norm and head with the target, and has its own cache. For
-    an encoder-decoder target the decoder is shortened.
-
-    target: a model on one device, with one stack of layers (Llama, GPT-2, OPT, T5, BART, ...).
-    layers: number of layers to keep, at least 1 and fewer than the target has.
+    It shares weights, embeddings, final norm and head with the target, and has its own cache. Of an
+    encoder-decoder target the decoder is shortened. The target must be on one device, with one
+    stack of layers (Llama, GPT-2, OPT, T5, BART, ...).
     """
     if is_spread(target.module):
         # The hooks of a spread model are bound to the module that they were made for.

@@ -28,11 +28,9 @@ Boundaries = tuple[int | None, ...]
 
 
 class CachedModel(ABC):
-    """A transformers model behind the `Model` protocol; subclasses read the prompt.
+    """A transformers model behind the `Model` protocol; `CausalModel` shows what subclasses add.
 
     kind: "decoder-only" or "encoder-decoder".
-
-    Example: `reference.models.architectures.CausalModel`.
     """
 
     kind: ClassVar[str]

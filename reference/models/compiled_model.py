@@ -29,10 +29,9 @@ class OneCacheError(TypeError):
 
 
 class CompiledModel(CausalModel):
-    """A decoder-only model with compiled passes, behind the `Model` protocol.
+    """A decoder-only model with compiled passes; it gives no hidden states and reads no trees.
 
-    Prompts, and passes of more tokens than any program takes, run uncompiled. The model gives no
-    hidden states and reads no branching drafts.
+    Prompts, and passes of more tokens than any program takes, run uncompiled.
     """
 
     def __init__(
@@ -43,9 +42,8 @@ class CompiledModel(CausalModel):
         widths: Sequence[int],
         backend: str | Callable[..., Any] = "inductor",
     ) -> None:
-        """Compiles a model's passes and runs each of them once.
+        """Compiles a model's passes and runs each of them once; the model itself is then spent.
 
-        model: the model to compile; do not use it afterwards, because its module is changed.
         longest: number of tokens in the longest text, prompt included.
         widths: for each pass to compile, its number of tokens, at least 1.
         """
@@ -141,12 +139,10 @@ class CompiledModel(CausalModel):
 
 
 def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, Any]:
-    """Returns the arguments of `torch.compile` for one program.
+    """Returns the arguments of `torch.compile` for one program, which CUDA `graphs` may record.
 
-    A program is always called with the same number of tokens, and nothing else that it reads
-    changes. So it needs no guards, which would take a good part of a small model's time.
-
-    graphs: whether the program is recorded as a CUDA graph.
+    All calls of a program are alike, so it needs no guards; they would take much of a small model's
+    time.
     """
     options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe}
     if backend == "inductor":
@@ -159,8 +155,8 @@ def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, An
 class FixedLayer(StaticLayer):  # type: ignore[misc]
     """Keys and values in tensors that never move; attention reads them whole, under a mask.
 
-    All layers share `length`, the number of tokens before a pass (shape (), int64). In transformers
-    each fixed layer counts its own tokens, so every pass and rollback has to update each layer.
+    All layers share `length`, the number of tokens before a pass (shape (), int64). transformers
+    would count in each layer, and update every layer at every pass and rollback.
     """
 
     def __init__(self, capacity: int, length: Tensor) -> None:

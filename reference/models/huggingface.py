@@ -81,10 +81,9 @@ def load_model(
 ) -> CachedModel:
     """Loads the model of a Hugging Face name or folder. Its weights must be safetensors.
 
-    device_map: spreads the model over several devices instead of `device`; None: one device.
+    device_map: spreads the model over several devices instead of `device`.
     dtype: "float32", "bfloat16", "float16", or "auto": float32 on a CPU, the checkpoint's own
       elsewhere.
-    trust_remote_code: whether code from the repository may run.
     """
     on_cpu = device.type == "cpu"
     if device_map is not None and not isinstance(device_map, str):

@@ -26,14 +26,18 @@ def tree_mask(parents: Sequence[int], length: int, dtype: torch.dtype) -> tuple[
         if parent >= 0:
             sees[place] |= sees[parent]
     unseen = torch.nn.functional.pad(~sees, (length, 0))
-    mask = torch.zeros(unseen.shape, dtype=dtype).masked_fill_(unseen, torch.finfo(dtype).min)
-    return mask[None, None], length - 1 + sees.sum(dim=1)
+    return hidden_at(unseen, dtype), length - 1 + sees.sum(dim=1)
+
+
+def hidden_at(unseen: Tensor, dtype: torch.dtype) -> Tensor:
+    """Returns the mask that hides `unseen` in attention scores, shape (1, 1, rows, columns)."""
+    mask = torch.zeros(unseen.shape, dtype=dtype, device=unseen.device)
+    return mask.masked_fill_(unseen, torch.finfo(dtype).min)[None, None]
 
 
 def require_branching(model: Model) -> None:
-    """Refuses a model that reads a tree differently from its single paths.
+    """Refuses a model that reads a small tree differently from its paths; overwrites its cache.
 
-    Compares a small tree with its single paths, by their logits, and overwrites the model's cache.
     So it finds sliding windows, relative positions and attention that ignores masks.
     """
     ids = torch.arange(1, 6, device=model.device) % model.vocabulary

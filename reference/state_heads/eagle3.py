@@ -26,8 +26,7 @@ from reference.state_heads.head import StateHead
 class Eagle3Shape:
     """Sizes and variants of an EAGLE-3 head.
 
-    body: a `LlamaConfig` of the head's layers.
-    vocabulary: size of the target's vocabulary.
+    body: a `LlamaConfig` of the head's layers, with the target's vocabulary.
     draft_vocabulary: size of the head's own vocabulary.
     target_width: width of the target's hidden states.
     taps: boundaries of the target's layers at which the head reads states.
@@ -38,7 +37,6 @@ class Eagle3Shape:
     """
 
     body: Any
-    vocabulary: int
     draft_vocabulary: int
     target_width: int
     taps: tuple[int, ...]
@@ -50,9 +48,7 @@ class Eagle3Shape:
 
 
 def shape_for(target: Any, *, hidden: int | None = None) -> Eagle3Shape:
-    """Returns the sizes of a head of one layer for a target's whole vocabulary.
-
-    The head reads the layers that servers read by default, if the target has enough layers.
+    """Returns the sizes of a one-layer head that reads the layers that servers read by default.
 
     hidden: units of the feed-forward layer; None: four times the target's width.
     """
@@ -72,7 +68,7 @@ def shape_for(target: Any, *, hidden: int | None = None) -> Eagle3Shape:
     )
     body._attn_implementation = "sdpa"
     taps = (2 if layers > 1 else 0, layers // 2, max(layers - 3, layers // 2))
-    return Eagle3Shape(body, own.vocab_size, own.vocab_size, width, taps)
+    return Eagle3Shape(body, own.vocab_size, width, taps)
 
 
 class WideLayer(LlamaDecoderLayer):  # type: ignore[misc]
@@ -116,7 +112,7 @@ class Eagle3(StateHead):
         self.norm = LlamaRMSNorm(body.hidden_size, eps=body.rms_norm_eps)
         self.rotary = LlamaRotaryEmbedding(body)
         if shape.own_embedding:
-            self.embed_tokens = nn.Embedding(shape.vocabulary, body.hidden_size)
+            self.embed_tokens = nn.Embedding(body.vocab_size, body.hidden_size)
         if shape.own_output:
             self.lm_head = nn.Linear(body.hidden_size, shape.draft_vocabulary, bias=False)
         self.register_buffer("d2t", torch.zeros(shape.draft_vocabulary, dtype=torch.int64))
@@ -149,8 +145,9 @@ class Eagle3(StateHead):
     def logits(self, states: Tensor) -> Tensor:
         normed = states if self.shape.norm_output else self.norm(states)
         own: Tensor = self.get_output_embeddings()(normed)
-        if self.shape.draft_vocabulary == self.shape.vocabulary:
+        vocabulary = self.shape.body.vocab_size
+        if self.shape.draft_vocabulary == vocabulary:
             return own
-        rows = own.new_full((*own.shape[:-1], self.shape.vocabulary), -torch.inf)
+        rows = own.new_full((*own.shape[:-1], vocabulary), -torch.inf)
         rows[..., torch.arange(len(self.d2t), device=own.device) + self.d2t] = own
         return rows

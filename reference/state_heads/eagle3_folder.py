@@ -49,17 +49,17 @@ def save_eagle3(folder: Path, head: Eagle3) -> None:
         _safeailabs(key): (value.half() if value.is_floating_point() else value).cpu().contiguous()
         for key, value in head.state_dict().items()
     }
-    if shape.draft_vocabulary == shape.vocabulary:
+    if shape.draft_vocabulary == shape.body.vocab_size:
         del tensors["d2t"]
     else:
-        marked = torch.zeros(shape.vocabulary, dtype=torch.bool)
+        marked = torch.zeros(shape.body.vocab_size, dtype=torch.bool)
         marked[torch.arange(shape.draft_vocabulary) + tensors["d2t"]] = True
         tensors["t2d"] = marked
     with whole_file(folder / WEIGHTS) as partial:
         save_file(tensors, partial, metadata={"format": "pt"})
     config = shape.body.to_diff_dict() | {
         "architectures": ["LlamaForCausalLMEagle3"],
-        "vocab_size": shape.vocabulary,
+        "vocab_size": shape.body.vocab_size,
         "draft_vocab_size": shape.draft_vocabulary,
         "target_hidden_size": shape.target_width,
         "tie_word_embeddings": False,
@@ -113,7 +113,6 @@ def _shape(
     variants = ("norm_before_residual", "norm_output", "norm_before_fc")
     return Eagle3Shape(
         body=body,
-        vocabulary=body.vocab_size,
         draft_vocabulary=drafted,
         target_width=wanted,
         taps=_taps(config, own.num_hidden_layers),
@@ -126,8 +125,7 @@ def _shape(
 def _taps(config: Mapping[str, Any], layers: int) -> tuple[int, ...]:
     """Returns the boundaries of the target's layers that a head reads.
 
-    As in SGLang, a list that begins with 1 names the layers whose outputs the head reads; any other
-    list names the layers whose inputs it reads.
+    As in SGLang, a list that begins with 1 names layers whose outputs are read, else inputs.
     """
     name = "eagle_aux_hidden_state_layer_ids"
     nested = config.get("eagle_config")
@@ -169,7 +167,7 @@ def _require_tensors(
 ) -> None:
     """Refuses tensors that do not fit a head; `named` returns a tensor's name in the files."""
     expected = head.state_dict()
-    if head.shape.draft_vocabulary == head.shape.vocabulary and "d2t" not in tensors:
+    if head.shape.draft_vocabulary == head.shape.body.vocab_size and "d2t" not in tensors:
         del expected["d2t"]
     missing = [named(key) for key in expected if key not in tensors]
     if missing:
@@ -192,16 +190,16 @@ def _require_tensors(
 def _require_map(folder: Path, offsets: Tensor, mask: Tensor | None, shape: Eagle3Shape) -> None:
     """Refuses a map d2t that leaves the vocabulary, repeats an id, or differs from `mask` (t2d)."""
     ids = torch.arange(len(offsets)) + offsets
-    outside = ((ids < 0) | (ids >= shape.vocabulary)).nonzero()
+    outside = ((ids < 0) | (ids >= shape.body.vocab_size)).nonzero()
     if len(outside):
         place = int(outside[0])
         raise ValueError(
-            f"d2t in {folder} must map into the {shape.vocabulary} ids of the target, "
+            f"d2t in {folder} must map into the {shape.body.vocab_size} ids of the target, "
             f"got {int(ids[place])} for the draft's id {place}"
         )
     if len(ids.unique()) < len(ids):
         raise ValueError(f"d2t in {folder} must map no two ids to one, got such a pair")
-    if len(ids) == shape.vocabulary and offsets.any():
+    if len(ids) == shape.body.vocab_size and offsets.any():
         raise ValueError(f"d2t in {folder} must be 0 for a whole vocabulary, got others")
     if mask is not None and set(mask.nonzero()[:, 0].tolist()) != set(ids.tolist()):
         raise ValueError(f"t2d in {folder} must mark the ids that d2t maps to, got others")

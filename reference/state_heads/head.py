@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformers import Cache, DynamicCache
 
 from reference.models.memory import RoomyLayer
+from reference.models.text_tree import hidden_at
 
 
 class StateHead(nn.Module, ABC):
@@ -80,13 +81,7 @@ def causal_mask(rows: int, before: int, like: Tensor) -> Tensor | None:
     if rows == 1:
         return None
     seen = torch.ones(rows, before + rows, dtype=torch.bool, device=like.device).tril(before)
-    return hidden_at(~seen, like)
-
-
-def hidden_at(unseen: Tensor, like: Tensor) -> Tensor:
-    """Returns the mask that hides `unseen` in attention scores, shape (1, 1, rows, columns)."""
-    mask = torch.zeros(unseen.shape, dtype=like.dtype, device=like.device)
-    return mask.masked_fill_(unseen, torch.finfo(like.dtype).min)[None, None]
+    return hidden_at(~seen, like.dtype)
 
 
 def unrolled(
@@ -111,5 +106,5 @@ def unrolled(
         if step > 0:
             seen = torch.cat([seen, itself], dim=1)
         embedded = head.embed(tokens[:, step : step + count])
-        own = head(embedded, own, positions + step, hidden_at(~seen, own), cache)
+        own = head(embedded, own, positions + step, hidden_at(~seen, own.dtype), cache)
         yield own

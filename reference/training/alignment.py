@@ -50,9 +50,8 @@ class Lesson:
 def logits_along(model: CachedModel, lessons: Sequence[Lesson]) -> tuple[Tensor, Tensor]:
     """Returns a model's logits for every token of the lessons' outputs, and these tokens.
 
-    The logits have shape (tokens, vocabulary), float32. The module makes one padded pass in its
-    present mode, with gradients if they are enabled. Padding is on the right, where the attention
-    of earlier tokens does not reach.
+    The logits have shape (tokens, vocabulary), float32. The module makes one pass, padded on the
+    right, in its present mode, with gradients if they are enabled.
     """
     texts = [[*model.beginning(lesson.prompt), *lesson.output[:-1]] for lesson in lessons]
     ids = _padded(texts, model.device)
@@ -90,12 +89,10 @@ def align(
     batch: int,
     loss: str,
 ) -> Trained:
-    """Trains the small model in place, by AdamW, on texts that the large one wrote.
+    """Trains the small model in place, by AdamW, on at least one text that the large one wrote.
 
-    large: not changed.
     small: decoder-only or encoder-decoder like the large model; its logits may have another
       width.
-    lessons: at least one.
     training: its seed is also the seed of the batches.
     batch: number of lessons per step, at least 1.
     loss: a key of `LOSSES`.
@@ -125,12 +122,9 @@ def train_exits(
 ) -> Trained:
     """Trains a model in place so that it can exit early (Kim et al. 2023, section 4.4).
 
-    "We train the model with the average loss of these two layers"; the labels are the lessons'
-    tokens. No keys and values have to be filled in, because the large model reads every token that
-    the exit wrote.
-
-    large: the model, all of whose weights are trained.
-    small: the model's early exit, which shares its weights (`early_exit`).
+    The loss is the average over the model and its early exit `small`, which shares its weights; the
+    labels are the lessons' tokens. All weights of `large` are trained. No keys and values have to
+    be filled in, because the large model reads every token that the exit wrote.
     """
 
     def learned(chosen: Sequence[Lesson]) -> Tensor:

@@ -105,10 +105,8 @@ def train_unrolled(
     steps: int,
     positions: int,
 ) -> Trained:
-    """Trains a head in place on windows of texts.
+    """Trains a head in place on windows of texts, with drafts of `steps` tokens.
 
-    training: its seed is also the seed of the batches.
-    steps: number of tokens of each draft.
     positions: approximate number of positions per training step at which drafts begin.
     """
 
