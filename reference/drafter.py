@@ -98,10 +98,7 @@ class Drafter(Protocol):
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        """Returns up to `limit` tokens after the text; policy or drafter may stop earlier.
-
-        A drawn token must not be dropped: that would bias the output.
-        """
+        """Returns up to `limit` tokens after the text; a drawn token must not be dropped again."""
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
         """Returns, for each sampling setting, how likely the tokens of a stretch are accepted.

@@ -21,10 +21,7 @@ from reference.verify import verify_draft
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A target and a drafter, with the settings under which they decode.
-
-    sampling: the target's settings; the drafter has its own.
-    """
+    """A target and a drafter, and the target's settings under which they decode."""
 
     target: Model
     drafter: Drafter

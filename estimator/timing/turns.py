@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from estimator.timing.levels import polish
 from reference.drafter import Drafter
-from reference.models.compiled_model import OneCacheError
+from reference.models.compiled_model import CompiledModel
 from reference.models.model import Model
 from reference.records import Block, Generation
 from reference.speculative import Session
@@ -179,11 +179,10 @@ def duplicates(pair: Pair, count: int, *, longer: float) -> list[Pair]:
     each = longer * sum(part.nbytes for part in parts if isinstance(part, Tensor))
     fitting = SHARE_OF_FREE * free_bytes(pair[0].device) / max(each, 1.0)
     shared = {id(part): part for part in parts if isinstance(part, nn.Module)}
-    try:
-        copies = (copy.deepcopy(pair, {**shared}) for _ in range(int(min(count - 1, fitting))))
-        return [pair, *copies]
-    except OneCacheError:
+    if any(isinstance(part, CompiledModel) for part in parts):
         return [pair]
+    copies = (copy.deepcopy(pair, {**shared}) for _ in range(int(min(count - 1, fitting))))
+    return [pair, *copies]
 
 
 def free_bytes(device: torch.device) -> float:

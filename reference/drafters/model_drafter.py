@@ -58,12 +58,16 @@ class ModelDrafter:
         """Returns how many more tokens the draft model has positions for."""
         return sys.maxsize if self._limit is None else max(self._limit - len(text) + 1, 0)
 
+    def _ready(self, text: Sequence[int], limit: int) -> tuple[int, Tensor]:
+        """Returns the number of tokens to draft, and the ids to read first."""
+        self.catch_up(text)
+        unseen = torch.tensor(text[self.draft.length :], device=self.draft.device)
+        return min(limit, self.room(text)), unseen
+
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        self.catch_up(text)
-        limit = min(limit, self.room(text))
-        unseen = torch.tensor(text[self.draft.length :], device=self.draft.device)
+        limit, unseen = self._ready(text, limit)
 
         def law_after(tokens: list[Tensor]) -> Laws:
             logits = self.draft.extend(tokens[-1] if tokens else unseen)
@@ -75,12 +79,8 @@ class ModelDrafter:
         require_branching(self.draft)
 
     def begin_tree(self, text: Sequence[int], depth: int) -> tuple[int, Tensor] | None:
-        self.catch_up(text)
-        depth = min(depth, self.room(text))
-        if depth <= 0:
-            return None
-        unseen = torch.tensor(text[self.draft.length :], device=self.draft.device)
-        return depth, self.draft.extend(unseen)[-1:]
+        depth, unseen = self._ready(text, depth)
+        return (depth, self.draft.extend(unseen)[-1:]) if depth > 0 else None
 
     def deepen(
         self, text: Sequence[int], tokens: Tensor, parents: Sequence[int], places: Sequence[int]

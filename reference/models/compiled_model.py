@@ -7,7 +7,7 @@ length, and later passes overwrite it. On CUDA the programs are replayed as grap
 
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,10 +22,6 @@ MOST_PROGRAMS = 256
 
 class CompileError(ValueError):
     """A model could not be compiled."""
-
-
-class OneCacheError(TypeError):
-    """A compiled model cannot be copied, because its programs are bound to its cache."""
 
 
 class CompiledModel(CausalModel):
@@ -129,9 +125,6 @@ class CompiledModel(CausalModel):
         logits: Tensor = self._programs[width](tokens)[:count]
         # The next replay of a graph writes into the same memory.
         return logits.clone() if self.device.type == "cuda" else logits
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
-        raise OneCacheError(f"{self.name} is compiled for one cache")
 
     def rollback(self, length: int) -> None:
         self._require_length(length)

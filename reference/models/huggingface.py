@@ -19,10 +19,7 @@ DeviceMap = str | Mapping[str, str | int]
 
 
 def parse_device_map(text: str) -> DeviceMap:
-    """Returns a user's device map: one of AUTOMATIC, or a device of this machine for each module.
-
-    text: a name, or a JSON object such as {"": "cpu"} or {"model": 0, "lm_head": 1}.
-    """
+    """Returns a user's device map: one of AUTOMATIC, or a JSON object with each module's device."""
     if text in AUTOMATIC:
         return text
     try:

@@ -63,10 +63,7 @@ def grown(held: Tensor, length: int) -> Tensor:
 
 
 class Recorder:
-    """Records the hidden states of each pass at some places in a model.
-
-    Copies of a model share its hooks, so a copy of this object is the object itself.
-    """
+    """Records the hidden states of each pass at some places in a model."""
 
     def __init__(self, places: int) -> None:
         self._read: list[Tensor | None] = [None] * places
@@ -80,10 +77,7 @@ class Recorder:
         self._read[place] = made if isinstance(made, Tensor) else made[0]
 
     def taken(self) -> Tensor | None:
-        """Returns the states of the last pass, shape (1, positions, width); None without a pass.
-
-        States of several places are concatenated along the width. A second call returns None.
-        """
+        """Returns the last pass's states, shape (1, positions, width), once; then None."""
         read = [states for states in self._read if states is not None]
         self._read = [None] * len(self._read)
         if len(read) > 1:
@@ -91,7 +85,7 @@ class Recorder:
         return read[0] if read else None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
+        return self  # copies of a model share its hooks
 
 
 def record_output(module: Any) -> Recorder:

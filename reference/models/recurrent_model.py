@@ -37,14 +37,11 @@ def is_recurrent_model(module: Any) -> bool:
 
 
 class RecurrentModel(CausalModel):
-    """A decoder-only model with some recurrent layers, behind the `Model` protocol.
-
-    read_again: number of tokens that rollbacks have read again.
-    """
+    """A decoder-only model with some recurrent layers, behind the `Model` protocol."""
 
     def __init__(self, module: Any, name: str) -> None:
         super().__init__(module, name)
-        self.read_again = 0
+        self.read_again = 0  # number of tokens that rollbacks have read again
         self._require_steps()
 
     @torch.inference_mode()
@@ -155,17 +152,14 @@ def is_recurrent(layer: Any) -> bool:
 
 
 class Snapshot:
-    """A copy of the states of a cache's recurrent layers, and the ids of the whole text.
-
-    length: number of tokens that these states have read.
-    """
+    """A copy of the states of a cache's recurrent layers, and the ids of the whole text."""
 
     def __init__(self, layers: Sequence[Any]) -> None:
         self._layers = [layer for layer in layers if is_recurrent(layer)]
         # For each layer: which states exist, and each state with its copy.
         self._copies: list[tuple[dict[int, bool], list[tuple[Tensor, Tensor]]]] | None = None
         self._ids: list[Tensor] = []
-        self.length = 0
+        self.length = 0  # number of tokens that these states have read
 
     def before(self, tokens: Tensor) -> None:
         """Records the tokens that the next pass will read; copies the states first if needed."""

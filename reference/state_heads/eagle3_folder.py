@@ -39,10 +39,7 @@ def load_eagle3(folder: Path, target: Any, *, name: str) -> Eagle3:
 
 
 def save_eagle3(folder: Path, head: Eagle3) -> None:
-    """Writes a head in SafeAILab's layout, as float16; each of the two files atomically.
-
-    A head for the whole vocabulary is written without a map of ids, because vLLM refuses one.
-    """
+    """Writes a head in SafeAILab's layout, as float16; each of the two files atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     shape = head.shape
     tensors = {
@@ -50,7 +47,7 @@ def save_eagle3(folder: Path, head: Eagle3) -> None:
         for key, value in head.state_dict().items()
     }
     if shape.draft_vocabulary == shape.body.vocab_size:
-        del tensors["d2t"]
+        del tensors["d2t"]  # vLLM refuses a map of ids for a whole vocabulary
     else:
         marked = torch.zeros(shape.body.vocab_size, dtype=torch.bool)
         marked[torch.arange(shape.draft_vocabulary) + tensors["d2t"]] = True

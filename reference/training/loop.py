@@ -62,14 +62,12 @@ def muon_and_adamw(module: nn.Module) -> list[torch.optim.Optimizer]:
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
     matrices = [p for p in trained if p.ndim == 2 and id(p) not in outside]
     others = [p for p in trained if p.ndim != 2 or id(p) in outside]
-    optimizers: list[torch.optim.Optimizer] = []
+    found: list[torch.optim.Optimizer] = []
     if matrices:
-        muon = torch.optim.Muon(matrices, weight_decay=0.05, adjust_lr_fn="match_rms_adamw")
-        optimizers.append(muon)
+        found += [torch.optim.Muon(matrices, weight_decay=0.05, adjust_lr_fn="match_rms_adamw")]
     if others:
-        adamw = torch.optim.AdamW(others, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
-        optimizers.append(adamw)
-    return optimizers
+        found += [torch.optim.AdamW(others, betas=(0.9, 0.95), weight_decay=0.0, fused=True)]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +87,6 @@ class Training:
     seed: int = 0
     settings: Mapping[str, object] = field(default_factory=dict)
     checkpoint_steps: int = 100
-
-    @property
-    def identity(self) -> dict[str, object]:
-        """The settings that a checkpoint must agree with."""
-        own = {"name": self.name, "steps": self.schedule.steps, "seed": self.seed}
-        return own | dict(self.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +132,8 @@ def train(
     name, schedule, checkpoint = training.name, training.schedule, training.checkpoint
     process = this_process()
     parameters = {key: value for key, value in module.named_parameters() if value.requires_grad}
-    saved = json.dumps(training.identity, sort_keys=True), parameters, optimizers
+    identity = {"name": name, "steps": schedule.steps, "seed": training.seed}
+    saved = json.dumps(identity | dict(training.settings), sort_keys=True), parameters, optimizers
     begun = load_checkpoint(checkpoint, *saved) if checkpoint.exists() else 0
     module.train()
     began = time.perf_counter()
