@@ -1,19 +1,18 @@
 """Blockwise heads and their drafts: a model with h heads predicts the next h tokens at once.
 
 Stern et al. 2018; Kim et al. 2024 (blockwise drafts), section 4: "h distinct feedforward layers
-with a single hidden layer, atop the target LM's final hidden layer", whose softmax layers share one
+with a single hidden layer, atop the target LM's final hidden layer", which share one output
 embedding. The first head is the model's own and has no network here.
 
-The pass that verifies a block also computes the state that predicts the next block, so a block
-costs one target call (Stern et al. 2018, section 3). The state at the last accepted position
-predicted the target's own token, the last of the text; further heads predict the tokens after it.
+The pass that verifies a block also computes the state from which the heads draft the next block, so
+a block costs one target call (Stern et al. 2018, section 3).
 """
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import torch
@@ -34,8 +33,7 @@ class Heads(nn.Module):
 
         f_j(s) = s + down_j relu(up_j s + a_j) + b_j,     j = 2..h
 
-    down and b are initialised with 0, so untrained heads repeat the first one. All heads together
-    are two matrix products.
+    down and b are initialised with 0, so untrained heads repeat the first one.
     """
 
     def __init__(self, *, heads: int, width: int, hidden: int) -> None:
@@ -76,10 +74,9 @@ WEIGHTS, DESCRIPTION = "heads.safetensors", "heads.json"
 SAMPLED_ROWS = 64
 
 
-class HeadsFile(msgspec.Struct):
+class HeadsFile(msgspec.Struct, tag_field="format", tag=FORMAT):
     """The content of heads.json; model: name of the model on which the heads were trained."""
 
-    format: Literal["specplan blockwise heads 1"]
     heads: int
     width: int
     hidden: int
@@ -88,10 +85,8 @@ class HeadsFile(msgspec.Struct):
 
 
 def model_fingerprint(module: Any) -> str:
-    """Returns a hash that identifies a model's weights, equal in every precision.
-
-    It hashes the signs of 64 rows of the output embedding, which rounding does not change.
-    """
+    """Returns a hash that identifies a model's weights, equal in every precision."""
+    # Rounding does not change the signs of the output embedding's rows.
     weight = module.get_output_embeddings().weight.detach()
     rows = torch.linspace(0, len(weight) - 1, min(SAMPLED_ROWS, len(weight))).long()
     signs = (weight[rows.to(weight.device)] < 0).cpu().numpy()
@@ -115,7 +110,7 @@ def save_heads(folder: Path, heads: Heads, module: Any, note: Mapping[str, objec
 def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
     """Returns the heads in a folder, on their model's device and in its precision.
 
-    Refuses a folder without heads, damaged files, and heads of another model.
+    Refuses a folder without heads, damaged files, and heads of a model with other weights.
     """
     path = folder / DESCRIPTION
     if not path.is_file():
@@ -151,10 +146,9 @@ def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
 
 
 class HeadsDrafter:
-    """Drafts position i of a block from head i + 2's distribution, independently of earlier draws.
+    """Drafts position i of a block from head i + 2's distribution, which the verifier takes as q.
 
-    The verifier uses this distribution as q, so sampling is lossless at every temperature (which
-    Kim et al. 2024, appendix B.1, leave open).
+    So sampling is lossless at every temperature, which Kim et al. 2024, appendix B.1, leave open.
     """
 
     def __init__(
@@ -181,7 +175,6 @@ class HeadsDrafter:
         None if the target has no state from which heads can draft, as after a text of one token.
 
         text: ids; the target's cache holds all ids but the last.
-        limit: largest number of positions, at least 0.
         """
         state = self.target.state(len(text) - 2)
         limit = min(limit, self.heads.count - 1)
@@ -202,8 +195,7 @@ class HeadsDrafter:
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
         """Returns, for each sampling, the scores of all blocks that overlap a stretch of text.
 
-        The target's cache must hold the text up to the stretch's last token, as it does once
-        `stretch.p` has been computed.
+        The target's cache must hold the text up to the stretch's last token.
         """
         first, positions = len(stretch.text), len(stretch.tokens)
         whole = [*stretch.text, *stretch.tokens]

@@ -20,7 +20,7 @@ class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     p: drafts per target call (parallel methods only).
     change_percent, change_low, change_high: change over the heads' own drafts, and its interval.
     consecutive_percent: per cent of drafted tokens that repeat the previous one (one draft only).
-    max_run: mean length of a block's longest run of one token (methods with one draft only).
+    max_run: mean length of a block's longest run of one token (one draft only).
     """
 
     k: int | None = None
@@ -69,7 +69,7 @@ class Wins(msgspec.Struct, frozen=True):
 class HeadEntropy(msgspec.Struct, frozen=True):
     """Entropy of one head's distribution over all positions: mean and percentiles in nats.
 
-    shares: histogram, share of the positions in each bin; bins are `entropy_bin` nats wide, from 0.
+    shares: share of the positions in each bin of `entropy_bin` nats, from 0.
     """
 
     head: int

@@ -32,8 +32,7 @@ class LocalRescoring:
 
         z_j[S_j] <- z_j[S_j] + alpha r_{t+j}[S_j]    (Kim et al. 2024, Algorithm 2 and 7.1)
 
-    S_j are head j's tokens in the lattice, and r the small model's logits after the tokens chosen
-    so far.
+    S_j: head j's tokens in the lattice; r: the small model's logits after the tokens chosen so far.
     """
 
     def __init__(self, model: Model, vocabulary: int, *, weight: float) -> None:
@@ -83,10 +82,8 @@ class GlobalRescoring:
 
 
 Rescoring = LocalRescoring | GlobalRescoring
-"""Chooses drafts from a lattice: `drafts` returns ids of shape (p, limit), best first.
-
-A longer draft begins with the shorter one, so that one replay of a text serves every gamma.
-"""
+"""Chooses drafts from a lattice: `drafts` returns ids of shape (p, limit), best first. A longer
+draft begins with the shorter one, so that one replay of a text serves every gamma."""
 
 
 class LatticeDrafter:
@@ -136,7 +133,7 @@ class LatticeDrafter:
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
         """Returns each token's scores: ratio 1 if a draft equals the text up to this token, else 0.
 
-        The target's cache must hold the text up to the last token of the stretch.
+        The target's cache must hold the text up to the stretch's last token.
         """
         whole = [*stretch.text, *stretch.tokens]
         scores = nothing_drafted(len(stretch.tokens), options)

@@ -1,7 +1,7 @@
 """A target's greedy text and its heads' output at every position: the input of all analyses.
 
-At temperature 0 the block at a position depends only on the text, so every way to choose from the
-lattice is replayed along one text instead of being decoded.
+At temperature 0 a block depends only on the text before it, so every way to choose from the lattice
+is replayed along one text.
 """
 
 from collections.abc import Sequence

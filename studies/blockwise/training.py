@@ -1,9 +1,9 @@
 """Training blockwise heads: on a frozen model's states, or together with the model.
 
-    L = sum over j of lambda_j L_j,   L_j = -log p_j(y_{i+j} | x_1..x_i),   lambda_j = 1
+    L = sum over j of L_j,   L_j = -log p_j(y_{i+j} | x_1..x_i)
 
-Kim et al. 2024 (blockwise drafts), appendix C.1. For a frozen model L_1 is constant. The states of
-its text are computed once and saved, so that a step trains only the heads.
+Kim et al. 2024 (blockwise drafts), appendix C.1, with all weights 1. A frozen model's states are
+computed once and saved, so that a step trains only the heads.
 """
 
 import shutil
@@ -34,7 +34,7 @@ class TrainHeads(HeadTraining):
 
     heads: number of heads, the model's own included.
     hidden: width of the hidden layers; None: twice the model's width.
-    joint: whether the model is trained together with the heads; if False, the model is frozen.
+    joint: whether the model is trained together with the heads.
     """
 
     heads: int = 9
@@ -97,7 +97,7 @@ def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, A
 
 
 def windows_of(stream: Tensor, length: int, *, heads: int) -> Tensor:
-    """Returns a text cut into windows, shape (windows, length); an incomplete last one is dropped.
+    """Returns a text cut into windows, shape (windows, length), without an incomplete last one.
 
     A shorter text is one window. Refuses a length or a text of at most `heads` tokens.
     """
@@ -133,8 +133,8 @@ def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -
     """Returns a frozen model's states along windows, shape (windows, length, width), float16.
 
     windows: ids, shape (windows, length).
-    folder: cache of safetensors files, SHARD windows each, which the first run writes; files with
-      other windows are refused.
+    folder: cache, which the first run writes; files with other windows are refused.
+    texts: windows in one pass.
     """
     folder.mkdir(parents=True, exist_ok=True)
     parts: list[Tensor] = []
@@ -178,8 +178,7 @@ def train_on_states(
     """Trains heads in place on a frozen model's states.
 
     embedding: the model's output embedding, on the device of the heads.
-    windows: ids, shape (windows, length).
-    states: hidden states along the windows, shape (windows, length, width).
+    windows, states: ids and states along them, shapes (windows, length) and (…, width).
     positions: number of positions drawn at random for each step.
     """
     usable, device = windows.shape[1] - heads.count, heads.up.device
@@ -238,7 +237,7 @@ def head_accuracy(
 ) -> list[float]:
     """Returns the accuracy of each head 2..h: how often its likeliest token is the text's token.
 
-    windows, states: text that was not used in training; shapes as in `train_on_states`.
+    windows, states: as in `train_on_states`, of text that was not used in training.
     """
     ahead = tokens_ahead(windows, heads.count)
     right = torch.zeros(heads.count - 1)
