@@ -38,7 +38,7 @@ _LINE_INCHES = 0.19  # from one label to the next
 class Caption:
     """The texts, size and panels of a drawing.
 
-    title, source: texts above and below, with {names} of values that the drawing fills in.
+    title, source: texts above and below, with {names} of values from the data.
     size: width and height in inches.
     x, y, panels: names of the axes and headings of the panels; a list has one text per panel.
     stacked: whether panels are below each other, with one horizontal axis.
@@ -62,11 +62,10 @@ class Caption:
         size: tuple[float, float] | None = None,
         **values: object,
     ) -> tuple[Figure, list[Axes]]:
-        """Returns a new figure and its axes, row by row; title and source are wrapped.
+        """Returns a new figure and its axes, row by row.
 
-        grid: rows and columns of panels, if their number depends on the data.
-        size: the size in inches, if it depends on the data.
-        values: values of the names in title, source and axes.
+        grid, size: rows and columns of panels, and inches, where they depend on the data.
+        values: the values of the {names}.
         """
         from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine

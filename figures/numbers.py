@@ -21,8 +21,6 @@ class Numbers:
 
     Indexing by name returns a column; iterating yields rows that have their cells as attributes.
 
-    names: names of the columns.
-    cells: shape (rows, columns).
     caption: origin of the numbers, e.g. a results file; None: the origin that the figure prints.
 
     Example:

@@ -51,10 +51,7 @@ class Entry(NamedTuple):
         return found
 
     def compute(self, results: Validated | None = None, load: object | None = None) -> Numbers:
-        """Returns the figure's numbers; arguments that it does not accept are ignored.
-
-        load: a `figures.ours.batch_size.FigureLoad`.
-        """
+        """Returns the figure's numbers; `load` is a `FigureLoad`, used by the batch-size figure."""
         given = {"results": results, "load": load, "name": self.name}
         data: Numbers = self.function("compute")(*([given[self.takes]] if self.takes else []))
         return data
@@ -75,9 +72,9 @@ def write_figure(
     results: Validated | None = None,
     load: object | None = None,
 ) -> list[Path]:
-    """Computes and draws a figure, and writes one file for each format; returns the files.
+    """Computes and draws a figure, and returns its files, one for each format, written atomically.
 
-    Each file is written atomically. A missing folder is created. Refuses an unknown format.
+    A missing folder is created. Refuses an unknown format.
     """
     for name in formats:
         if name not in FORMATS:
@@ -123,10 +120,7 @@ FIGURES = _catalogue()
 
 
 def find_figure(name: str) -> Entry:
-    """Returns the figure with that name.
-
-    Raises ValueError if there is none; the message suggests the nearest name.
-    """
+    """Returns the figure with that name; refuses another name, and suggests the nearest."""
     if name in FIGURES:
         return FIGURES[name]
     ending = [known for known in FIGURES if known.endswith(f"-{name}")]

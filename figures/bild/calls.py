@@ -10,16 +10,15 @@ from figures.bild.trade_off import METRICS, rollback_name
 from figures.numbers import Numbers, numbers, published
 from studies.bild.cost import BildCalls, expected_calls
 
+# Percentage of tokens at which the small model "can retain the large model's quality" (3.1).
 PUBLISHED_SHARE = 20
-"""Percentage of tokens at which the small model "can retain the large model's quality" (3.1)."""
 
 
 def compute_shares() -> Numbers:
-    """Returns quality and share of large calls, for BiLD and for each model without the other.
+    """Returns quality and large calls in % of tokens, for BiLD and each model without the other.
 
-    Covers our sweeps of unaligned pairs at temperature 0. In the paper both models run at every
-    step, and the large one replaces unlikely tokens. Here the large model writes one token per
-    call, so its percentage of the text is its number of calls over the number of tokens.
+    From our sweeps of unaligned pairs at temperature 0. In the paper both models run at every step,
+    and the large one replaces unlikely tokens; here it writes one token per call.
     """
     rows = [
         (
@@ -43,10 +42,8 @@ def draw_shares(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
         points = data.where(task=task)
         large, small = (points.where(decoder=decoder) for decoder in ("large", "small"))
         axes.axhline(large["quality"][0], color=drawing.GREY, linewidth=1)
-        paper = f"paper: {PUBLISHED_SHARE} %"
-        axes.axvline(
-            PUBLISHED_SHARE, color=drawing.ORANGE, linewidth=1, linestyle="--", label=paper
-        )
+        paper, share = f"paper: {PUBLISHED_SHARE} %", PUBLISHED_SHARE
+        axes.axvline(share, color=drawing.ORANGE, linewidth=1, linestyle="--", label=paper)
         single = (large[name] + small[name] for name in ("large_percent", "quality"))
         axes.plot(*single, "X", color=drawing.INK, markersize=9, label="either alone")
         bild = [point for point in points if point.decoder in ("bild", "window")]
@@ -86,9 +83,8 @@ def _intensity(calls: BildCalls) -> float:
 def fitted() -> tuple[float, float]:
     """Returns the probabilities of fallback and rollback that fit two of the paper's bars.
 
-    The paper gives neither probability for this data set. In the cost model the intensity depends
-    only on the fallback, and then the operations only on the rollback. So the bars of intensity and
-    operations determine both probabilities, and the other two bars are predictions.
+    The paper gives neither. In the cost model the intensity depends only on the fallback, and then
+    the operations only on the rollback. The other two bars are predictions.
     """
     from scipy.optimize import brentq
 
@@ -102,7 +98,7 @@ def fitted() -> tuple[float, float]:
 def compute_costs() -> Numbers:
     """Returns four costs by our cost model and in the paper, relative to vanilla inference.
 
-    fitted: whether the probabilities were chosen so that the cost model gives the paper's number.
+    fitted: whether the model gives the paper's number by choice of the probabilities.
     rounded: whether the paper gives only a rounded number in words ("5x").
     """
     fallback, rollback = fitted()
@@ -141,8 +137,8 @@ def draw_costs(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
         places, heights = [i + shift for i in range(len(data))], data[column]
         axes.bar(places, heights, width=half * 0.94, color=colour, label=name)
         for place, height, rounded in zip(places, heights, data["rounded"], strict=True):
-            said = f"≈ {height:g}" if rounded and column == "published" else f"{height:.2f}"
-            above(said, (place, height), colour=colour)
+            text = f"≈ {height:g}" if rounded and column == "published" else f"{height:.2f}"
+            above(text, (place, height), colour=colour)
     axes.axhline(1, color=drawing.INK, linewidth=1)
     above("vanilla inference = 1", (1, 1), size=drawing.TEXT_SIZE - 1)
     axes.set_xticks(range(len(data)), [bar.quantity + " *" * bar.fitted for bar in data])

@@ -81,9 +81,8 @@ def compute_lines(table: str) -> Numbers:
     """Returns the lines that the paper prints in a table, then our lines for every sweep.
 
     A line has a method's quality (BLEU or ROUGE-L in the paper, the sweep's metric in ours), its
-    speed-up over the large model with our interval over prompts, and its large calls and rollbacks
-    in per cent of the emitted tokens. Its setting is our thresholds or our γ, and empty in the
-    paper's lines. Unknown numbers are None.
+    speed-up over the large model with our interval over prompts, its large calls and rollbacks in
+    per cent of the emitted tokens, and our thresholds or γ. Unknown numbers are None.
     """
     lines: list[tuple[Any, ...]] = []
     for dataset, method, quality, speedup, *calls in published(table).cells:
@@ -113,10 +112,7 @@ def own_line(sweep: MeasuredSweep, method: str, row: BildRow | None) -> tuple[An
 def methods_of(table: str, sweep: MeasuredSweep) -> dict[str, BildRow | None]:
     """Returns our measurement for each method of a table; None if no measurement qualifies.
 
-    The dictionary is empty if the table does not show the sweep. Table 1: BiLD's fastest at each
-    loss. Table 3: speculative decoding at its fastest γ, BiLD's best that is as fast, and its
-    fastest that is as good. Table 4: BiLD's fastest without loss. Table 5: BiLD's best quality,
-    and its fastest at each loss.
+    The result is empty if the table does not show the sweep.
     """
     bild, draft = sweep.of("bild"), sweep.draft
     no_loss, one_point = (sweep.fastest("bild", loss=loss) for loss in (NO_LOSS, 1.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from figures import drawing
-from figures.blockwise.tables import analysis, said
+from figures.blockwise.tables import analysis, our_setup
 from figures.numbers import Numbers, numbers, published, published_grid, results
 from simulator.numerics.intervals import FORMER_CONFIDENCE, percent
 
@@ -47,8 +47,7 @@ def bytes_per_token(
 def compute_table11() -> Numbers:
     """Returns Table 11 in gigabytes per token, from the paper's block efficiencies and model sizes.
 
-    Rows with context None give the traffic of the weights. The FLOPS are left out, because the
-    paper counts them differently.
+    Context None: traffic of the weights. The paper's FLOPS are left out, being counted differently.
     """
     rows = []
     for method, drafts, rescorer, efficiency, *given in published("blockwise-table11").cells:
@@ -105,23 +104,19 @@ def compute_own_traffic() -> Numbers:
 def draw_own_traffic(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns a table of our memory traffic by drafting method; the title names the least."""
     weights = {row.way: row.megabytes for row in data.where(context=None)}
-    least = min(weights, key=lambda way: weights[way])
+    least = min(weights.items(), key=lambda each: each[1])
     cells = []
     for way in weights:
         rows = data.where(way=way)
         megabytes = (f"{value:.2f}" for value in rows["megabytes"])
         cells.append((way, f"{rows['block_efficiency'][0]:.3f}", *megabytes))
-    fewest = weights[least]
     return caption.table(
-        cells, weights=weights, least=least, fewest=fewest, drafts=PARALLEL_DRAFTS, said=said()
+        cells, weights=weights, least=least, drafts=PARALLEL_DRAFTS, setup=our_setup()
     )
 
 
 def compute_times(table: str) -> Numbers:
-    """Returns the paper's milliseconds per lattice, then ours for lattices of these sizes.
-
-    Our times have intervals over lattices.
-    """
+    """Returns the paper's milliseconds per lattice, then ours (with intervals) at equal sizes."""
     printed = [("paper", "4-gram", *cells, None, None) for cells in published(table).cells]
     sizes = {row[2:5] for row in printed}
     ours = [

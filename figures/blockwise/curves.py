@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from figures import drawing
-from figures.blockwise.tables import OURS, analysis, said
+from figures.blockwise.tables import OURS, analysis, our_setup
 from figures.numbers import Numbers, columns, numbers, published_grid
 
 WAYS = ("parallel base", "parallel 4-gram")
 
 
 def compute_histograms() -> Numbers:
-    """Returns the share of positions in each bin of entropy, by head.
-
-    The heads are our own, because the paper prints no numbers.
+    """Returns the share of positions in each bin of entropy, by head; ours, as the paper has none.
 
     entropy: lower end of the bin, in nats.
     """
@@ -32,7 +30,7 @@ def draw_histograms(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     means = [head.mean for head in analysis().entropy]
     heads = len(means)
     grid = (-(-heads // 3), 3)
-    figure, panels = caption.canvas(grid, means=means, last=means[-1], said=said())
+    figure, panels = caption.canvas(grid, means=means, last=means[-1], setup=our_setup())
     top = 1.1 * max(bar.share for bar in data if bar.head > 1)
     for head, axes in enumerate(panels[:heads], start=1):
         bars, width = data.where(head=head), analysis().entropy_bin
@@ -49,10 +47,7 @@ def draw_histograms(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_by_text() -> Numbers:
-    """Returns h_max (last head before mean entropy falls) and block efficiency of each text.
-
-    The paper has a point for each data set, but prints no numbers.
-    """
+    """Returns h_max (last head before mean entropy falls) and block efficiency of each text."""
     result = analysis()
     efficiencies = result.block_efficiency_by_text
     return columns({"h_max": result.h_max_by_text, "block_efficiency": efficiencies})
@@ -63,7 +58,7 @@ def draw_by_text(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     r, ours = analysis().h_max_correlation, "none: nothing varies"
     if r.value is not None:
         ours = f"{r.value:.2f} [{r.low:.2f}, {r.high:.2f}]"
-    figure, (axes,) = caption.canvas(ours=ours, said=said())
+    figure, (axes,) = caption.canvas(ours=ours, setup=our_setup())
     for h_max in data.distinct("h_max"):
         values = sorted(data.where(h_max=h_max)["block_efficiency"])
         # Points with the same h_max are spread out horizontally.
@@ -78,9 +73,7 @@ def draw_by_text(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 def compute_by_arcs() -> Numbers:
     """Returns block efficiencies of the best path through the k likeliest tokens of each head.
 
-    The paper prints three values of k per data set. Our numbers have intervals.
-
-    relative: block efficiency over that at k = 1.
+    relative: block efficiency over the one at k = 1; low, high: interval, of our numbers only.
     """
     rows: list[tuple[Any, ...]] = []
     for dataset, printed in published_grid("blockwise-table9").items():
@@ -102,7 +95,7 @@ def draw_by_arcs(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 6: our curve with its intervals, and the paper's points."""
     ours = data.where(dataset=OURS)
     k, relative = ours["k"][-1], ours["relative"][-1]
-    figure, (axes,) = caption.canvas(k=k, relative=relative, said=said())
+    figure, (axes,) = caption.canvas(k=k, relative=relative, setup=our_setup())
     labels = []
     colours = (*drawing.CYCLE[:-1], drawing.GREY, drawing.INK)
     for dataset, colour in zip(data.distinct("dataset"), colours, strict=True):
@@ -123,10 +116,7 @@ def draw_by_arcs(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_by_drafts() -> Numbers:
-    """Returns block efficiencies when the p best paths are verified, in the paper and ours.
-
-    The paper prints two values of p for each data set and method. Our numbers have intervals.
-    """
+    """Returns block efficiencies when the p best paths are verified, in the paper and ours."""
     rows: list[tuple[Any, ...]] = []
     for dataset, printed in published_grid("blockwise-table4").items():
         for way, single in zip(WAYS, ("base", "4-gram"), strict=True):
@@ -144,7 +134,7 @@ def draw_by_drafts(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Returns Figure 7: a panel for each data set, starting with ours."""
     *papers, ours = data.distinct("dataset")
     reached = [f"{row.block_efficiency:.2f} ({row.way})" for row in data.where(dataset=ours, p=16)]
-    figure, panels = caption.canvas((2, 4), reached=" and ".join(reached), said=said())
+    figure, panels = caption.canvas((2, 4), reached=" and ".join(reached), setup=our_setup())
     for place, (dataset, axes) in enumerate(zip([ours, *papers], panels, strict=True)):
         for way, (mark, colour) in zip(WAYS, drawing.marks(), strict=False):
             rows = data.where(dataset=dataset, way=way)

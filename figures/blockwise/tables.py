@@ -22,8 +22,7 @@ OURS = "embedded (Python)"
 class OwnAnalysis(Analysis, frozen=True, kw_only=True):
     """The analysis of blockwise heads on the embedded target.
 
-    setup: models, date and other notes of the benchmark; "sizes" are each model's number of
-      weights, and its number of values in the cache per token.
+    setup: notes of the benchmark; "sizes": each model's weights, and its cached values per token.
     """
 
     setup: dict[str, Any]
@@ -36,7 +35,7 @@ def analysis() -> OwnAnalysis:
     return msgspec.json.decode(content, type=OwnAnalysis)
 
 
-def said() -> str:
+def our_setup() -> str:
     """Returns the small print on our numbers: texts, heads, lattices and intervals."""
     ours = analysis()
     return (
@@ -49,9 +48,8 @@ def said() -> str:
 def compute_grid(table: str) -> Numbers:
     """Returns a table's cells: the paper's rows, then our row, with intervals where known.
 
-    Columns of Tables 4, 9 and 10 are drafting methods, and their cells block efficiencies. Table 3:
-    repeated tokens in per cent and longest runs. Table 5: ties, wins and losses in per cent of the
-    blocks. Table 8: each rescorer's weight that gives the largest block efficiency.
+    Cells are block efficiencies by drafting method, but in Table 3 (repetition), Table 5 (ties,
+    wins and losses in per cent of the blocks) and Table 8 (best weights of the rescorers).
     """
     result, printed = analysis(), published_grid(table)
     ours: dict[str, Any] = {way.name: way for way in (*result.variants, *result.oracle)}
@@ -120,7 +118,7 @@ def draw_grid(cells: Numbers, caption: drawing.Caption) -> drawing.Figure:
         size=(width, height + 0.27 * (len(rows) + 1)),
         marked=[(len(datasets) - 1, place) for place in range(len(columns) + 1)],
         own=ours,
-        said=said(),
+        setup=our_setup(),
         gains=_gains(),
         tuning_texts=analysis().tuning_texts,
         tuned=_tuning(),

@@ -34,7 +34,7 @@ def draw_tokens(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 def compute_optima() -> Numbers:
     """Returns the γ with the largest speed-up (Theorem 8) for α from 0 to 0.95, a curve per c.
 
-    That γ is infinite at c = 0 for every α > 0, because each further token is free (section 3.6).
+    It is infinite at c = 0 for every α > 0, because each further token is free (section 3.6).
     """
     alphas = np.linspace(0.0, 0.95, 191)
     best = {

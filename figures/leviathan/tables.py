@@ -126,8 +126,8 @@ def draw_speed_ups(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 def compute_lenience() -> Numbers:
     """Returns Table 5, with the speed-up by Theorem 8 at the printed α and c = 0.015.
 
-    Standard sampling uses the best γ for each α; argmax uses the paper's γ = 8. The published
-    improvement is the one that §A.5 gives for T5-small.
+    Standard sampling has the best γ for each α, argmax the paper's γ = 8. Published improvements
+    are those of T5-small in §A.5.
     """
     rows = []
     for sampling, draft, lenience, alpha, printed in published("leviathan-table5").cells:

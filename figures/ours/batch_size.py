@@ -113,10 +113,9 @@ class BatchSize(Numbers):
 def compute(load: FigureLoad | None = None) -> BatchSize:
     """Returns the best γ for each batch size that fits into memory, up to MAX_BATCH.
 
-    load: the deployment and its load; None: `default_load`.
+    Refuses a load of which not even one sequence fits, and a draft shorter than FIXED_GAMMAS.
 
-    Raises ValueError if not even one sequence fits, or if the draft cannot propose as many tokens
-    as the largest of FIXED_GAMMAS.
+    load: the deployment and its load; None: `default_load`.
     """
     given = default_load() if load is None else load
     longest, cap = given.deployment.draft.longest, MAX_GAMMA

@@ -23,10 +23,9 @@ PUBLISHED_PERCENT = (5.0, 8.0)
 def mean_tokens(counts: NDArray[np.int64]) -> tuple[float, float]:
     """Returns the mean number of tokens per block, an estimate of E[τ], and its standard error.
 
-    They come from sums of integers, which are exact, so every processor gives equal results.
-
     counts: entry t - 1 counts the blocks that yielded t tokens, the target's own included.
     """
+    # Sums of integers are exact, so every processor gives equal results.
     blocks, tokens = int(counts.sum()), np.arange(1, len(counts) + 1)
     total, squares = int((counts * tokens).sum()), int((counts * tokens**2).sum())
     return total / blocks, math.sqrt((blocks * squares - total**2) / blocks) / blocks
@@ -42,8 +41,7 @@ def simulate_block_verification(
 ) -> NDArray[np.int64]:
     """Returns how many blocks of γ drafted tokens yield 1, 2, ... γ + 1 tokens, shape (γ + 1,).
 
-    The gain of block verification does not follow from α, nor from the distribution of β, because
-    the effect of a ratio above 1 depends on both p and q. So it is simulated.
+    It is simulated because it does not follow from α, nor from the distribution of β.
 
     target, draft: pairs of distributions, shape (pairs, vocabulary). Each position of each block
       draws its pair independently, all pairs equally likely.

@@ -21,9 +21,9 @@ def within_band(point: Any) -> bool:
 def compute(results: Validated | None = None) -> Numbers:
     """Returns predicted and measured speed-ups of the results; None: of the paper's Table 4.
 
-    low, high: interval of the measured speed-up; None if unknown.
+    Refuses results without a prediction.
 
-    Raises ValueError if no row of the results has a prediction.
+    low, high: interval of the measured speed-up; None if unknown.
     """
     names = "setting draft temperature predicted measured low high"
     if results is None:

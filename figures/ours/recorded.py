@@ -18,8 +18,8 @@ FORMER_DEFAULT = 0.75  # llama.cpp's, until pull request 22506
 def compute_confidence() -> Numbers:
     """Returns the predicted speed-ups by threshold, for each draft and γ.
 
-    A draft ends when its confidence falls below the threshold; threshold 0 is a fixed γ. Source:
-    `specplan plan --p-min auto --json` for profiles of the embedded target.
+    A draft ends when its confidence falls below the threshold; threshold 0 is a fixed γ. They are
+    what `specplan plan --p-min auto --json` printed for profiles of the embedded target.
     """
     lines: dict[str, list[float]] = {}
     for draft in DRAFTS:
@@ -84,10 +84,10 @@ BUDGETS = ("walk", "previous_step")
 
 
 def compute_ranks() -> Numbers:
-    """Returns how much faster verification by rank is, in %, by batch size, for each draft's texts.
+    """Returns how much faster verification by rank is, in %, by batch size, for each of GAINS.
 
-    The speed-ups are the output of `specplan plan --verification adaptive --json`. Verification by
-    rank uses the better of its two budgets. GAINS names what is compared with what.
+    They follow from what `specplan plan --verification adaptive --json` printed. Verification by
+    rank uses the better of its two budgets.
     """
     lines = {}
     for draft in DRAFTS:
@@ -129,8 +129,7 @@ def draw_ranks(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 def compute_public() -> Numbers:
     """Returns public measurements of speed-ups with a known accepted length, and two predictions.
 
-    before: predicted by the roofline.
-    predicted: by the roofline with a prior that is fitted to other sources' measurements.
+    before: by the roofline; predicted: with a prior that is fitted to other sources' measurements.
     """
     found = vars(results("published_speculation"))
     names = "draft measured before predicted"

@@ -7,15 +7,12 @@ from functools import partial
 
 import numpy as np
 
-from estimator.model_shapes.head_kind import prior_of
+from estimator.costs.deployed_cost import deployed_cost
 from figures import drawing
 from figures.numbers import Numbers
 from figures.ours.batch_size import MAX_BATCH, default_load
 from simulator.acceptance.acceptance import Iid
-from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.machine import LoadPoint
-from simulator.cost.fitted.prior import Traits, published_prior
-from simulator.cost.fitted.roofline_machine import RooflineMachine
 from simulator.cost.pricing import Pricing
 from simulator.cost.roofline.deployment import prompt_seconds
 from simulator.traffic.blocks import Blocks
@@ -43,14 +40,10 @@ class TrafficCurve(Numbers):
 
 
 def default_pair() -> Pair:
-    """Returns servers of an 8B model on an H100, with a 1B draft (γ = 4) and without a draft.
-
-    Their costs are fitted to public measurements.
-    """
+    """Returns servers of an 8B model on an H100, with a 1B draft and without, by public runs."""
     load, gammas = default_load(), np.arange(1, GAMMA + 1)
     deployment = load.deployment
-    prior = published_prior(Traits(None, prior_of(deployment.draft.kind)))
-    posterior = infer(RooflineMachine(deployment), prior, ())
+    posterior = deployed_cost(deployment, (), model="public").posterior
     points = [LoadPoint(round(DEMAND.context), batch) for batch in _BATCHES]
     costs = [Pricing.of_doubt(posterior, point).cost for point in points]
     times = [[cost.baseline_seconds, *cost.block_seconds(gammas)] for cost in costs]
