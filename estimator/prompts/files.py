@@ -20,7 +20,6 @@ USERS = ("user", "human")
 FIELDS = ("prompt", "text", "turns", *CHATS)
 # Fields that may hold a list of a user's turns.
 TURNS = ("prompt", "turns")
-NOTES = ("category", "reference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,32 +131,23 @@ def prompt_of(record: Any, where: str) -> Prompt:
     if not isinstance(record, (str, Mapping)):
         raise ValueError(f"{where} must be text or a record, got {type(record).__name__}")
     fields = {"prompt": record} if isinstance(record, str) else record
-    text = _field(fields, where)
-    notes = {name: fields.get(name) for name in NOTES}
-    if isinstance(notes["reference"], list):
-        notes["reference"] = next(iter(notes["reference"]), None)
-    for name, note in notes.items():
-        if note is not None and not isinstance(note, str):
-            raise ValueError(f"{where}: field {name} must be text, got {type(note).__name__}")
+    name = next((name for name in FIELDS if fields.get(name) is not None), None)
+    if name is None:
+        raise ValueError(f"{where} must have a field {', '.join(FIELDS)}, got none of them")
+    text, category, reference = fields[name], fields.get("category"), fields.get("reference")
+    if name in TURNS and isinstance(text, list) and text:
+        text = text[0]
+    if name in CHATS:
+        text = _first_user_message(text, name, where)
+    if isinstance(reference, list):
+        reference = next(iter(reference), None)
+    for each, value in ((name, text), ("category", category), ("reference", reference)):
+        if not isinstance(value, str) and (each == name or value is not None):
+            raise ValueError(f"{where}: field {each} must be text, got {type(value).__name__}")
     if not text.strip():
         raise ValueError(f"a prompt must not be empty, got an empty one: {where}")
     require_characters(text, f"{where}: a prompt")
-    return Prompt(text, **notes)
-
-
-def _field(record: Mapping[str, Any], where: str) -> str:
-    """Returns the text in the first field of FIELDS that a record contains."""
-    name = next((name for name in FIELDS if record.get(name) is not None), None)
-    if name is None:
-        raise ValueError(f"{where} must have a field {', '.join(FIELDS)}, got none of them")
-    value = record[name]
-    if name in TURNS and isinstance(value, list) and value:
-        value = value[0]
-    if name in CHATS:
-        value = _first_user_message(value, name, where)
-    if not isinstance(value, str):
-        raise ValueError(f"{where}: field {name} must be text, got {type(value).__name__}")
-    return value
+    return Prompt(text, category, reference)
 
 
 def _first_user_message(messages: Any, name: str, where: str) -> Any:

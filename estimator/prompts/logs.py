@@ -113,11 +113,9 @@ def _refusal(prompt: Any, output: Any, tokenizer: Any) -> str | None:
     for name, ids in (("prompt", prompt), ("output", output)):
         if isinstance(ids, str):
             return f"{name} is text, which needs --tokenizer"
-        if not ids:
-            if name == "output":
-                return "output must not be empty, got no token"
-            continue
-        low, high = min(ids), max(ids)
+        if not ids and name == "output":
+            return "output must not be empty, got no token"
+        low, high = min(ids, default=0), max(ids, default=0)
         if low < 0:
             return f"{name} must be ids of at least 0, got {low}"
         if tokenizer is not None and high >= len(tokenizer):

@@ -36,11 +36,10 @@ def wanted_prompts(settings: PromptSource, given: str | None = None) -> list[Pro
         if settings.prompts is not None:
             raise ValueError("prompts and dataset cannot both be given")
         return read_dataset(settings.dataset, settings)
-    for name in ("dataset_config", "dataset_split"):
-        value = getattr(settings, name)
+    for name in ("config", "split"):
+        value = getattr(settings, f"dataset_{name}")
         if value is not None:
-            option = name.replace("_", "-")
-            raise ValueError(f"{option} must come with a dataset, got {value} without")
+            raise ValueError(f"dataset-{name} must come with a dataset, got {value} without")
     if settings.prompts is not None:
         return read_prompts(settings.prompts)[: settings.num_prompts]
     if settings.chat:
@@ -64,12 +63,11 @@ def encoded_prompts(
         if len(held_out) < settings.num_prompts:
             notice(f"the library has {len(held_out)} held-out sources of {tokens} tokens, no more")
         return held_out
-    texts = [prompt.text for prompt in prompts]
     if settings.chat:
         if longest is not None:
             raise ValueError("prompt_tokens cannot be given with chat: it would cut the template")
-        return [encode_chat(tokenizer, text, name=target_name) for text in texts]
-    encoded = [tokenizer(text)["input_ids"][:longest] for text in texts]
+        return [encode_chat(tokenizer, prompt.text, name=target_name) for prompt in prompts]
+    encoded = [tokenizer(prompt.text)["input_ids"][:longest] for prompt in prompts]
     if [] in encoded:
         number = encoded.index([]) + 1
         raise ValueError(f"a prompt must have at least one token, got none in prompt {number}")
