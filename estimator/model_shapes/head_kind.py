@@ -8,7 +8,7 @@ from typing import Any
 from estimator.kinds import members
 from estimator.model_shapes.counting import Count
 from estimator.model_shapes.shape import Storage
-from estimator.model_shapes.weights_and_caches import LINEAR, first_size
+from estimator.model_shapes.weights_and_caches import LINEAR, CountedWeights, first_size
 from simulator.cost.roofline.shapes import (
     CacheLayers,
     DraftKind,
@@ -91,7 +91,8 @@ class Head:
     def weights(self, kind: WeightKind, values: int) -> Weights:
         """Returns weights stored in the head's format."""
         stored = self.stored
-        return stored.weights(kind, values, stored.quantised if kind in LINEAR else stored.plain)
+        form = stored.quantised if kind in LINEAR else stored.plain
+        return stored.weights(CountedWeights(kind, values), form)
 
     def step(
         self, name: str, *weights: Weights, caches: tuple[CacheLayers, ...] = ()
@@ -115,16 +116,9 @@ class Head:
         once, in_turn: weights used once per block, or for one token after another (DraftShape).
         """
         step = replace(body, name=f"{self.kind.name} head", weights=(*body.multiplied, *added))
-        others = sum(each.stored_bytes for each in (*once, *in_turn) if each.held)
-        return DraftShape(
-            self.kind.name,
-            step,
-            parallel,
-            longest,
-            step.weight_bytes + others,
-            once=tuple(once),
-            in_turn=tuple(in_turn),
-        )
+        held = sum(each.stored_bytes for each in (*step.weights, *once, *in_turn) if each.held)
+        name = self.kind.name
+        return DraftShape(name, step, parallel, longest, held, tuple(once), tuple(in_turn))
 
 
 @dataclass(frozen=True, slots=True)

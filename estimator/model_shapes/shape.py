@@ -9,7 +9,7 @@ from typing import Any
 from estimator.model_shapes.counting import Count, architecture, count
 from estimator.model_shapes.weights_and_caches import BYTES_PER_VALUE, CountedWeights
 from simulator.cost.roofline.hardware import FORMATS, NumberFormat, find_format, int4
-from simulator.cost.roofline.shapes import ModelShape, WeightKind, Weights
+from simulator.cost.roofline.shapes import ModelShape, Weights
 
 _PLAIN = ("float32", "bfloat16", "float16")
 # Quantisation methods with a single format: its name, and the activations' format; None: plain.
@@ -33,10 +33,13 @@ class Storage:
     activations: str
     kept: tuple[str, ...] = ()
 
-    def weights(self, kind: WeightKind, values: int, form: NumberFormat) -> Weights:
-        """Returns `values` weights of one kind; form: their format, `plain` or `quantised`."""
+    def weights(self, of: CountedWeights, form: NumberFormat) -> Weights:
+        """Returns counted weights as stored; form: their format, `plain` or `quantised`."""
+        stored_bytes = of.values * form.bytes_per_value
         computed_in = form.product_format(self.activations)
-        return Weights(kind, values, values * form.bytes_per_value, computed_in)
+        return Weights(
+            of.kind, of.values, stored_bytes, computed_in, of.experts, of.active, of.held
+        )
 
 
 def shape_of(
@@ -60,16 +63,10 @@ def shape_of(
     stored = storage(config, dtype=dtype, activations=activations)
     found = count(config, stored.kept, "whole")
     wider = round(stored.plain.bytes_per_value) / BYTES_PER_VALUE
-    return ModelShape(
-        found.name,
-        found.layers,
-        found.hidden,
-        found.heads,
-        found.vocabulary,
-        stored_weights(found.weights, stored),
-        tuple(replace(each, bytes_per_token=each.bytes_per_token * wider) for each in found.caches),
-        stored.activations,
-    )
+    caches = (replace(each, bytes_per_token=each.bytes_per_token * wider) for each in found.caches)
+    sizes = (found.name, found.layers, found.hidden, found.heads, found.vocabulary)
+    weights = stored_weights(found.weights, stored)
+    return ModelShape(*sizes, weights, tuple(caches), stored.activations)
 
 
 def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[Weights, ...]:
@@ -80,12 +77,7 @@ def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[
         form = stored.quantised if quantised else stored.plain
         totals[form, replace(each, values=0, quantised=False)] += each.values
     return tuple(
-        replace(
-            stored.weights(each.kind, values, form),
-            experts=each.experts,
-            active=each.active,
-            held=each.held,
-        )
+        stored.weights(replace(each, values=values), form)
         for (form, each), values in totals.items()
     )
 

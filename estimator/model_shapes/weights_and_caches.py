@@ -42,10 +42,10 @@ class CountedWeights:
 
     kind: WeightKind
     values: int
-    quantised: bool
-    experts: int
-    active: int
-    held: bool
+    quantised: bool = False
+    experts: int = 0
+    active: int = 0
+    held: bool = True
 
 
 def count_weights(
@@ -68,7 +68,7 @@ def count_weights(
         if name.startswith(within):
             quantised = _quantised(kind, name, parameter, kept)
             active = _active(config, experts) if experts else 0
-            alike = CountedWeights(kind, 0, quantised, experts, active, held=True)
+            alike = CountedWeights(kind, 0, quantised, experts, active)
             totals[alike] += parameter.numel()
             again = 0 if experts or kind == "embedding" else uses.get(name, 1) - 1
             if again > 0:
