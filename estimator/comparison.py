@@ -14,7 +14,7 @@ from estimator.profiles.profile_file import SCHEMA, read_profile
 from estimator.validation.file import Validated, parse_validation
 from reference.files import read_json
 
-# A value, and its values with each prompt left out, in order; none for a single prompt.
+# A value, and the values with each prompt left out, in order; none for a single prompt.
 Number = tuple[float, Sequence[float]]
 
 
@@ -99,9 +99,8 @@ Numbers = dict[tuple[Any, ...], Number]
 def compare_files(a: Path, b: Path) -> Comparison:
     """Returns the differences between two profiles, or two validations, with equal prompts.
 
-    Raises ValueError if a file is neither a profile nor a validation, if one file is a profile and
-    the other a validation, if prompts differ, if a file lacks the numbers computed without each
-    prompt, or if the files have no setting in common.
+    Refuses files of two kinds, of different prompts or without a setting in common, and a file
+    without the numbers that are computed with each prompt left out.
     """
     files = [read_measured(path) for path in (a, b)]
     profiles = [each for each in files if isinstance(each, Profile)]
@@ -115,6 +114,9 @@ def compare_files(a: Path, b: Path) -> Comparison:
         _of_profile(each, path) if isinstance(each, Profile) else _of_rows(each, path, names)
         for each, path in zip(files, (a, b), strict=True)
     )
+    for path, identified in ((a, prompts), (b, others)):
+        if not identified:
+            raise ValueError(f"{path} must identify its prompts, got no prompts_hash")
     if prompts != others:
         raise ValueError(
             f"{a} and {b} must be of the same prompts to be compared, got prompts_hash "
@@ -137,7 +139,6 @@ def compare_files(a: Path, b: Path) -> Comparison:
 def _of_profile(profile: Profile, path: Path) -> tuple[Side, str, Numbers]:
     """Returns what is compared of a profile: models and counts, hash of the prompts, numbers."""
     alpha, setup, left = profile.alpha, profile.setup, profile.left_out
-    prompts = _identified(setup.texts.prompts_hash, path)
     if left is None:
         raise ValueError(
             f"profile {path} must hold left_out to be compared, got none: measure again"
@@ -150,7 +151,7 @@ def _of_profile(profile: Profile, path: Path) -> tuple[Side, str, Numbers]:
         for gamma, factor in sorted(profile.improvement_factor.items())
     }
     side = Side(str(path), setup.target, setup.draft, alpha.prompts or 0, alpha.tokens or 0)
-    return side, prompts, numbers
+    return side, setup.texts.prompts_hash or "", numbers
 
 
 def _of_rows(validated: Validated, path: Path, names: Sequence[str]) -> tuple[Side, str, Numbers]:
@@ -175,10 +176,4 @@ def _of_rows(validated: Validated, path: Path, names: Sequence[str]) -> tuple[Si
         max(1, len(rows[0].measured_left_out)),
         sum(row.tokens for row in rows),
     )
-    return side, _identified(rows[0].prompts_hash, path), numbers
-
-
-def _identified(prompts_hash: str | None, path: Path) -> str:
-    if not prompts_hash:
-        raise ValueError(f"{path} must identify its prompts, got no prompts_hash")
-    return prompts_hash
+    return side, rows[0].prompts_hash, numbers

@@ -20,7 +20,7 @@ SILENT = Progress()
 
 
 class CountedProgress:
-    """Counts the steps of a run and reports each one to another Progress."""
+    """Counts the steps of a run and reports each step to another Progress."""
 
     def __init__(self, progress: Progress) -> None:
         self.steps = 0
