@@ -49,11 +49,12 @@ class Drawn(Printed):
 class DeploymentOptions(Deployed):
     """The deployment that the batch-size figure shows.
 
-    alpha: Acceptance rate.  [default: 0.7]
+    context: Tokens cached.
+    alpha: Acceptance rate.
     """
 
-    context: int | None = option(metavar="L", help=f"Tokens cached.  [default: {DEFAULT_CONTEXT}]")
-    alpha: float | None = option(metavar="A")
+    context: int = option(metavar="L", default=DEFAULT_CONTEXT)
+    alpha: float = option(metavar="A", default=ALPHA)
 
 
 @click.command(name="figures", cls=Command)
@@ -112,14 +113,12 @@ def _load(
             f"--target-config is of no use to {', '.join(entry.name for entry in chosen)}"
         )
     deployment = deployment_of(options)
-    context = DEFAULT_CONTEXT if options.context is None else options.context
     cost = None
     if options.cost_model != DATA_SHEET:
-        cost = best_cost(options, deployment, [LoadPoint(context, 1)])
+        cost = best_cost(options, deployment, [LoadPoint(options.context, 1)])
         for note in cost.notes:
             warn(note)
-    alpha = ALPHA if options.alpha is None else options.alpha
-    return FigureLoad(deployment, context, alpha, cost)
+    return FigureLoad(deployment, options.context, options.alpha, cost)
 
 
 def _list(options: Listed) -> None:

@@ -136,7 +136,7 @@ def observation_text(
 
 
 def as_observed(flags: str, observation: Observation, *, server: str) -> str:
-    """Returns flags with the observed version's names, and a note if its drafts ended early."""
+    """Returns flags as the observed version spells them, with a note if drafts ended early."""
     exports = exports_of(server)
     if observation.kind != server:
         return flags

@@ -176,7 +176,10 @@ def texts_profile(profile: Profile) -> str:
 
 
 def samplings_json(plan: Plan, other: Plan, sampling: DraftSampling) -> dict[str, Any]:
-    """Returns the advised γ and its speed-up by way of drafting; `plan` drafts by `sampling`."""
+    """Returns the advised γ and its speed-up for sampled and for argmax drafts.
+
+    sampling: the drafts of `plan`; `other` is the plan for drafts made in the other way.
+    """
     return {
         way: {"advised_gamma": each.advised_gamma, "improvement_factor": _advised_gain(each)}
         for way, each in ((sampling, plan), (other_way(sampling), other))

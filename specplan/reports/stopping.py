@@ -186,7 +186,10 @@ class AdaptivePlans:
 
 
 def _log_gain(speeds: Iterable[Mapping[str, WaySpeed]], one: str, other: str) -> float:
-    """Returns the mean log(speed of `one` / speed of `other`); "rank": the faster of BUDGETS."""
+    """Returns the mean of log(speed under rule `one` / speed under rule `other`).
+
+    speeds: speeds by rule, for each batch size; "rank" is the faster rule of BUDGETS.
+    """
     names = BUDGETS if one == "rank" else (one,)
     best = ((max(ways[name].speed_up for name in names), ways[other]) for ways in speeds)
     return float(np.mean([np.log(fast / slow.speed_up) for fast, slow in best]))

@@ -126,7 +126,7 @@ def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
 def _interval(
     name: str, value: float | None, ends: Interval | None, scale: float = 1.0
 ) -> dict[str, float | None]:
-    """Returns the JSON fields of a number and its interval, each times `scale`."""
+    """Returns the JSON fields of a number and its interval, multiplied by `scale`."""
     low, high = ends or (None, None)
     fields = {name: value, f"{name}_low": low, f"{name}_high": high}
     return {key: None if each is None else scale * each for key, each in fields.items()}

@@ -59,9 +59,9 @@ class TrafficFile(msgspec.Struct, frozen=True):
 
 
 def quickest(files: Sequence[TrafficFile]) -> list[tuple[Rate, str]]:
-    """Returns the row with the shortest request time, and its file, at each rate of several files.
+    """Returns the row with the shortest request time, and its file, at each rate of all files.
 
-    Rates that a file lacks, or at which all servers are overloaded, are left out.
+    A single file gives [], since nothing is compared.
     """
     if len(files) < 2:
         return []
