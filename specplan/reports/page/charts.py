@@ -58,6 +58,10 @@ def charts(
     drafts: Sequence[Named], validations: Sequence[Validated], traffic: Sequence[TrafficFile]
 ) -> list[Chart]:
     """Returns the charts that have data, in the order of the page."""
+    found = defaultdict(list, predicted=_predicted(validations), traffic=_traffic(traffic))
+    for colour, draft in enumerate(drafts):
+        for key, series in _of_draft(draft, colour).items():
+            found[key] += series
     made = [
         Chart(
             "speed-up",
@@ -67,7 +71,7 @@ def charts(
             "independent acceptances of the same α would give.",
             "γ (K), drafted tokens",
             "times the baseline",
-            _speed_ups(drafts),
+            found["speed-up"],
         ),
         Chart(
             "acceptance",
@@ -76,7 +80,7 @@ def charts(
             "the longest timed draft; dashed: α to that power, as if acceptances were independent.",
             "position in the draft",
             "tokens added per call",
-            _acceptances(drafts),
+            found["acceptance"],
         ),
         Chart(
             "along-texts",
@@ -84,7 +88,7 @@ def charts(
             "α over stretches of the texts, by the tokens before each: flat where α is one number.",
             "tokens after the prompt",
             "α",
-            _along_texts(drafts),
+            found["along-texts"],
         ),
         Chart(
             "costs",
@@ -93,7 +97,7 @@ def charts(
             "free, the first would be flat.",
             "tokens",
             "milliseconds",
-            _costs(drafts),
+            found["costs"],
         ),
         Chart(
             "predicted",
@@ -102,7 +106,7 @@ def charts(
             f"{percent(*(results.confidence for results in validations))} of the measurement.",
             "predicted speed-up",
             "measured",
-            _predicted(validations),
+            found["predicted"],
             diagonal=True,
         ),
         Chart(
@@ -112,7 +116,7 @@ def charts(
             f"{percent()} intervals.",
             "requests a second",
             "milliseconds a token",
-            _traffic(traffic),
+            found["traffic"],
         ),
     ]
     return [chart for chart in made if chart.series]
@@ -126,44 +130,31 @@ def _series(
     return [Series(name, colour, mark, made)] if made else []
 
 
-def _speed_ups(drafts: Sequence[Named]) -> list[Series]:
-    found = []
-    for colour, draft in enumerate(drafts):
-        factors = draft.profile.improvement_factor.items()
-        replay = [(gamma, each.replay, each.low, each.high) for gamma, each in factors]
-        iid = [(gamma, each.iid) for gamma, each in factors]
-        found += _series(draft.name, colour, replay)
-        found += _series(f"{draft.name}, independent", colour, iid, "dashed")
-    return found
-
-
-def _acceptances(drafts: Sequence[Named]) -> list[Series]:
-    found = []
-    for colour, draft in enumerate(drafts):
-        added, powers = added_by_position(draft.profile)
-        found += _series(draft.name, colour, enumerate(added, 1))
-        found += _series(f"{draft.name}, independent", colour, enumerate(powers, 1), "dashed")
-    return found
-
-
-def _along_texts(drafts: Sequence[Named]) -> list[Series]:
-    found = []
-    for colour, draft in enumerate(drafts):
-        details = draft.profile.details
-        bins = () if details is None else details.alpha_by_position_in_text
-        if len(bins) > 1:
-            found += _series(draft.name, colour, [(each.first, each.alpha) for each in bins])
-    return found
-
-
-def _costs(drafts: Sequence[Named]) -> list[Series]:
-    found = []
-    for colour, draft in enumerate(drafts):
-        if (times := draft.profile.times) is not None:
-            drafting = sorted(times.drafting_ms.items())
-            found += _series(f"verify, {draft.name}", colour, sorted(times.target_ms.items()))
-            found += _series(f"draft, {draft.name}", colour, drafting, "dashed")
-    return found
+def _of_draft(draft: Named, colour: int) -> dict[str, list[Series]]:
+    """Returns the series that a draft has in each chart, by the chart's key."""
+    name, independent, times = draft.name, f"{draft.name}, independent", draft.profile.times
+    factors, details = draft.profile.improvement_factor.items(), draft.profile.details
+    replay = [(gamma, each.replay, each.low, each.high) for gamma, each in factors]
+    iid = [(gamma, each.iid) for gamma, each in factors]
+    added, powers = added_by_position(draft.profile)
+    bins = () if details is None else details.alpha_by_position_in_text
+    along = [(each.first, each.alpha) for each in bins]
+    target, drafting = ({}, {}) if times is None else (times.target_ms, times.drafting_ms)
+    return {
+        "speed-up": [
+            *_series(name, colour, replay),
+            *_series(independent, colour, iid, "dashed"),
+        ],
+        "acceptance": [
+            *_series(name, colour, enumerate(added, 1)),
+            *_series(independent, colour, enumerate(powers, 1), "dashed"),
+        ],
+        "along-texts": _series(name, colour, along) if len(along) > 1 else [],
+        "costs": [
+            *_series(f"verify, {name}", colour, sorted(target.items())),
+            *_series(f"draft, {name}", colour, sorted(drafting.items()), "dashed"),
+        ],
+    }
 
 
 def _predicted(validations: Sequence[Validated]) -> list[Series]:
