@@ -8,13 +8,8 @@ from numpy.typing import NDArray
 
 from estimator.traces.calibration import calibrated
 from estimator.traces.traces import Trace
-from simulator.acceptance.stopping.ranking import (
-    BUDGETS,
-    Budget,
-    RankedText,
-    RankedTexts,
-    step_seconds,
-)
+from simulator.acceptance.stopping import ranking
+from simulator.acceptance.stopping.ranking import BUDGETS, RankedText, RankedTexts
 from simulator.acceptance.stopping.stopped_text import COLUMNS
 from simulator.choice.curve import first_best, speed_up
 from simulator.choice.plan import Plan
@@ -28,10 +23,8 @@ _GIVES_UP = 0.95
 class WaySpeed(NamedTuple):
     """The speed of one method of choosing which drafted tokens are verified, at its best γ.
 
-    gamma: drafted tokens per sequence and step; 0: no speculation.
+    gamma, verified, tokens: tokens that a step drafts, verifies and emits per sequence.
     speed_up: speed-up over no speculation at this batch size.
-    verified: drafted tokens that a step verifies per sequence.
-    tokens: tokens that a step emits per sequence.
     error: standard error of log(speed_up) due to a finite number of simulated steps.
     """
 
@@ -47,8 +40,7 @@ def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
 
     traces: argmax drafts, with the draft's own path from every block start.
     """
-    column = COLUMNS["largest"]
-    texts = []
+    column, texts = COLUMNS["largest"], []
     for trace in calibrated(traces, column):
         assert trace.confidence is not None
         _, starts, own = trace.confidence
@@ -71,7 +63,7 @@ def adaptive_speeds(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, Mapp
     tokens; the confidences of this or the previous step set their number. "oracle" knows which
     tokens will be accepted.
 
-    plans: one for each batch size, with the acceptance recorded along the texts.
+    plans: one for each batch size.
     """
     some = _spread(plans)
     gammas = np.arange(1, len(some[0].curve.gamma) + 1)
@@ -123,7 +115,7 @@ def _fixed(plan: Plan, gamma: int, factors: NDArray[np.float64]) -> WaySpeed:
     return WaySpeed(gamma, float(factors[gamma - 1]), drafted, tokens)
 
 
-def _played(plan: Plan, texts: RankedTexts, budget: Budget | None) -> WaySpeed:
+def _played(plan: Plan, texts: RankedTexts, budget: ranking.Budget | None) -> WaySpeed:
     """Returns the speed of verification by rank at its fastest draft length."""
     cost, batch = plan.price.cost, plan.price.batch
     best = WaySpeed(0, 0.0, 0.0, 1.0)
@@ -131,7 +123,7 @@ def _played(plan: Plan, texts: RankedTexts, budget: Budget | None) -> WaySpeed:
         if gamma > min(len(plan.curve.gamma), texts.longest):
             break
         drafting = float(cost.drafting_seconds(gamma))
-        seconds = step_seconds(cost, gamma, batch, plan.price.wall) + drafting
+        seconds = ranking.step_seconds(cost, gamma, batch, plan.price.wall) + drafting
         generator = np.random.default_rng(0)
         played = texts.play(gamma, seconds, batch=batch, budget=budget, generator=generator)
         factor, tokens = cost.baseline_seconds / played.seconds_per_token, played.tokens_per_call

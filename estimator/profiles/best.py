@@ -1,6 +1,7 @@
 """The best γ of a profile: its gain, the parts of its time, and the best γ at each batch."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -110,12 +111,9 @@ def with_intervals(profile: Profile) -> Profile:
 
 def best_by_batch(profile: Profile) -> list[BestAtBatch]:
     """Returns the best timed γ at each timed batch size."""
-    acceptance = profile.drafting().acceptance
+    best = partial(best_gamma, profile.drafting().acceptance)
     return [
-        BestAtBatch(
-            load,
-            best_gamma(acceptance, profile.cost_of(load), max_gamma=max(load.drafting_ms)),
-        )
+        BestAtBatch(load, best(profile.cost_of(load), max_gamma=max(load.drafting_ms)))
         for load in profile.load
     ]
 
@@ -132,7 +130,7 @@ def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
     added = [rate.value for rate in drafting.accepted_by_position]
     if not added:
         acceptance, timed = drafting.acceptance, max(profile.improvement_factor, default=MOST_DRAWN)
-        longest = min(acceptance.observed_gamma or 1, timed)
-        steps = np.diff(acceptance.tokens_per_call(np.arange(longest + 1)))
+        lengths = np.arange(1 + min(acceptance.observed_gamma or 1, timed))
+        steps = np.diff(acceptance.tokens_per_call(lengths))
         added = isotonic_regression(steps, increasing=False).x.tolist()
     return added, [profile.alpha.value**k for k in range(1, len(added) + 1)]

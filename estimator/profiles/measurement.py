@@ -54,7 +54,8 @@ def make_profile(
     categories: each prompt's category; empty, or None for a prompt without one.
     """
     subject, replayed, max_gamma = tracing.subject, tracing.max_gamma, tracing.ahead
-    own, verification = draft_sampling(subject.drafter), known_verification(subject.rule)
+    sampling, own = subject.drafter.sampling, draft_sampling(subject.drafter)
+    verification = known_verification(subject.rule)
     traces = [pair.under(own) for pair in pairs]
     judged = [trace.judged(verification, replayed) for trace in traces]
     texts, gammas = timed(runs), measured_gammas(max_gamma)
@@ -107,29 +108,23 @@ def make_profile(
         ),
         load=tuple(load),
         left_out=gained.left_out if drafted else replace(gained.left_out, c=()),
-        setup=_setup(tracing, draft, flags),
+        setup=Setup(
+            target=subject.target.name,
+            draft=draft,
+            revision=dict(zip(("target", "draft"), tracing.commits, strict=True)),
+            dtype=str(tracing.modules[0].dtype).removeprefix("torch."),
+            device=str(subject.target.device),
+            threads=torch.get_num_threads(),
+            sampling=asdict(subject.sampling),
+            draft_temperature=sampling and sampling.temperature,
+            flags=flags,
+            texts=TextSettings(
+                prompts_hash=prompts_hash(tracing.prompts),
+                max_new_tokens=subject.stopping.max_new_tokens,
+                max_gamma=max_gamma,
+                seed=tracing.seed,
+            ),
+        ).here(LIBRARIES),
     )
     advised = plan_of(profile, cost).advised_gamma
     return replace(with_intervals(profile), recommended_gamma=advised)
-
-
-def _setup(tracing: Tracing, draft: str, flags: tuple[str, ...]) -> Setup:
-    subject, target = tracing.subject, tracing.subject.target
-    own = subject.drafter.sampling
-    return Setup(
-        target=target.name,
-        draft=draft,
-        revision=dict(zip(("target", "draft"), tracing.commits, strict=True)),
-        dtype=str(tracing.modules[0].dtype).removeprefix("torch."),
-        device=str(target.device),
-        threads=torch.get_num_threads(),
-        sampling=asdict(subject.sampling),
-        draft_temperature=None if own is None else own.temperature,
-        flags=flags,
-        texts=TextSettings(
-            prompts_hash=prompts_hash(tracing.prompts),
-            max_new_tokens=subject.stopping.max_new_tokens,
-            max_gamma=tracing.ahead,
-            seed=tracing.seed,
-        ),
-    ).here(LIBRARIES)

@@ -118,8 +118,7 @@ def replayed(
 ) -> Thresholds:
     """Returns the replay of every text at every threshold and draft length.
 
-    p_mins: thresholds that may be chosen.
-    drawn: whether the draft samples its tokens; false: it takes the likeliest ones.
+    p_mins: thresholds that may be chosen. drawn: whether the draft samples its tokens.
     """
     stated: list[dict[str, float]] = []
     if rule.calibrated:

@@ -80,8 +80,7 @@ class DraftAcceptance:
       longest timed draft. If a server counted these shares, `blocks` is empty.
     cut_short: share of positions that the blocks of `accepted_by_position` did not draft, for
       example near the ends of texts. Above 1 % the shares and α are lower bounds.
-    acceptance_by_rank: how often the text's token is the draft's first, second, … choice, for
-      trees; empty if the draft makes only one choice.
+    acceptance_by_rank: how often the text's token is the draft's first, second, … choice.
     """
 
     alpha: Alpha
@@ -94,7 +93,7 @@ class DraftAcceptance:
 
     @property
     def acceptance(self) -> Acceptance:
-        """The acceptance under token-by-token verification, for a draft of unspecified kind."""
+        """The acceptance under token-by-token verification, for a draft of unknown kind."""
         return self.under("token")
 
     def under(self, verification: Verification, kind: str | None = None) -> Acceptance:
@@ -111,10 +110,9 @@ class DraftAcceptance:
                 "measure again with specplan's own decoder (an engine reports the probabilities of "
                 "a text's own tokens, not the distributions that block verification compares)"
             )
-        rates = [rate.value for rate in self.accepted_by_position]
-        if not rates:
+        if not self.accepted_by_position:
             raise ValueError("a profile must hold blocks or accepted_by_position, got neither")
-        first = self.accepted_by_position[0]
+        first, rates = self.accepted_by_position[0], [e.value for e in self.accepted_by_position]
         if first.low is None or first.high is None:  # only the sum of the rates was counted
             counted = Accepted(len(rates), 1 + sum(rates))
         else:

@@ -42,12 +42,11 @@ class Improvement:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Results for some of the prompts, from the texts and times of these prompts.
+    """Results for some of the prompts, by replay of their texts with their times.
 
-    tokens_per_call, improvement_factor: tokens per target call and speed-up, by γ, from replay.
+    tokens_per_call, improvement_factor: tokens per target call and speed-up, by γ.
     optimal_gamma: the γ with the largest speed-up; 0: do not speculate.
-    accepted_by_position: share of blocks that accept their first, second, … token, for the longest
-      timed draft.
+    accepted_by_position: see `DraftAcceptance`.
     """
 
     alpha: Alpha
@@ -59,10 +58,9 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Jackknife values: three fields of a profile, computed without prompt 1, without prompt 2, ….
+    """Three fields of a profile, computed without prompt 1, without prompt 2, … (jackknife).
 
-    They give the uncertainty of the difference between profiles with equal prompts. The fields are
-    empty for a single prompt.
+    They are empty for a single prompt.
     """
 
     alpha: tuple[Rate, ...]
@@ -76,8 +74,7 @@ class LoadCosts:
 
     context: tokens in the cache of each sequence.
     target_ms: a target pass over n tokens of each sequence, by n.
-    draft_ms: one steady draft step of all sequences.
-    drafting_ms: γ draft steps of all sequences, by γ.
+    draft_ms, drafting_ms: one steady draft step of all sequences, and γ such steps, by γ.
     spread_percent: half the interquartile range of a pass's repeats, in per cent of the median, for
       the pass with the largest spread.
     """
@@ -111,21 +108,15 @@ class TimesMs:
 
     @classmethod
     def of(cls, cost: CostModel, c: Estimate | None = None) -> TimesMs:
-        return cls(
-            target_ms=milliseconds(cost.target_seconds),
-            draft_ms=1e3 * cost.draft_seconds,
-            drafting_ms=milliseconds(cost.draft_curve),
-            overhead_ms=1e3 * cost.overhead_seconds,
-            baseline_overhead_ms=1e3 * cost.baseline_overhead_seconds,
-            c=c,
-        )
+        draft, overhead = 1e3 * cost.draft_seconds, 1e3 * cost.overhead_seconds
+        passes, drafting = milliseconds(cost.target_seconds), milliseconds(cost.draft_curve)
+        return cls(passes, draft, drafting, overhead, 1e3 * cost.baseline_overhead_seconds, c)
 
 
 @dataclass(frozen=True, slots=True)
 class TextDetails:
     """Detailed results, which only specplan's own decoder can measure.
 
-    by_category: results by category of the prompts, in the order of the prompts.
     by_context: results by prompt length in tokens, in octaves ("64-127"), ascending.
     prefill_ms: median milliseconds of the pass over a prompt, for the target and for both models.
     iid_check: how much acceptances depend on each other: the correlation of neighbouring β (null if
@@ -161,8 +152,7 @@ class ClockCheck:
 class Profile:
     """The measurements of a pair, as `profile_file` writes and reads them.
 
-    draft_sampling: how drafts were sampled in the measurement, "argmax" or "sampled".
-    alpha: α of drafts that are sampled in this way.
+    draft_sampling: how drafts were sampled in the measurement, with the acceptance rate `alpha`.
     draftings: acceptance by `DraftSampling`; contains at least `draft_sampling`.
     verification: how drafts were verified when times and speed-ups were measured.
     times: times at batch size 1; None if only acceptance was measured.
@@ -213,11 +203,9 @@ class Profile:
     @property
     def workloads(self) -> dict[str, Mapping[str, Workload]]:
         """Results by group of prompts: by category, and by prompt length if lengths differ."""
-        details = TextDetails() if self.details is None else self.details
-        found = {"category": details.by_category} if details.by_category else {}
-        if len(details.by_context) > 1:
-            found["prompt tokens"] = details.by_context
-        return found
+        own = TextDetails() if self.details is None else self.details
+        found = {"category": own.by_category} if own.by_category else {}
+        return found | ({"prompt tokens": own.by_context} if len(own.by_context) > 1 else {})
 
     @property
     def compared_gamma(self) -> int:

@@ -74,8 +74,7 @@ def load_times(
     gammas: draft lengths, each timed `repeats` times. progress: called after each repeat.
     """
     verifier, drafter = Batch(target, batch, context), Batch(draft, batch, context)
-    order = np.random.default_rng(0)
-    lengths = [0, *gammas]
+    order, lengths = np.random.default_rng(0), [0, *gammas]
     # Verifying and drafting, by length, turn and block.
     seconds = np.zeros((2, len(lengths), repeats, BLOCKS_A_TURN))
     for turn in range(repeats):

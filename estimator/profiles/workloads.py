@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from estimator.intervals import jackknife_interval, left_out, rate, ratio, ratio_interval
 from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate
 from estimator.profiles.profile import AlphaBin, LeftOut, Workload
-from estimator.timing.rates import Timed, of_prompts, priced, without
+from estimator.timing.rates import Timed, jackknifed_costs, of_prompts
 from estimator.traces.traces import Trace, acceptance_by_rank, alpha, lenient_alpha, replayed_blocks
 from simulator.numerics.intervals import CONFIDENCE
 
@@ -37,13 +37,9 @@ class SpeedUps:
 def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> SpeedUps:
     """Returns the speed-ups over all prompts, with jackknife intervals if there are several.
 
-    The jackknife leaves out each prompt's text and timings in turn.
-
     gammas: draft lengths, each at least 1, ascending.
     """
-    costs = [priced(texts)]
-    if len(traces) > 1:
-        costs += [priced(without(texts, prompt)) for prompt in range(len(traces))]
+    costs = jackknifed_costs(texts)
     tokens = np.array([float(trace.tokens) for trace in traces])
 
     def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -87,8 +83,7 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
     """Returns the share of blocks that accept their first, second, … token, as servers count it.
 
     Each share is over all blocks, including shorter ones near a text's end. So shares never rise,
-    and 1 plus their sum is the number of tokens per call at γ. Positions without drafts are left
-    out.
+    and 1 plus their sum is the number of tokens per call at γ.
     """
     counts = [trace.replay.positions(gamma) for trace in traces]
     accepted, offered = (np.array(each) for each in zip(*counts, strict=True))
@@ -105,10 +100,7 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
 
 
 def draft_acceptance(traces: Sequence[Trace], max_gamma: int, timed: int) -> DraftAcceptance:
-    """Returns the acceptance of one way to sample drafts.
-
-    max_gamma, timed: the longest replayed draft, and the longest timed draft.
-    """
+    """Returns the acceptance of drafts up to max_gamma; timed: the longest timed draft."""
     jointly = [trace.judged("block", max_gamma) for trace in traces]
     return DraftAcceptance(
         alpha=measured_alpha(traces),
@@ -141,7 +133,7 @@ def lag1_correlation(traces: Sequence[Trace]) -> float | None:
 
 def by_category(categories: Sequence[str | None]) -> dict[str, list[int]]:
     """Returns the indices of the prompts of each category; prompts without one are left out."""
-    names = [name for name in dict.fromkeys(categories) if name is not None]
+    names = dict.fromkeys(name for name in categories if name is not None)
     return {name: [at for at, each in enumerate(categories) if each == name] for name in names}
 
 
@@ -165,7 +157,6 @@ def workloads(
 
     traces, texts: traces and timed runs of all prompts.
     groups: indices of prompts by the group's name.
-    gammas: at least 1 each, ascending.
     """
     found = {}
     for name, prompts in groups.items():

@@ -55,9 +55,7 @@ class MeasureTexts:
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """Counts of drafts along some texts, by group of neighbouring texts.
-
-    There are small groups of one text or more, and large groups for the longer lists of `blocks`.
+    """Counts of drafts along some texts, by small and by large groups of neighbouring texts.
 
     texts: number of texts.
     hits: number of tokens in each small group that a draft beginning there predicts.
@@ -76,14 +74,13 @@ class Totals(msgspec.Struct, frozen=True):
     first_skipped: str = ""
 
     def __add__(self, other: Totals) -> Totals:
-        blocks = [*self.blocks, *other.blocks]
-        most = max(1, MOST_NUMBERS // max(1, np.size(blocks[:1])))
+        most = max(1, MOST_NUMBERS // max(1, np.size([*self.blocks, *other.blocks][:1])))
         return Totals(
             self.texts + other.texts,
-            _grouped([*self.hits, *other.hits], MOST_NUMBERS),
-            _grouped([*self.tokens, *other.tokens], MOST_NUMBERS),
-            _grouped(blocks, most),
-            _grouped([*self.block_tokens, *other.block_tokens], most),
+            _grouped(self.hits + other.hits, MOST_NUMBERS),
+            _grouped(self.tokens + other.tokens, MOST_NUMBERS),
+            _grouped(self.blocks + other.blocks, most),
+            _grouped(self.block_tokens + other.block_tokens, most),
             self.skipped + other.skipped,
             self.first_skipped or other.first_skipped,
         )

@@ -1,7 +1,6 @@
 """Separates the durations of several things from the changing speed of the machine.
 
-A shared machine may need 1.1 ms and then 2.0 ms for one piece of work, for seconds at a time. If
-all things run in turns, each once per turn,
+If all things run in turns, each once per turn,
 
     log seconds = level of the thing + speed of the turn + noise
 
@@ -19,15 +18,12 @@ Array = NDArray[np.float64]
 def polish(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> tuple[Array, Array]:
     """Returns each thing's seconds at the turns' median speed, and each turn's slowness.
 
-    Args:
-      seconds: seconds by thing and turn, shape (..., things, turns), above 0; NaN if a thing was
-        not timed in a turn. Tables along the leading axes are polished separately.
-      sweeps: number of alternations between turns and things; the first few do most of the work.
+    Their shapes are (..., things) and (..., turns). They are NaN for a thing that was never timed,
+    and for a turn in which nothing was timed. Slowness is relative to the median speed.
 
-    Returns:
-      seconds: seconds of each thing, shape (..., things); NaN for a thing that was never timed.
-      speeds: each turn's durations over durations at the median speed, shape (..., turns); NaN for
-        a turn in which nothing was timed.
+    seconds: seconds by thing and turn, shape (..., things, turns), above 0; NaN if a thing was not
+      timed in a turn. Tables along the leading axes are polished separately.
+    sweeps: number of alternations between turns and things; the first few do most of the work.
     """
     left = np.log(np.asarray(seconds, dtype=np.float64))
     # Subtracting medians keeps NaN in place, so the middles of rows stay the same.

@@ -1,14 +1,12 @@
 """Results of interleaved runs: times of blocks, the cost fitted to them, speed-ups and noise.
 
 A probe is speculative decoding of whole texts with one draft length. So each cost is measured under
-the conditions of a run with that length: the same passes in turn, caches, contexts, and shares of
-drafts after a full acceptance.
+the conditions of a run with that length.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from statistics import median as middle
 
 import numpy as np
@@ -37,9 +35,8 @@ Seconds = NDArray[np.float64]
 def median(repeats: Sequence[Generation]) -> Generation:
     """Returns a text's first repeat, with each block's times replaced by medians over the repeats.
 
-    A median ignores accidental delays. A minimum would select the luckiest moment, and short blocks
-    have more of these. Repeats whose ids differ from the first's are left out: a device may round
-    differently from run to run.
+    A minimum would select the luckiest moment, and short blocks have more of these. Repeats whose
+    ids differ from the first's are left out: a device may round differently from run to run.
     """
     ways = [[(block.drafted, block.tokens) for block in run.blocks] for run in repeats]
     alike = [run for run, way in zip(repeats, ways, strict=True) if way == ways[0]]
@@ -69,7 +66,6 @@ def priced(texts: Timed) -> CostModel:
 def _block_means(texts: Sequence[Generation]) -> tuple[Seconds, Seconds, Seconds]:
     """Returns draft lengths, numbers of blocks, and mean seconds of the PARTS, shape (lengths, 3).
 
-    Each mean is over the blocks of all texts, because the time of a run is the sum over its blocks.
     Blocks that another program or the garbage collector delayed are left out.
     """
     blocks = defaultdict(list)
@@ -123,23 +119,23 @@ def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> Co
     )
 
 
+def jackknifed_costs(texts: Timed) -> list[CostModel]:
+    """Returns the cost over all prompts, then, of several prompts, the costs without each one."""
+    prompts = len(texts[AGAIN])
+    fewer = [without(texts, prompt) for prompt in range(prompts)] if prompts > 1 else []
+    return [priced(some) for some in (texts, *fewer)]
+
+
 def out_of_order(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
     """Returns a sentence for each γ whose step is significantly faster than a smaller γ's."""
-    cost = priced(texts)
-    seconds = {gamma: float(cost.block_seconds(gamma)) for gamma in gammas}
-    return intervals.steps_out_of_order(seconds, partial(_step_ratio, texts))
+    costs = jackknifed_costs(texts)
 
+    def ratio(shorter: int, longer: int) -> Interval:
+        ratios = [float(c.block_seconds(longer) / c.block_seconds(shorter)) for c in costs]
+        return intervals.jackknife_interval(ratios[0], ratios[1:], scale=intervals.ratio)
 
-def _step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
-    def value(some: Timed) -> float:
-        cost = priced(some)
-        return float(cost.block_seconds(longer) / cost.block_seconds(shorter))
-
-    prompts = range(len(texts[AGAIN]))
-    if len(prompts) < LEAST_PROMPTS:
-        return None, None
-    others = [value(without(texts, prompt)) for prompt in prompts]
-    return intervals.jackknife_interval(value(texts), others, scale=intervals.ratio)
+    seconds = {gamma: float(costs[0].block_seconds(gamma)) for gamma in gammas}
+    return intervals.steps_out_of_order(seconds, ratio)
 
 
 def without(texts: Timed, prompt: int) -> Timed:
@@ -180,8 +176,8 @@ class Noise:
     """The difference of two measurements of the baseline, which only timing errors cause.
 
     logarithm: log of the first measurement's seconds over the second's.
-    error: standard deviation of `logarithm`, from the differences of single prompts.
-    prompts: number of prompts, which equals the degrees of freedom of `error`.
+    error: standard deviation of `logarithm`, from the differences of single prompts; its degrees
+      of freedom are `prompts`.
     """
 
     logarithm: float

@@ -1,8 +1,7 @@
 """The threads and processes that compute.
 
-Threads of one pass wait for each other. With as many threads as cores, a pass takes as long as the
-busiest core needs, and short passes suffer more than long ones, which distorts all ratios of times.
-So the number of threads is the number of free cores, less one for everything else.
+Threads of one pass wait for each other, so a pass takes as long as the busiest core needs, and
+short passes suffer most. So the number of threads is the number of free cores, less one.
 """
 
 import atexit
@@ -68,11 +67,10 @@ def computing(device: str, requested: int | None) -> Iterator[Threads]:
     import torch
 
     before = torch.get_num_threads()
-    on_gpu = device == "cuda" or (device == "auto" and torch.cuda.is_available())
-    if requested is not None or on_gpu:
-        threads = Threads(before if requested is None else requested, len(_own_cores()))
-    else:
-        threads = free_threads(most=before)
+    if requested is None and (device == "cuda" or (device == "auto" and torch.cuda.is_available())):
+        requested = before
+    chosen = requested is not None
+    threads = Threads(requested, len(_own_cores())) if chosen else free_threads(most=before)
     torch.set_num_threads(threads.count)
     try:
         yield threads
@@ -94,9 +92,8 @@ def free_cores() -> float:
 
 
 def _own_cores() -> set[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return set(os.sched_getaffinity(0))
-    return set(range(os.cpu_count() or 1))
+    everywhere = range(os.cpu_count() or 1)
+    return set(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else everywhere)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,8 @@
 
 The speed of a shared machine changes within seconds, by up to a factor of two. Texts that take
 turns of a few hundredths of a second, each with its own caches, meet the same speed in each round,
-which `at_one_speed` divides out.
-
-In each round all texts reach the same length. So their contexts grow alike, all end together, and
-the blocks of a round do not depend on a clock.
+which `at_one_speed` divides out. In each round all texts reach the same length, so the blocks of a
+round do not depend on a clock.
 """
 
 import copy
@@ -20,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from estimator.timing.levels import polish
+from estimator.timing.rates import PARTS
 from reference.drafter import Drafter
 from reference.models.compiled_model import CompiledModel
 from reference.models.model import Model
@@ -118,12 +117,7 @@ def next_block(blocks: Iterator[Block], clock: Clock | None) -> Block:
 
 
 def _scaled(block: Block, factor: float) -> Block:
-    return replace(
-        block,
-        draft_seconds=factor * block.draft_seconds,
-        verify_seconds=factor * block.verify_seconds,
-        other_seconds=factor * block.other_seconds,
-    )
+    return replace(block, **{part: factor * getattr(block, part) for part in PARTS})
 
 
 def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:

@@ -30,13 +30,10 @@ VALUES = 256
 class Tracing:
     """The settings that determine the sampled texts and their traces.
 
-    subject: the target, the drafter and how they decode.
-    prompts: token ids of each prompt.
     max_gamma: the longest draft that replay can evaluate.
-    ahead: number of tokens recorded on the draft's own path at each block start; 0 records no path
-      and no confidence.
     batch_size: number of texts sampled at once. Each text is scored separately.
     origins: strings for files and precision, which differ for different models of equal name.
+    ahead: see `scoring.trace`.
     """
 
     subject: Subject
@@ -82,17 +79,18 @@ class Tracing:
     @property
     def described(self) -> dict[str, str]:
         """All that texts and traces depend on, as hashes: prompts, target, draft and settings."""
-        target, draft = (
-            "no model" if module is None else f"weights {weights_hash(module)}"
-            for module in self.modules
-        )
-        settings = replace(self, origins=()).key[:16]
-        prompts = prompts_hash(self.prompts)
-        return {"prompts": prompts, "target": target, "draft": draft, "settings": settings}
+        names = ("target", "draft")
+        return {
+            "prompts": prompts_hash(self.prompts),
+            **{name: weights_hash(each) for name, each in zip(names, self.modules, strict=True)},
+            "settings": replace(self, origins=()).key[:16],
+        }
 
 
 def weights_hash(module: Any) -> str:
     """Returns a hash of the names, shapes, precisions and some values of a model's weights."""
+    if module is None:
+        return "no model"
     digest = hashlib.sha256()
     for name, weight in module.named_parameters():
         digest.update(f"{name} {tuple(weight.shape)} {weight.dtype}".encode())
@@ -100,7 +98,7 @@ def weights_hash(module: Any) -> str:
             values = weight.detach().flatten()
             some = values[:: max(1, len(values) // VALUES)].contiguous().cpu()
             digest.update(some.view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()[:16]
+    return f"weights {digest.hexdigest()[:16]}"
 
 
 def require_agreement(settings: Sequence[Mapping[str, str]]) -> None:

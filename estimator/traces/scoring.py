@@ -82,9 +82,8 @@ def trace(
 
     tokens: ids sampled from the target with the pair's settings, at least 1.
     max_gamma: the longest draft to replay.
-    leniences: leniences l at which alpha(l) is recorded, each in (0, 1].
-    ahead: number of tokens recorded on the draft's own path at each block start (`own_paths`); 0
-      records no path and no confidence.
+    leniences: leniences l at which α(l) is recorded, each in (0, 1].
+    ahead: length of the draft's own path at each block start (`own_paths`); 0: no confidence.
     """
     options = ScoreOptions([_own_setting(subject)], leniences, max_gamma)
     return _traces(subject, prompt, tokens, options, ahead)[0]
@@ -98,10 +97,7 @@ def trace_pair(
     max_gamma: int,
     ahead: int = 0,
 ) -> TracePair:
-    """Returns the traces for sampled and for argmax drafts, from one pass of each model.
-
-    Both traces have alpha(l) at LENIENCES. tokens, max_gamma, ahead: see `trace`.
-    """
+    """Returns the traces for sampled and for argmax drafts, with α(l) at LENIENCES; see `trace`."""
     sampled = sampled_setting(subject)
     # At temperature 0 the two are one.
     samplings = list(dict.fromkeys([sampled, replace(sampled, temperature=0.0)]))
@@ -172,13 +168,12 @@ def own_paths(
     have shape (starts, L, 3), with the columns of `reference.scoring.confidence` for the drafted
     token; 0 after a path's end.
 
-    text: ids before the target's text, at least 1.
+    text: ids before the target's text.
     tokens: the N ids that the target wrote. The drafter has scored them, so its caches are valid.
-    length: L, the number of tokens of a path, at least 1.
+    length: L, the number of tokens of a path.
     known: confidences along the text, shape (N, 3), and whether each of the draft's tokens is
-      right, shape (N,). Then all blocks whose first wrong token is at a given position continue
-      with equal tokens, and each continuation is drafted once. None if paths are sampled or depend
-      on the block's start.
+      right, shape (N,). All blocks whose first wrong token has one position continue equally, so
+      each continuation is drafted once. None if paths are sampled or depend on the block's start.
     """
     generator = seeded(device, *tokens)
 

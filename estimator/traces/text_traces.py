@@ -70,8 +70,8 @@ def tie_gap(
 ) -> float:
     """Returns the difference of the target's logits of the first tokens in which two texts differ.
 
-    Both texts are greedy. Verifying several tokens at once rounds differently from one-token steps.
-    In half precision that can change the greedy choice between nearly equal logits.
+    Both texts are greedy. Verifying several tokens at once rounds differently from one-token steps,
+    which can change the greedy choice between nearly equal logits.
     """
     common = next(at for at, (a, b) in enumerate(zip(own, other, strict=False)) if a != b)
     penalty = subject.sampling.repetition_penalty

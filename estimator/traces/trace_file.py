@@ -102,10 +102,9 @@ def write_matches(
 ) -> None:
     """Writes a lookup's number of blocks on recorded texts, by the least length of a match.
 
-    least: the least lengths, ascending; the first is the lookup's own.
     tokens: number of tokens in each group of texts.
-    blocks: number of blocks with 0, …, γ drafted tokens for γ = 1, 2, …, shape (groups, lengths, γ,
-      γ + 1).
+    blocks: number of blocks with 0, …, γ drafted tokens for γ = 1, 2, …, shape (groups, least
+      lengths, γ, γ + 1).
     """
     arrays = {"least": np.array(least), "tokens": np.array(tokens), "blocks": blocks}
     write_whole(path, sealed({"layout": np.array(MATCHES), "key": np.array(""), **arrays}))
@@ -159,10 +158,7 @@ class KeptTraces:
 
 
 def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
-    """Returns arrays that contain all traces, one after another.
-
-    traces: traces by the prompt's index, at least one; all from one drafter, at equal leniences.
-    """
+    """Returns arrays that contain all traces, one after another; at least one, of one drafter."""
     pairs = list(traces.values())
     leniences = list(pairs[0].sampled.alpha_by_lenience)
     arrays: Arrays = {

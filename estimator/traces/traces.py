@@ -34,8 +34,6 @@ class RecordedConfidence(NamedTuple):
 class Trace:
     """Acceptance along one text of N tokens, for one way to sample drafts.
 
-    Replay (`simulator.acceptance.replay`) computes the results of every γ from a trace.
-
     beta: Σ_y min(p(y), q(y)) at each position, shape (N,) (Leviathan et al. 2023, Theorem 5).
     ratio: q(x)/p(x) for the text's own token x, at least 0, shape (N,). If the draft depends on the
       block's start, shape (N, K), entry (t, k) for position t + k of the block that begins at t. A
@@ -110,8 +108,7 @@ class Trace:
 class TracePair:
     """The traces of one text for sampled and for argmax drafts.
 
-    sampled: the draft samples from its distribution, at its own temperature, or at the target's if
-      its own is 0.
+    sampled: the draft samples at its own temperature, or at the target's if its own is 0.
     argmax: the draft takes its likeliest tokens, with a one-hot distribution; beta is p(argmax q).
     """
 

@@ -1,5 +1,6 @@
 """Validations as files: the rows of every decoder, their summary, and impossible values in them."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
@@ -26,12 +27,10 @@ class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
     without a draft, and do not include the pass over the prompt.
 
     target: the target's name; "" if the file does not state it.
-    prompts_hash: hash of the prompts; rows with equal hashes may be compared.
-    draft_temperature: temperature at which the draft samples; None if the draft has none.
+    prompts_hash: rows with equal hashes of the prompts may be compared.
+    draft_temperature: None if the draft has none.
     policy: name of the policy that chooses draft lengths, for example `fixed`.
     gamma: draft length under the policy fixed; None under other policies.
-    measured: measured speed-up, the target's seconds over the run's seconds.
-    measured_low, measured_high: interval of the measured speed-up.
     measured_left_out: measured speed-up without each prompt, in order; empty for one prompt.
     predicted: speed-up from separately measured costs; None without a prediction.
     ms_per_token: milliseconds per token of one sequence.
@@ -87,25 +86,23 @@ class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
     def data(self) -> dict[str, Any]:
         """Returns the row as a JSON object, with its fields and derived values."""
         names = (*self.__struct_fields__, *self.derived)
-        written: dict[str, Any] = builtins({name: getattr(self, name) for name in names})
-        return written
+        return dict(builtins({name: getattr(self, name) for name in names}))
 
 
 class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
     """Predictions and measurements of one draft, temperature and policy with specplan's decoder.
 
     lossless: whether the acceptance rule preserves the target's distribution.
-    alpha: mean of sum min(p, q) over texts sampled from the target before the run; for a lenient
-      rule with its p/l in place of p (Leviathan et al. 2023, A.5).
+    alpha: mean of Σ min(p, q) over texts sampled from the target before the run; for a lenient rule
+      with its p/l in place of p (Leviathan et al. 2023, A.5).
     c: seconds of a draft step over seconds of a target step; None if nothing was drafted.
     predicted: replay over the run's own texts with separately measured costs; None for a lossy rule
       above temperature 0, because its texts are not the target's.
     predicted_theorem8: prediction with free verification and i.i.d. acceptance.
-    predicted_ahead, predicted_ahead_low, predicted_ahead_high: replay over other texts of the
-      target; None for a lossy rule.
+    predicted_ahead: replay over other texts of the target; None for a lossy rule.
     measured: from the median of each block's repeats; its interval is over prompts.
     error_percent_low, _high: interval of the error over prompts; None for one prompt.
-    predicted_target_calls, target_calls: predicted and counted target calls on the run's own texts.
+    predicted_target_calls: target calls that replay predicts for the run's own texts.
     identical_to_target: whether all ids equal the target's greedy ids; None above temperature 0.
     tie_gap: the target's largest logit gap where a text first differs; None for identical texts.
     end_to_end_predicted, end_to_end_measured: speed-ups including both prefills.
@@ -145,22 +142,16 @@ def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tup
 
     tokens_a_call: mean tokens per target call; None if steps are not target calls.
     """
-    found = []
+    found, more = [], "is more than the"
     low, high = row.measured_low, row.measured_high
-    most = None if row.gamma is None else row.gamma + 1
-    if most is not None and row.measured > most:
-        found.append(
-            f"a speed-up of {row.measured:.2f} is more than the {most} tokens of a step{_FASTER}"
-        )
+    most = math.inf if row.gamma is None else row.gamma + 1
+    if row.measured > most:
+        found.append(f"a speed-up of {row.measured:.2f} {more} {most} tokens of a step{_FASTER}")
     elif tokens_a_call is not None and low is not None and low > tokens_a_call:
-        found.append(
-            f"a speed-up of at least {low:.2f} is more than the {tokens_a_call:.2f} tokens of a "
-            f"step{_FASTER}"
-        )
-    if most is not None and row.predicted is not None and row.predicted > most:
-        found.append(
-            f"a predicted speed-up of {row.predicted:.2f} is more than the {most} tokens of a step"
-        )
+        tokens = f"{tokens_a_call:.2f} tokens"
+        found.append(f"a speed-up of at least {low:.2f} {more} {tokens} of a step{_FASTER}")
+    if row.predicted is not None and row.predicted > most:
+        found.append(f"a predicted speed-up of {row.predicted:.2f} {more} {most} tokens of a step")
     if low is not None and high is not None and not high <= MOST_SPREAD * low:
         found.append(f"too noisy to use ({low:.2g} to {high:.2g} times): use more prompts")
     return tuple(found)
@@ -181,11 +172,9 @@ RowKind = TypeVar("RowKind", bound=ValidationRow)
 
 
 class Validated(msgspec.Struct, frozen=True):
-    """The contents of a validation file that do not depend on the decoder.
+    """The contents of the validation file `name` that do not depend on the decoder.
 
-    name: name of the file.
     decoder: the kind of decoder, SPECULATIVE, BILD or ENGINE.
-    rows: results, at least one.
     confidence: confidence level of the intervals.
     """
 

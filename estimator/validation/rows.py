@@ -26,8 +26,7 @@ class RowEvidence:
     """The data from which the validation's rows of one draft and temperature are computed.
 
     texts: traces of the runs' texts, with the models and the prompts.
-    runs: all repeats of the runs.
-    timed: the runs with median times over their repeats.
+    runs, timed: all repeats of the runs, and the runs with median times over their repeats.
     cost: cost that was measured in other runs.
     out_of_order: by γ, a sentence if a step with γ is faster than a step with a smaller γ.
     """
@@ -43,7 +42,7 @@ class RowEvidence:
 def row_of(
     evidence: RowEvidence, arm: str, policy: Policy, generator: np.random.Generator
 ) -> SpeculativeRow:
-    """Returns one decoder's row, with predictions if replay supports its policy and its rule."""
+    """Returns one decoder's row, with predictions if replay knows its policy and its rule."""
     row = _measured(evidence, arm, policy)
     verification = verification_of(evidence.texts.subject.rule)
     if verification is not None and isinstance(policy, Fixed):
@@ -57,7 +56,7 @@ def row_of(
 
 
 def _measured(evidence: RowEvidence, arm: str, policy: Policy) -> SpeculativeRow:
-    subject, timed, texts = evidence.texts.subject, evidence.timed, evidence.texts
+    timed, texts, subject = evidence.timed, evidence.texts, evidence.texts.subject
     drafted_by, greedy = subject.drafter.sampling, subject.sampling.greedy
     tokens = np.array([len(run.tokens) for run in timed[arm]])
     baseline = float((rates.decode_rate(timed[BASELINE]) * tokens).sum())
@@ -102,17 +101,12 @@ def _measured(evidence: RowEvidence, arm: str, policy: Policy) -> SpeculativeRow
 
 
 def _predicted(
-    row: SpeculativeRow,
-    evidence: RowEvidence,
-    arm: str,
-    gamma: int,
-    generator: np.random.Generator,
+    row: SpeculativeRow, evidence: RowEvidence, arm: str, gamma: int, draws: np.random.Generator
 ) -> SpeculativeRow:
     """Returns the row with predictions added.
 
-    A lossy rule changes the run's texts, so the target's own texts give only alpha. Replay along
-    the run's texts is then valid only if target and draft both choose by argmax, because a drafted
-    token is accepted exactly if the text has it.
+    A lossy rule changes the run's texts. Replay along these texts is then valid only if target and
+    draft both choose by argmax: a drafted token is accepted exactly if the text has it.
     """
     texts, timed, cost = evidence.texts, evidence.timed, evidence.cost
     row = replace(row, predicted_theorem8=float(improvement_factor(row.alpha, gamma, cost.c)))
@@ -140,7 +134,7 @@ def _predicted(
     if not row.lossless:
         return row
     pairs = list(zip(texts.of(timed[BASELINE]), texts.of(timed[AGAIN]), strict=True))
-    low, high = ahead_interval(pairs, gamma, cost, noise=evidence.noise, generator=generator)
+    low, high = ahead_interval(pairs, gamma, cost, noise=evidence.noise, generator=draws)
     return replace(
         row,
         predicted_ahead=replay_factor([trace for pair in pairs for trace in pair], gamma, cost),

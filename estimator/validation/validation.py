@@ -32,14 +32,12 @@ Policies = Mapping[str, Policy | None]
 class Validate(TimedPair):
     """Settings of a validation: the drafts, temperatures and policies to predict and measure.
 
-    draft_temperature: temperature of the draft; None: the target's temperature.
+    draft_temperature: None: the target's temperature.
     compiling: whether passes are compiled: off, on or try.
     policy_names: fixed, heuristic, confidence:P, product:P or adaptive.
     gammas: draft lengths of the fixed policy; None: 1, 2, 4, 8.
     max_gamma: longest draft of other policies; None: 16.
     verification, lenience: how drafts are verified; None: without loss.
-
-    Refuses a draft length that no policy reads.
     """
 
     draft_temperature: float | None = None
@@ -66,13 +64,10 @@ class Validate(TimedPair):
 
     @property
     def replayed(self) -> bool:
-        """Whether replay predicts any row.
-
-        It knows fixed γ and stopping rules, with lossless verification or at temperature 0.
-        """
+        """Whether replay predicts any row: a fixed γ or a stopping rule without loss or greedy."""
         rule = acceptance_rule(self.verification, self.lenience)
-        known = [name == FIXED or name.partition(":")[0] in STOPPING for name in self.policy_names]
-        return any(known) and (rule.lossless or 0 in self.temperatures)
+        known = {FIXED, *STOPPING} & {name.partition(":")[0] for name in self.policy_names}
+        return bool(known) and (rule.lossless or 0 in self.temperatures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +76,7 @@ class Validation:
 
     repeats: how often each run was repeated; for unequal numbers, the smallest.
     precision_percent: largest error of a speed-up due to the clock; None for one prompt.
-    threads: the computing threads; None: PyTorch's setting was not changed.
+    threads: None: PyTorch's setting was not changed.
     """
 
     rows: tuple[SpeculativeRow, ...]
@@ -153,11 +148,9 @@ def validate(
 ) -> Validation:
     """Returns predicted and measured speed-ups of one pair under each policy.
 
-    Args:
-      prompts: token ids of each prompt, at least one; prompts not reached in time are left out.
-      policies: policies by name; the adaptive policy plans with costs measured before all runs.
-      timing: how often and how long runs are timed.
-      max_gamma: longest draft of policies that are not fixed.
+    prompts: token ids of each prompt; prompts that are not reached in time are left out.
+    policies: the adaptive policy plans with costs that are measured before all runs.
+    max_gamma: longest draft of policies that are not fixed.
     """
     planned = {
         arm: arms.adaptive(subject, prompts, timing, max_gamma=max_gamma) if each is None else each
@@ -186,14 +179,10 @@ def validate(
 def generations(
     prompts: Sequence[Sequence[int]], policies: Policies, *, max_gamma: int, repeats: int
 ) -> int:
-    """Returns the number of texts that `validate` decodes, and so of its calls of progress.
-
-    The number holds if all repeats run.
-    """
-    adaptive = list(policies.values()).count(None)
-    planning = adaptive * arms.planning_generations(prompts, max_gamma)
+    """Returns the number of texts that `validate` decodes if all repeats run."""
+    planned = list(policies.values()).count(None) * arms.planning_generations(prompts, max_gamma)
     gammas, _ = _lengths(policies, max_gamma)
-    return planning + len(prompts) * repeats * (2 + len(arms.probed(gammas)) + len(policies))
+    return planned + len(prompts) * repeats * (2 + len(arms.probed(gammas)) + len(policies))
 
 
 def _lengths(policies: Policies, max_gamma: int) -> tuple[list[int], int]:
@@ -203,15 +192,14 @@ def _lengths(policies: Policies, max_gamma: int) -> tuple[list[int], int]:
     gammas = [gamma for gamma in fixed if gamma > 0]
     for policy in policies.values():
         if isinstance(policy, Confidence):  # whose blocks are of any length up to its longest
-            gammas += [*(2**octave for octave in range(policy.most.bit_length())), policy.most]
+            gammas += arms.probed_gammas(policy.most)
     return gammas or [longest], longest
 
 
 def summary(validations: Sequence[Validation]) -> dict[str, Any]:
     """Returns the summary of all rows for JSON: mean and largest errors, noise, repeats, threads.
 
-    Errors are None without predictions. Numbers that need several prompts are None for one prompt.
-    free_cores is None if the user chose the number of threads.
+    Errors are None without predictions; numbers that need several prompts are None for one prompt.
     """
     errors = [row.error_percent for validation in validations for row in validation.rows]
     noises = [validation.noise for validation in validations]

@@ -13,11 +13,10 @@ from estimator.profiles.workloads import (
     by_category,
     by_context,
     measured_alpha,
-    priced,
     speed_ups,
     workloads,
 )
-from estimator.timing.rates import AGAIN, BASELINE, PROBE, Timed, of_prompts, without
+from estimator.timing.rates import AGAIN, BASELINE, PROBE, Timed, of_prompts, priced, without
 from estimator.traces.text_traces import replay_factor
 from estimator.traces.traces import Trace, alpha, block_efficiency
 from reference.records import Block, Generation
