@@ -116,7 +116,7 @@ def make_profile(
             device=str(subject.target.device),
             threads=torch.get_num_threads(),
             sampling=asdict(subject.sampling),
-            draft_temperature=sampling and sampling.temperature,
+            draft_temperature=None if sampling is None else sampling.temperature,
             flags=flags,
             texts=TextSettings(
                 prompts_hash=prompts_hash(tracing.prompts),

@@ -69,8 +69,10 @@ def computing(device: str, requested: int | None) -> Iterator[Threads]:
     before = torch.get_num_threads()
     if requested is None and (device == "cuda" or (device == "auto" and torch.cuda.is_available())):
         requested = before
-    chosen = requested is not None
-    threads = Threads(requested, len(_own_cores())) if chosen else free_threads(most=before)
+    if requested is None:
+        threads = free_threads(most=before)
+    else:
+        threads = Threads(requested, len(_own_cores()))
     torch.set_num_threads(threads.count)
     try:
         yield threads
