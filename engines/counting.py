@@ -26,8 +26,7 @@ class RateInterval:
 def rate_interval(hits: float, trials: float) -> RateInterval:
     """Returns a binomial rate with Wilson's interval; without trials, 0 with interval [0, 1].
 
-    Trials are assumed independent, which blocks of one text nearly are. Their number need not be
-    whole, because it may be an expected number.
+    Trials are assumed independent, which blocks of one text nearly are.
     """
     return RateInterval(hits / trials if trials > 0 else 0.0, *wilson(hits, trials))
 

@@ -84,10 +84,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EngineRun:
-    """The texts that a server wrote for some prompts.
-
-    counts: one entry per prompt if prompts ran one at a time; else one entry for all of them.
-    """
+    """The texts that a server wrote for prompts, and its counts for each, or for all together."""
 
     completions: tuple[Completion, ...]
     counts: tuple[Counts, ...]
@@ -122,10 +119,7 @@ class EngineRun:
         return self.decoded - (total.accepted - in_prompts)
 
     def work(self, *, drafts_past_end: bool) -> list[tuple[float, int, int]]:
-        """Returns seconds, target passes and decoded tokens of each text.
-
-        Texts that were counted together have one entry in common.
-        """
+        """Returns seconds, target passes and decoded tokens of each text, or of all together."""
         parts = [self]
         if len(self.counts) == len(self.completions):
             texts = zip(self.completions, self.counts, strict=True)
@@ -136,8 +130,7 @@ class EngineRun:
     def require_gamma(self, gamma: int, *, drafts_past_end: bool) -> None:
         """Refuses a run whose blocks did not draft γ tokens, as on a server with another γ.
 
-        If blocks draft no further than a text's end, each text may have one block that is 1 token
-        short, one that is 2 tokens short, and so on up to γ-1.
+        Unless blocks draft past a text's end, its last blocks may be 1, 2, …, γ-1 tokens short.
         """
         total = self.total
         most = gamma * total.drafts

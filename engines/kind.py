@@ -176,7 +176,6 @@ class EngineKind:
 class EngineSettings:
     """The settings of an engine. None in a field selects the engine's default.
 
-    engine: name of the engine's kind.
     engine_command: shell command that starts the engine.
     concurrencies: numbers of simultaneous requests; each number is run by itself.
     laws: where texts are scored, in the engine or on this machine ("local").

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from itertools import chain
@@ -92,13 +93,11 @@ def _scrape(source: str, gamma: int | None, timeout_seconds: float) -> Observati
 
 def _version(base: str, kind: EngineKind, timeout_seconds: float) -> str | None:
     """Returns the version that a server reports; None if it cannot be read."""
-    if kind.version_page is None:
-        return None
-    try:
-        answer = json.loads(get_text(base + kind.version_page, timeout_seconds=timeout_seconds))
-    except (ValueError, OSError):
-        return None
-    return text_of(answer, "version") if isinstance(answer, dict) else None
+    with suppress(ValueError, OSError, AttributeError):  # no page, or no JSON object
+        if kind.version_page is not None:
+            page = get_text(base + kind.version_page, timeout_seconds=timeout_seconds)
+            return text_of(json.loads(page), "version")
+    return None
 
 
 def _file(blocks: Iterator[str], gamma: int | None) -> Observation:

@@ -19,11 +19,7 @@ from simulator.numerics.intervals import deviations
 
 
 class RequestCounts(NamedTuple):
-    """Counts of one request.
-
-    trials: number of verified positions, estimated as accepted tokens over α.
-    category: category or task of the request, if its file states one.
-    """
+    """Counts of one request; trials: number of verified positions, estimated from α."""
 
     drafts: int
     drafted: int
@@ -38,10 +34,8 @@ def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> Ra
     The value and the lower end count every block with fewer than γ accepted tokens as rejected, the
     upper end as few blocks as possible. Both ends come from Wilson's intervals.
 
-    Args:
-      hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
-      drafts: number of blocks, at least 1.
-      left_out: γ minus the number of drafted tokens, summed over blocks.
+    hits: number of blocks that accepted positions 1, …, γ. drafts: number of blocks, at least 1.
+    left_out: γ minus the number of drafted tokens, summed over blocks.
     """
     gamma, accepted = len(hits), sum(hits)
     most = fewest = drafts - hits[-1]
@@ -76,7 +70,7 @@ def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
     The likelihood-ratio test compares one conditional rate for all positions with a rate for each.
     For large counts its statistic has a χ² distribution (Wilks 1938).
 
-    hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
+    hits: number of blocks that accepted positions 1, …, γ.
     """
     from scipy.special import chdtrc, xlogy
 

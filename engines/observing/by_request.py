@@ -94,10 +94,8 @@ def _seconds(plan: Plan, counted: int) -> tuple[NDArray[np.int64], NDArray[np.fl
 
 
 def _chances(requests: Sequence[RequestCounts], category: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Returns each request's probabilities of the values _ALPHAS, shape (requests, alphas).
-
-    Each category has its own mean; all of them have the same spread.
-    """
+    """Returns each request's probabilities of the values _ALPHAS, shape (requests, alphas)."""
+    # Each category has its own mean; all of them have the same spread.
     trials = np.array([each.trials for each in requests])
     accepted = np.array([each.accepted for each in requests], dtype=np.float64)
     size = int(category.max()) + 1

@@ -17,11 +17,9 @@ TURNS_ON = "a draft model (--model-draft, with --spec-type draft-simple)"
 
 
 def read_page(text: str, gamma: int | None) -> Observation:
-    """Returns the counts on a metrics page since the server's start; see `MetricsPage.observed`.
-
-    The page counts the first token of each request, but not its time.
-    """
+    """Returns the counts on a metrics page since the server's start; see `MetricsPage.observed`."""
     page = MetricsPage(text, "llamacpp")
+    # The page counts the first token of each request, but not its time.
     timed = times(page.sums["tokens_predicted_seconds"], page.sums["tokens_predicted"])
     return page.observed(gamma, timed, kind="llama.cpp", turns_on=TURNS_ON, lists_all=False)
 
@@ -30,7 +28,7 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns the counts and times of one answer; refuses an answer without counts of drafts.
 
     Every target pass except the prompt's counts as a draft, although the last one may draft
-    nothing. A pass emits the accepted tokens of its draft and one more.
+    nothing.
 
     gamma: drafted tokens per block as the user states it; 0: no drafts.
     """
@@ -133,11 +131,7 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
 
 
 def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation:
-    """Returns the counts of one answer.
-
-    The number of blocks comes from the printed mean length, else from the number of tokens, which
-    is 0 if the log does not state it, else it is estimated from γ.
-    """
+    """Returns the counts of one answer; tokens: its number of tokens, 0 if the log lacks it."""
     accepted, drafted = int(found["accepted"]), int(found["drafted"])
     drafts, error = tokens - 1 - accepted, 0.0
     if found["length"] is not None and accepted > 0 and float(found["length"]) > 1:

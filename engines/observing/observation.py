@@ -160,10 +160,7 @@ class Observation(Counts):
 
     @property
     def alpha_iid(self) -> RateInterval:
-        """The α that explains the counts if acceptances are i.i.d., with its interval.
-
-        If blocks were cut short and rejections are not known, the value is a lower bound.
-        """
+        """The α that explains the counts if acceptances are i.i.d.; see `is_lower_bound`."""
         if self.rejected is not None:
             return rate_interval(self.accepted, self.accepted + self.rejected)
         if self.hits:

@@ -9,10 +9,9 @@ ARCHITECTURE = "LlamaForCausalLM"
 
 
 def write_gguf(folder: Path, tokenizer_folder: Path, path: Path) -> None:
-    """Writes a model and its byte-level BPE tokenizer as one GGUF file in float32.
+    """Writes a Llama-shaped model and its byte-level BPE tokenizer as a GGUF file in float32.
 
-    llama.cpp's own converter handles other models. Refuses models that are not Llama-shaped, and
-    tokenizers that are not byte-level BPE.
+    Refuses other models and tokenizers, which llama.cpp's own converter handles.
     """
     import gguf
     import numpy as np

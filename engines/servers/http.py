@@ -25,7 +25,7 @@ def get_text(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
 def post_json(url: str, body: dict[str, Any], *, engine: str | None = None) -> dict[str, Any]:
     """Returns the JSON object with which a server answers a JSON object.
 
-    engine: name of the engine in the message if it refuses the request; None: the URL.
+    engine: name of the server in the message if it refuses the request; None: the URL.
     """
     answer = json.loads(_text(_posted(url, body), TIMEOUT_SECONDS, engine))
     if not isinstance(answer, dict):
@@ -46,9 +46,9 @@ def stream_json(url: str, body: dict[str, Any], *, engine: str) -> Iterator[dict
 
 
 def streamed(engine: str, parts: Iterable[Sequence[int]], tokens: int, room: str) -> Completion:
-    """Returns the text that an engine streams, with its times; refuses a text of another length.
+    """Returns the text of `tokens` ids that an engine streams, with its times.
 
-    parts: new ids of each event. tokens: required length of the text.
+    parts: new ids of each event.
     room: the server's flag that limits the length of texts, for the message.
     """
     text: list[int] = []

@@ -4,8 +4,6 @@ The wheel contains the server as a library. It runs in a process of its own: thi
 server's parameters in JSON and the flags that `serving` appends.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -17,7 +15,7 @@ from dataclasses import dataclass
 from functools import reduce
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
@@ -37,65 +35,6 @@ THREADS = tuple(
     for batch in ("", "_batch")
 )
 SIMULATED = "speculative.synth_rates"
-
-
-@dataclass(frozen=True, slots=True)
-class LlamaCpp:
-    """llama.cpp with a target and a draft model, which are GGUF files.
-
-    positions: number of tokens of one request that the cache must hold: prompt, text and draft.
-    """
-
-    target: Path
-    draft: Path
-    positions: int
-    threads: int
-
-    @classmethod
-    def of_folders(cls, models: Models, settings: EngineSettings) -> LlamaCpp:
-        """Returns llama.cpp with a pair from Hugging Face folders, converted to GGUF files."""
-        tokenizer = Path(models.target)
-        target, draft = (models.folder / f"{name}.gguf" for name in ("target", "draft"))
-        write_gguf(tokenizer, tokenizer, target)
-        write_gguf(Path(models.draft), tokenizer, draft)
-        return cls(target, draft, models.positions, chosen_threads(settings.threads))
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        return (f"threads={self.threads}", f"context={self.positions}", "p_min=0")
-
-    @contextmanager
-    def serve(self, setting: Setting) -> Iterator[LlamaCppServer]:
-        parameters: dict[str, Any] = dict.fromkeys(THREADS, self.threads) | {
-            "model.path": str(self.target if setting.model == "target" else self.draft),
-            "n_parallel": setting.concurrency,
-            "n_ctx": self.positions * setting.concurrency,
-            # As llama.cpp's own server: with a cache for each request, requests in slots that are
-            # not adjacent are decoded in separate passes.
-            "kv_unified": True,
-            "endpoint_metrics": True,
-        }
-        if setting.gamma > 0:
-            parameters |= {
-                "speculative.types": ["COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE"],
-                "speculative.draft.mparams.path": str(self.draft),
-                "speculative.draft.n_max": setting.gamma,
-                "speculative.draft.p_min": setting.p_min,
-                "speculative.draft.probabilistic": setting.draft_sampling == "sampled",
-            }
-            if setting.synthetic is not None:
-                parameters[SIMULATED] = setting.synthetic
-        # The child imports this package wherever it was started from.
-        paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-        with serving(
-            [sys.executable, "-m", "engines.servers.llama_cpp", json.dumps(parameters)],
-            name="llama.cpp",
-            start_seconds=START_SECONDS,
-            environment={"PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        ) as (url, process):
-            # Several threads wait for one another, and several requests share one.
-            alone = self.threads == 1 and setting.concurrency == 1
-            yield LlamaCppServer(url, process if alone else None)
 
 
 class LlamaCppServer:
@@ -165,6 +104,65 @@ class LlamaCppServer:
 
     def tokens_of(self, text: str) -> list[int]:
         return list(post_json(f"{self.url}/tokenize", {"content": text})["tokens"])
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaCpp:
+    """llama.cpp with a target and a draft model, which are GGUF files.
+
+    positions: number of tokens of one request that the cache must hold: prompt, text and draft.
+    """
+
+    target: Path
+    draft: Path
+    positions: int
+    threads: int
+
+    @classmethod
+    def of_folders(cls, models: Models, settings: EngineSettings) -> Self:
+        """Returns llama.cpp with a pair from Hugging Face folders, converted to GGUF files."""
+        tokenizer = Path(models.target)
+        target, draft = (models.folder / f"{name}.gguf" for name in ("target", "draft"))
+        write_gguf(tokenizer, tokenizer, target)
+        write_gguf(Path(models.draft), tokenizer, draft)
+        return cls(target, draft, models.positions, chosen_threads(settings.threads))
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return (f"threads={self.threads}", f"context={self.positions}", "p_min=0")
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[LlamaCppServer]:
+        parameters: dict[str, Any] = dict.fromkeys(THREADS, self.threads) | {
+            "model.path": str(self.target if setting.model == "target" else self.draft),
+            "n_parallel": setting.concurrency,
+            "n_ctx": self.positions * setting.concurrency,
+            # As llama.cpp's own server: with a cache for each request, requests in slots that are
+            # not adjacent are decoded in separate passes.
+            "kv_unified": True,
+            "endpoint_metrics": True,
+        }
+        if setting.gamma > 0:
+            parameters |= {
+                "speculative.types": ["COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE"],
+                "speculative.draft.mparams.path": str(self.draft),
+                "speculative.draft.n_max": setting.gamma,
+                "speculative.draft.p_min": setting.p_min,
+                "speculative.draft.probabilistic": setting.draft_sampling == "sampled",
+            }
+            if setting.synthetic is not None:
+                parameters[SIMULATED] = setting.synthetic
+        # The child imports this package wherever it was started from.
+        paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+        with serving(
+            [sys.executable, "-m", "engines.servers.llama_cpp", json.dumps(parameters)],
+            name="llama.cpp",
+            start_seconds=START_SECONDS,
+            environment={"PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        ) as (url, process):
+            # Several threads wait for one another, and several requests share one.
+            alone = self.threads == 1 and setting.concurrency == 1
+            yield LlamaCppServer(url, process if alone else None)
 
 
 def _counts_of(timings: Mapping[str, Any]) -> Counts:

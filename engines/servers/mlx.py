@@ -1,14 +1,12 @@
 """MLX: `mlx_lm` with a draft model, in this process, on Apple GPUs or a processor."""
 
-from __future__ import annotations
-
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from engines.engine import Setting
 from engines.kind import EngineSettings, Models
@@ -16,48 +14,18 @@ from engines.servers.in_process import Decoded, InProcessPair, InProcessServer
 from estimator.timing.threads import CHOSEN_BY
 
 
-class Mlx(InProcessPair):
-    """MLX with a target and a draft model.
-
-    On a GPU models keep their stored number format. On a processor, where MLX is slow with 16-bit
-    numbers, floating-point weights become float32.
-    """
-
-    one_text = "mlx, which decodes one text at a time with a draft"
-
-    @classmethod
-    def of_models(cls, models: Models, settings: EngineSettings) -> Mlx:
-        return cls(models.target, models.draft)
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        import mlx.core as mx
-
-        return (f"device={mx.default_device().type.name}",)
-
-    def load(self, source: str) -> Any:
-        import mlx.core as mx
-        from huggingface_hub import snapshot_download
-        from mlx_lm.utils import load_model
-
-        folder = Path(source)
-        model = load_model(folder if folder.is_dir() else Path(snapshot_download(source)))[0]
-        if mx.default_device() == mx.Device(mx.cpu):
-            # Quantised weights are integers, which stay as they are; their scales become float32.
-            model.set_dtype(mx.float32)
-        return model
-
-    @contextmanager
-    def serve(self, setting: Setting) -> Iterator[MlxServer]:
-        yield MlxServer(*self.models(setting), setting)
-
-
 class MlxServer(InProcessServer):
     """Decodes with a pair of MLX models in this process, or with the target if γ = 0."""
 
     def __init__(self, model: Any, draft: Any | None, setting: Setting) -> None:
+        import mlx.core as mx
+
         super().__init__(f"mlx_lm {version('mlx-lm')}", setting)
-        self._model, self._draft, self._clock = model, draft, _clock()
+        self._model, self._draft = model, draft
+        # This process's CPU clock if one thread computes. MLX computes in a thread of its own, so
+        # this thread's CPU time cannot be used.
+        one = mx.default_device() == mx.Device(mx.cpu) and os.environ.get(CHOSEN_BY) == "1"
+        self._clock = time.process_time if one else time.perf_counter
 
     def blocks(
         self, prompt: Sequence[int], length: int, temperature: float, seed: int
@@ -87,12 +55,37 @@ class MlxServer(InProcessServer):
                 block = []
 
 
-def _clock() -> Callable[[], float]:
-    """Returns this process's CPU clock if one thread computes, else the wall clock.
+class Mlx(InProcessPair):
+    """MLX with a target and a draft model.
 
-    MLX computes in a thread of its own, so this thread's CPU time cannot be used.
+    On a GPU models keep their stored number format. On a processor, where MLX is slow with 16-bit
+    numbers, floating-point weights become float32.
     """
-    import mlx.core as mx
 
-    one = mx.default_device() == mx.Device(mx.cpu) and os.environ.get(CHOSEN_BY) == "1"
-    return time.process_time if one else time.perf_counter
+    one_text = "mlx, which decodes one text at a time with a draft"
+
+    @classmethod
+    def of_models(cls, models: Models, settings: EngineSettings) -> Self:
+        return cls(models.target, models.draft)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        import mlx.core as mx
+
+        return (f"device={mx.default_device().type.name}",)
+
+    def load(self, source: str) -> Any:
+        import mlx.core as mx
+        from huggingface_hub import snapshot_download
+        from mlx_lm.utils import load_model
+
+        folder = Path(source)
+        model = load_model(folder if folder.is_dir() else Path(snapshot_download(source)))[0]
+        if mx.default_device() == mx.Device(mx.cpu):
+            # Quantised weights are integers, which stay as they are; their scales become float32.
+            model.set_dtype(mx.float32)
+        return model
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[MlxServer]:
+        yield MlxServer(*self.models(setting), setting)

@@ -16,7 +16,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -77,7 +77,7 @@ def serving(
     """Runs a server while the context lasts; yields its URL and process id once it is healthy.
 
     The flags --host and --port, for a free port, are appended to the command. Refuses a program
-    that does not exist, ends, or does not answer in time; the message quotes its last lines.
+    that does not exist, ends, or does not answer in time; the message quotes its last output.
 
     environment: variables added to this program's own.
     """
@@ -191,12 +191,8 @@ def _terminating() -> Iterator[None]:
     def unwind(number: int, _frame: FrameType | None) -> NoReturn:
         sys.exit(128 + number)
 
-    try:
-        before = {n: signal.signal(n, unwind) for n in (signal.SIGTERM, signal.SIGHUP)}
-    except ValueError:  # only the main thread may set signal handlers
-        before = {}
-    try:
+    with ExitStack() as restored:
+        with suppress(ValueError):  # only the main thread may set signal handlers
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                restored.callback(signal.signal, number, signal.signal(number, unwind))
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -5,8 +5,6 @@ Never run against a real SGLang. Flags, pages and keys were read in its source (
 `tokenizer_manager.py` with other key names.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,26 +25,6 @@ KEYS = (
     ("spec_accepted_drafts", "spec_proposed_drafts"),
     ("spec_accept_token_num", "spec_draft_token_num"),
 )
-
-
-class Sglang(CommandPair):
-    """SGLang with a target and a draft model."""
-
-    name, program = "sglang", "python3 -m sglang.launch_server"
-
-    @contextmanager
-    def serve(self, setting: Setting) -> Iterator[SglangServer]:
-        model = self.target if setting.model == "target" else self.draft
-        flags = [*self.command, "--model-path", model]
-        environment = {}
-        if setting.gamma > 0:
-            fixed = exports_of("sglang").fixed(setting.gamma, Drafted(self.draft), None, None, 0.0)
-            flags += shlex.split(fixed)
-            if setting.synthetic is not None:
-                # A single number: mean tokens per pass, including the target's own token.
-                environment["SGLANG_SIMULATE_ACC_LEN"] = f"{1 + sum(setting.synthetic):g}"
-        with serving(flags, name=self.name, environment=environment) as (url, _):
-            yield SglangServer(url, speculates=setting.gamma > 0)
 
 
 class SglangServer:
@@ -88,6 +66,26 @@ class SglangServer:
 
     def counts(self) -> Counts:
         return self._counts
+
+
+class Sglang(CommandPair):
+    """SGLang with a target and a draft model."""
+
+    name, program = "sglang", "python3 -m sglang.launch_server"
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[SglangServer]:
+        model = self.target if setting.model == "target" else self.draft
+        flags = [*self.command, "--model-path", model]
+        environment = {}
+        if setting.gamma > 0:
+            fixed = exports_of("sglang").fixed(setting.gamma, Drafted(self.draft), None, None, 0.0)
+            flags += shlex.split(fixed)
+            if setting.synthetic is not None:
+                # A single number: mean tokens per pass, including the target's own token.
+                environment["SGLANG_SIMULATE_ACC_LEN"] = f"{1 + sum(setting.synthetic):g}"
+        with serving(flags, name=self.name, environment=environment) as (url, _):
+            yield SglangServer(url, speculates=setting.gamma > 0)
 
 
 def counts_of(meta: Mapping[str, Any]) -> Counts:

@@ -1,7 +1,5 @@
 """vLLM: the user's own installation, started as its OpenAI server; prompts and texts are ids."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,31 +16,6 @@ from engines.text_scores import TextScores
 METHOD = {"sampled": "probabilistic", "argmax": "greedy"}
 # Further entries of a scored id: two, whose equal log-probabilities show a tie.
 LIKELIEST = 2
-
-
-class Vllm(CommandPair):
-    """vLLM with a target and a draft model; a draft's folder needs the tokenizer's files, too."""
-
-    name, program = "vllm", "vllm serve"
-
-    @contextmanager
-    def serve(self, setting: Setting) -> Iterator[VllmServer]:
-        model = self.target if setting.model == "target" else self.draft
-        named = [model] if "serve" in self.command else ["--model", model]
-        flags = [*self.command, *named, "--generation-config", "vllm"]
-        if setting.gamma > 0:
-            config: dict[str, Any] = {
-                "method": "draft_model",
-                "model": self.draft,
-                "num_speculative_tokens": setting.gamma,
-                "draft_sample_method": METHOD[setting.draft_sampling],
-            }
-            if setting.synthetic is not None:
-                config["rejection_sample_method"] = "synthetic"
-                config["synthetic_acceptance_rates"] = list(setting.synthetic)
-            flags += [TURNS_ON, json.dumps(config)]
-        with serving(flags, name=self.name) as (url, _):
-            yield VllmServer(url)
 
 
 class VllmServer:
@@ -94,6 +67,31 @@ class VllmServer:
     def _body(self, prompt: Sequence[int], **settings: object) -> dict[str, Any]:
         asked = {"model": self.model, "prompt": list(prompt), "return_token_ids": True}
         return asked | settings
+
+
+class Vllm(CommandPair):
+    """vLLM with a target and a draft model; a draft's folder needs the tokenizer's files, too."""
+
+    name, program = "vllm", "vllm serve"
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[VllmServer]:
+        model = self.target if setting.model == "target" else self.draft
+        named = [model] if "serve" in self.command else ["--model", model]
+        flags = [*self.command, *named, "--generation-config", "vllm"]
+        if setting.gamma > 0:
+            config: dict[str, Any] = {
+                "method": "draft_model",
+                "model": self.draft,
+                "num_speculative_tokens": setting.gamma,
+                "draft_sample_method": METHOD[setting.draft_sampling],
+            }
+            if setting.synthetic is not None:
+                config["rejection_sample_method"] = "synthetic"
+                config["synthetic_acceptance_rates"] = list(setting.synthetic)
+            flags += [TURNS_ON, json.dumps(config)]
+        with serving(flags, name=self.name) as (url, _):
+            yield VllmServer(url)
 
 
 def _require_same_ids(sent: Sequence[int], decoded: Sequence[int]) -> None:

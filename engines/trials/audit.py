@@ -86,10 +86,7 @@ def predict(
 
 
 def simulated(rates: Sequence[float], *, drafts: int) -> Predicted:
-    """Returns the prediction for a server that simulates these unconditional rates.
-
-    drafts: number of blocks that the server counts.
-    """
+    """Returns the prediction for `drafts` blocks of a server that simulates unconditional rates."""
     from scipy.stats import binom
 
     means = np.array(rates, dtype=np.float64)
@@ -134,7 +131,7 @@ def audit(
 ) -> tuple[tuple[RateInterval, ...], str]:
     """Returns an engine's counted rates by position, and how they contradict the prediction, or "".
 
-    text_gap: how the engine's texts differ from the target's; None: they do not differ.
+    text_gap: how the engine's texts differ from the target's, if they do.
     """
     hits = counts.up_to(len(predicted.rates))
     counted = tuple(rate_interval(each, counts.drafts) for each in hits)
@@ -190,8 +187,7 @@ def text_gap(
 def greedy_text_gap(own: Sequence[IdScores], baseline: Sequence[IdScores]) -> str | None:
     """Returns how an engine's greedy texts differ from the target's; None if only at near ties.
 
-    Up to the first different id both texts are equal. So the log-probabilities of the two ids
-    differ by as much as the target's logits.
+    Texts are equal up to a first different id, so its log-probabilities differ like the logits.
     """
     gaps = []
     for (ids, scores), (others, targets) in zip(own, baseline, strict=True):

@@ -92,9 +92,7 @@ class OnEngine:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidateEngine(OnEngine):
-    """A comparison of predicted with measured decoding on an engine.
-
-    The result has a row for each of the γ and temperatures at each concurrency.
+    """A comparison of predicted with measured decoding on an engine, at each γ and temperature.
 
     synthetic: unconditional acceptance rates by position, which the engine simulates; None: the
       engine verifies drafts.
@@ -129,7 +127,7 @@ class MeasureEngine(OnEngine):
     """A measurement of acceptance and prices on an engine, written as a profile.
 
     max_gamma: the largest γ that is replayed.
-    output: file for the profile; traces are written to the same folder. None: no files.
+    output: file for the profile; traces are written to the same folder.
     """
 
     gammas: ClassVar[tuple[int, ...]] = ()

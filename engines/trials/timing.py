@@ -56,23 +56,16 @@ class Steps:
 
     @property
     def is_line(self) -> bool:
-        """Whether the line fits a γ between its ends; true if no such γ was timed."""
+        """Whether the line fits a γ between its ends, if such a γ was timed."""
         return abs(self.line_error or 0.0) <= LINE_TOLERANCE
 
     @property
-    def slope(self) -> float:
-        """Seconds that each drafted token adds, verification included; at least 0.
-
-        With a single γ, the line begins at the baseline's step.
-        """
+    def c(self) -> float:
+        """The line's slope k, at least 0, over the seconds of a baseline token."""
+        # With a single γ, the line begins at the baseline's step.
         *_, high = points = list(self.seconds.items())
         low = points[0] if len(points) > 1 else (0, self.baseline_seconds)
-        return max(0.0, (high[1] - low[1]) / (high[0] - low[0]))
-
-    @property
-    def c(self) -> float:
-        """Seconds that each drafted token adds, over the seconds of a baseline token."""
-        return self.slope / self.baseline_seconds
+        return max(0.0, (high[1] - low[1]) / (high[0] - low[0])) / self.baseline_seconds
 
     @property
     def cost(self) -> CostModel:
@@ -83,7 +76,7 @@ class Steps:
         gammas = list(self.seconds)
         kept = [gammas[0], gammas[-1]] if self.is_line else gammas
         most = min(self.seconds[gamma] / gamma for gamma in kept)
-        draft = min(self.slope, (1 - LEAST_PASS) * most)
+        draft = min(self.c * self.baseline_seconds, (1 - LEAST_PASS) * most)
         passes = {gamma + 1: self.seconds[gamma] - gamma * draft for gamma in kept}
         return CostModel(target_seconds={1: self.baseline_seconds, **passes}, draft_seconds=draft)
 
@@ -134,10 +127,7 @@ class PassTimes:
 
     @property
     def precision_percent(self) -> float | None:
-        """Largest half-width, in per cent, of the intervals of a step's time over the baseline's.
-
-        Errors of acceptance are not included. None without resamples.
-        """
+        """Largest half-width, in per cent, of the intervals of `step_ratio` over the baseline."""
         found = [self.step_ratio(use, 0, gamma) for use, gamma in self.levels if gamma > 0]
         known = [high / low for low, high in found if low is not None and high is not None]
         return 100 * (math.sqrt(max(known)) - 1) if known else None
@@ -212,10 +202,7 @@ def _work(trial: Trial, case: Case, cell: Cell) -> NDArray[np.float64]:
 
 
 def block_seconds(work: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the mean seconds of a target pass with its drafting; NaN in turns without a step.
-
-    work: seconds, steps and decoded tokens of each turn, shape (..., 3).
-    """
+    """Returns the mean seconds of a target pass in each turn of `EngineRun.work`; NaN for none."""
     seconds, steps, _ = np.moveaxis(work, -1, 0)
     return np.where(steps > 0, seconds / np.maximum(steps, 1), np.nan)
 

@@ -98,10 +98,7 @@ class Trial:
 
     @property
     def turns(self) -> list[tuple[Case, slice]]:
-        """The case and the slice of prompts of every turn of a repeat, in order; cases alternate.
-
-        A turn has one prompt, or all prompts if the case runs several at once.
-        """
+        """The case and the prompts of each turn of a repeat: one, or all if several run at once."""
         longest = max(len(self.prompts), len(self.other_prompts))
         sizes = {case: 1 if case[1] == 1 else longest for case in self.cases}
         return [

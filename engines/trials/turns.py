@@ -28,10 +28,7 @@ WARM_UP_PROMPTS = 2
 
 @contextmanager
 def prepared(request: ValidateEngine | MeasureEngine) -> Iterator[tuple[Engine, Scorer, Trial]]:
-    """Yields a request's engine, the function that scores its texts, and the trial to run.
-
-    Files written for the engine are removed afterwards.
-    """
+    """Yields a request's engine, the function that scores its texts, and the trial to run."""
     require_one_process("--engine")
     with TemporaryDirectory(prefix="specplan-") as name:
         folder = Path(name)
@@ -61,7 +58,6 @@ def prepared(request: ValidateEngine | MeasureEngine) -> Iterator[tuple[Engine, 
 class RunningPair:
     """The running servers of a pair, all of one kind of engine, which others start and stop.
 
-    connect: connects to a server; see `engines.kind.EngineKind`.
     target: URL of a server of the target without speculation.
     server: URL of a server of the target with its draft, at a fixed γ.
     draft: URL of a server of the draft.
@@ -77,10 +73,9 @@ class RunningPair:
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[EngineServer]:
-        """Yields the server for a setting; see `engines.engine.Engine`.
+        """Yields the server for a setting; refuses a missing URL, and one that does not answer.
 
-        Refuses a missing URL, and a URL at which no server answers. `server` and `target-url` must
-        serve one model, `draft-url` and `target-url` two different models.
+        `server` and `target-url` must serve one model, `draft-url` and `target-url` two models.
         """
         if setting.gamma > 0:
             option, url = "server", self.server

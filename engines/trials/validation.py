@@ -83,11 +83,10 @@ class EngineRow(ValidationRow, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class EngineValidation:
-    """The result of a validation on an engine.
+    """The result of a validation on an engine, with at least one row.
 
-    rows: at least one.
     steps: step times from which the rows are predicted, by case (temperature, concurrency).
-    precision_percent: timing error of measured speed-ups, in per cent; None: unknown.
+    precision_percent: timing error of measured speed-ups, in per cent.
     """
 
     rows: tuple[EngineRow, ...]
@@ -238,10 +237,7 @@ def _along(trial: Trial, scores: Scores, gamma: int, case: Case) -> list[Along]:
 
 
 def _gap(runs: Iterable[Sequence[Sequence[Text]]], scores: Scores, heat: float) -> str | None:
-    """Returns how an engine's texts differ from the target's own; None if they do not.
-
-    runs: the engine's texts, and the target's; each by repeat and prompt. heat: the temperature.
-    """
+    """Returns how an engine's texts differ from the target's: both by repeat and prompt."""
     if heat > 0:
         return text_gap(*([[scores[each][0] for each in texts] for texts in run] for run in runs))
     written = ([(each[1], scores[each][0]) for texts in run for each in texts] for run in runs)

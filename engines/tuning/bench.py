@@ -48,8 +48,7 @@ class Bench(ExitStack):
         """Returns a run of each γ and threshold at each concurrency.
 
         If servers can run together, the γ take turns. If not, each server starts once and serves
-        all concurrencies. A run repeats all prompts until it is exact enough, at most `repeats`
-        times.
+        all concurrencies. A run repeats all prompts until it is exact enough.
         """
         found: list[TunedRun] = []
         for share in [knobs] if self.how.together else [[each] for each in knobs]:

@@ -66,11 +66,9 @@ class Tuning:
     def duration(self, per_pass: float, start_seconds: float, text_seconds: float | None) -> str:
         """Returns how long a search takes, in words.
 
-        Args:
-          per_pass: texts of one pass over all prompts at every concurrency, where texts that are
-            decoded at the same time count as one.
-          start_seconds: seconds to start a server.
-          text_seconds: seconds per text; None: unknown.
+        per_pass: texts of one pass over all prompts at every concurrency, where texts that are
+          decoded at the same time count as one.
+        start_seconds, text_seconds: seconds to start a server, and per text.
         """
         needed = []
         usual = (min(USUAL_RUNS, self.max_runs), (1 + self.timing.repeats) / 2)

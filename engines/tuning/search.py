@@ -86,10 +86,7 @@ class Search:
         )
 
     def expected(self) -> Tuned:
-        """Returns the tuning with the next runs at each concurrency, and their forecasts.
-
-        `advised` has the γ with the best forecast, its speed-up and the probability of a gain.
-        """
+        """Returns the tuning with the next run and the best forecast at each concurrency."""
         rows, advised, text_seconds = [*self.tuned.rows], [], None
         for concurrency in self.how.concurrencies:
             now = self.outlook(concurrency)
@@ -196,10 +193,7 @@ class Search:
                 self.add(TunedRun(concurrency=concurrency, **failed))
 
     def _try_thresholds(self, concurrency: int) -> None:
-        """Runs thresholds at the advised γ and at twice that γ, alternating with no threshold.
-
-        Runs nothing if no γ gains.
-        """
+        """Runs thresholds at the advised γ and at twice that γ, in turns with no threshold."""
         now, count = self.outlook(concurrency), len(self.tuned.rows)
         gamma = now.advice.gamma
         ran = {row.knobs for row in self.tuned.rows if row.concurrency == concurrency}

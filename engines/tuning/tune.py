@@ -7,7 +7,7 @@ and its owner restarts it with another γ.
 import json
 import math
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -159,12 +159,9 @@ def _kind(url: str, name: str | None) -> EngineKind:
         raise ConnectionError(f"no server answers at {url}/health")
     for each, page, key in PAGES:
         if name in (None, each):
-            try:
-                found = json.loads(get_text(url + page, timeout_seconds=PAGE_SECONDS))
-            except (ValueError, OSError):
-                continue
-            if isinstance(found, dict) and key in found:
-                return engine_kinds()[each]
+            with suppress(ValueError, OSError, TypeError):  # no page, or no JSON object
+                if key in json.loads(get_text(url + page, timeout_seconds=PAGE_SECONDS)):
+                    return engine_kinds()[each]
     raise ValueError(f"server must be {listed(reached)}, got none of their pages at {url}")
 
 

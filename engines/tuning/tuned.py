@@ -112,10 +112,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(row for row in self.rows if row.concurrency == concurrency and row.p_min == 0)
 
     def repeated(self, row: TunedRun) -> TunedRun | None:
-        """Returns the earlier run of a run's γ, threshold and concurrency; None if there is none.
-
-        Its turns and the new run's are joined. Servers that ran one after another have none.
-        """
+        """Returns the earlier run that a run repeats, if their servers took turns."""
         every = (each for each in self.rows if each.measured and self.together)
         alike = (each for each in every if each.knobs == row.knobs)
         return next((each for each in alike if each.concurrency == row.concurrency), None)
