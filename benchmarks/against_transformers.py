@@ -4,7 +4,7 @@
 
 Defaults of transformers that vary γ are switched off (confidence threshold 0, schedule "constant").
 At temperature 0 all loops must emit equal ids. They take turns prompt by prompt, the prompts'
-passes included, and the speed of each turn is divided out (`estimator.timing.levels`). Intervals
+passes included, and the speed of each turn is divided out (`estimator.timing.precision`). Intervals
 are over prompts. With --compile our loop also runs compiled; transformers' assisted generation
 cannot, because it accepts no static cache. Also printed: our time in each model's passes and
 outside them.
@@ -19,7 +19,7 @@ import torch
 from embedded_pair import Pair, embedded_pair
 
 from estimator.intervals import ratio_interval
-from estimator.timing.levels import polish
+from estimator.timing.precision import polish
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.cached_model import CachedModel

@@ -1,8 +1,8 @@
 """The times of target passes on an engine, with the changing speed of the machine divided out.
 
-Every γ runs in each turn (`Trial.turns`), so `estimator.timing.levels` separates the time of a pass
-from the speed of the machine. Errors come from a bootstrap over prompts (Efron 1979), because the
-jackknife is inconsistent for medians.
+Every γ runs in each turn (`Trial.turns`), so `estimator.timing.precision` separates the time of a
+pass from the speed of the machine. Errors come from a bootstrap over prompts (Efron 1979), because
+the jackknife is inconsistent for medians.
 
 An engine reports the time of a step, but not the share of drafting. So a line s(γ) = s₀ + k γ is
 drawn through the smallest and the largest γ. Its slope k replaces the draft step of other cost
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from engines.engine import Case
 from engines.trials.trial import Cell, Trial, Use
 from estimator.intervals import Interval, ratio, steps_out_of_order, student
-from estimator.timing.levels import SWEEPS, polish
+from estimator.timing.precision import SWEEPS, polish
 from simulator.cost.curves import CostModel
 
 # Arrays of one shape, by cell.

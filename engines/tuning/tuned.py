@@ -1,8 +1,8 @@
 """A tuning's file: the runs, their times, their forecasts, and the advice.
 
 γ that took turns are compared turn by turn, which removes the machine's changing speed
-(`estimator.timing.levels`). If servers ran one after another, the baseline ran first and last, and
-a steady change of speed between both is divided out.
+(`estimator.timing.precision`). If servers ran one after another, the baseline ran first and last,
+and a steady change of speed between both is divided out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from estimator.profiles.parts import Level
-from estimator.timing.levels import polish
+from estimator.timing.precision import polish
 from estimator.writing import read_json
 from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.runs import USUAL_ERROR, Run

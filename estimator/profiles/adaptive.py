@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.traces.calibration import calibrated
-from estimator.traces.traces import Trace
+from estimator.traces.traces import Trace, calibrated
 from simulator.acceptance.stopping import ranking
 from simulator.acceptance.stopping.ranking import BUDGETS, RankedText, RankedTexts
 from simulator.acceptance.stopping.stopped_text import COLUMNS

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from estimator.intervals import jackknife_interval, left_out, ratio
 from estimator.profiles.profile import Profile
-from estimator.traces.calibration import calibrated, reliability
 from estimator.traces.trace_file import MATCHES, read_arrays, read_traces, traces_path
-from estimator.traces.traces import DraftSampling, Trace, alpha
+from estimator.traces.traces import DraftSampling, Trace, alpha, calibrated, reliability
 from simulator.acceptance.replay import Recorded
 from simulator.acceptance.stopping.stopped_text import MATCH, Stopped, StoppingRule
 from simulator.cost.cost import Cost
@@ -53,7 +52,7 @@ class Thresholds:
     verified, paid: number of blocks that verify 0, …, γ tokens, and that take 0, …, γ draft steps,
       for γ = 1, 2, …, shape (texts, p_mins, γ, γ + 1).
     errors: standard errors of the numbers of drafted tokens, shape (texts, p_mins, γ).
-    reliability: result of `calibration.reliability` for a rule that calibrates; else empty.
+    reliability: result of `traces.reliability` for a rule that calibrates; else empty.
     """
 
     rule: StoppingRule

@@ -14,7 +14,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from estimator.profiles.profile import LoadCosts, milliseconds
-from estimator.timing.levels import polish
+from estimator.timing.precision import polish
 from estimator.timing.turns import processor_clock
 from reference.models.architectures import CausalModel
 from reference.models.cached_model import CachedModel

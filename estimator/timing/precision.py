@@ -1,4 +1,4 @@
-"""The precision of measured speed-ups, and when to stop measuring."""
+"""Times of things in turns at one speed of the machine, their precision, and when to stop."""
 
 import time
 from collections import defaultdict
@@ -6,11 +6,51 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import expm1, hypot, log
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from estimator.intervals import ratio_interval
 from estimator.progress import CountedProgress, Progress
 from estimator.settings import TimedPair
 from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Timed
 from reference.records import Generation
+
+# Alternations between turns and things; the first few do most of the work.
+SWEEPS = 20
+
+Array = NDArray[np.float64]
+
+
+def polish(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> tuple[Array, Array]:
+    """Returns each thing's seconds at the turns' median speed, and each turn's slowness.
+
+        log seconds = level of the thing + speed of the turn + noise
+
+    Tukey's median polish separates levels from speeds, robustly against outliers (Tukey 1977). The
+    results have shapes (..., things) and (..., turns). They are NaN for a thing that was never
+    timed, and for a turn in which nothing was timed.
+
+    seconds: seconds by thing and turn, shape (..., things, turns), above 0; NaN if a thing was not
+      timed in a turn. Tables along the leading axes are polished separately.
+    """
+    left = np.log(np.asarray(seconds, dtype=np.float64))
+    things, speeds = np.zeros(()), np.zeros(())
+    for _ in range(sweeps):
+        found = _median(left, -1)
+        left, things = left - found, things + found
+        moved = _median(left, -2)
+        left, speeds = left - moved, speeds + moved
+    middle = _median(speeds, -1)
+    return np.exp(things + middle)[..., 0], np.exp(speeds - middle)[..., 0, :]
+
+
+def _median(values: Array, axis: int) -> Array:
+    """Returns medians along an axis, which keeps length 1; NaN is ignored, without a warning."""
+    ordered, known = np.sort(values, axis=axis), ~np.isnan(values)  # NaN comes last
+    count = known.sum(axis=axis, keepdims=True)
+    ends = (np.maximum(count - 1, 0) // 2, count // 2)
+    low, high = (np.take_along_axis(ordered, places, axis=axis) for places in ends)
+    return np.asarray((low + high) / 2)
 
 
 def precision_percent(texts: Timed) -> float | None:

@@ -17,7 +17,7 @@ import psutil
 import torch
 from torch import Tensor, nn
 
-from estimator.timing.levels import polish
+from estimator.timing.precision import polish
 from estimator.timing.rates import PARTS
 from reference.drafter import Drafter
 from reference.models.compiled_model import CompiledModel

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from tabular import TabularModel
 
 from estimator.timing.arms import Speculative, probing, run_arms
-from estimator.timing.levels import polish
-from estimator.timing.precision import Timing
+from estimator.timing.precision import Timing, polish
 from estimator.timing.rates import AGAIN, BASELINE, Timed, timed
 from estimator.timing.turns import InTurns, at_one_speed, next_block, processor_clock
 from reference.drafters.model_drafter import ModelDrafter

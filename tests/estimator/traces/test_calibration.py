@@ -7,8 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from estimator.profiles.p_min import replayed
-from estimator.traces.calibration import calibrated, calibration, reliability
-from estimator.traces.traces import RecordedConfidence, Trace
+from estimator.traces.traces import RecordedConfidence, Trace, calibrated, calibration, reliability
 from simulator.acceptance.stopping.stopped_text import RULES
 
 TOKENS, LONGEST = 400, 3
