@@ -1,8 +1,8 @@
 """Latencies of single kernels that NVIDIA measured, from the library aiconfigurator-core.
 
-No other file knows the library (extra `kernels`; Apache-2.0; its successor is to be aisimulate).
-tables by GPU and server for products, experts, attention and all-reduces. Loading takes
-about a second, so looked-up times are saved in the user's cache, by the library's version.
+No other file knows the library (extra `kernels`; Apache-2.0; to be succeeded by aisimulate). It has
+tables by GPU and server for products, experts, attention and all-reduces. Loading takes about a
+second, so looked-up times are saved in the user's cache, by the library's version.
 """
 
 import atexit

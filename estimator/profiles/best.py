@@ -66,7 +66,7 @@ def best_of(profile: Profile) -> BestGamma | None:
 def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = None) -> Plan:
     """Returns the plan that `specplan plan --profile` makes, for one way to sample drafts.
 
-    sampling: None: as in the profile's measured speed-ups.
+    sampling: how drafts are sampled; None: as in the profile's measured speed-ups.
     """
     acceptance = profile.drafting(sampling).under(profile.verification)
     price = Pricing(cost, timed=tuple(profile.improvement_factor))
@@ -122,7 +122,8 @@ def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
     """Returns how much the first, second, … drafted token adds to the tokens per target call.
 
     The first list is measured on blocks of the longest timed draft, or computed from the tokens per
-    call at each γ. Its values never rise. The second list is for independent acceptances: α^k.
+    call at each γ. Its values never rise. The second list has the values α, α², … that independent
+    acceptances would give.
     """
     from scipy.optimize import isotonic_regression
 

@@ -88,7 +88,7 @@ def measure(
     traced: Progress = SILENT,
     refusing: Refusing = lambda _: nullcontext(),
 ) -> Profile | None:
-    """Writes the profile to the request's output and returns it; other processes return None.
+    """Writes the profile to the request's output and returns it; None if not the first process.
 
     progress, traced: objects that count finished runs, and prompts whose traces are saved.
     refusing: context manager in which all processes raise an error if one rejects its input.

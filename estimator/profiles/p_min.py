@@ -28,7 +28,8 @@ class StopGain(NamedTuple):
     gamma, p_min: the draft length and the threshold that together decode the texts fastest.
     fixed_gamma: the draft length that decodes the texts fastest at threshold 0.
     value: time with `fixed_gamma` over time with `gamma` and `p_min`, biased upwards, because both
-      were chosen on these texts. low, high: its interval over texts; None for a single text.
+      were chosen on these texts.
+    low, high: interval of `value` over texts; None for a single text.
     held_out: the ratio of times if each text is decoded with the choice that is best on all other
       texts; None for a single text.
     """
@@ -138,7 +139,7 @@ def replayed(
 
 
 def matched(path: Path, profile: Profile, stated: str) -> Thresholds | None:
-    """Returns a lookup's counts of blocks by least length of a match; None for other drafts.
+    """Returns a lookup's blocks for each shortest match that may be copied; None for other drafts.
 
     path: path of the profile. stated: value of `--p-min`: auto, or numbers of matched tokens.
     """
@@ -169,7 +170,7 @@ def _rows(blocks: NDArray[np.float64]) -> dict[int, tuple[float, ...]]:
 def recorded_traces(
     path: Path, profile: Profile, sampling: DraftSampling, *, option: str
 ) -> list[Trace]:
-    """Returns the traces that were saved with a profile; option: the one that needs them."""
+    """Returns the traces that were saved with a profile; option: its name, for error messages."""
     place = traces_path(path)
     if not place.exists():
         needed = "the traces that 'specplan measure' writes next to a profile"

@@ -42,7 +42,7 @@ class Improvement:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Results for some of the prompts, by replay of their texts with their times.
+    """Results for one group of prompts, by replay of the group's texts at the group's times.
 
     tokens_per_call, improvement_factor: tokens per target call and speed-up, by γ.
     optimal_gamma: the γ with the largest speed-up; 0: do not speculate.
@@ -60,7 +60,7 @@ class Workload:
 class LeftOut:
     """Three fields of a profile, computed without prompt 1, without prompt 2, … (jackknife).
 
-    They are empty for a single prompt.
+    The fields are empty for a single prompt.
     """
 
     alpha: tuple[Rate, ...]

@@ -58,7 +58,7 @@ class Totals(msgspec.Struct, frozen=True):
     """Counts of drafts along some texts, by small and by large groups of neighbouring texts.
 
     texts: number of texts.
-    hits: number of tokens in each small group that a draft beginning there predicts.
+    hits: number of tokens in each small group that a draft beginning at the token predicts.
     tokens, block_tokens: number of all tokens in each small group, and in each large group.
     blocks: number of blocks with 0, …, γ drafted tokens, for γ = 1, 2, … one after the other, in
       each large group and for each least length of a match.
@@ -94,7 +94,7 @@ def _grouped(values: list[Any], most: int) -> list[Any]:
 
 
 def least_matches(draft: str) -> tuple[int, ...]:
-    """Returns at most MOST_TRIED least lengths of a match for which drafts are counted, ascending.
+    """Returns at most MOST_TRIED lengths that a match must have to be copied, ascending.
 
     The first is the lookup's own least length. For drafts that are no lookups the only length is 0.
     """

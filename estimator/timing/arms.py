@@ -112,8 +112,8 @@ def _at_one_speed(arms: Sequence[str], ran: Sequence[tuple[str, int, turns.InTur
 def require_positions(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:
     """Refuses prompts that exceed the positions of either model after max_new_tokens tokens.
 
-    Every prompt is checked: a text must not cross the model's RoPE switch length, and a longer
-    prompt may lie beyond it. The longest prompt is read, to find models that do not fit together.
+    Every prompt is checked, because no text may cross the length at which a model changes its
+    rotary factors. The longest prompt is read, to find models that do not fit together.
     """
     for prompt in prompts:
         opening_text(subject.target, prompt, subject.stopping)

@@ -90,7 +90,7 @@ def batch_module(target: Model, texts: Sequence[Sequence[int]]) -> Any:
 def padded(
     texts: Sequence[Sequence[int]], device: torch.device, *, side: Literal["left", "right"]
 ) -> tuple[Tensor, Tensor]:
-    """Returns ids padded to one length, and their attention mask, 1 for text; (texts, longest).
+    """Returns ids padded to one length and their mask (1: text), both of shape (texts, longest).
 
     A decoder's texts must end together and are padded on the left. An encoder's texts must begin
     together, because their positions count from the beginning of the row.

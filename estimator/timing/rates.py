@@ -35,8 +35,8 @@ Seconds = NDArray[np.float64]
 def median(repeats: Sequence[Generation]) -> Generation:
     """Returns a text's first repeat, with each block's times replaced by medians over the repeats.
 
-    A minimum would select the luckiest moment, and short blocks have more of these. Repeats whose
-    ids differ from the first's are left out: a device may round differently from run to run.
+    A minimum would select the luckiest moment, and short blocks have more such moments. Repeats
+    with other ids than the first are left out: a device may round differently from run to run.
     """
     ways = [[(block.drafted, block.tokens) for block in run.blocks] for run in repeats]
     alike = [run for run, way in zip(repeats, ways, strict=True) if way == ways[0]]
@@ -120,7 +120,7 @@ def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> Co
 
 
 def jackknifed_costs(texts: Timed) -> list[CostModel]:
-    """Returns the cost over all prompts, then, of several prompts, the costs without each one."""
+    """Returns the cost over all prompts, then the cost without each prompt if there are several."""
     prompts = len(texts[AGAIN])
     fewer = [without(texts, prompt) for prompt in range(prompts)] if prompts > 1 else []
     return [priced(some) for some in (texts, *fewer)]
@@ -176,8 +176,8 @@ class Noise:
     """The difference of two measurements of the baseline, which only timing errors cause.
 
     logarithm: log of the first measurement's seconds over the second's.
-    error: standard deviation of `logarithm`, from the differences of single prompts; its degrees
-      of freedom are `prompts`.
+    error: standard deviation of `logarithm`, from the differences of single prompts.
+    prompts: number of prompts, which equals the degrees of freedom of `error`.
     """
 
     logarithm: float

@@ -43,7 +43,7 @@ class Threads:
 
 
 def free_threads(*, most: int) -> Threads:
-    """Returns the cores that are free now, less one, from 1 to `most`; or OMP_NUM_THREADS."""
+    """Returns OMP_NUM_THREADS threads if that is set, else the free cores less one, 1 to `most`."""
     cores, chosen = len(_own_cores()), os.environ.get(CHOSEN_BY, "")
     if chosen.isdecimal() and int(chosen) > 0:
         return Threads(int(chosen), cores)

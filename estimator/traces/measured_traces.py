@@ -102,7 +102,7 @@ def weights_hash(module: Any) -> str:
 
 
 def require_agreement(settings: Sequence[Mapping[str, str]]) -> None:
-    """Raises ValueError if processes differ in their `Tracing.described`, given by process."""
+    """Raises ValueError if processes differ; settings: `Tracing.described` of each process."""
     for name, wanted in settings[0].items():
         for number, theirs in enumerate(settings):
             if theirs[name] != wanted:

@@ -59,7 +59,7 @@ def known_verification(rule: Rule) -> Verification:
 
 
 def sampled_setting(subject: Subject) -> Sampling:
-    """Returns the draft's sampling settings; at temperature 0, with the target's temperature."""
+    """Returns the draft's sampling settings, with the target's temperature if its own is 0."""
     own = _own_setting(subject)
     return replace(own, temperature=subject.sampling.temperature) if own.greedy else own
 
@@ -83,7 +83,8 @@ def trace(
     tokens: ids sampled from the target with the pair's settings, at least 1.
     max_gamma: the longest draft to replay.
     leniences: leniences l at which α(l) is recorded, each in (0, 1].
-    ahead: length of the draft's own path at each block start (`own_paths`); 0: no confidence.
+    ahead: length of the draft's own path that is recorded at each block start (`own_paths`); 0:
+      no path and no confidence is recorded.
     """
     options = ScoreOptions([_own_setting(subject)], leniences, max_gamma)
     return _traces(subject, prompt, tokens, options, ahead)[0]
@@ -97,7 +98,10 @@ def trace_pair(
     max_gamma: int,
     ahead: int = 0,
 ) -> TracePair:
-    """Returns the traces for sampled and for argmax drafts, with α(l) at LENIENCES; see `trace`."""
+    """Returns the traces for sampled and for argmax drafts, with α(l) at LENIENCES.
+
+    tokens, max_gamma, ahead: see `trace`. Each model scores the text once.
+    """
     sampled = sampled_setting(subject)
     # At temperature 0 the two are one.
     samplings = list(dict.fromkeys([sampled, replace(sampled, temperature=0.0)]))

@@ -55,7 +55,7 @@ class TextTraces:
         return lenient_alpha(traces, rule.lenience) if isinstance(rule, Lenient) else alpha(traces)
 
     def tie_gap(self, own: Runs, arm: str) -> float | None:
-        """Returns the largest logit gap where a decoder's greedy texts leave the baseline's."""
+        """Returns the largest `tie_gap` of a decoder's texts to the baseline's; None if equal."""
         gaps = [
             tie_gap(self.subject, prompt, plain.tokens, tokens)
             for prompt, [plain, *_], runs in zip(self.prompts, own[BASELINE], own[arm], strict=True)
@@ -68,7 +68,7 @@ class TextTraces:
 def tie_gap(
     subject: Subject, prompt: Sequence[int], own: Sequence[int], other: Sequence[int]
 ) -> float:
-    """Returns the difference of the target's logits of the first tokens in which two texts differ.
+    """Returns the target's logit difference between the first tokens in which two texts differ.
 
     Both texts are greedy. Verifying several tokens at once rounds differently from one-token steps,
     which can change the greedy choice between nearly equal logits.

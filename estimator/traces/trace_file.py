@@ -100,11 +100,12 @@ def read_arrays(path: Path) -> Arrays:
 def write_matches(
     path: Path, least: Sequence[int], tokens: Sequence[int], blocks: NDArray[np.int64]
 ) -> None:
-    """Writes a lookup's number of blocks on recorded texts, by the least length of a match.
+    """Writes a lookup's number of blocks on recorded texts.
 
+    least: shortest matches that may be copied, ascending; each has its own blocks.
     tokens: number of tokens in each group of texts.
-    blocks: number of blocks with 0, …, γ drafted tokens for γ = 1, 2, …, shape (groups, least
-      lengths, γ, γ + 1).
+    blocks: number of blocks with 0, …, γ drafted tokens for γ = 1, 2, …, shape (groups, least, γ,
+      γ + 1).
     """
     arrays = {"least": np.array(least), "tokens": np.array(tokens), "blocks": blocks}
     write_whole(path, sealed({"layout": np.array(MATCHES), "key": np.array(""), **arrays}))
@@ -158,7 +159,7 @@ class KeptTraces:
 
 
 def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
-    """Returns arrays that contain all traces, one after another; at least one, of one drafter."""
+    """Returns arrays with all traces of one drafter, one after another; traces: at least one."""
     pairs = list(traces.values())
     leniences = list(pairs[0].sampled.alpha_by_lenience)
     arrays: Arrays = {

@@ -29,7 +29,7 @@ class RecordedConfidence(NamedTuple):
     """A draft's confidence in each token, float32; 3 columns: see `reference.scoring.confidence`.
 
     along: confidences along the text, shape (N, 3), or (N, K, 3) by block like `Trace.ratio`.
-    starts: block starts with a recorded path of the draft's own tokens, ascending, in 0..N, (M,).
+    starts: the M positions, ascending, in 0..N, from which the draft's own path was recorded.
     own: confidences along these M paths of L drafted tokens, shape (M, L, 3).
     """
 
@@ -86,7 +86,7 @@ class Trace:
         return Replay(self.acceptance, limit=self.limit, drafted=self.drafted)
 
     def stopped(self, rule: StoppingRule, *, drawn: bool) -> StoppedText:
-        """Returns the replay of drafts that a stopping rule ends early; drawn: sampled drafts."""
+        """Returns the replay of drafts that a rule ends early; drawn: whether they are sampled."""
         if self.confidence is None:
             raise ValueError(
                 "a stopping rule needs traces with the draft's confidence, got none: measure "

@@ -32,7 +32,7 @@ Policies = Mapping[str, Policy | None]
 class Validate(TimedPair):
     """Settings of a validation: the drafts, temperatures and policies to predict and measure.
 
-    draft_temperature: None: the target's temperature.
+    draft_temperature: temperature of the draft; None: the target's temperature.
     compiling: whether passes are compiled: off, on or try.
     policy_names: fixed, heuristic, confidence:P, product:P or adaptive.
     gammas: draft lengths of the fixed policy; None: 1, 2, 4, 8.
@@ -64,7 +64,7 @@ class Validate(TimedPair):
 
     @property
     def replayed(self) -> bool:
-        """Whether replay predicts any row: a fixed γ or a stopping rule without loss or greedy."""
+        """Whether replay predicts any row: fixed γ or stopping rules, lossless or greedy."""
         rule = acceptance_rule(self.verification, self.lenience)
         known = {FIXED, *STOPPING} & {name.partition(":")[0] for name in self.policy_names}
         return bool(known) and (rule.lossless or 0 in self.temperatures)
@@ -76,7 +76,7 @@ class Validation:
 
     repeats: how often each run was repeated; for unequal numbers, the smallest.
     precision_percent: largest error of a speed-up due to the clock; None for one prompt.
-    threads: None: PyTorch's setting was not changed.
+    threads: the computing threads; None: PyTorch's setting was not changed.
     """
 
     rows: tuple[SpeculativeRow, ...]
