@@ -1,7 +1,5 @@
 """How figures and tables look: captions, colours, axes, labels at the ends of lines."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +13,8 @@ if TYPE_CHECKING:  # matplotlib is imported only where something is drawn
     from matplotlib.axes import Axes as Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure as Figure
+else:
+    Axes = Axis = Figure = object
 
 # Okabe & Ito 2008, for all common colour-vision deficiencies; without yellow, which is too light.
 BLUE = "#0072B2"

@@ -1,7 +1,5 @@
 """Tables of numbers: a figure's CSV file, the papers' printed tables, and our results files."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Kim et al. 2023 (BiLD), Figures 2 and 8: calls of the large model, quality and costs."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 
 from figures import drawing

@@ -3,8 +3,6 @@
 The sweeps are as `specplan validate --decoder bild --json` printed them (docs/bild.md).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files

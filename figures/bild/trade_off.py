@@ -1,7 +1,5 @@
 """Kim et al. 2023 (BiLD), Figures 4, 5 and 10: quality against latency."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Kim et al. 2024 (blockwise drafts), Tables 11 to 13: memory traffic, and times of best paths."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from figures import drawing

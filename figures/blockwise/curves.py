@@ -1,7 +1,5 @@
 """Kim et al. 2024 (blockwise drafts), Figures 2, 3, 6 and 7: entropies and block efficiencies."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from figures import drawing

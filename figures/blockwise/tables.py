@@ -3,8 +3,6 @@
 Ours are measured on the embedded target: `benchmarks/blockwise_drafts.py` wrote blockwise.json.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.resources import files
 from typing import Any

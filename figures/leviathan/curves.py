@@ -1,7 +1,5 @@
 """Leviathan et al. 2023, Figures 2 to 5: Eq. 1, Theorems 8 and 10, and traces of one text."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from figures import drawing

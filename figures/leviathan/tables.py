@@ -1,7 +1,5 @@
 """Leviathan et al. 2023, Tables 1, 3, 4 and 5: as printed, by Theorems 8 and 10, and ours."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from estimator.validation.file import Validated

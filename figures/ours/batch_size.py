@@ -1,7 +1,5 @@
 """Ours: the best γ and the speed-up against batch size, by the best cost model of a deployment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Ours: additional tokens per call by block verification (Sun et al. 2024), simulated."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

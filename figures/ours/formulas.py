@@ -1,7 +1,5 @@
 """Ours, from formulas: speed-ups over (α, c), verification that costs, trees, hierarchies."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from figures import drawing

@@ -1,7 +1,5 @@
 """Ours: predicted against measured speed-up, with the diagonal and a band of 5 %."""
 
-from __future__ import annotations
-
 from itertools import cycle
 from typing import Any
 

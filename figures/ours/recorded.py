@@ -1,7 +1,5 @@
 """Ours, from results files: thresholds of confidence, verification by rank, public measurements."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import cycle
 

@@ -1,7 +1,5 @@
 """Ours: latency of requests against their rate, with speculation and without."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 
