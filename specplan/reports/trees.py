@@ -9,16 +9,7 @@ from simulator.cost.pricing import Pricing
 from simulator.schemes.tree_choice import TreeChoice, TreePlan
 from simulator.schemes.trees import depths_and_ranks
 from specplan.reports.deployment import cost_json, cost_notes, graphs_line
-from specplan.reports.table import (
-    MS,
-    TOKENS,
-    Column,
-    blocks_take_a_step,
-    bounds,
-    folded,
-    possible,
-    table,
-)
+from specplan.reports.table import MS, TOKENS, blocks_take_a_step, bounds, folded, possible, table
 
 # Name of our own commands among the engines that draft trees.
 OURS = "specplan"
@@ -98,7 +89,7 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
 
 def _sizes(choice: Mapping[str, Any]) -> str:
     """Returns a table of the fastest tree of each size; choice: one row of `tree_json`."""
-    columns: list[Column[dict[str, Any]]] = [
+    columns = [
         ("nodes", "{nodes}"),
         ("depth", "{depth}"),
         ("tokens per call", "{expected_tokens:.2f}"),
@@ -111,7 +102,7 @@ def _sizes(choice: Mapping[str, Any]) -> str:
 
 def _batches(rows: Sequence[Mapping[str, Any]]) -> str:
     """Returns a table of the best tree at each batch size."""
-    columns: list[Column[Mapping[str, Any]]] = [
+    columns: list[tuple[str, Any]] = [
         ("batch", "{batch}"),
         ("nodes", "{best[nodes]}"),
         ("depth", "{best[depth]}"),

@@ -8,17 +8,7 @@ from estimator.validation.file import SpeculativeRow, ValidationRow
 from estimator.validation.validation import Validation
 from simulator.numerics.intervals import percent
 from specplan.reports.profile import TIMES_IN_DOUBT
-from specplan.reports.table import (
-    MS,
-    TOKENS,
-    Column,
-    fastest,
-    folded,
-    interval,
-    ranged,
-    shown,
-    table,
-)
+from specplan.reports.table import MS, TOKENS, Column, fastest, folded, interval, shown, table
 
 _LONGEST_NAME = 24
 MEASURED = "measured [prompts]"
@@ -132,8 +122,8 @@ def _policy(row: SpeculativeRow) -> str:
 
 
 def _measured(row: SpeculativeRow) -> str:
-    low, high = row.measured_low, row.measured_high
-    return ranged(row.measured, low, high, ".2f" if high is None or high < 10 else ".2g")
+    high = row.measured_high
+    return interval(row, "measured", ".2f" if high is None or high < 10 else ".2g")
 
 
 def _error(row: SpeculativeRow) -> str:
