@@ -81,7 +81,7 @@ def speculative(request: Generate, form: GenerateForm) -> None:
 
 
 @reads("estimator.generation:GenerateAlone", GenerateForm)
-def alone(request: GenerateAlone, form: GenerateForm) -> None:
+def autoregressive(request: GenerateAlone, form: GenerateForm) -> None:
     from estimator.generation import generate_alone
 
     _print(generate_alone(request), form)
@@ -133,7 +133,7 @@ def beams(request: GenerateBeams, form: Printed) -> None:
     ways={
         "--decoder beam": beams,
         "--decoder bild": bild,
-        "--decoder autoregressive": alone,
+        "--decoder autoregressive": autoregressive,
         "--decoder speculative": speculative,
     },
 )

@@ -82,10 +82,10 @@ def test_generated_by_thresholds_the_limits_are_the_two_models(run_json: RunJson
 
 def test_the_counts_of_a_generation_by_thresholds_are_told(run: Run) -> None:
     result = run(*GENERATE, "--draft", "draft", "--decoder", "bild", "--fallback", "1.1")
-    told = " ".join(result.stderr.split())
+    printed = " ".join(result.stderr.split())
     calls = r"^(\d+) tokens .* \1 calls of the small model; fallback 100.0 %, rollback 0.0 % of"
-    assert re.match(calls, told)
-    assert "Lossy: the rule rollback 2 changes the output distribution." in told
+    assert re.match(calls, printed)
+    assert "Lossy: the rule rollback 2 changes the output distribution." in printed
 
 
 ALIGN = (

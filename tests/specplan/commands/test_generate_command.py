@@ -80,14 +80,6 @@ def test_greedy_text_is_the_targets_own(
     assert own["target_calls"] == len(own["tokens"])
 
 
-def test_a_target_alone_needs_no_draft(run_json: RunJson) -> None:
-    result = run_json(
-        *("generate", "--target", "target", "--decoder", "autoregressive", "--prompt", "a"),
-        *("--max-new-tokens", "5"),
-    )
-    assert result["target_calls"] == len(result["tokens"]) > 0
-
-
 def test_the_first_prompt_of_a_file_is_continued(run: Run, run_json: RunJson) -> None:
     options = [*PAIR, "--max-new-tokens", "4"]
     assert (
@@ -131,9 +123,9 @@ def test_each_block_is_printed_before_the_next_is_made(
 def test_lenience_is_said_to_be_lossy(run: Run, run_json: RunJson, generate: list[str]) -> None:
     arguments = [*generate, "--lenience", "0.01"]
     assert run_json(*arguments)["lossless"] is False
-    told = " ".join(run(*arguments).stderr.split())
-    assert "Lossy: the rule lenient 0.01 changes the output distribution." in told
-    assert "tokens/s)" in told
+    printed = " ".join(run(*arguments).stderr.split())
+    assert "Lossy: the rule lenient 0.01 changes the output distribution." in printed
+    assert "tokens/s)" in printed
 
 
 def test_an_encoder_decoder_gives_its_answer_alone(run: Run, run_json: RunJson) -> None:

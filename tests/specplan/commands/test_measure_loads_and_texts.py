@@ -87,9 +87,9 @@ def test_batches_are_measured_and_planned(
 ) -> None:
     output = str(tmp_path / "p.json")
     options = ["measure", *small, "--max-gamma", "2", "--repeats", "1", "--context", "16"]
-    told = run(*options, "--batch", "1,2,1", "-o", output)
-    assert told.exit_code == 0, told.output
-    assert "Context 16:" in told.stdout
+    printed = run(*options, "--batch", "1,2,1", "-o", output)
+    assert printed.exit_code == 0, printed.output
+    assert "Context 16:" in printed.stdout
     profile = read_profile(Path(output))
     assert [load.batch for load in profile.load] == [1, 2]
     assert set(profile.load[0].target_ms) == {1, 2, 3}

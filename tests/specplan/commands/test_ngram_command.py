@@ -89,8 +89,8 @@ def test_a_thin_corpus_is_a_warning_for_each_order(place: Path) -> None:
 
 def test_katz_is_trained_and_said_in_the_description(place: Path) -> None:
     katz, plain = trained(place, "--smoothing", "katz"), place / "plain.arpa"
-    told = report(run("info", katz, "--json"))
-    assert told["description"]["smoothing"] == "katz"
+    katz_info = report(run("info", katz, "--json"))
+    assert katz_info["description"]["smoothing"] == "katz"
     run(
         *("train", "--order", "2", "--corpus", place / "text", "--tokenizer", place / "tok"),
         *("-o", plain),

@@ -97,15 +97,15 @@ def test_following_prints_a_line_an_interval_and_says_of_restarts() -> None:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(4)]
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, printed = process.communicate(timeout=30)
     assert "100 drafts  1.75 tokens a call  by position 0.500 0.250  alpha_iid 0.50 [" in lines[0]
     assert "advised gamma" in lines[0]
     assert "100 drafts" in lines[1]
     assert "40 drafts" in lines[2]
     assert "no drafts" in lines[3]
     assert process.returncode == 130
-    assert "the server was restarted" in said
-    assert said.endswith("Interrupted.\n")
+    assert "the server was restarted" in printed
+    assert printed.endswith("Interrupted.\n")
 
 
 def test_a_profile_of_it_is_planned_with(tmp_path: Path) -> None:

@@ -129,8 +129,8 @@ def test_a_threshold_whose_gain_is_not_proven_is_not_exported(
     assert gain["low"] is None or (gain["low"] < 1 < gain["held_out"])
     assert found["advised_p_min"] == 0
     assert "--spec-draft-p-min 0" in found["export"].splitlines()[-1]
-    said = "one text gives no interval" if texts == 1 else "(90 % interval -"
-    assert said in found["export"]
+    printed = "one text gives no interval" if texts == 1 else "(90 % interval -"
+    assert printed in found["export"]
 
 
 def test_the_table_is_of_drafts_as_the_rules_server_makes_them(profile: Path) -> None:

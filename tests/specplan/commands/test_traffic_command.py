@@ -303,6 +303,6 @@ def test_rates_near_the_capacity_say_that_their_times_are_too_short(sheet: str) 
     asked = f"--rate {0.5 * most:.3f},{0.9 * most:.3f} {LENGTHS} {sheet} --gamma 3"
     rows = [row for row in run_json(asked, "traffic")["rows"] if row["speculation"]]
     assert [row["near_capacity"] for row in rows] == [False, True]
-    said = "~ Above 80 % of the capacity these times may be too short"
-    assert said in run(asked, "traffic").stdout
-    assert said not in run(f"{asked} --simulate --requests 200", "traffic").stdout
+    warning = "~ Above 80 % of the capacity these times may be too short"
+    assert warning in run(asked, "traffic").stdout
+    assert warning not in run(f"{asked} --simulate --requests 200", "traffic").stdout

@@ -78,9 +78,9 @@ def test_simulations_of_a_fixed_gamma_stay_within_captured_graphs() -> None:
         assert len(one) > 0
         for key in one[0].keys() - {"improvement_factor"}:
             assert [row[key] for row in one] == [row[key] for row in other]
-    said = " ".join(text(limited, BURST).split())
-    assert "Requests decoded together: at most 16 at gamma 3." in said
-    assert "--max-cudagraph-capture-size moves the limit." in said
+    printed = " ".join(text(limited, BURST).split())
+    assert "Requests decoded together: at most 16 at gamma 3." in printed
+    assert "--max-cudagraph-capture-size moves the limit." in printed
 
 
 def test_where_no_step_is_captured_eager_is_compared_with_eager() -> None:

@@ -43,9 +43,9 @@ def test_ctrl_c_says_what_is_kept(
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted(path, 3)
-    told = capsys.readouterr().err
-    assert " ".join(told.split()) == message
-    assert max(map(len, told.splitlines())) <= 80
+    printed = capsys.readouterr().err
+    assert " ".join(printed.split()) == message
+    assert max(map(len, printed.splitlines())) <= 80
 
 
 def test_a_run_that_ends_or_fails_otherwise_says_nothing(

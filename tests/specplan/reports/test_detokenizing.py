@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import bpe_tokenizer
 
-from specplan.reports.generation import Decode, piece, text_pieces
+from specplan.reports.generation import piece, text_pieces
 
 TEXT = "naïve — 日本語 😀 text"
 
@@ -23,22 +23,18 @@ def of_words(ids: Sequence[int]) -> str:
     return " ".join(f"w{number}" for number in ids)
 
 
-def streamed(decode: Decode, blocks: list[list[int]], before: list[int]) -> list[str]:
-    return list(text_pieces(decode, blocks, before))
-
-
 def test_a_character_goes_out_when_all_of_its_bytes_are_there() -> None:
     blocks = [[byte] for byte in "aé😀".encode()]
-    assert streamed(of_bytes, blocks, []) == ["a", "", "é", "", "", "", "😀", ""]
+    assert list(text_pieces(of_bytes, blocks, [])) == ["a", "", "é", "", "", "", "😀", ""]
 
 
 def test_a_word_brings_the_space_before_it() -> None:
-    assert streamed(of_words, [[1], [2, 3]], [7]) == [" w1", " w2 w3", ""]
+    assert list(text_pieces(of_words, [[1], [2, 3]], [7])) == [" w1", " w2 w3", ""]
     assert piece(of_words, [], [1, 2]) == "w1 w2"
 
 
 def test_bytes_that_never_become_a_character_come_last() -> None:
-    assert streamed(of_bytes, [[65], [0xE6]], []) == ["A", "", "\ufffd"]
+    assert list(text_pieces(of_bytes, [[65], [0xE6]], [])) == ["A", "", "\ufffd"]
 
 
 def test_a_piece_may_finish_what_stood_before() -> None:
@@ -52,7 +48,7 @@ def test_however_it_is_cut_the_stream_is_the_text(cuts: set[int]) -> None:
     ids = list(TEXT.encode())
     ends = [0, *sorted(cuts), len(ids)]
     blocks = [ids[a:b] for a, b in pairwise(ends)]
-    assert "".join(streamed(of_bytes, blocks, [])) == TEXT
+    assert "".join(text_pieces(of_bytes, blocks, [])) == TEXT
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
@@ -60,4 +56,4 @@ def test_a_real_tokenizers_stream_is_the_text(size: int) -> None:
     tokenizer = bpe_tokenizer(tokens=300)
     ids = tokenizer(TEXT)["input_ids"]
     blocks = [ids[at : at + size] for at in range(0, len(ids), size)]
-    assert "".join(streamed(tokenizer.decode, blocks, [])) == TEXT
+    assert "".join(text_pieces(tokenizer.decode, blocks, [])) == TEXT

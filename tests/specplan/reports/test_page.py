@@ -33,7 +33,7 @@ def reported(tmp_path: Path) -> Callable[..., str]:
             files[-1].write_text(json.dumps(value), encoding="utf-8")
         made = run(*map(str, files), "-o", str(tmp_path / "page.html"), "--json")
         assert made.exit_code == 0, made.output
-        (tmp_path / "told.json").write_text(made.stdout)
+        (tmp_path / "summary.json").write_text(made.stdout)
         return (tmp_path / "page.html").read_text(encoding="utf-8")
 
     return page
@@ -69,12 +69,12 @@ def test_without_a_likely_gain_the_page_advises_none(reported) -> None:
     assert made.times is not None
     times = replace(made.times, baseline_overhead_ms=0.0, overhead_ms=60.0)
     unlikely = replace(made, times=times, clock=ClockCheck(0.4, quiet=False))
-    for profile, said in (
+    for profile, reason in (
         (made_profile("dear", alpha=0.3, c=0.9), "no draft here pays."),
         (unlikely, "a gain of d is not likely."),
     ):
         page = reported(profile)
-        assert headline(page) == f"Do not speculate: {said}"
+        assert headline(page) == f"Do not speculate: {reason}"
         assert "# gamma is 0: run the target without a draft" in page
     assert "Do not speculate: the best" in profile_text(unlikely)
 
@@ -121,8 +121,8 @@ def test_a_tuning_is_shown_with_its_advice_and_each_run_expected_and_measured(
 ) -> None:
     page = reported(made_profile("d", alpha=0.8, c=0.1), t=(found := made_tuning()))
     advised = [{**each, "p_min": 0.0} for each in found["advised"]]
-    [told] = json.loads((tmp_path / "told.json").read_text())["tunings"]
-    assert told == {"file": "t.json", "confidence": 0.9, "advised": advised}
+    [summary] = json.loads((tmp_path / "summary.json").read_text())["tunings"]
+    assert summary == {"file": "t.json", "confidence": 0.9, "advised": advised}
     table = page[page.index("Tuned on this machine") :]
     assert "t.json: engine own, temperature 0.0." in table
     rows = re.findall(r'<tr><th scope="row">(\d)</th>(<td>.*</td>)</tr>', table)[:5]
@@ -133,12 +133,12 @@ def test_a_tuning_is_shown_with_its_advice_and_each_run_expected_and_measured(
         ("1", ["3", "5.00 [4.00, 6.25]", "4.00", "1.5", "-20 %", "2.50"]),
         ("8", ["5", "5.00 [4.00, 6.25]", "it drafted &lt;4&gt;", "–", "–", "–"]),
     ]
-    for said in ("γ = 6 is worth a run", "<p>drift 3 %</p>", "<pre>--draft-max 3</pre>"):
-        assert said in table
+    for words in ("γ = 6 is worth a run", "<p>drift 3 %</p>", "<pre>--draft-max 3</pre>"):
+        assert words in table
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"rows": 3}, "got: Expected `array`"),
         (
@@ -148,12 +148,12 @@ def test_a_tuning_is_shown_with_its_advice_and_each_run_expected_and_measured(
     ],
 )
 def test_a_tuning_that_is_none_is_refused(
-    changed: dict[str, object], said: str, tmp_path: Path
+    changed: dict[str, object], message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "t.json").write_text(json.dumps(made_tuning() | changed), encoding="utf-8")
     refused = run(str(tmp_path / "t.json"), "-o", str(tmp_path / "page.html"))
     assert refused.exit_code == 2
-    assert said in refused.stderr
+    assert message in refused.stderr
     assert not (tmp_path / "page.html").exists()
 
 
@@ -175,10 +175,10 @@ def test_flags_are_those_of_servers_that_can_draft_so(
 
 def test_the_answer_is_told_to_programs_too(reported, tmp_path: Path) -> None:
     page = reported(made_profile("d", alpha=0.8, c=0.1))
-    told = json.loads((tmp_path / "told.json").read_text())
-    assert told["headline"] == headline(page)
-    assert told["drafts"][0]["advised_gamma"] == told["drafts"][0]["gamma"] > 0
-    assert "vllm" in told["flags"]
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["headline"] == headline(page)
+    assert summary["drafts"][0]["advised_gamma"] == summary["drafts"][0]["gamma"] > 0
+    assert "vllm" in summary["flags"]
 
 
 def test_doubts_are_told(reported) -> None:

@@ -72,14 +72,14 @@ def test_the_page_is_readable_without_errors_or_network(
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()
-    said: list[str] = []
+    messages: list[str] = []
     asked: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
     page.goto(address)
     page.wait_for_function("document.querySelectorAll('figure svg').length === 6")
-    assert said == []
+    assert messages == []
     assert [url for url in asked if not url.startswith("data:")] == [address]
     # Nothing is wider than the screen but what scrolls by itself, and no text is tiny.
     assert page.evaluate("document.documentElement.scrollWidth") == width

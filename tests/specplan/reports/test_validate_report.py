@@ -39,7 +39,7 @@ def lines_of(*rows: SpeculativeRow, **changes: Any) -> list[str]:
     return summary_lines(summary(found), found).splitlines()
 
 
-def told(*rows: SpeculativeRow, **changes: Any) -> str:
+def summary_of(*rows: SpeculativeRow, **changes: Any) -> str:
     return " ".join(" ".join(lines_of(*rows, **changes)).split())
 
 
@@ -65,7 +65,7 @@ def test_an_error_has_the_interval_that_it_has_on_these_prompts() -> None:
     assert "  -5.0±1.3 %  " in text(row).splitlines()[2]
     assert "  -5±15 %  " in text(replace(row, error_percent_high=23.8)).splitlines()[2]
     assert "measured [prompts]" in text(row)
-    assert "[prompts]: where 90 % of the speed-ups on other prompts would be." in told(row)
+    assert "[prompts]: where 90 % of the speed-ups on other prompts would be." in summary_of(row)
 
 
 def test_wide_adds_where_the_time_went() -> None:
@@ -77,7 +77,7 @@ def test_wide_adds_where_the_time_went() -> None:
 
 def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> None:
     assert max(map(len, lines_of(ROW))) <= 80
-    joined = told(ROW)
+    joined = summary_of(ROW)
     assert joined.startswith(
         "Speed-ups over decoding one token at a time; 8 prompts, 125 tokens in all rows, the "
         "median of each block's 3 timings."
@@ -88,8 +88,8 @@ def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> N
         "Predicted against measured: 5.0 % off on average, 5.0 % at most; the baseline against "
         "itself: 1.2 %, 90 % of the time within 0.4 %."
     ) in joined
-    assert "timed once" in told(ROW, repeats=1)
-    threads = told(ROW, threads=Threads(1, 2, 0.71))
+    assert "timed once" in summary_of(ROW, repeats=1)
+    threads = summary_of(ROW, threads=Threads(1, 2, 0.71))
     assert "Computed by 1 thread: 0.7 of 2 cores were free before the run." in threads
 
 
@@ -104,7 +104,7 @@ def test_a_machine_that_was_not_quiet_is_named() -> None:
     # Student's t of 8 degrees reaches 1.860 standard errors.
     quiet, differs, scatters = Noise(0.099, 0.051, 8), Noise(0.101, 0.0, 8), Noise(0.0, 0.052, 8)
     for noise, named in ((quiet, False), (differs, True), (scatters, True)):
-        assert ("not quiet" in told(ROW, noise=noise)) == named
+        assert ("not quiet" in summary_of(ROW, noise=noise)) == named
 
 
 def unpredicted(row: SpeculativeRow, **changes: Any) -> SpeculativeRow:
@@ -119,7 +119,7 @@ def test_what_a_row_lacks_has_dashes_in_its_place() -> None:
     assert cells[8:10] == ["50", "1.50"]
     row = unpredicted(ROW, policy="adaptive", gamma=None)
     assert text(row).splitlines()[2].split()[:4] == ["adaptive", "-", "-", "1.60"]
-    assert "Predicted against measured" not in told(row)
+    assert "Predicted against measured" not in summary_of(row)
     assert text(replace(ROW, c=None)).splitlines()[0].endswith("alpha 0.612, c -")
 
 
@@ -127,16 +127,16 @@ def test_what_a_row_lacks_has_dashes_in_its_place() -> None:
 def test_text_that_parts_at_a_near_tie_says_how_near(gap: float, cell: str) -> None:
     parted = replace(ROW, identical_to_target=False, tie_gap=gap)
     assert cell in text(parted)
-    assert f"are at most {gap:.3g} apart" in told(ROW, parted)
-    assert "apart" not in told(ROW)
+    assert f"are at most {gap:.3g} apart" in summary_of(ROW, parted)
+    assert "apart" not in summary_of(ROW)
 
 
 def test_a_lossy_row_says_so_and_blames_no_tie() -> None:
     lossy = replace(ROW, rule="lenient 0.5", lossless=False, identical_to_target=False, tie_gap=2.0)
     assert "K=4, lossy" in text(lossy)
-    said = told(lossy)
-    assert "Lossy: the rule lenient 0.5 changes the target's output distribution." in said
-    assert "apart" not in said
+    printed = summary_of(lossy)
+    assert "Lossy: the rule lenient 0.5 changes the target's output distribution." in printed
+    assert "apart" not in printed
 
 
 def test_a_long_path_is_shown_by_its_end() -> None:
@@ -171,9 +171,9 @@ def test_a_row_that_says_something_impossible_is_marked_and_never_the_best() -> 
     plain, marked = text(ROW, doubted).splitlines()[2:]
     assert plain.endswith("  <-")
     assert marked.endswith("  !")
-    assert "In doubt: small, temperature 0, K=4: a speed-up of 9.00 is" in told(ROW, doubted)
-    assert "Do not use times in doubt" in told(ROW, doubted)
-    assert "In doubt" not in told(ROW)
+    assert "In doubt: small, temperature 0, K=4: a speed-up of 9.00 is" in summary_of(ROW, doubted)
+    assert "Do not use times in doubt" in summary_of(ROW, doubted)
+    assert "In doubt" not in summary_of(ROW)
 
 
 def test_the_summary_says_how_precise_the_clock_was_on_how_many_prompts() -> None:
@@ -195,9 +195,9 @@ def test_the_summary_says_how_precise_the_clock_was_on_how_many_prompts() -> Non
 )
 def test_the_last_sentence_says_what_was_seen(measured: float, sentence: str) -> None:
     slower = replace(ROW, gamma=8, measured=measured - 0.1)
-    said = told(slower, replace(ROW, measured=measured))
-    assert said.endswith("times was predicted.")
-    assert sentence in said
+    printed = summary_of(slower, replace(ROW, measured=measured))
+    assert printed.endswith("times was predicted.")
+    assert sentence in printed
 
 
 def test_numbers_that_say_nothing_do_not_widen_the_table() -> None:
