@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import groupby
 from operator import attrgetter
 from pkgutil import resolve_name
 from types import MappingProxyType
@@ -25,14 +26,11 @@ if TYPE_CHECKING:
 
 def never_zero(ranges: Sequence[Range]) -> tuple[Range, ...]:
     """Returns a schedule with γ = 1 in place of 0, for engines that handle γ = 0 badly."""
-    found: list[Range] = []
-    for each in ranges:
-        gamma = max(each.gamma, 1)
-        if found and found[-1].gamma == gamma:
-            found[-1] = replace(found[-1], last_batch=each.last_batch)
-        else:
-            found.append(replace(each, gamma=gamma))
-    return tuple(found)
+    groups = (list(some) for _, some in groupby(ranges, lambda each: max(each.gamma, 1)))
+    return tuple(
+        replace(some[0], gamma=max(some[0].gamma, 1), last_batch=some[-1].last_batch)
+        for some in groups
+    )
 
 
 def later(place: str) -> Callable[..., Any]:

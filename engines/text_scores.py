@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -121,17 +121,17 @@ def local_scorer(target: str, draft: str) -> Scorer:
 def engine_scorer(engine: Engine) -> Scorer:
     """Returns a scorer at temperatures 0 and 1; the engine serves the target, then the draft."""
 
-    def of_model(model: Literal["target", "draft"], texts: Sequence[Text]) -> list[TextScores]:
-        served: AbstractContextManager[Any] = engine.serve(Setting(0, model=model))
-        with served as server:
-            return [server.score(*text) for text in texts]
-
     def scored(texts: Sequence[Text], temperature: float) -> list[Pair]:
         if temperature not in (0, 1):
             raise ValueError(
                 "temperature must be 0 or 1 where the server scores texts, whose log-probabilities "
                 f"are of temperature 1, got {temperature:g}"
             )
-        return list(zip(of_model("target", texts), of_model("draft", texts), strict=True))
+        found = []
+        for setting in (Setting(0), Setting(0, model="draft")):
+            served: AbstractContextManager[Any] = engine.serve(setting)
+            with served as server:
+                found.append([server.score(*text) for text in texts])
+        return list(zip(*found, strict=True))
 
     return scored

@@ -13,7 +13,6 @@ from simulator.cost.pricing import Wall
 if TYPE_CHECKING:
     from simulator.choice.schedule import Range
 
-
 _KEYS = """\
 # Batch sizes as keys need an SGLang of May 2026 or later (pull request 24055). With attention data
 # parallelism, or several MTP layers, SGLang keeps the largest number for all.

@@ -11,7 +11,6 @@ from simulator.cost.pricing import Wall
 if TYPE_CHECKING:
     from simulator.choice.schedule import Range
 
-
 _FLOOR = """\
 # Above its last batch a schedule drafts 0. While it does, the draft's cache is not written, and
 # acceptance stays low for every request that was running (pull request 16888, open in September

@@ -92,14 +92,13 @@ def alpha_spread(requests: Sequence[RequestCounts]) -> float | None:
     Sampling noise is removed by the moments of a beta-binomial distribution (Kleinman 1973). The
     result is too large if acceptances within a text depend on each other.
     """
-    total = sum(each.trials for each in requests)
-    if len(requests) < 2 or total == 0:
+    if len(requests) < 2:
         return None
-    mean = sum(each.accepted for each in requests) / total
-    shares = [1 - each.trials / total for each in requests]
-    squares = sum(each.trials * (each.accepted / each.trials - mean) ** 2 for each in requests)
-    chance = mean * (1 - mean) * sum(shares)
-    weight = sum(share * (each.trials - 1) for share, each in zip(shares, requests, strict=True))
+    trials, accepted = np.array([(each.trials, each.accepted) for each in requests]).T
+    mean, shares = accepted.sum() / trials.sum(), 1 - trials / trials.sum()
+    squares = float((trials * (accepted / trials - mean) ** 2).sum())
+    weight = float((shares * (trials - 1)).sum())
+    chance = float(mean * (1 - mean) * shares.sum())
     return math.sqrt(max(squares - chance, 0.0) / weight) if weight > 0 else None
 
 

@@ -108,14 +108,7 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
                 answers.append(_answer(found, tokens, gamma))
                 tokens, old = 0, old or found["old"] is not None
     judged = ((found, int(found["judged"] or found["drafts"])) for found in last.values())
-    counted = [
-        replace(
-            _counted(found, drafts, gamma),
-            draft_seconds=None if found["ms"] is None else float(found["ms"]) / 1e3,
-        )
-        for found, drafts in judged
-        if drafts > 0
-    ]
+    counted = [_counted(found, drafts, gamma) for found, drafts in judged if drafts > 0]
     if not counted and not answers:
         raise ValueError(
             f"a log of llama.cpp must have lines '{MARK} = …' or 'statistics …' with drafts, got "
@@ -148,6 +141,7 @@ def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation
 
 def _counted(found: re.Match[str], drafts: int, gamma: int | None) -> Observation:
     rates = [float(rate) for rate in (found["rates"] or "").split(",") if rate.strip()]
+    ms = found.groupdict().get("ms")
     return Observation(
         kind="llama.cpp",
         origin="log",
@@ -156,4 +150,5 @@ def _counted(found: re.Match[str], drafts: int, gamma: int | None) -> Observatio
         drafted=int(found["drafted"]),
         accepted=int(found["accepted"]),
         by_position=tuple(round(rate * drafts) for rate in rates),
+        draft_seconds=None if ms is None else float(ms) / 1e3,
     )

@@ -1,6 +1,7 @@
 """SGLang's metrics page and bench: numbers of target passes and of tokens, no positions."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from engines.counting import times
@@ -23,8 +24,9 @@ def read_page(text: str, gamma: int | None) -> Observation:
     """
     page = MetricsPage(text, "sglang")
     totals, timed = page.sums, times(page.sums[WAITED], page.sums[EMITTED])
+    plain = Observation(kind="sglang", origin="metrics", timed=timed)
     if gamma == 0 and CALLS not in totals:
-        return Observation(kind="sglang", origin="metrics", timed=timed)
+        return plain
     if CALLS not in totals:
         length = page.last.get(LENGTH, 0.0)
         hint = (
@@ -38,16 +40,8 @@ def read_page(text: str, gamma: int | None) -> Observation:
     steps = round(page.last[STEPS]) if STEPS in page.last else gamma
     if steps is None:
         raise ValueError("gamma must be given where a page lacks sglang:spec_num_steps, got none")
-    return Observation(
-        kind="sglang",
-        origin="metrics",
-        stated_gamma=steps,
-        drafts=calls,
-        drafted=calls * steps,
-        accepted=round(totals[GENERATED] - totals[REQUESTS]) - calls,
-        model=page.model,
-        timed=timed,
-    )
+    accepted = round(totals[GENERATED] - totals[REQUESTS]) - calls
+    return replace(_counted(plain, steps, calls, accepted), model=page.model)
 
 
 def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
@@ -57,9 +51,10 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
 
     gamma: drafted tokens per block, if the result does not state them; 0: no drafts.
     """
-    timed, length = timed_bench(result), number(result, "accept_length")
+    plain = Observation(kind="sglang", origin="bench", timed=timed_bench(result))
+    length = number(result, "accept_length")
     if gamma == 0 and length == 0:
-        return Observation(kind="sglang", origin="bench", timed=timed)
+        return plain
     if length < 1:
         raise ValueError(
             f"accept_length must be at least 1, got {length:g}: speculation is off; {TURNS_ON} "
@@ -74,12 +69,9 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
         raise ValueError(f"accept_length must be at most {steps + 1}, gamma + 1, got {length:g}")
     tokens = whole_number(result, "total_output_tokens") - whole_number(result, "completed")
     drafts = round(tokens / length)
-    return Observation(
-        kind="sglang",
-        origin="bench",
-        stated_gamma=steps,
-        drafts=drafts,
-        drafted=drafts * steps,
-        accepted=tokens - drafts,
-        timed=timed,
-    )
+    return _counted(plain, steps, drafts, tokens - drafts)
+
+
+def _counted(plain: Observation, gamma: int, drafts: int, accepted: int) -> Observation:
+    drafted = drafts * gamma
+    return replace(plain, stated_gamma=gamma, drafts=drafts, drafted=drafted, accepted=accepted)

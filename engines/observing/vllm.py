@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from engines.counting import Timed, times
+from engines.counting import times
 from engines.observing.observation import Observation
 from engines.observing.printed import MetricsPage, text_of, timed_bench, whole_number
 from simulator.cost.roofline.shapes import named_share
@@ -32,17 +32,12 @@ _PAIR = re.compile(
 
 def read_page(text: str, gamma: int | None) -> Observation:
     """Returns the counts on a metrics page since the server's start; see `MetricsPage.observed`."""
-    page = MetricsPage(text, "vllm")
-    timed = _timed(page.sums)
+    page, timed = MetricsPage(text, "vllm"), None
+    if _EMITTED in page.sums and _FIRST in page.sums:
+        # All tokens but each request's first are timed.
+        seconds = next((page.sums[name] for name in _WAITED if name in page.sums), 0.0)
+        timed = times(seconds, page.sums[_EMITTED] - page.sums[_FIRST])
     return page.observed(gamma, timed, kind="vllm", turns_on=TURNS_ON, lists_all=True)
-
-
-def _timed(totals: Mapping[str, float]) -> Timed | None:
-    """Returns the time of all tokens but each request's first; None if the page lacks it."""
-    if _EMITTED not in totals or _FIRST not in totals:
-        return None
-    seconds = next((totals[name] for name in _WAITED if name in totals), 0.0)
-    return times(seconds, totals[_EMITTED] - totals[_FIRST])
 
 
 def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:

@@ -19,7 +19,7 @@ TIMEOUT_SECONDS = 600.0
 
 def get_text(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
     """Returns the text of a page; timeout_seconds limits the time until all of it has arrived."""
-    return _text(urllib.request.Request(url), timeout_seconds)
+    return _text(url, timeout_seconds)
 
 
 def post_json(url: str, body: dict[str, Any], *, engine: str | None = None) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def post_json(url: str, body: dict[str, Any], *, engine: str | None = None) -> d
 
     engine: name of the server in the message if it refuses the request; None: the URL.
     """
-    answer = json.loads(_text(_posted(url, body), TIMEOUT_SECONDS, engine))
+    answer = json.loads(_text(url, TIMEOUT_SECONDS, body, engine))
     if not isinstance(answer, dict):
         raise ValueError(f"{url} must answer with a JSON object, got {type(answer).__name__}")
     return answer
@@ -35,7 +35,7 @@ def post_json(url: str, body: dict[str, Any], *, engine: str | None = None) -> d
 
 def stream_json(url: str, body: dict[str, Any], *, engine: str) -> Iterator[dict[str, Any]]:
     """Yields the JSON objects that an engine sends as events; refuses an event with an error."""
-    with _opened(_posted(url, body), TIMEOUT_SECONDS, engine) as answer:
+    with _opened(url, TIMEOUT_SECONDS, body, engine) as answer:
         for line in answer:
             _, _, event = line.decode(errors="replace").strip().partition("data:")
             if event.strip() not in ("", "[DONE]"):
@@ -65,20 +65,17 @@ def streamed(engine: str, parts: Iterable[Sequence[int]], tokens: int, room: str
     return Completion(tuple(text), first, ended - began)
 
 
-def _posted(url: str, body: dict[str, Any]) -> urllib.request.Request:
-    kind = {"Content-Type": "application/json"}
-    return urllib.request.Request(url, json.dumps(body).encode(), kind)
-
-
-def _text(request: urllib.request.Request, seconds: float, engine: str | None = None) -> str:
-    name, found = request.full_url, Future[str]()
-    if not name.startswith(("http://", "https://")):
-        raise ValueError(f"a server must be an http:// or https:// URL, got {name}")
+def _text(
+    url: str, seconds: float, body: dict[str, Any] | None = None, engine: str | None = None
+) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"a server must be an http:// or https:// URL, got {url}")
+    found = Future[str]()
 
     def read() -> None:
         try:
-            with _opened(request, seconds, engine) as answer:
-                text = limited(answer.read, f"the answer of {name}").decode(errors="replace")
+            with _opened(url, seconds, body, engine) as answer:
+                text = limited(answer.read, f"the answer of {url}").decode(errors="replace")
             found.set_result(text)
         except Exception as error:
             found.set_exception(error)
@@ -88,27 +85,26 @@ def _text(request: urllib.request.Request, seconds: float, engine: str | None = 
     try:
         return found.result(seconds)
     except TimeoutError:
-        message = f"the answer of {name} must end within {seconds:g} seconds, got no end"
+        message = f"the answer of {url} must end within {seconds:g} seconds, got no end"
         raise TimeoutError(message) from None
 
 
 @contextmanager
 def _opened(
-    request: urllib.request.Request, seconds: float, engine: str | None = None
+    url: str, seconds: float, body: dict[str, Any] | None, engine: str | None
 ) -> Iterator[Any]:
-    name = request.full_url
+    content = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, content, {"Content-Type": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=seconds) as answer:
             yield answer
     except urllib.error.HTTPError as error:
-        reason = f"status {error.code}: {error.read(500).decode(errors='replace')}"
-        wanted = (
-            f"{name} must answer, got "
-            if engine is None
-            else (f"{engine} must take the request, got: ")
-        )
-        raise ValueError(wanted + reason) from error
+        wanted = f"{url} must answer, got"
+        if engine is not None:
+            wanted = f"{engine} must take the request, got:"
+        reason = error.read(500).decode(errors="replace")
+        raise ValueError(f"{wanted} status {error.code}: {reason}") from error
     except urllib.error.URLError as error:
         if isinstance(error.reason, TimeoutError):
             raise error.reason from None
-        raise ConnectionError(f"no server answers at {name}: {error.reason}") from error
+        raise ConnectionError(f"no server answers at {url}: {error.reason}") from error

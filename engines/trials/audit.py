@@ -8,6 +8,7 @@ of blocks (a Monte Carlo test; Dwass 1957).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -174,9 +175,8 @@ def text_gap(
     differences = means[0] - means[1]
     if len(differences) < 2:
         return None
-    deviation = float(differences.std(ddof=1)) / np.sqrt(len(differences))
-    limit = float(t.isf(FALSE_ALARM / 2, len(differences) - 1))
-    if abs(float(differences.mean())) <= limit * deviation:
+    error = differences.std(ddof=1) / math.sqrt(len(differences))
+    if abs(differences.mean()) <= t.isf(FALSE_ALARM / 2, len(differences) - 1) * error:
         return None
     return (
         f"the target gives their tokens a mean log-probability of {means[0].mean():.2f}, its own "

@@ -12,7 +12,7 @@ from engines.text_scores import Pair, acceptance
 from engines.trials.request import MeasureEngine
 from engines.trials.timing import block_seconds, timed_steps
 from engines.trials.trial import Trial
-from engines.trials.turns import prepared, run_trial
+from engines.trials.turns import completed
 from estimator.profiles.parts import DraftAcceptance, Estimate, Setup, TextSettings
 from estimator.profiles.profile import ClockCheck, Improvement, Profile, TimesMs
 from estimator.profiles.profile_file import write_profile
@@ -40,8 +40,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
     if kept is not None:
         require_place(kept)
     # The target writes the texts without speculation; other prompts are timed.
-    with prepared(request) as (engine, score, trial):
-        trial = run_trial(engine, trial, progress=progress)
+    with completed(request, progress) as (engine, score, trial):
         [case] = trial.cases
         timed, line_error = timed_steps(trial, case), None
         if request.priced_gammas:

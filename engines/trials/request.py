@@ -3,15 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from engines.engine import Engine, Prompts
 from engines.kind import EngineKind, EngineSettings, Models, engine_kinds, listed, names_of
 from estimator.settings import PromptSettings, TimingSettings
 from estimator.traces.traces import DraftSampling
-
-if TYPE_CHECKING:
-    from estimator.loading.folders import FolderPair
 
 # Positions left free beyond the longest prompt, its text and a draft.
 SPARE_POSITIONS = 8
@@ -66,11 +63,13 @@ class OnEngine:
             raise ValueError(f"engine must be one of {', '.join(runs)}, got {self.engine.engine}")
         return engine_kinds()[self.engine.engine]
 
-    def started(self, pair: "FolderPair", folder: Path, prompts: Prompts, tokens: int) -> Engine:
+    def started(
+        self, target: str, draft: str, folder: Path, prompts: Prompts, tokens: int
+    ) -> Engine:
         """Returns the engine with a pair; tokens: most tokens of a text and a draft together."""
         positions = max(map(len, prompts)) + tokens + SPARE_POSITIONS
         assert self.kind.start is not None  # `kind` gives no others
-        return self.kind.start(Models(pair.target, pair.draft, folder, positions), self.engine)
+        return self.kind.start(Models(target, draft, folder, positions), self.engine)
 
     @property
     def draft_sampling(self) -> DraftSampling:

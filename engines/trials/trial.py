@@ -1,6 +1,6 @@
 """A trial on an engine: the planned runs of a request, and the completed runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from typing import Literal
@@ -96,17 +96,13 @@ class Trial:
     def prompts_of(self, use: Use) -> Prompts:
         return self.prompts if use == "rows" else self.other_prompts
 
-    @property
-    def turns(self) -> list[tuple[Case, slice]]:
-        """The case and the prompts of each turn of a repeat: one, or all if several run at once."""
+    def turns(self) -> Iterator[tuple[Case, slice]]:
+        """Yields the case and the prompts of each turn of a repeat: one, or all if run at once."""
         longest = max(len(self.prompts), len(self.other_prompts))
-        sizes = {case: 1 if case[1] == 1 else longest for case in self.cases}
-        return [
-            (case, slice(start, start + size))
-            for start in range(longest)
-            for case, size in sizes.items()
-            if start % size == 0
-        ]
+        for start, case in product(range(longest), self.cases):
+            size = 1 if case[1] == 1 else longest
+            if start % size == 0:
+                yield case, slice(start, start + size)
 
     def texts(self, own: EngineRun) -> list[Text]:
         """Returns each predicted prompt together with the text that a run wrote for it."""

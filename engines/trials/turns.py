@@ -27,8 +27,10 @@ WARM_UP_PROMPTS = 2
 
 
 @contextmanager
-def prepared(request: ValidateEngine | MeasureEngine) -> Iterator[tuple[Engine, Scorer, Trial]]:
-    """Yields a request's engine, the function that scores its texts, and the trial to run."""
+def completed(
+    request: ValidateEngine | MeasureEngine, progress: Progress
+) -> Iterator[tuple[Engine, Scorer, Trial]]:
+    """Yields a request's engine, the function that scores texts, and the trial with its runs."""
     require_one_process("--engine")
     with TemporaryDirectory(prefix="specplan-") as name:
         folder = Path(name)
@@ -39,7 +41,7 @@ def prepared(request: ValidateEngine | MeasureEngine) -> Iterator[tuple[Engine, 
             engine: Engine = RunningPair(kind.connect, *urls)
         else:
             tokens = request.text.max_new_tokens + request.longest
-            engine = request.started(pair, folder, pair.prompts, tokens)
+            engine = request.started(pair.target, pair.draft, folder, pair.prompts, tokens)
         half = (len(pair.prompts) + 1) // 2
         trial = Trial(
             request=request,
@@ -51,7 +53,7 @@ def prepared(request: ValidateEngine | MeasureEngine) -> Iterator[tuple[Engine, 
         )
         local = settings.laws == "local" or not kind.scores_texts
         scorer = local_scorer(pair.target, pair.draft) if local else engine_scorer(engine)
-        yield engine, scorer, trial
+        yield engine, scorer, run_trial(engine, trial, progress=progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def _in_turns(
         began = time.monotonic()
         if repeat > 0 and until.late(took):
             return replace(trial, repeats=repeat)
-        for case, turn in trial.turns:
+        for case, turn in trial.turns():
             if repeat == 0 and turn.start >= least and until.late():
                 kept, other = trial.prompts[: turn.start], trial.other_prompts[: turn.start]
                 trial = replace(trial, prompts=kept, other_prompts=other)

@@ -16,7 +16,7 @@ from engines.trials.audit import audit, greedy_text_gap, predict, simulated, tex
 from engines.trials.request import ValidateEngine
 from engines.trials.timing import PassTimes, Steps, precision_percent, timed_steps
 from engines.trials.trial import Trial
-from engines.trials.turns import prepared, run_trial
+from engines.trials.turns import completed
 from estimator.progress import SILENT, Progress
 from estimator.prompts.prompts import prompts_hash
 from estimator.validation.file import ValidationRow, max_abs, mean_abs, row_doubts
@@ -112,8 +112,7 @@ class EngineValidation:
 
 def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineValidation:
     """Returns predicted and measured decoding on an engine, with an audit of its acceptance."""
-    with prepared(request) as (engine, score, trial):
-        trial = run_trial(engine, trial, progress=progress)
+    with completed(request, progress) as (engine, score, trial):
         scores = {heat: _scores(trial, heat, score) for heat in dict.fromkeys(request.temperatures)}
     timed = {case: timed_steps(trial, case) for case in trial.cases}
     return EngineValidation(

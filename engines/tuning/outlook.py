@@ -117,10 +117,10 @@ def with_threshold(tuned: Tuned, advised: Advised) -> Advised:
     rows = [row for row in tuned.rows if row.concurrency == advised.concurrency and row.measured]
     times = {row.knobs: row.ms_per_token for row in rows if row.ms_per_token is not None}
     errors = {row.knobs: (row.error_percent or 0.0) / 100 for row in rows}
-    plain = (advised.gamma, 0.0)
-    best = min((each for each in times if each[1] > 0), key=times.__getitem__, default=plain)
-    if plain not in times:
+    plain, stopped = (advised.gamma, 0.0), [each for each in times if each[1] > 0]
+    if plain not in times or not stopped:
         return advised
+    best = min(stopped, key=times.__getitem__)
     gain = log(times[plain] / times[best])
     error = deviations() * hypot(errors[best], errors[plain])
     if gain <= error:

@@ -76,7 +76,8 @@ def _engine(request: TuneEngine) -> Ready:
         folder = Path(name)
         pair = folder_pair(request.target, request.drafts, how.text, folder)
         prompts = pair.prompts[: how.text.num_prompts]
-        engine = request.started(pair, folder, prompts, how.text.max_new_tokens + how.max_gamma)
+        tokens = how.text.max_new_tokens + how.max_gamma
+        engine = request.started(pair.target, pair.draft, folder, prompts, tokens)
         setup = {"engine": kind.name, "target": pair.target_name, "draft": pair.draft_name,
                  "draft_sampling": how.draft_sampling, "flags": " ".join(engine.flags)}  # fmt: skip
         with Bench(engine, kind, prompts, how) as bench:
