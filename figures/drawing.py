@@ -64,7 +64,8 @@ class Caption:
     ) -> tuple[Figure, list[Axes]]:
         """Returns a new figure and its axes, row by row.
 
-        grid, size: rows and columns of panels, and inches, where they depend on the data.
+        grid: numbers of rows and columns of panels, if they depend on the data.
+        size: the size in inches, if it depends on the data.
         values: the values of the {names}.
         """
         from matplotlib.figure import Figure

@@ -16,7 +16,7 @@ def compute_shares() -> Numbers:
     """Returns quality and large calls in % of tokens, for BiLD and each model without the other.
 
     From our sweeps of unaligned pairs at temperature 0. In the paper both models run at every step,
-    and the large one replaces unlikely tokens; here it writes one token per call.
+    and the large one replaces unlikely tokens; here the large one writes one token per call.
     """
     rows = [
         (
@@ -81,8 +81,9 @@ def _intensity(calls: BildCalls) -> float:
 def fitted() -> tuple[float, float]:
     """Returns the probabilities of fallback and rollback that fit two of the paper's bars.
 
-    The paper gives neither. In the cost model the intensity depends only on the fallback, and then
-    the operations only on the rollback. The other two bars are predictions.
+    The paper gives neither probability for this data set. In the cost model the arithmetic
+    intensity depends only on the fallback, and then the operations only on the rollback. So these
+    two bars determine both probabilities, and the other two bars are predictions.
     """
     from scipy.optimize import brentq
 

@@ -45,7 +45,8 @@ def bytes_per_token(
 def compute_table11() -> Numbers:
     """Returns Table 11 in gigabytes per token, from the paper's block efficiencies and model sizes.
 
-    Context None: traffic of the weights. The paper's FLOPS are left out, being counted differently.
+    Rows with context None give the traffic of the weights. The FLOPS are left out, because the
+    paper counts them differently.
     """
     rows = []
     for method, drafts, rescorer, efficiency, *given in published("blockwise-table11").cells:
@@ -114,7 +115,12 @@ def draw_own_traffic(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_times(table: str) -> Numbers:
-    """Returns the paper's milliseconds per lattice, then ours (with intervals) at equal sizes."""
+    """Returns the milliseconds that a search of one lattice takes: the paper's, then ours.
+
+    Ours are for lattices of the paper's sizes, with intervals over lattices.
+
+    table: "blockwise-table12" or "blockwise-table13".
+    """
     printed = [("paper", "4-gram", *cells, None, None) for cells in published(table).cells]
     sizes = {row[2:5] for row in printed}
     ours = [

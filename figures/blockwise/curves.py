@@ -10,7 +10,7 @@ WAYS = ("parallel base", "parallel 4-gram")
 
 
 def compute_histograms() -> Numbers:
-    """Returns the share of positions in each bin of entropy, by head; ours, as the paper has none.
+    """Returns the share of positions in each bin of entropy, for each of our heads.
 
     entropy: lower end of the bin, in nats.
     """
@@ -45,7 +45,10 @@ def draw_histograms(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_by_text() -> Numbers:
-    """Returns h_max (last head before mean entropy falls) and block efficiency of each text."""
+    """Returns h_max and block efficiency of each of our texts; the paper prints no numbers.
+
+    h_max: last head before the heads' mean entropy first falls.
+    """
     result = analysis()
     efficiencies = result.block_efficiency_by_text
     return columns({"h_max": result.h_max_by_text, "block_efficiency": efficiencies})
@@ -70,6 +73,8 @@ def draw_by_text(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 def compute_by_arcs() -> Numbers:
     """Returns block efficiencies of the best path through the k likeliest tokens of each head.
+
+    The paper prints three values of k per data set.
 
     relative: block efficiency over the one at k = 1; low, high: interval, of our numbers only.
     """
@@ -114,7 +119,10 @@ def draw_by_arcs(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_by_drafts() -> Numbers:
-    """Returns block efficiencies when the p best paths are verified, in the paper and ours."""
+    """Returns block efficiencies when the p best paths are verified, in the paper and ours.
+
+    The paper prints two values of p for each data set and method; ours have intervals.
+    """
     rows: list[tuple[Any, ...]] = []
     for dataset, printed in published_grid("blockwise-table4").items():
         for way, single in zip(WAYS, ("base", "4-gram"), strict=True):

@@ -20,7 +20,8 @@ OURS = "embedded (Python)"
 class OwnAnalysis(Analysis, frozen=True, kw_only=True):
     """The analysis of blockwise heads on the embedded target.
 
-    setup: notes of the benchmark; "sizes": each model's weights, and its cached values per token.
+    setup: models, date and other notes of the benchmark; "sizes" are each model's number of
+      weights, and its number of values in the cache per token.
     """
 
     setup: dict[str, Any]
@@ -46,8 +47,11 @@ def our_setup() -> str:
 def compute_grid(table: str) -> Numbers:
     """Returns a table's cells: the paper's rows, then our row, with intervals where known.
 
-    Cells are block efficiencies by drafting method, but in Table 3 (repetition), Table 5 (ties,
-    wins and losses in per cent of the blocks) and Table 8 (best weights of the rescorers).
+    Columns of Tables 4, 9 and 10 are drafting methods, and their cells block efficiencies. Table 3:
+    repeated tokens in per cent, and longest runs. Table 5: ties, wins and losses in per cent of the
+    blocks. Table 8: the weight of each rescorer with the largest block efficiency.
+
+    table: the paper's table, for example "blockwise-table4".
     """
     result, printed = analysis(), published_grid(table)
     ours: dict[str, Any] = {way.name: way for way in (*result.variants, *result.oracle)}

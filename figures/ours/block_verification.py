@@ -39,7 +39,8 @@ def simulate_block_verification(
 ) -> NDArray[np.int64]:
     """Returns how many blocks of γ drafted tokens yield 1, 2, ... γ + 1 tokens, shape (γ + 1,).
 
-    It is simulated because it does not follow from α, nor from the distribution of β.
+    The gain of block verification does not follow from α, nor from the distribution of β, because
+    the effect of a ratio above 1 depends on both p and q. So it is simulated.
 
     target, draft: pairs of distributions, shape (pairs, vocabulary). Each position of each block
       draws its pair independently, all pairs equally likely.

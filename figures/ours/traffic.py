@@ -38,7 +38,10 @@ class TrafficCurve(Numbers):
 
 
 def default_pair() -> Pair:
-    """Returns servers of an 8B model on an H100, with a 1B draft and without, by public runs."""
+    """Returns the servers of the figure: an 8B model on an H100, with a 1B draft and without.
+
+    γ is 4. Costs are fitted to public measurements.
+    """
     load, gammas = default_load(), np.arange(1, GAMMA + 1)
     deployment = load.deployment
     posterior = deployed_cost(deployment, (), model="public").posterior

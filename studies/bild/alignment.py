@@ -66,9 +66,10 @@ def unfinished_files(output: Path) -> tuple[Path, Path]:
 
 
 def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] | None:
-    """Trains and writes the small model, and measures BiLD on held-out prompts before and after.
+    """Trains a small model on texts of the large one, and writes the small model to a folder.
 
-    Returns the settings and these measures; None in every process except the first.
+    Returns the settings, and BiLD's measures on held-out prompts before and after training; None in
+    every process except the first.
     """
     Fallback(request.fallback)
     rollback = Rollback(request.rollback)

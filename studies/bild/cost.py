@@ -32,27 +32,28 @@ class BildCalls:
 
     @property
     def large_calls(self) -> float:
-        """Forward passes of the large model; per token, the paper's fallback percentage."""
+        """Number of passes of the large model (over `tokens`: the paper's fallback percentage)."""
         return float(self.draft_lengths.sum())
 
     @property
     def read_tokens(self) -> float:
-        """Drafted tokens that the large model reads, rolled-back ones included."""
+        """Number of drafted tokens that the large model reads, rolled-back ones included."""
         return float((self.draft_lengths * np.arange(len(self.draft_lengths))).sum())
 
     @property
     def drafted_tokens(self) -> float:
-        """Tokens proposed by the small model."""
+        """Number of tokens that the small model proposes."""
         unread = self.unread_lengths
         return self.read_tokens + float((unread * np.arange(len(unread))).sum())
 
     def latency(self, cost: Cost) -> float:
-        """Returns time per token, over the large model's without a draft (1 / speed-up, Figure 8).
+        """Returns the time per token, relative to the large model without a draft.
 
             (Σ_k draft_lengths[k]·(t_d(k) + t_p(k+1) + t_o) + Σ_k unread_lengths[k]·t_d(k) + r·t_q)
                 / (tokens·(t_p(1) + t_b))
 
-        where r counts the small model's unconfident calls, which draft nothing.
+        where r counts the small model's unconfident calls, which draft nothing. The inverse is the
+        speed-up of Kim et al. 2023, Figure 8.
 
         cost: times of a draft step (a pass of the small model) and of target passes (large model).
         """
@@ -85,7 +86,7 @@ class BildCalls:
 
 
 def expected_calls(fallback: float, *, rollback: float, max_draft: int) -> BildCalls:
-    """Returns the expected numbers of calls and tokens per call of the large model.
+    """Returns the expected numbers of emitted tokens and of small calls for each large call.
 
         tokens      = (1 - s^(K+1)) / (1 - s),   s = (1 - fallback)·(1 - rollback)
         small_calls = (1 - (1 - fallback)^K) / fallback
@@ -96,6 +97,7 @@ def expected_calls(fallback: float, *, rollback: float, max_draft: int) -> BildC
 
     fallback: probability that the small model is not confident at a position.
     rollback: probability that the large model rejects a drafted token.
+    max_draft: largest number of tokens in a draft, at least 1 (10 in the paper's section 7.1.2).
     """
     probability("fallback", fallback)
     probability("rollback", rollback)

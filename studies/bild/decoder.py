@@ -55,9 +55,10 @@ class Fallback:
         return self.most
 
     def certainty(self, q: Laws) -> float:
-        """Returns the certainty of one position, in [0, 1]; in greedy drafting at temperature 1.
+        """Returns how certain the draft model is at one position, in [0, 1].
 
-        It is max q, as in the paper, or e^(-H(q)) for the measure "entropy", with H in nats.
+        It is max q (the paper's), or e^(-H(q)) for the measure "entropy", with H in nats.
+        If drafting is greedy, q is the distribution at temperature 1.
         """
         law = q.at_temperature_one() if isinstance(q, OneHot) else q
         if law is None:
@@ -103,10 +104,12 @@ class Rollback:
     """Accepts drafted tokens while d(q, p) <= threshold (Kim et al. 2023, Eq. 3), which is lossy.
 
     The first token with a larger distance is replaced by the target's token, and later ones are
-    dropped. In greedy decoding, distances are between the distributions at temperature 1.
+    dropped. Distances are between the distributions from which tokens are drawn; in greedy
+    decoding, between the distributions at temperature 1. A token that the target's sampling
+    excludes (outside its nucleus) has infinite cross-entropy.
 
     threshold: alpha_RB, at least 0; infinite: never rolls back.
-    distance: from `DISTANCES`; see `distances_between`.
+    distance: name of d, from `DISTANCES`; see `distances_between`.
     """
 
     lossless: ClassVar[bool] = False
@@ -126,7 +129,7 @@ class Rollback:
         return f"rollback {self.threshold:g}"
 
     def distances(self, p: Laws, q: Laws, tokens: Tensor) -> Tensor:
-        """Returns the distance d(q, p) at each position, shape (positions,)."""
+        """Returns the distance between the two models' distributions at each drafted position."""
         own = _soft(p)
         return distances_between(self.distance, own, _soft(q, own.shape[-1]), tokens)
 
@@ -165,7 +168,7 @@ class BildBlock(Block):
 
 
 def read_part(run: Generation) -> Generation:
-    """Returns a decoded text with only the blocks that the large model read."""
+    """Returns a decoded text without the blocks that the large model did not read."""
     return replace(run, blocks=tuple(block for block in run.blocks if block.target_calls > 0))
 
 
@@ -188,7 +191,7 @@ def unread_ending(
 def _blocks(
     subject: Subject, text: list[int], policy: Policy, generator: torch.Generator
 ) -> Iterator[BildBlock]:
-    """Decodes and yields the blocks that continue a text; both models were started on this text."""
+    """Yields the blocks that continue a text as they are decoded; both models have read it."""
     large, drafter, stopping = subject.target, subject.drafter, subject.stopping
     prefix = len(text)
     text = list(text)
@@ -233,6 +236,9 @@ def _blocks(
 def bild_session(
     subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
 ) -> Session:
-    """Starts BiLD on a prompt; `policy` decides on fallbacks, `subject.rule` on rollbacks."""
+    """Returns a session of BiLD on a prompt, which `finished` decodes.
+
+    policy: decides on fallbacks. The subject's rule decides on rollbacks.
+    """
     text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
     return Session(text, seconds, _blocks(subject, text, policy, generator))

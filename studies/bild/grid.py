@@ -68,9 +68,10 @@ class Grid:
         ]
 
     def probes(self, end_ids: frozenset[int]) -> dict[str, "Arm"]:
-        """Returns decoders that measure costs, by name: for 0, 1, 2, 4, … drafted tokens.
+        """Returns the decoders that are run to measure costs, by name.
 
-        They never roll back, so all blocks of one decoder draft equally many tokens.
+        There is one for each draft length 0, 1, 2, 4, …, `max_draft`. They never roll back, so all
+        blocks of one decoder draft equally many tokens.
         """
         arms = {f"{PROBE}0": Arm(WINDOW, Fixed(0), Rollback(np.inf))}
         for length in probed_gammas(self.max_draft):
@@ -81,7 +82,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One decoder of a sweep."""
+    """One decoder of a sweep: its name, its policy of draft lengths, and its acceptance rule."""
 
     decoder: str
     policy: Fallback | Fixed

@@ -41,9 +41,10 @@ def held_out(
     seed: int,
     progress: Progress,
 ) -> HeldOut:
-    """Returns alpha, fallbacks and rollbacks per prompt.
+    """Returns a pair's acceptance rate, fallbacks and rollbacks on held-out prompts (`HeldOut`).
 
     lessons: prompts that were not used in training, each with the large model's text.
+    rollback, fallback: BiLD's acceptance rule, and its threshold of certainty.
     """
     progress.expect(len(lessons))
     sampling, options = subject.sampling, ScoreOptions([subject.sampling], (), 1)
@@ -71,10 +72,12 @@ def _value(share: NDArray[np.float64]) -> float:
 
 
 def changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float) -> dict[str, Any]:
-    """Returns measures before and after training, at equal thresholds and at equal large calls.
+    """Returns the measures before and after training, each with an interval.
 
-    judge: returns the measures after training at a fallback threshold.
-    fallback: threshold at which `before` was measured.
+    Compares them at the same threshold, and at the threshold with as many large calls as before.
+
+    before: measures before training, at the threshold `fallback`.
+    judge: returns the measures after training at a threshold.
     """
     after = judge(fallback)
     equal_fallback, equal = _with_as_many_calls(_value(before["fallbacks"]), judge)
@@ -88,7 +91,7 @@ def changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float)
 def _with_as_many_calls(
     fallbacks: float, judge: Callable[[float], HeldOut]
 ) -> tuple[float, HeldOut]:
-    """Returns the threshold with large calls nearest to `fallbacks`, and the measures there."""
+    """Returns the threshold with the nearest share of large calls, and the measures there."""
     threshold, tried = 0.5, []  # bisects [0, 1]: a higher threshold means more large calls
     for halving in range(HALVINGS):
         given = judge(threshold)

@@ -83,8 +83,8 @@ def spliced(large: BildTrace, small: BildTrace, policy: Fallback, rule: Rollback
     """Returns the estimated trace along the text that BiLD writes at these thresholds.
 
     BiLD follows the large model's text until it accepts a token of the small model that the large
-    one would not have written. From there on the trace of the small model's own text is used, at
-    equal positions.
+    one would not have written. The text after that is easier for the small model, so from there on
+    the trace of the small model's own text is used, at equal positions.
     """
     certain = large.certainty[:, 0] >= policy.threshold
     kept = ~large.same & certain & (large.distance <= rule.threshold)
@@ -130,9 +130,10 @@ def predict(
     *,
     max_new_tokens: int,
 ) -> BildCalls:
-    """Returns BiLD's predicted numbers of calls at these thresholds, summed over all texts.
+    """Returns the numbers of calls that BiLD should make at these thresholds, over all texts.
 
     large_traces, small_traces: traces along each model's own texts, after the same prompts.
+    policy, rule: give the thresholds of fallback and rollback.
     """
     counted = []
     for large, small in zip(large_traces, small_traces, strict=True):

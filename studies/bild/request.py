@@ -24,7 +24,7 @@ from studies.bild.swept import Sweep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidateBild(TimedPair):
-    """A request to measure quality and latency of BiLD by threshold, and of other decoders."""
+    """A request for sweeps: BiLD's quality and latency by threshold, and other decoders'."""
 
     grid: Grid = field(default_factory=Grid)
     temperatures: tuple[float, ...] = (0.0,)

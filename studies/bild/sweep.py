@@ -46,7 +46,7 @@ def sweep(
     references: Sequence[str] | None = None,
     text_of: Callable[[Sequence[int]], str] = str,
 ) -> Sweep:
-    """Measures quality and speed of every decoder, in interleaved runs on the same prompts.
+    """Returns the measured quality and speed of every decoder, from interleaved runs.
 
     subject: the pair, whose drafter must be a model; `subject.rule` is not used.
     references: a reference text per prompt; None: quality is measured without references.
@@ -196,11 +196,13 @@ def own_metrics(
     runs: Sequence[Generation],
     own: Sequence[Generation],
 ) -> dict[str, float]:
-    """Returns metrics that need no references.
+    """Returns two metrics of a decoder's texts that need no references.
 
     agreement: similarity of each text to the target's own greedy text, mean over texts: 2M/T in per
     cent for M ids that match and T ids in both texts together (Ratcliff and Obershelp).
     log_likelihood: mean ln p(x) of all tokens under the target at temperature 1, in nats.
+
+    runs: the decoder's texts, one for each prompt; own: the target's greedy texts.
     """
     ratios = [
         SequenceMatcher(None, run.tokens, other.tokens, autojunk=False).ratio()

@@ -22,6 +22,7 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
     most: largest number of tokens drafted in a row; γ of strict and lenient decoders.
     predicted: speed-up of BiLD at temperature 0, from each model's own texts and measured costs.
     predicted_seconds: predicted seconds per token.
+    predicted_large_calls, predicted_small_calls: predicted calls for the emitted tokens.
     large_calls, small_calls: forward passes per model, without those that read the prompts.
     rollbacks: number of large calls that replaced a drafted token.
     discarded: number of drafted tokens that were not emitted.
@@ -61,7 +62,7 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
 
     @property
     def time_error_percent(self) -> float | None:
-        """100 (predicted - measured) / measured, for the time per token."""
+        """Error of the predicted time per token in %, 100 (predicted - measured) / measured."""
         if self.predicted_seconds is None:
             return None
         return 100 * (self.predicted_seconds / self.seconds - 1)
@@ -115,13 +116,16 @@ class Sweep:
         return [row for row in self.rows if row.decoder == decoder]
 
     def fastest(self, decoder: str, *, loss: float) -> BildRow | None:
-        """Returns a decoder's fastest row that loses at most `loss` points of quality, or None."""
+        """Returns a decoder's fastest row that loses at most `loss` points of quality, or None.
+
+        The loss is relative to the large model. Rows with doubtful times are left out.
+        """
         least = self.score(self.large) - loss
         able = [row for row in self.of(decoder) if self.score(row) >= least and not row.doubts]
         return max(able, key=lambda row: row.measured, default=None)
 
     def front(self, rows: Sequence[BildRow]) -> list[BildRow]:
-        """Returns the Pareto front of rows in quality and speed, fastest first."""
+        """Returns the rows that no other row beats in both quality and speed, fastest first."""
         points = [(self.score(row), row.measured) for row in rows]
         kept = [
             row
@@ -131,7 +135,10 @@ class Sweep:
         return sorted(kept, key=lambda row: row.latency)
 
     def mean_error(self, name: str, *decoders: str) -> float | None:
-        """Returns an error's mean absolute value over decoders' rows; None without predictions."""
+        """Returns the mean absolute error over some decoders' rows; None without predictions.
+
+        name: property of the rows, for example "error_percent".
+        """
         return mean_abs(getattr(row, name) for row in self.rows if row.decoder in decoders)
 
     def summary(self) -> dict[str, Any]:
@@ -166,6 +173,6 @@ def fewest_repeats(sweeps: Sequence[Sweep]) -> int:
 
 
 def worst_precision(sweeps: Sequence[Sweep]) -> float | None:
-    """Returns the largest error of a speed-up due to the clock, in per cent; None if unknown."""
+    """Returns the largest error of speed-ups due to the clock, in per cent; None if unknown."""
     known = [each.precision_percent for each in sweeps if each.precision_percent is not None]
     return max(known) if len(known) == len(sweeps) else None

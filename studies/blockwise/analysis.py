@@ -52,8 +52,9 @@ HEADS = (3, 6, 9)
 class AnalyseHeads:
     """Settings of an analysis: how well blockwise heads draft the target's own greedy texts.
 
-    ngrams: files of rescoring n-grams; empty: the embedded one, if the target is embedded.
-    neural: a small rescoring model; None: the embedded one, if the target is embedded.
+    ngrams: files of n-grams that rescore the heads' drafts; empty: the embedded n-gram, if the
+      target is embedded.
+    neural: a small model that rescores; None: the embedded draft, if the target is embedded.
     tuning_share: share of the prompts on which the rescorers' weights are chosen, in (0, 1).
     """
 

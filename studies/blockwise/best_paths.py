@@ -184,9 +184,9 @@ class Automaton:
 
 
 def read_lattice(lattice: Lattice, automaton: Automaton | None, text: Sequence[int]) -> list[Arcs]:
-    """Returns each step's scores by an n-gram model after a text; all 0 if there is no model.
+    """Returns an n-gram model's scores of each step of a lattice after a text; 0 without a model.
 
-    The first step begins in the last state: the longest suffix of the text that the model lists.
+    In the first step's scores, the text is the last state.
     """
     if automaton is None:
         one = np.zeros((1, lattice.k))

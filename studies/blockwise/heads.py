@@ -85,7 +85,10 @@ class HeadsFile(msgspec.Struct, tag_field="format", tag=FORMAT):
 
 
 def model_fingerprint(module: Any) -> str:
-    """Returns a hash that identifies a model's weights, equal in every precision."""
+    """Returns a hash that identifies a model's weights, equal in every precision.
+
+    It hashes the signs of 64 rows of the output embedding, which rounding does not change.
+    """
     # Rounding does not change the signs of the output embedding's rows.
     weight = module.get_output_embeddings().weight.detach()
     rows = torch.linspace(0, len(weight) - 1, min(SAMPLED_ROWS, len(weight))).long()
@@ -146,9 +149,10 @@ def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
 
 
 class HeadsDrafter:
-    """Drafts position i of a block from head i + 2's distribution, which the verifier takes as q.
+    """Drafts position i of a block from the distribution of head i + 2.
 
-    So sampling is lossless at every temperature, which Kim et al. 2024, appendix B.1, leave open.
+    The verifier takes this distribution as q, so sampling is lossless at every temperature (which
+    Kim et al. 2024, appendix B.1, leave open).
     """
 
     def __init__(

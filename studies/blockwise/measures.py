@@ -24,7 +24,7 @@ def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
 
 
 def oracle(arcs: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Counts:
-    """Returns each block's accepted length on its best path (Kim et al. 2024, 6.3).
+    """Returns each block's accepted length if the best path were drafted (Kim et al. 2024, 6.3).
 
     arcs: lattices' tokens, shape (blocks, steps, arcs), likeliest first; a path uses the first k.
     ahead: the text's tokens after each block's start, shape (blocks, steps).
@@ -46,7 +46,7 @@ def target_calls(accepted_lengths: Counts) -> int:
 
 
 def calls_of(lengths: Sequence[Counts]) -> Counts:
-    """Returns the target calls of each text from its blocks' accepted lengths, shape (texts,)."""
+    """Returns the target calls of each text, shape (texts,); lengths: see `target_calls`."""
     return np.array([target_calls(of_text) for of_text in lengths])
 
 
@@ -55,7 +55,9 @@ def tuned(
     drafts_of: Callable[[BlockText, Sequence[float]], Sequence[Drafts]],
     weights: Sequence[float],
 ) -> TunedWeight:
-    """Returns the block efficiency of each weight on some texts, and the best (smallest) weight.
+    """Returns the block efficiency of each weight on some texts, and the best weight.
+
+    Block efficiency: tokens per target call. In a tie the smallest weight is best.
 
     drafts_of: returns a text's drafts at each weight.
     """
@@ -105,7 +107,10 @@ def h_max(entropy: NDArray[np.float64]) -> int:
 
 
 def repetition(texts: Sequence[BlockText], drafts: Sequence[Drafts]) -> dict[str, float]:
-    """Returns Table 3: % of drafted tokens that repeat the previous one, and mean longest run."""
+    """Returns Table 3: % of drafted tokens that repeat the previous one, and mean longest run.
+
+    A block's longest run is the largest number of equal tokens in a row.
+    """
     repeated = _repeats(texts, drafts)
     return {
         "consecutive_percent": 100 * int(repeated.sum()) / repeated.size,
@@ -114,7 +119,10 @@ def repetition(texts: Sequence[BlockText], drafts: Sequence[Drafts]) -> dict[str
 
 
 def by_head(lengths: Sequence[Counts], heads: int) -> list[float]:
-    """Returns a_j: how often head j = 2..h is right in blocks whose heads 2..j-1 are right."""
+    """Returns how often head j is right in blocks whose heads 2..j-1 are right, for j = 2..h.
+
+    lengths: accepted length of the block at each position, for each text.
+    """
     rates = []
     for head in range(heads - 1):
         # Positions beyond the text are unknown.
@@ -145,7 +153,7 @@ def wins(
 
 
 def entropies(texts: Sequence[BlockText]) -> tuple[HeadEntropy, ...]:
-    """Returns the distribution of each head's entropy over all positions."""
+    """Returns each head's entropy over all positions: mean, percentiles and histogram."""
     columns = np.concatenate([text.entropy for text in texts]).T
     bins = int(columns.max() / BIN) + 1
     found = []

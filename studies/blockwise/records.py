@@ -44,7 +44,7 @@ class Weighted(msgspec.Struct, frozen=True):
 
 
 class TunedWeight(msgspec.Struct, frozen=True):
-    """The block efficiency of each tried weight, and the best weight."""
+    """Block efficiency at each weight of a rescorer that was tried, and the best weight."""
 
     best_weight: float
     rows: tuple[Weighted, ...]
@@ -69,7 +69,7 @@ class Wins(msgspec.Struct, frozen=True):
 class HeadEntropy(msgspec.Struct, frozen=True):
     """Entropy of one head's distribution over all positions: mean and percentiles in nats.
 
-    shares: share of the positions in each bin of `entropy_bin` nats, from 0.
+    shares: histogram, share of the positions in each bin; bins are `entropy_bin` nats wide, from 0.
     """
 
     head: int
@@ -80,11 +80,16 @@ class HeadEntropy(msgspec.Struct, frozen=True):
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """All analyses; intervals are jackknife intervals over texts, at the level `confidence`.
+    """The results of `specplan heads analyse`, with jackknife intervals over texts.
 
+    k: tokens per head in the lattices.
+    variants, parallel: drafting methods with one draft, and with several drafts per target call.
+    tuning: block efficiency by weight, for each rescorer.
+    oracle, by_heads: the best path among k arcs, and drafts of the first heads only.
     acceptance_by_head: how often head j = 2..h is right if heads 2..j-1 are right.
     wins: blocks that gain or lose accepted tokens, by name of the rescorer.
     h_max: last head before the mean entropy first falls.
+    confidence: level of the intervals, in (0, 1).
     """
 
     texts: int

@@ -65,7 +65,7 @@ class GlobalRescoring:
     """Drafts the p paths with the best scores by heads and n-gram model (Kim et al. 2024, 7.2)."""
 
     def __init__(self, automaton: Automaton | None, *, weight: float, count: int) -> None:
-        """Stores arguments of `best_paths`; count: p, number of drafts per target call."""
+        """Stores the arguments; count: p, number of drafts for one target call."""
         require_search(weight, count=count)
         self.automaton = automaton
         self.weight = weight
@@ -110,7 +110,7 @@ class LatticeDrafter:
         self._going = []
 
     def _drafts(self, text: Sequence[int], limit: int) -> list[list[int]]:
-        """Returns the drafts after a text, at most `limit` tokens each; [] if no state is known."""
+        """Returns the drafts after a text, best first; [] if the target has no state for them."""
         logits = self.heads.logits(text, self.heads.heads.count - 1) if limit > 0 else None
         if logits is None:
             return []

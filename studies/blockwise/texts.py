@@ -45,7 +45,7 @@ class BlockText:
 
     @property
     def own(self) -> NDArray[np.int64]:
-        """The token before each block, which the model's own head chose, shape (N,)."""
+        """The token before each block, chosen by the model's own output head, shape (N,)."""
         return np.concatenate([[self.before[-1]], self.tokens[:-1]])
 
     def ahead(self) -> NDArray[np.int64]:
@@ -101,9 +101,10 @@ def block_text(
 def path_drafts(
     text: BlockText, weights: Sequence[float], *, automaton: Automaton | None, count: int
 ) -> list[Drafts]:
-    """Returns, for each weight, the p best paths of each block's lattice, (blocks, p, steps).
+    """Returns the p best paths of each block's lattice for each weight, shape (blocks, p, steps).
 
     automaton: an n-gram model; None: only the heads' scores count.
+    weights: factors of the n-gram model's log-probabilities.
     count: p, at most the number of paths in a lattice.
     """
     found: list[list[Drafts]] = [[] for _ in weights]
@@ -116,7 +117,7 @@ def path_drafts(
 
 @torch.inference_mode()
 def local_drafts(text: BlockText, weights: Sequence[float], *, model: Model) -> list[Drafts]:
-    """Returns the drafts of `LocalRescoring` for each weight and block, (blocks, steps) each.
+    """Returns the drafts of `LocalRescoring` for all blocks and each weight, shape (blocks, steps).
 
     All blocks branch off one text, so one pass per step reads all blocks as a tree. The model must
     read trees, and its context length must cover text and block.

@@ -44,7 +44,7 @@ class TrainHeads(HeadTraining):
 def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, Any]:
     """Trains and writes heads; returns a summary with each head's accuracy on held-out text.
 
-    An interrupted run is resumed.
+    A run that was interrupted continues from its files next to the output.
     """
     output, work = request.output, request.work
     tokenizer = load_named_tokenizer(request.target)
@@ -133,8 +133,9 @@ def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -
     """Returns a frozen model's states along windows, shape (windows, length, width), float16.
 
     windows: ids, shape (windows, length).
-    folder: cache, which the first run writes; files with other windows are refused.
-    texts: windows in one pass.
+    folder: where states are stored, SHARD windows in a file. The first run writes the files; files
+      with states of other windows are refused.
+    texts: number of windows in one pass.
     """
     folder.mkdir(parents=True, exist_ok=True)
     parts: list[Tensor] = []
@@ -178,7 +179,8 @@ def train_on_states(
     """Trains heads in place on a frozen model's states.
 
     embedding: the model's output embedding, on the device of the heads.
-    windows, states: ids and states along them, shapes (windows, length) and (…, width).
+    windows: ids, shape (windows, length).
+    states: the model's states along the windows, shape (windows, length, width).
     positions: number of positions drawn at random for each step.
     """
     usable, device = windows.shape[1] - heads.count, heads.up.device
@@ -221,7 +223,7 @@ def _train(
     drawn: int,
     below: int,
 ) -> Trained:
-    """Trains a module; `loss` gets `drawn` random numbers below `below` for each step."""
+    """Trains a module; each step's `loss` gets `drawn` random integers below `below`."""
 
     def batch(step: int) -> Tensor:
         generator = torch.Generator().manual_seed(training.seed * 1_000_003 + step)
