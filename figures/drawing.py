@@ -130,7 +130,7 @@ def _wrap(text: str, characters: float) -> str:
 
 
 def name_axes(axes: Axes, *, x: str = "", y: str = "", panel: str = "") -> None:
-    """Writes the names of the axes with their units, and the panel's heading; none that is ""."""
+    """Writes the names of the axes with their units, and the panel's heading, if not empty."""
     if x:
         axes.set_xlabel(x, fontsize=TEXT_SIZE, color=INK)
     if y:
@@ -142,7 +142,7 @@ def name_axes(axes: Axes, *, x: str = "", y: str = "", panel: str = "") -> None:
 def plot_lines(
     axes: Axes, x: Sequence[float], lines: Sequence[tuple[str, Sequence[float]]]
 ) -> list[tuple[float, str, str]]:
-    """Plots named lines (steps if the values are integers); returns labels for label_right."""
+    """Plots named lines, as steps if all values are integers; returns labels for `label_right`."""
     labels = []
     for (name, y), colour in zip(lines, cycle(CYCLE), strict=False):
         steps = all(float(value).is_integer() for value in y)
@@ -186,7 +186,7 @@ def tenths_on_x(axes: Axes) -> None:
 
 
 def count_on(axis: Axis) -> None:
-    """Puts an axis's ticks at whole numbers only."""
+    """Puts the ticks of an axis at whole numbers only."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(integer=True))
@@ -222,7 +222,7 @@ def key(axes: Axes, *, anchor: tuple[float, float], columns: int = 1) -> None:
 
 
 def octaves_on_x(axes: Axes, ticks: Sequence[int]) -> None:
-    """Makes the horizontal axis logarithmic, with ticks at these powers of two."""
+    """Makes the horizontal axis logarithmic, with the given powers of two as ticks."""
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
 

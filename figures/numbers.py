@@ -43,7 +43,7 @@ class Numbers:
         return tuple(row[place] for row in self.cells)
 
     def where(self, **wanted: Any) -> Self:
-        """Returns the table's rows that have these values in these columns."""
+        """Returns the rows that have the given values in the given columns."""
         places = [(self.names.index(name), value) for name, value in wanted.items()]
         kept = (row for row in self.cells if all(row[at] == value for at, value in places))
         return replace(self, cells=tuple(kept))
@@ -79,7 +79,7 @@ def published(table: str) -> Numbers:
 
 
 def _values(column: Sequence[str]) -> list[Any]:
-    """Returns a column's cells as integers or floats if all of them are numbers."""
+    """Returns a column's cells, as integers or floats if all cells are such numbers."""
     for kind in (int, float):
         with suppress(ValueError):
             return [kind(cell) if cell else None for cell in column]

@@ -51,13 +51,16 @@ class Entry(NamedTuple):
         return found
 
     def compute(self, results: Validated | None = None, load: object | None = None) -> Numbers:
-        """Returns the figure's numbers; `load` is a `FigureLoad`, used by the batch-size figure."""
+        """Returns the figure's numbers; arguments that the figure does not need are ignored.
+
+        load: a `FigureLoad`, for the figure batch-size.
+        """
         given = {"results": results, "load": load, "name": self.name}
         data: Numbers = self.function("compute")(*([given[self.takes]] if self.takes else []))
         return data
 
     def draw(self, data: Numbers) -> Figure:
-        """Returns the drawing of compute()'s result."""
+        """Returns the drawing of the numbers that `compute` returned."""
         from figures.drawing import Caption
 
         figure: Figure = self.function("draw")(data, Caption(**self.caption))
@@ -120,7 +123,7 @@ FIGURES = _catalogue()
 
 
 def find_figure(name: str) -> Entry:
-    """Returns the figure with that name; refuses another name, and suggests the nearest."""
+    """Returns the figure with that name; refuses an unknown name and suggests the nearest."""
     if name in FIGURES:
         return FIGURES[name]
     ending = [known for known in FIGURES if known.endswith(f"-{name}")]

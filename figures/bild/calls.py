@@ -32,7 +32,7 @@ def compute_shares() -> Numbers:
 
 
 def draw_shares(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Figure 2, with a panel for each task."""
+    """Draws Figure 2 of the BiLD paper: quality by the large model's calls, a panel per task."""
     tasks = data.distinct("task")
     grid, size = (1, len(tasks)), (3.9 * len(tasks) + 1.0, 4.6)
     figure, panels = caption.canvas(grid, size, share=PUBLISHED_SHARE, ours=SOURCE)
@@ -117,13 +117,13 @@ def compute_costs() -> Numbers:
 
 
 def implied_c(speed_up: float) -> float:
-    """Returns c, the time of a small call over a large call, that would give this speed-up."""
+    """Returns c, a small call's time over a large call's, that would give this speed-up."""
     calls = _calls(*fitted())
     return (calls.tokens / speed_up - 1) / calls.small_calls
 
 
 def draw_costs(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Figure 8: our bar and the paper's bar for each quantity."""
+    """Draws Figure 8 of the BiLD paper: our bar and the paper's bar for each quantity."""
     (fallback, rollback), printed = fitted(), data["published"][-1]
     figure, (axes,) = caption.canvas(
         fallback=fallback, rollback=rollback, printed=printed, implied=implied_c(printed)

@@ -68,7 +68,7 @@ def _read(name: str) -> MeasuredSweep:
 
 
 def aligned(task: str) -> MeasuredSweep | None:
-    """Returns a task's sweep with an aligned draft; None if there is none."""
+    """Returns the sweep of a task whose draft was aligned with the target, or None."""
     return next((s for s in measured() if (s.task, s.draft) == (task, "aligned")), None)
 
 
@@ -93,7 +93,7 @@ def compute_lines(table: str) -> Numbers:
 
 
 def own_line(sweep: MeasuredSweep, method: str, row: BildRow | None) -> tuple[Any, ...]:
-    """Returns the cells of our line for a method; all numbers are None if `row` is None."""
+    """Returns our cells of a table's line for one method; row None: all numbers are None."""
     named = ("ours", sweep.task, method)
     if row is None:
         return *named, *[None] * 6, ""
@@ -160,7 +160,7 @@ def draw_lines(lines: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def cell(line: Any, *, percentages: bool) -> str:
-    """Returns a cell's text: quality, speed-up, its interval and, if requested, percentages."""
+    """Returns a cell's text: quality, speed-up with its interval and, if requested, percentages."""
     if line.quality is None or line.speedup is None:
         return "none"
     text = f"{line.quality:.2f}  {line.speedup:.2f}×"

@@ -24,7 +24,7 @@ def aims(axes: drawing.Axes, quality: float) -> None:
 
 
 def prepare(axes: drawing.Axes, sweep: MeasuredSweep, *, panel: str) -> None:
-    """Marks the large model, draws both quality lines (`aims`) and names the axes."""
+    """Marks the large model in a panel, draws both quality lines (`aims`) and names the axes."""
     quality = sweep.score(sweep.large)
     aims(axes, quality)
     axes.plot(1, quality, "X", color=drawing.INK, markersize=9, label="large model alone", zorder=3)
@@ -41,7 +41,7 @@ def draw_rows(
     colour: str,
     mark: str,
 ) -> None:
-    """Draws rows of a sweep as marks, with a line along their Pareto front."""
+    """Draws rows of a sweep as marks, and a line along the rows that no other beats."""
     best, every = (
         ([row.latency for row in some], [sweep.score(row) for row in some])
         for some in (sweep.front(rows), rows)
@@ -73,7 +73,7 @@ def compute_latencies() -> Numbers:
 
 
 def draw_latencies(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Figure 4: a panel with the paper's IWSLT data, then one for each of our tasks."""
+    """Draws Figure 4 of the BiLD paper: a panel with its IWSLT data, then one per task of ours."""
     drawn = [(sweep, aligned(sweep.task)) for sweep in measured() if sweep.is_plain]
     columns = 1 + len(drawn)
     figure, panels = caption.canvas((1, columns), (3.7 * columns + 1.4, 4.6), ours=SOURCE)
@@ -104,7 +104,7 @@ def draw_latencies(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def ablation(decoder: str, rollback: float | None) -> str:
-    """Returns a run's name by its parts: "BiLD", "no fallback", "no rollback" or "neither"."""
+    """Returns what a run of BiLD lacks: "no fallback", "no rollback", "neither" part, or "BiLD"."""
     if decoder == "window":
         return "no fallback" if rollback is not None else "neither"
     return "no rollback" if rollback is None else "BiLD"
@@ -121,7 +121,7 @@ def _ablated() -> list[MeasuredSweep]:
 
 
 def _by_threshold() -> list[MeasuredSweep]:
-    """Returns one greedy sweep per task for Figure 10: with the aligned draft if measured."""
+    """Returns a greedy sweep per task for Figure 10, with the aligned draft if there is one."""
     return [aligned(sweep.task) or sweep for sweep in measured() if sweep.is_plain]
 
 
@@ -146,7 +146,7 @@ def _points(sweeps: Sequence[MeasuredSweep], *decoders: str) -> Numbers:
 def _panels(
     sweeps: Sequence[MeasuredSweep], caption: drawing.Caption
 ) -> tuple[drawing.Figure, list[tuple[drawing.Axes, MeasuredSweep]]]:
-    """Returns a figure, and a panel for each sweep with axes named and the large model drawn."""
+    """Returns a figure with a panel for each sweep, in which the large model is drawn."""
     size = (3.9 * len(sweeps) + 1.6, 4.6)
     figure, axes = caption.canvas((1, len(sweeps)), size, ours=SOURCE)
     prepared = list(zip(axes, sweeps, strict=True))
@@ -160,7 +160,7 @@ def compute_ablation() -> Numbers:
 
 
 def draw_ablation(_: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Figure 5, with a panel for each task."""
+    """Draws Figure 5 of the BiLD paper: BiLD without fallback or rollback, a panel per task."""
     figure, prepared = _panels(_ablated(), caption)
     looks = {
         "BiLD": (drawing.GREEN, "o"),
@@ -183,7 +183,10 @@ def compute_thresholds() -> Numbers:
 
 
 def draw_thresholds(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Figure 10: a curve per rollback threshold; marks grow with the fallback threshold."""
+    """Draws Figure 10 of the BiLD paper: a curve per rollback threshold.
+
+    Marks grow with the fallback threshold.
+    """
     figure, prepared = _panels(_by_threshold(), caption)
     fallbacks = sorted(set(data["fallback"]) - {None})
     step = (LARGEST - SMALLEST) / max(len(fallbacks) - 1, 1)

@@ -69,7 +69,7 @@ def differing(data: Numbers) -> list[int]:
 
 
 def draw_table11(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Table 11; numbers that round differently from the paper's are marked."""
+    """Draws Table 11 of Kim et al. 2024; numbers that differ from the paper's are marked."""
     cells = []
     for method, printed in published_grid("blockwise-table11").items():
         texts = (f"{row.gigabytes:.3f} ({row.published:.3f})" for row in data.where(method=method))
@@ -81,7 +81,10 @@ def draw_table11(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_own_traffic() -> Numbers:
-    """Returns our models' memory traffic in MB per token; context None: traffic of the weights."""
+    """Returns our models' memory traffic in MB per token, by drafting method and context.
+
+    Rows with context None give the traffic of the weights.
+    """
     ours = analysis()
     efficiencies = {way.name: way.block_efficiency for way in ours.variants}
     sizes, rows = ours.setup["sizes"], []
@@ -101,7 +104,7 @@ def compute_own_traffic() -> Numbers:
 
 
 def draw_own_traffic(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns a table of our memory traffic by drafting method; the title names the least."""
+    """Draws a table of our memory traffic by drafting method."""
     weights = {row.way: row.megabytes for row in data.where(context=None)}
     least = min(weights.items(), key=lambda each: each[1])
     cells = []
@@ -146,7 +149,7 @@ def _how() -> str:
 
 
 def draw_times(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Table 12 or 13: a panel for each number of steps, a line for each n-gram model."""
+    """Draws Table 12 or 13 of Kim et al. 2024: a panel per number of steps, a line per n-gram."""
     depths = sorted(data.distinct("steps"))
     along = "arcs" if len(depths) > 1 else "paths"
     longest = data.where(source="ours", steps=depths[-1], **{along: 16})

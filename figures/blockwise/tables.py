@@ -29,7 +29,7 @@ class OwnAnalysis(Analysis, frozen=True, kw_only=True):
 
 @cache
 def analysis() -> OwnAnalysis:
-    """Returns the output of `specplan heads analyse` for the embedded target."""
+    """Returns the recorded output of `specplan heads analyse` for the embedded target."""
     content = (files("figures") / "results" / "blockwise.json").read_bytes()
     return msgspec.json.decode(content, type=OwnAnalysis)
 
@@ -102,7 +102,7 @@ def own(cells: Numbers) -> dict[str, float]:
 
 
 def draw_grid(cells: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns a table: the paper's rows, then our row in bold, and below it our intervals."""
+    """Draws a table: the paper's rows, then our row in bold, and below it our intervals."""
     columns, datasets, ours = cells.distinct("column"), cells.distinct("dataset"), own(cells)
 
     def texts(values: tuple[float | None, ...]) -> list[str]:

@@ -13,14 +13,14 @@ MAX_GAMMA = 64
 
 
 def compute_tokens() -> Numbers:
-    """Returns expected tokens per target call (Eq. 1) for each α, one curve per γ."""
+    """Returns the expected tokens per target call for each α, a curve per γ (Leviathan, Eq. 1)."""
     alphas = np.linspace(0.0, 1.0, 101)
     curves = {f"gamma_{gamma}": expected_tokens(alphas, gamma) for gamma in GAMMAS}
     return columns({"alpha": alphas} | curves)
 
 
 def draw_tokens(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Figure 2: one line per γ, labelled with its limit γ + 1."""
+    """Draws Figure 2 of Leviathan et al. 2023: a line per γ, labelled at its limit γ + 1."""
     figure, (axes,) = caption.canvas()
     lines = [(f"γ = {gamma}", data[f"gamma_{gamma}"]) for gamma in GAMMAS]
     labels = drawing.plot_lines(axes, data["alpha"], lines)
@@ -45,7 +45,7 @@ def compute_optima() -> Numbers:
 
 
 def draw_optima(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Figure 3: one staircase per c above 0."""
+    """Draws Figure 3 of Leviathan et al. 2023: the best γ against α, a line per c above 0."""
     figure, (axes,) = caption.canvas()
     lines = [(f"c = {cost:g}", data[f"c_{cost:g}"]) for cost in COSTS if cost > 0]
     labels = drawing.plot_lines(axes, data["alpha"], lines)
@@ -60,7 +60,10 @@ def draw_optima(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_factors() -> Numbers:
-    """Returns speed-up and relative operations (Theorems 8 and 10) by α and γ, at c = ĉ = 0."""
+    """Returns speed-up and relative operations for each α and γ, at c = ĉ = 0.
+
+    Leviathan et al. 2023, Theorems 8 and 10.
+    """
     alphas = np.linspace(0.0, 1.0, 101)
     speed = {f"speed_gamma_{g}": improvement_factor(alphas, g, 0.0) for g in GAMMAS}
     operations = {f"operations_gamma_{g}": operations_factor(alphas, g, 0.0) for g in GAMMAS}
@@ -68,7 +71,7 @@ def compute_factors() -> Numbers:
 
 
 def draw_factors(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Figure 4: speed-up on the left, operations on the right."""
+    """Draws Figure 4 of Leviathan et al. 2023: speed-up on the left, operations on the right."""
     figure, (left, right) = caption.canvas()
     for axes, what in ((left, "speed"), (right, "operations")):
         lines = [(f"γ = {gamma}", data[f"{what}_gamma_{gamma}"]) for gamma in GAMMAS]
@@ -119,7 +122,7 @@ def compute_traces() -> Numbers:
 
 
 def draw_traces(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Figure 5: one row of blocks for each trace."""
+    """Draws Figure 5 of Leviathan et al. 2023: a row of forward passes for each trace."""
     figure, (axes,) = caption.canvas(tokens=TOKENS, alpha=ALPHA, c=C)
     named: set[str] = set()
     ends = []

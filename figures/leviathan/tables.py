@@ -13,7 +13,7 @@ MAX_GAMMA = 64
 
 
 def compute_factors() -> Numbers:
-    """Returns the six rows of Table 1, at c = ĉ = 0, by Theorems 10 and 8."""
+    """Returns the rows of Table 1 of Leviathan et al. 2023, and our numbers (c = ĉ = 0)."""
     rows = []
     for alpha, gamma, *printed in published("leviathan-table1").cells:
         factors = (operations_factor(alpha, gamma, 0.0), improvement_factor(alpha, gamma, 0.0))
@@ -22,7 +22,7 @@ def compute_factors() -> Numbers:
 
 
 def draw_factors(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Table 1; numbers that round differently from the paper's are marked."""
+    """Draws Table 1 of Leviathan et al. 2023; numbers that differ from the paper's are marked."""
     cells = []
     for row in data:
         factors = row.operations, row.published_operations, row.speed, row.published_speed
@@ -32,7 +32,7 @@ def draw_factors(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_alphas(results: Validated | None = None) -> Numbers:
-    """Returns the published α, then, if results are given, their α by draft and temperature."""
+    """Returns the published α (Table 3), then those of the results, by draft and temperature."""
     printed = [
         ("published", row.target, row.draft, float(row.temperature), row.alpha)
         for row in published("leviathan-table3")
@@ -48,7 +48,7 @@ def compute_alphas(results: Validated | None = None) -> Numbers:
 
 
 def draw_alphas(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Table 3: a dot for each temperature on one line per pair of models."""
+    """Draws Table 3 of Leviathan et al. 2023: a line per pair of models, a dot per temperature."""
     # Each target's name has its own line, above its drafts.
     heights: dict[tuple[str, str], int] = {}
     names: list[tuple[int, str, str]] = []
@@ -86,7 +86,7 @@ def draw_alphas(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_speed_ups() -> Numbers:
-    """Returns Table 4: the speed-up by Theorem 8, and the paper's expected and measured ones."""
+    """Returns Table 4 of Leviathan et al. 2023, with the speed-up by Theorem 8."""
     names = "task draft temperature gamma alpha c theorem8 published_expected published_empirical"
     rows = []
     for *given, gamma, alpha, c, expected, empirical in published("leviathan-table4").cells:
@@ -96,7 +96,7 @@ def compute_speed_ups() -> Numbers:
 
 
 def draw_speed_ups(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Table 4: one line per setting, with our number and the paper's two."""
+    """Draws Table 4 of Leviathan et al. 2023: a line per setting, our number and the paper's."""
     figure, (axes,) = caption.canvas()
     series = (
         ("Theorem 8, ours", "theorem8", "o", drawing.BLUE, 7.0),
@@ -122,10 +122,10 @@ def draw_speed_ups(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_lenience() -> Numbers:
-    """Returns Table 5, with the speed-up by Theorem 8 at the printed α and c = 0.015.
+    """Returns Table 5 of Leviathan et al. 2023, with the speed-up by Theorem 8 at c = 0.015.
 
-    Standard sampling has the best γ for each α, argmax the paper's γ = 8. Published improvements
-    are those of T5-small in §A.5.
+    Standard sampling has the best γ for each printed α, argmax the paper's γ = 8. Published
+    improvements are those of T5-small in §A.5.
     """
     rows = []
     for sampling, draft, lenience, alpha, printed in published("leviathan-table5").cells:
@@ -139,7 +139,7 @@ def compute_lenience() -> Numbers:
 
 
 def draw_lenience(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns Table 5: α on the left, the improvement of T5-small on the right."""
+    """Draws Table 5 of Leviathan et al. 2023: α on the left, T5-small's speed-up on the right."""
     figure, (left, right) = caption.canvas(c=C, gamma=ARGMAX_GAMMA)
     leniences, standard = data.distinct("lenience"), data.where(sampling="standard")
     places = range(len(leniences))

@@ -155,7 +155,7 @@ def compute(load: FigureLoad | None = None) -> BatchSize:
 
 
 def title(data: BatchSize) -> str:
-    """Returns the title: the batch sizes between which fixed drafts gain."""
+    """Returns the title: at which batch sizes drafts of 4 and of 8 tokens gain."""
     four, eight = data.gaining[4], data.gaining[8]
     if all(own and own[0] == 1 and own[-1] < data.largest for own in (four, eight)):
         return (
@@ -177,7 +177,7 @@ def _gains(data: BatchSize, gamma: int) -> str:
 
 
 def draw(data: BatchSize, caption: drawing.Caption) -> drawing.Figure:
-    """Returns the drawing: speed-up on top, the best γ below, against the batch size."""
+    """Draws the speed-up (top) and the best γ (bottom) against the batch size."""
     figure, (top, bottom) = caption.canvas(
         title=title(data),
         load=data.load,

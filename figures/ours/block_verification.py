@@ -94,7 +94,7 @@ def gains(data: Numbers) -> dict[float, tuple[NDArray[np.float64], NDArray[np.fl
 
 
 def draw(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns the drawing: gain against γ, a line per α; bars are two standard errors."""
+    """Draws the gain of block verification against γ, a line per α; bars: two standard errors."""
     figure, (axes,) = caption.canvas(blocks=BLOCKS)
     low, high = PUBLISHED_PERCENT
     axes.axhspan(low, high, color=drawing.PALE, linewidth=0)

@@ -30,7 +30,7 @@ def compute_map() -> Numbers:
 
 
 def draw_map(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns a heat map with contours, the lowest at a speed-up of 1."""
+    """Draws the best speed-up over α and c as a heat map with contours."""
     from matplotlib.colors import LogNorm
 
     figure, (axes,) = caption.canvas()
@@ -89,7 +89,7 @@ def compute_verification() -> Numbers:
 
 
 def draw_verification(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns the drawing: the best γ on the left, its speed-up on the right, against α."""
+    """Draws the best γ (left) and its speed-up (right) against α, a line per slope."""
     figure, (left, right) = caption.canvas(c=C)
     alphas = data.distinct("alpha")
     by_slope = [data.where(verification_slope=slope) for slope in SLOPES]
@@ -149,7 +149,7 @@ def compute_trees() -> Numbers:
 
 
 def draw_trees(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns the drawing: tokens per call against drafted tokens, a line for each tree shape."""
+    """Draws tokens per call against drafted tokens, a line for each shape of tree."""
     figure, (axes,) = caption.canvas(rates=", ".join(f"{rate:g}" for rate in RATES))
     names = ("best tree", "binary tree", f"{SEQUENCES} chains", "one chain")
     by_name = (data[name] for name in ("best", "binary", "sequences", "single"))
@@ -187,7 +187,7 @@ def compute_hierarchy() -> Numbers:
 
 
 def draw_hierarchy(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns the drawing: best speed-up against c, without and with each cheap drafter."""
+    """Draws the best speed-up against c, without and with each cheap drafter."""
     ratios = data.distinct("c")
     lines = {rate: data.where(inner_alpha=rate)["speedup"] for rate in data.distinct("inner_alpha")}
     most = np.divide([*lines.values()], lines[0]).max() - 1

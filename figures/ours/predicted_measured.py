@@ -47,7 +47,7 @@ def compute(results: Validated | None = None) -> Numbers:
 
 
 def draw(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns the drawing: marks by temperature, colours by draft, and the diagonal."""
+    """Draws predicted against measured speed-ups: marks by temperature, colours by draft."""
     inside, drafts = sum(map(within_band, data)), data.distinct("draft")
     longest = max(len("temperature 0"), *(len(short_name(draft)) for draft in drafts))
     whose = "published predictions" if data.caption is None else "predictions"

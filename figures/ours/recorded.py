@@ -29,19 +29,19 @@ def compute_confidence() -> Numbers:
 
 
 def grid(data: Numbers, draft: str) -> NDArray[np.float64]:
-    """Returns a draft's speed-ups, shape (thresholds, γ), γ from 1."""
+    """Returns the speed-ups of one draft, shape (thresholds, γ), γ from 1."""
     return np.array([data[name] for name in data.names if name.startswith(f"{draft} ")]).T
 
 
 def change(data: Numbers, draft: str, p_min: float | None = None) -> float:
-    """Returns the best speed-up at p_min (None: at any p_min) over the best fixed γ's, minus 1."""
+    """Returns the best speed-up at a threshold (None: at any) over the best fixed γ's, minus 1."""
     factors = grid(data, draft)
     at = factors if p_min is None else factors[data["p_min"].index(p_min)]
     return float(at.max() / factors[0].max() - 1)
 
 
 def draw_confidence(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns a heat map of speed-ups by γ and threshold for each draft; the best are marked."""
+    """Draws a heat map of speed-ups by γ and threshold for each draft; the best are marked."""
     gains = " and ".join(f"{change(data, draft):.1%}" for draft in DRAFTS)
     losses = " and ".join(f"{-change(data, draft, FORMER_DEFAULT):.0%}" for draft in DRAFTS)
     figure, panels = caption.canvas(gains=gains, losses=losses, default=FORMER_DEFAULT)
@@ -102,12 +102,12 @@ def _speeds(rows: Sequence[object], *ways: str) -> NDArray[np.float64]:
 
 
 def gain(data: Numbers, draft: str, name: str) -> NDArray[np.float64]:
-    """Returns the column of one of GAINS for a draft's texts: per cent, by batch size."""
+    """Returns the gain named in GAINS for the texts of one draft: per cent, by batch size."""
     return np.array(data[f"{draft} {name}"])
 
 
 def draw_ranks(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns the drawing: gain against batch size, a panel per draft, a line per comparison."""
+    """Draws gains against the batch size, a panel per draft, a line per comparison."""
     most = max(gain(data, draft, "rank, over K by batch").max() for draft in DRAFTS)
     figure, panels = caption.canvas(most=most)
     every, batches = [data[name] for name in data.names[1:]], data["batch"]
@@ -135,7 +135,7 @@ def compute_public() -> Numbers:
 
 
 def draw_public(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Returns the drawing: predicted against measured speed-up, a panel for each prediction."""
+    """Draws predicted against measured speed-ups, a panel for each kind of prediction."""
     names = ("before", "predicted")
     before, now = (np.abs(np.divide(data[name], data["measured"]) - 1).mean() for name in names)
     figure, panels = caption.canvas(count=len(data), before=before, now=now)

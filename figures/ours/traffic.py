@@ -98,7 +98,7 @@ def title(data: TrafficCurve) -> str:
 
 
 def draw(data: TrafficCurve, caption: drawing.Caption) -> drawing.Figure:
-    """Returns the drawing: time per token on top, to the first token below, against the rate."""
+    """Draws the time per token (top) and to the first token (bottom) against the rate."""
     where = f"; {data.caption}" if data.caption else ""
     figure, panels = caption.canvas(title=title(data), demand=data.pair.demand, where=where)
     for axes, name in zip(panels, ("tpot_ms", "ttft_ms"), strict=True):
