@@ -84,7 +84,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EngineRun:
-    """The texts that a server wrote for prompts, and its counts for each, or for all together."""
+    """The texts that a server wrote for prompts; counts: for each text, or for all together."""
 
     completions: tuple[Completion, ...]
     counts: tuple[Counts, ...]
@@ -98,7 +98,7 @@ class EngineRun:
 
     @property
     def decoded(self) -> int:
-        """Number of tokens apart from those that the passes over the prompts emitted."""
+        """Number of tokens that were decoded after the passes over the prompts."""
         return sum(len(text.tokens) - text.first for text in self.completions)
 
     @property
@@ -110,7 +110,7 @@ class EngineRun:
         """Returns the number of target passes after the passes over the prompts.
 
         A pass emits one token more than it accepts. An engine that drafts past a text's end also
-        counts tokens accepted there; but each of its passes drafts, so drafts count its passes.
+        counts tokens accepted there. But each pass of such an engine drafts, so drafts are passes.
         """
         total = self.total
         if drafts_past_end and total.drafts > 0:
@@ -119,7 +119,7 @@ class EngineRun:
         return self.decoded - (total.accepted - in_prompts)
 
     def work(self, *, drafts_past_end: bool) -> list[tuple[float, int, int]]:
-        """Returns seconds, target passes and decoded tokens of each text, or of all together."""
+        """Returns seconds, target passes and decoded tokens for each of `counts`."""
         parts = [self]
         if len(self.counts) == len(self.completions):
             texts = zip(self.completions, self.counts, strict=True)
@@ -130,7 +130,7 @@ class EngineRun:
     def require_gamma(self, gamma: int, *, drafts_past_end: bool) -> None:
         """Refuses a run whose blocks did not draft γ tokens, as on a server with another γ.
 
-        Unless blocks draft past a text's end, its last blocks may be 1, 2, …, γ-1 tokens short.
+        A text's last blocks may be 1, 2, …, γ-1 tokens short, unless blocks draft past its end.
         """
         total = self.total
         most = gamma * total.drafts

@@ -40,8 +40,9 @@ def later(place: str) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The pair for an engine to load: names or folders (a draft's with the tokenizer's files).
+    """The pair for an engine to load.
 
+    target, draft: names or folders; a draft's folder also has the tokenizer's files.
     folder: temporary folder for the engine's files.
     positions: number of tokens of the longest prompt, its text and a draft together.
     """
@@ -78,7 +79,7 @@ EARLIEST = "the earliest of the longest matches, up to the text's end"
 
 @dataclass(frozen=True, slots=True)
 class Exports:
-    """Functions that write an engine's settings as text to paste; None: the engine cannot do it.
+    """Functions that write an engine's settings as text to paste; None if it lacks the feature.
 
     model_method: the engine's name for a separate draft model; `HeadKind` has the names of heads.
     fixed: drafts exactly γ tokens per block. Arguments: γ, at least 1; the draft; its sampling and
@@ -145,7 +146,7 @@ class EngineKind:
       this machine scores texts; "counts": like "local", but profiles use the engine's counters.
     in_turn: whether servers of several γ run one after the other by default.
     version_page: path of the server's page whose JSON object has `version`.
-    exports: None: no way to set the engine's γ is known.
+    exports: writers of the engine's settings; None: no way to set its γ is known.
     wall: the largest step that is captured as a CUDA graph by default; None: no step is captured.
     """
 
@@ -222,7 +223,7 @@ def exports_of(name: str) -> Exports:
 
 @cache
 def methods_of(engine: str) -> Mapping[str, str]:
-    """Returns the names that an engine gives to the kinds of draft that it loads, by kind."""
+    """Returns an engine's names for the kinds of draft that it loads, by kind."""
     from estimator.model_shapes.head_kind import head_kinds  # imports numpy
 
     methods = {"model": exports_of(engine).model_method}

@@ -1,4 +1,4 @@
-"""TensorRT-LLM: γ is written to its configuration file; it is neither started nor read."""
+"""TensorRT-LLM: specplan writes its configuration, but neither starts it nor reads its output."""
 
 from __future__ import annotations
 

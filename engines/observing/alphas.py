@@ -1,8 +1,8 @@
 """The acceptance rate α from counts, with bounds for blocks cut short; its spread by request.
 
 Counts do not distinguish a block with a rejected token from a block that drafted fewer than γ
-tokens, all of them accepted. So α lies between two values: the lower one assumes that no block was
-cut short, the upper one that as many were as the missing drafted tokens allow.
+tokens, all of them accepted. So α lies between two values. The lower one assumes that no block was
+cut short. The upper one assumes as many short blocks as the missing drafted tokens allow.
 """
 
 import math
@@ -19,7 +19,7 @@ from simulator.numerics.intervals import deviations
 
 
 class RequestCounts(NamedTuple):
-    """Counts of one request; trials: number of verified positions, estimated from α."""
+    """Counts of one request; trials: verified positions, estimated as accepted tokens over α."""
 
     drafts: int
     drafted: int
@@ -34,7 +34,8 @@ def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> Ra
     The value and the lower end count every block with fewer than γ accepted tokens as rejected, the
     upper end as few blocks as possible. Both ends come from Wilson's intervals.
 
-    hits: number of blocks that accepted positions 1, …, γ. drafts: number of blocks, at least 1.
+    hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
+    drafts: number of blocks, at least 1.
     left_out: γ minus the number of drafted tokens, summed over blocks.
     """
     gamma, accepted = len(hits), sum(hits)
@@ -70,7 +71,7 @@ def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
     The likelihood-ratio test compares one conditional rate for all positions with a rate for each.
     For large counts its statistic has a χ² distribution (Wilks 1938).
 
-    hits: number of blocks that accepted positions 1, …, γ.
+    hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
     """
     from scipy.special import chdtrc, xlogy
 

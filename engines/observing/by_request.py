@@ -146,7 +146,7 @@ def _by_category(
 ) -> Estimate:
     """Returns `RequestLengths.category_gain`.
 
-    times: seconds by request and length. own: seconds by category and length, over its requests.
+    times: seconds by request and length. own: their sums by category and length.
     """
     alone = np.bincount(category)[category] < 2
     rest = times.sum(axis=0) - times

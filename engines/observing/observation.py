@@ -152,7 +152,7 @@ class Observation(Counts):
 
     @property
     def conditional(self) -> tuple[RateInterval | None, ...]:
-        """For each position, the share accepted of the blocks that reach it; None if none does."""
+        """For each position, the accepted share of the blocks that reach it; None if none do."""
         return tuple(
             rate_interval(hits, trials) if trials > 0 else None
             for trials, hits in pairwise((self.drafts, *self.hits))
@@ -160,7 +160,7 @@ class Observation(Counts):
 
     @property
     def alpha_iid(self) -> RateInterval:
-        """The α that explains the counts if acceptances are i.i.d.; see `is_lower_bound`."""
+        """The α that explains the counts if acceptances are i.i.d., with its interval."""
         if self.rejected is not None:
             return rate_interval(self.accepted, self.accepted + self.rejected)
         if self.hits:

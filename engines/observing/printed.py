@@ -40,7 +40,10 @@ def text_of(printed: Mapping[str, Any], name: str) -> str | None:
 
 
 def timed_bench(result: Mapping[str, Any]) -> Timed | None:
-    """Returns the times in the result of `vllm bench serve` or SGLang's `bench_serving`, if any."""
+    """Returns the times in the result of `vllm bench serve` or SGLang's `bench_serving`.
+
+    The time per token is the mean over requests, else the median; None if the result has neither.
+    """
     milliseconds = number(result, "mean_tpot_ms") or number(result, "median_tpot_ms")
     emitted, requests = result.get("total_output_tokens"), result.get("completed")
     # One token stands for all where a result does not count them.
@@ -88,7 +91,10 @@ class MetricsPage:
         return next(iter(self.models)) if len(self.models) == 1 else None
 
     def counts(self, turns_on: str) -> Counts:
-        """Returns the counts of drafts of vLLM or llama.cpp; turns_on: named if there are none."""
+        """Returns the counts of drafts of vLLM or llama.cpp; refuses a page without counts.
+
+        turns_on: the flag that turns speculation on, for the message.
+        """
         for name in (_DRAFTS, _DRAFTED):
             if name not in self.sums:
                 raise ValueError(

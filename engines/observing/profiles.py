@@ -20,9 +20,11 @@ PLACEHOLDER = "DRAFT"
 def counted_drafting(
     observation: Observation, *, tokens: int, prompts: int | None = None
 ) -> DraftAcceptance:
-    """Returns the acceptance that a deployment counted in numbers of tokens and prompts.
+    """Returns the acceptance that a deployment's counts show.
 
     Without counts by position, rates follow from i.i.d. acceptance and have no intervals.
+
+    tokens, prompts: numbers of tokens and prompts behind α.
     """
     alpha, spread = observation.alpha_iid, alpha_spread(observation.requests)
     rates = [Estimate(rate.value, rate.low, rate.high) for rate in observation.unconditional]

@@ -41,7 +41,7 @@ def read_page(text: str, gamma: int | None) -> Observation:
 
 
 def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
-    """Returns the sum of the counts in a log; refuses several γ, and incomplete lines.
+    """Returns the sum of the counts in a log; refuses lines of different γ, and incomplete lines.
 
     blocks: the log in blocks of whole lines.
     """

@@ -59,7 +59,7 @@ Decoded = tuple[Sequence[int], float, int | None]
 
 
 class InProcessServer(ABC):
-    """Decodes in this process and counts like a server."""
+    """Decodes in this process and counts like a server. Subclasses decode a text's blocks."""
 
     model = None
 
@@ -106,7 +106,7 @@ class OwnDecoder:
 
 
 class OwnServer(InProcessServer):
-    """Decodes with a pair of models, whose settings give the texts' length and temperature."""
+    """specplan's own decoder; a pair's settings give the length and temperature of its texts."""
 
     def __init__(self, subject: Subject, setting: Setting) -> None:
         super().__init__(f"specplan {version('specplan')}", setting)

@@ -166,7 +166,7 @@ class LlamaCpp:
 
 
 def _counts_of(timings: Mapping[str, Any]) -> Counts:
-    """Returns an answer's counts, not by position; its last step may have drafted nothing."""
+    """Returns an answer's counts, without positions; the last step may have drafted nothing."""
     drafted, accepted = timings.get("draft_n", 0), timings.get("draft_n_accepted", 0)
     steps = timings["predicted_n"] - 1 - accepted
     if drafted == 0 or steps <= 0:

@@ -2,8 +2,8 @@
 
 Along a text of the target, a drafted token is accepted with probability a_t (`text_scores`).
 `predict` draws the chain of blocks along each text many times. The counts of a correct engine are
-one more such draw, so they lie outside of all DRAWS others in 2 of DRAWS + 1 cases, for any number
-of blocks (a Monte Carlo test; Dwass 1957).
+one more such draw. So they are below or above all DRAWS others in only 2 of DRAWS + 1 cases, for
+any number of blocks (a Monte Carlo test; Dwass 1957).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Predicted:
 
     @classmethod
     def of(cls, *columns: ArrayLike) -> Predicted:
-        """Returns a prediction from rates, both ends of their intervals, and both limits."""
+        """Returns a prediction from arrays: rates, both ends of their intervals, both limits."""
         rows = np.stack(columns, axis=1).tolist()
         return cls(
             tuple(RateInterval(*row[:3]) for row in rows), tuple((row[3], row[4]) for row in rows)
@@ -130,7 +130,7 @@ def _chains(
 def audit(
     predicted: Predicted, counts: Counts, *, text_gap: str | None = None
 ) -> tuple[tuple[RateInterval, ...], str]:
-    """Returns an engine's counted rates by position, and how they contradict the prediction, or "".
+    """Returns an engine's counted rates by position, and why the prediction excludes them, or "".
 
     text_gap: how the engine's texts differ from the target's, if they do.
     """
@@ -161,7 +161,8 @@ def text_gap(
 ) -> str | None:
     """Returns how an engine's sampled texts differ from the target's own; None if they do not.
 
-    A paired t-test over prompts compares the target's mean log-probability of a token in both.
+    A paired t-test over prompts, at a false-alarm rate of FALSE_ALARM, compares the target's mean
+    log-probability of a token in both sets of texts.
 
     own, baseline: the target's scores of the engine's texts, and of its own; by repeat and prompt.
     """
@@ -187,7 +188,8 @@ def text_gap(
 def greedy_text_gap(own: Sequence[IdScores], baseline: Sequence[IdScores]) -> str | None:
     """Returns how an engine's greedy texts differ from the target's; None if only at near ties.
 
-    Texts are equal up to a first different id, so its log-probabilities differ like the logits.
+    Up to the first different id both texts are equal. So the log-probabilities of the two ids
+    differ by as much as the target's logits.
     """
     gaps = []
     for (ids, scores), (others, targets) in zip(own, baseline, strict=True):

@@ -105,7 +105,7 @@ def _profile(
     cost: CostModel,
     clock: ClockCheck,
 ) -> Profile:
-    """Returns the profile of a measurement; flags: the engine's."""
+    """Returns the profile of a measurement; flags: the engine's flags."""
     request, [(temperature, concurrency)] = trial.request, trial.cases
     drafting, priced = draftings[request.draft_sampling], cost.observed_gamma
     longest = request.longest if priced is None else min(request.longest, priced)

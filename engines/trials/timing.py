@@ -56,7 +56,7 @@ class Steps:
 
     @property
     def is_line(self) -> bool:
-        """Whether the line fits a γ between its ends, if such a γ was timed."""
+        """Whether the line fits the γ between its ends; True if no such γ was timed."""
         return abs(self.line_error or 0.0) <= LINE_TOLERANCE
 
     @property
@@ -127,7 +127,10 @@ class PassTimes:
 
     @property
     def precision_percent(self) -> float | None:
-        """Largest half-width, in per cent, of the intervals of `step_ratio` over the baseline."""
+        """Largest half-width, in per cent, of the intervals of a step's time over the baseline's.
+
+        Errors of acceptance are not included. None without resamples.
+        """
         found = [self.step_ratio(use, 0, gamma) for use, gamma in self.levels if gamma > 0]
         known = [high / low for low, high in found if low is not None and high is not None]
         return 100 * (math.sqrt(max(known)) - 1) if known else None
@@ -202,7 +205,10 @@ def _work(trial: Trial, case: Case, cell: Cell) -> NDArray[np.float64]:
 
 
 def block_seconds(work: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the mean seconds of a target pass in each turn of `EngineRun.work`; NaN for none."""
+    """Returns the mean seconds of a target pass in each turn; NaN in turns without a pass.
+
+    work: seconds, passes and decoded tokens of each turn, shape (..., 3).
+    """
     seconds, steps, _ = np.moveaxis(work, -1, 0)
     return np.where(steps > 0, seconds / np.maximum(steps, 1), np.nan)
 

@@ -97,7 +97,7 @@ class Trial:
         return self.prompts if use == "rows" else self.other_prompts
 
     def turns(self) -> Iterator[tuple[Case, slice]]:
-        """Yields the case and the prompts of each turn of a repeat: one, or all if run at once."""
+        """Yields the case and the prompts of each turn: one prompt, or all if they run together."""
         longest = max(len(self.prompts), len(self.other_prompts))
         for start, case in product(range(longest), self.cases):
             size = 1 if case[1] == 1 else longest

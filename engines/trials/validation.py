@@ -236,7 +236,7 @@ def _along(trial: Trial, scores: Scores, gamma: int, case: Case) -> list[Along]:
 
 
 def _gap(runs: Iterable[Sequence[Sequence[Text]]], scores: Scores, heat: float) -> str | None:
-    """Returns how an engine's texts differ from the target's: both by repeat and prompt."""
+    """Returns how the first run's texts differ from the second's; None if they do not."""
     if heat > 0:
         return text_gap(*([[scores[each][0] for each in texts] for texts in run] for run in runs))
     written = ([(each[1], scores[each][0]) for texts in run for each in texts] for run in runs)

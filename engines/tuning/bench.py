@@ -1,4 +1,4 @@
-"""Runs the servers of a tuning, and measures each γ on them; the γ take turns if they can."""
+"""Runs the servers of a tuning, and measures each γ; servers that run together take turns."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -64,7 +64,7 @@ class Bench(ExitStack):
         return found
 
     def flags(self, advised: Sequence[Advised], draft: str) -> str:
-        """Returns the server's flags that set γ for each concurrency; empty if not known."""
+        """Returns the server's flags that set γ for each concurrency; "" if no flags are known."""
         exports, drafted = self.kind.exports, Drafted(draft)
         different = len({(each.gamma, each.p_min) for each in advised})
         if exports is None or not advised:
@@ -136,7 +136,7 @@ class Bench(ExitStack):
         runs: Sequence[tuple[int, EngineRun]],
         times: int,
     ) -> TunedRun:
-        """Returns a run from its turns; times: number of turns that decode equal texts."""
+        """Returns a run from its turns; times: number of repeats that decoded equal texts."""
         (gamma, p_min), kind = knobs, self.kind
         total = sum((own.total for _, own in runs), NOTHING)
         counted = p_min > 0 and kind.acceptance == "counts"

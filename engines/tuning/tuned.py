@@ -112,13 +112,13 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(row for row in self.rows if row.concurrency == concurrency and row.p_min == 0)
 
     def repeated(self, row: TunedRun) -> TunedRun | None:
-        """Returns the earlier run that a run repeats, if their servers took turns."""
+        """Returns the earlier run of a γ, threshold and concurrency, if servers take turns."""
         every = (each for each in self.rows if each.measured and self.together)
         alike = (each for each in every if each.knobs == row.knobs)
         return next((each for each in alike if each.concurrency == row.concurrency), None)
 
     def adding(self, row: TunedRun) -> Tuned:
-        """Returns the tuning with one more run, and with the times recomputed from all runs."""
+        """Returns the tuning with one more run, or more turns of one, and times from all runs."""
         earlier = self.repeated(row)
         rows = [each for each in self.rows if each.concurrency == row.concurrency]
         others = [each for each in self.rows if each.concurrency != row.concurrency]
