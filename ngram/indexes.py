@@ -21,14 +21,17 @@ END = -1
 
 
 class Occurrences:
-    """The places at which each token of a text occurs; an update takes time for changes only."""
+    """The places at which each token of a text occurs."""
 
     def __init__(self) -> None:
         self._text: list[int] = []
         self._places: dict[int, list[int]] = {}
 
     def update(self, text: Sequence[int]) -> None:
-        """Replaces the indexed text by one that differs from it only at the end."""
+        """Replaces the indexed text by one that differs from it only at the end.
+
+        Takes time in proportion to the number of added or removed tokens.
+        """
         common = max(min(len(self._text), len(text) - 1), 0)
         while len(self._text) > common:
             self._places[self._text.pop()].pop()
@@ -87,7 +90,7 @@ NONE: Continuation = ([], 0.0)
 
 
 class Suffixes(Occurrences):
-    """Drafts the continuation with the most expected accepted tokens, among all suffixes' drafts.
+    """Drafts the continuation of a suffix of the text from which it expects most accepted tokens.
 
     Every suffix of the text that occurred before gives a draft, its likeliest continuation. The
     frequency of a token estimates its acceptance. A suffix of n tokens drafts at most n tokens.

@@ -15,9 +15,7 @@ import torch
 from torch import Tensor
 
 from reference.models.model import Model
-from reference.models.text_tree import TextTree
-
-Tokens = tuple[int, ...]
+from reference.models.text_tree import TextTree, Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,10 @@ class Beams:
 
 
 def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: BeamSettings) -> Beams:
-    """Returns the state after one more step, by the log-probabilities after each running beam."""
+    """Returns the state of the search after one more step, which extends the beams by a token.
+
+    log_probs: for each running beam, the next token's log-probabilities, float32, (vocabulary,).
+    """
     grown = _grown(beams.running, log_probs, search.candidates)
     if len(grown) < search.candidates:
         raise ValueError(
@@ -135,7 +136,11 @@ class BeamBlock:
 
 @dataclass(frozen=True, slots=True)
 class BeamSearch:
-    """Finished beams, best first, with transformers' `sequences_scores`; and all target calls."""
+    """The result of a beam search.
+
+    beams: finished beams, best first; their scores are transformers' `sequences_scores`.
+    blocks: the target calls after the prompt's pass.
+    """
 
     beams: tuple[Beam, ...]
     blocks: tuple[BeamBlock, ...]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -45,7 +45,7 @@ def no_draft(device: torch.device) -> Draft:
 
 
 def merge_drafts(drafts: Sequence[Sequence[int]], device: torch.device) -> Draft:
-    """Returns drafts, the likeliest first, as one branching draft without repeated prefixes."""
+    """Returns several drafts, likeliest first, as one branching draft with shared prefixes."""
     tokens, parents, _ = prefix_tree(map(tuple, drafts))
     ids = torch.tensor(tokens, dtype=torch.int64, device=device)
     return Draft(ids, OneHot(ids), parents=tuple(parents))
@@ -177,16 +177,13 @@ def score_text(
 
 def _joined(parts: Sequence[Scores]) -> Scores:
     """Returns the scores of consecutive stretches, concatenated."""
-
-    def joined(column: str) -> Any:
-        rows = [getattr(part, column) for part in parts]
-        return None if rows[0] is None else torch.cat(rows)
-
-    return Scores(*(joined(each.name) for each in fields(Scores)))
+    columns = ([getattr(part, each.name) for part in parts] for each in fields(Scores))
+    joined: Any = (None if rows[0] is None else torch.cat(rows) for rows in columns)
+    return Scores(*joined)
 
 
 def require_scorable(model: Model, limit: int | None, fed: int) -> None:
-    """Refuses a text to score of which `fed` tokens are read, beyond the model's `text_limit`."""
+    """Refuses a text to score if the model must read more tokens (`fed`) than its limit."""
     if limit is not None and fed > limit:
         raise ValueError(
             f"a text to score must fit the {positions_of(model, limit)}, got {fed} tokens"

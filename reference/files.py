@@ -16,8 +16,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-STANDARD_STREAMS = (0, 1, 2)
-
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
@@ -55,7 +53,7 @@ def keeps_its_place(path: Path) -> bool:
         there = path.stat()
     except FileNotFoundError:
         return False
-    for stream in STANDARD_STREAMS:
+    for stream in (0, 1, 2):  # the program's standard streams
         with suppress(OSError):  # of a stream that is closed
             if os.path.samestat(there, os.fstat(stream)):
                 return True
@@ -66,7 +64,7 @@ def keeps_its_place(path: Path) -> bool:
 def uninterrupted() -> Iterator[None]:
     """Delays a Ctrl-C until the work inside the block is done.
 
-    Some libraries turn an interrupt into an error of their own, for example in an archive.
+    Some libraries turn an interrupt into an error of their own, e.g. while they write an archive.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is None:
@@ -127,7 +125,6 @@ def _remove_left_behind(output: Path) -> None:
 # The largest JSON file, configuration, page or line of a log.
 MOST_BYTES = 64_000_000
 BLOCK_BYTES = 1 << 20
-_GZIP = b"\x1f\x8b"
 
 
 def read_whole(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
@@ -159,7 +156,7 @@ def read_json(path: Path, decode: Callable[[bytes], Any] = json.loads) -> Any:
 
 
 def json_objects(text: str, name: str) -> list[dict[str, Any]]:
-    """Returns a text's objects: one JSON object, a list, or one per line; name: the text's."""
+    """Returns a text's JSON objects: a single object, a list of objects, or one object per line."""
     try:
         found = json.loads(text)
     except json.JSONDecodeError:
@@ -183,7 +180,7 @@ def text_blocks(path: Path) -> Iterator[str]:
     Refuses damaged gzip, and lines longer than MOST_BYTES.
     """
     with path.open("rb") as file:
-        packed = file.peek(len(_GZIP)).startswith(_GZIP)
+        packed = file.peek(2).startswith(b"\x1f\x8b")
         source: IO[bytes] | gzip.GzipFile = gzip.GzipFile(fileobj=file) if packed else file
         try:
             while block := source.read(BLOCK_BYTES):

@@ -90,7 +90,7 @@ class Confidence(Policy):
 
 
 class Product(Confidence):
-    """Drafts up to the token that brings the product of all probabilities below the threshold."""
+    """Drafts until the product of the drafted tokens' probabilities is below the threshold."""
 
     name: ClassVar[str] = "product"
     _product = 1.0

@@ -67,7 +67,7 @@ STRICT = Strict()
 def residual(p: Tensor, q: Laws) -> Tensor:
     """Returns max(0, p - q), not normalised (Leviathan et al. 2023, section 2.3).
 
-    In rows where p equals q up to rounding it is p, since only rounding can reject a token there.
+    In rows where p equals q up to rounding, returns p: only rounding can reject a token there.
     """
     left = excess(p, q)
     return torch.where(left.sum(dim=-1, keepdim=True) > 0, left, p)
@@ -91,7 +91,8 @@ class Lenient:
         P(x) = min(q(x), p(x)/l) + R max(0, p(x) - q(x)) / sum over y of max(0, p(y) - q(y))
 
     and P(x) <= p(x)/l: where p(x) <= q(x) the second term is 0; elsewhere R is at most the sum of
-    max(0, p - q), so P(x) <= p(x). P is as near to p in total variation as this acceptance allows.
+    max(0, p - q), so P(x) <= p(x). P is as near to p in total variation as this acceptance allows;
+    replacing by max(0, p - l q) would be farther, and replacing by p would break the bound.
 
     At temperature 0 a token x is accepted if p(x) >= l max p, with p at temperature 1; a rejected
     token is replaced by the argmax. (The paper prints the inequality the other way round, which

@@ -110,8 +110,8 @@ def verify_tree(
 ) -> Verified:
     """Returns the path of a branching draft that the target accepts, and the target's next token.
 
-    The target reads each shared prefix once (Spector and Re 2023). Afterwards its cache holds the
-    text and the accepted path.
+    The target reads each shared prefix once (Spector and Re 2023; Kim et al. 2024, section 7.2,
+    verify several drafts as a batch). Afterwards its cache holds the text and the accepted path.
 
     unseen: the text's last ids, which the target has not read; at least 1.
     """

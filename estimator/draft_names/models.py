@@ -145,7 +145,7 @@ class MtpName(DrafterKind):
 
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.state_head import StateHeadDrafter
-        from reference.state_heads.mtp import load_mtp
+        from reference.state_heads.head import load_mtp
 
         target = context.target
         folder = Path(str(target.module.config._name_or_path))

@@ -75,9 +75,8 @@ def _improve(best: Drafts, rows: Integers, others: Drafts) -> None:
 def suffixes(
     texts: Texts, *, max_gamma: int, depth: int = DEPTH, earlier: Texts | None = None
 ) -> Copied:
-    """Returns the draft of suffix decoding before each token of the outputs.
+    """Returns the drafts that suffix decoding proposes before each token of the outputs.
 
-    texts: the recorded texts.
     max_gamma: most tokens of a draft, at least 1.
     depth: depth of the suffix tree, at least 2.
     earlier: earlier outputs, without prompts, from which drafts may copy as well.
@@ -121,7 +120,7 @@ def _best(
 def _drafts(
     texts: Texts, nodes: Nodes, node: Integers, places: Integers, until: Integers, most: int
 ) -> Drafts:
-    """Returns a draft before each place; it follows the suffix tree from the given node."""
+    """Returns a draft before each place, which follows the suffix tree from a given node."""
     drafts = _no_drafts(len(places))
     chance = np.ones(len(places))
     agrees = np.ones(len(places), dtype=np.bool_)

@@ -82,7 +82,7 @@ class Texts:
 
 
 def agreeing(texts: Texts, sources: Integers, places: Integers, room: Integers) -> Integers:
-    """Returns the number of equal tokens from two places on, for each pair of places, shape (M,).
+    """Returns, for each of M pairs of places, the number of equal tokens from these places on.
 
     sources, places: the first and second place of each pair, shape (M,); sources < places.
     room: most tokens to compare for each pair, shape (M,); they lie inside the texts.
@@ -117,7 +117,7 @@ class Contexts:
 
 
 def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Contexts]:
-    """Yields the contexts of 1, 2, … tokens that repeat in one text, or in all texts (`shared`)."""
+    """Yields, for 1, 2, … tokens, the contexts that repeat: in one text, or (shared) in any."""
     values, tokens = np.unique(texts.tokens, return_inverse=True)
     lengths = np.diff(texts.ends, prepend=0)
     places = np.arange(len(tokens))
@@ -147,10 +147,10 @@ def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Co
 def lookups(
     texts: Texts, *, longest: int, max_gamma: int, shortest: int = 1, earliest: bool = False
 ) -> Copied:
-    """Returns the drafts of lookups, as `ngram.indexes.Matches` finds them place by place.
+    """Returns the drafts that a lookup (`ngram.indexes.Matches`) proposes before each output token.
 
-    Accepted tokens equal the recorded text, so the accepted length follows from comparing the text
-    with itself.
+    The accepted length follows from comparing the text with itself, because accepted tokens equal
+    the recorded text.
 
     shortest, longest: fewest and most tokens of a match.
     max_gamma: most tokens of a draft, at least 1.
@@ -179,7 +179,7 @@ def lookups(
 
 
 def ngrams(texts: Texts, rows: Rows, *, max_gamma: int) -> Copied:
-    """Returns the drafts of an n-gram model at temperature 0, all of max_gamma tokens."""
+    """Returns the drafts of max_gamma tokens that an n-gram model proposes at temperature 0."""
     likeliest: dict[tuple[int, ...], int] = {}
     reach = rows.model.order
     runs = np.zeros(int(texts.lengths.sum()), dtype=np.int64)

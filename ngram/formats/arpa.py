@@ -154,7 +154,7 @@ class _Reader:
 def parse_lines(
     lines: Sequence[bytes], codes: dict[bytes, int], *, order: int, highest: bool
 ) -> Parsed:
-    """Returns the content of one or more lines; an error gives the reason for one wrong line."""
+    """Returns words, probabilities and weights of some lines; refuses all if one line is wrong."""
     first, *named, last = _columns(lines, order, highest=highest)
     probability = _numbers(first, "log10 probability")
     words = np.empty((len(lines), order), np.int32)

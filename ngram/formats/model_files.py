@@ -108,7 +108,7 @@ def cache_path(path: Path) -> Path:
 
 
 def load_model(path: Path) -> BackoffModel:
-    """Returns the model of an ARPA file; caches its arrays in PATH.npz, with the file's hash."""
+    """Returns the model of an ARPA file; PATH.npz caches its arrays until the file changes."""
     read_counts(path)  # first, because a file that is no ARPA file may be endless
     key = f"{LAYOUT} {content_hash(path)}"
     model = _read(cache_path(path), key)
@@ -155,7 +155,7 @@ DIGITS = 64
 
 
 def sealed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Returns the content of a .npz file; its comment is the SHA-256 of all bytes before."""
+    """Returns a compressed .npz file that ends with the hash of its content, which shows damage."""
     buffer = io.BytesIO()
     with uninterrupted():
         np.savez_compressed(buffer, allow_pickle=False, **arrays)

@@ -17,7 +17,7 @@ MAX_ORDER = 6
 
 
 def check_order(order: int) -> None:
-    """Refuses orders beyond the limit of KenLM's programs."""
+    """Refuses an order of n-grams outside 1 to 6, the limit of KenLM's programs."""
     if not 1 <= order <= MAX_ORDER:
         raise ValueError(f"order must lie in [1, {MAX_ORDER}], got {order}")
 
@@ -138,7 +138,7 @@ class BackoffModel:
 
 
 def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
-    """Returns the back-off model with these n-grams, from order 1 up; `source` names the file."""
+    """Returns the back-off model of n-grams, from order 1 up; `source` names their file."""
     levels: list[Level] = []
     number = np.empty(0, np.int32)
     # The n-grams of each order as keys: context index times number of unigrams, plus word index.

@@ -96,7 +96,7 @@ class Rows:
         return words if len(words) == reach else [BEGIN, *words]
 
     def log_row(self, context: Sequence[int]) -> Row:
-        """Returns the natural logarithm of the distribution after a context, shape (width,)."""
+        """Returns the logarithm of the next token's distribution after a context, (width,)."""
         slices = self.model.slices(context)
         weight = sum(backoff for backoff, _, _ in slices)
         # Probability without an id to go to is divided among the others in proportion.
@@ -173,7 +173,10 @@ def load_kenlm(path: Path) -> Any:
 
 
 def score_kenlm(path: Path, sentences: NDArray[np.int32]) -> Score:
-    """Returns KenLM's score of a corpus, which gives `<unk>`'s probability to each unknown word."""
+    """Returns KenLM's score of a corpus, which gives `<unk>`'s probability to each unknown word.
+
+    path: an ARPA file of order 2 to 6, or a binary built from it.
+    """
     import kenlm
 
     model = load_kenlm(path)

@@ -32,7 +32,7 @@ FALLBACK = re.compile(r"Substituting fallback discounts for order (\d+)")
 
 
 def find_lmplz(given: str | None = None) -> str | None:
-    """Returns the path of the given program; if none is given, of `lmplz` on PATH, or None."""
+    """Returns the path of KenLM's `lmplz`: the given program, or the one on PATH, or None."""
     found = shutil.which("lmplz" if given is None else given)
     if given is not None and found is None:
         raise ValueError(f"lmplz must be a program that can be run, got {given}")

@@ -100,12 +100,12 @@ class ModelDrafter:
 
 
 class HierarchicalDrafter:
-    """Drafts with a model that is itself accelerated by a cheaper drafter, to any depth.
+    """Drafts with a model that is itself accelerated by a cheaper drafter.
 
     The model's speculative decoding is lossless: its tokens have the model's distribution q. The
     target then verifies them against q.
 
-    drafter: the cheaper drafter, over the model's vocabulary.
+    drafter: the cheaper drafter, over the model's vocabulary; it may be a hierarchy, too.
     """
 
     def __init__(self, model: ModelDrafter, drafter: Drafter, gamma: int) -> None:
@@ -169,13 +169,12 @@ class HierarchicalDrafter:
 
 def draft_model(drafter: Drafter) -> Model | None:
     """Returns the model that a drafter drafts with; None if it drafts without one."""
-    if isinstance(drafter, HierarchicalDrafter):
-        return drafter.model.draft
-    return drafter.draft if isinstance(drafter, ModelDrafter) else None
+    own = drafter.model if isinstance(drafter, HierarchicalDrafter) else drafter
+    return own.draft if isinstance(own, ModelDrafter) else None
 
 
 class Uniform(Dense):
-    """The uniform distribution over the vocabulary at one position; `draw` reads no row."""
+    """The uniform distribution at one position; a draw from it reads no vocabulary-sized row."""
 
     def draw(self, generator: torch.Generator) -> Tensor:
         vocabulary = self.probabilities.shape[1]
@@ -183,7 +182,7 @@ class Uniform(Dense):
 
 
 class RandomDrafter:
-    """Drafts uniformly random tokens at no cost (Leviathan et al. 2023, section 3.6)."""
+    """Drafts uniformly random tokens, with alpha about 1 / vocabulary (Leviathan 2023, 3.6)."""
 
     name = "random"
     sampling = None

@@ -65,7 +65,10 @@ def lineage(place: int, parents: Sequence[int]) -> list[int]:
 
 
 def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
-    """Returns the `count` likeliest tokens (ties: the smallest id); one if no model gave logits."""
+    """Returns the `count` likeliest tokens; ties go to the smallest id.
+
+    A one-hot distribution without logits has only one token. The generator is not used.
+    """
     odds = law.logits if isinstance(law, OneHot) else law.probabilities
     if odds is None:
         return law.draw(generator), law
@@ -76,7 +79,10 @@ def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
 
 
 def without_replacement(law: Laws, count: int, generator: torch.Generator) -> Choice:
-    """Returns `count` tokens drawn one by one, without repetition (Sequoia, Algorithm 2)."""
+    """Returns `count` tokens drawn one by one, without repetition (Sequoia, Algorithm 2).
+
+    If the distribution is one-hot, returns the likeliest tokens.
+    """
     if isinstance(law, OneHot):
         return likeliest(law, count, generator)
     odds = law.probabilities

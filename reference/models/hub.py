@@ -36,7 +36,10 @@ def quiet() -> Iterator[None]:
 
 
 def require_reachable(name: str, revision: str | None) -> None:
-    """Refuses a model to download if the hub cannot be reached; its library would try for long."""
+    """Refuses a model that must be downloaded if the Hugging Face hub cannot be reached.
+
+    The hub's own library would retry for most of a minute.
+    """
     if Path(name).exists() or constants.HF_HUB_OFFLINE or getproxies():
         return
     cached = (try_to_load_from_cache(name, file, revision=revision) for file in FIRST_FILES)

@@ -36,7 +36,8 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
             self.lazy_initialization(key_states, value_states)
         begin, end = self.length, self.length + key_states.shape[-2]
         if end > self.keys.shape[-2]:
-            self.keys, self.values = (grown(held, end) for held in (self.keys, self.values))
+            spare = (0, 0, 0, -(-end // GROWTH) * GROWTH - self.keys.shape[-2])
+            self.keys, self.values = (nn.functional.pad(x, spare) for x in (self.keys, self.values))
         self.keys[..., begin:end, :] = key_states
         self.values[..., begin:end, :] = value_states
         self.length = end
@@ -52,14 +53,6 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
     def crop(self, tokens_to_remove: int) -> None:
         """Drops the last tokens; -2 drops two."""
         self.length = max(self.length + tokens_to_remove, 0)
-
-
-def grown(held: Tensor, length: int) -> Tensor:
-    """Returns a larger copy of keys or values, shape (..., capacity, width), capacity >= length."""
-    *rows, capacity, width = held.shape
-    larger = held.new_empty(*rows, -(-length // GROWTH) * GROWTH, width)
-    larger[..., :capacity, :] = held
-    return larger
 
 
 class Recorder:
@@ -170,6 +163,6 @@ class States:
         return self._rows.get(position)
 
     def between(self, first: int, end: int) -> Tensor | None:
-        """Returns the states from first to end - 1, (positions, width); None if one is missing."""
+        """Returns the states of positions first to end - 1, (n, width); None if one is missing."""
         found = [self._rows[place] for place in range(first, end) if place in self._rows]
         return torch.stack(found) if found and len(found) == end - first else None

@@ -54,7 +54,7 @@ class Model(Protocol):
         """Seconds inside the model's forward passes so far."""
 
     def beginning(self, prompt: Sequence[int]) -> list[int]:
-        """Returns the ids that decoding will continue; refuses, without a pass, a bad prompt."""
+        """Returns the ids that decoding will continue; refuses an empty or too long prompt."""
 
     def start(self, prompt: Sequence[int]) -> list[int]:
         """Reads the prompt; returns the ids of `beginning`, all cached except the last."""
@@ -69,7 +69,10 @@ class Model(Protocol):
         """
 
     def state(self, position: int) -> Tensor | None:
-        """Returns the output embedding's input at a position, shape (width,); None if unknown."""
+        """Returns the input of the output embedding at a position of the text, shape (width,).
+
+        None for positions that are not in the cache, or before the last two of a prompt.
+        """
 
     def keep(self, length: int, places: Sequence[int]) -> None:
         """Keeps the first `length` tokens of the cache, and some of the tokens after them.
@@ -136,7 +139,7 @@ def fitted(model: Model, vocabulary: int) -> Model:
 
 
 def peaks(logits: Tensor) -> Tensor:
-    """Returns each row's largest logit, which is finite exactly where the row is a distribution."""
+    """Returns each row's largest logit, which is finite exactly where there is a distribution."""
     return logits.amax(dim=-1)  # propagates NaN
 
 

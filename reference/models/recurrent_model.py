@@ -21,15 +21,15 @@ from transformers.cache_utils import (
 from reference.models.architectures import CausalModel
 from reference.models.memory import RoomyLayer
 
-# Families whose layers keep states in themselves, not only in the cache.
-IN_THEMSELVES = frozenset({"recurrent_gemma"})
 # Relative to the range of the logits: above rounding, far below the effect of a lost state.
 TRIAL_TOLERANCE = 0.02
 
 
 def is_recurrent_model(module: Any) -> bool:
     """Returns whether a decoder-only `PreTrainedModel` has both recurrent layers and attention."""
-    if module.config.model_type in IN_THEMSELVES or not module._supports_default_dynamic_cache():
+    # The layers of RecurrentGemma keep states in themselves, not only in the cache.
+    own = module.config.model_type == "recurrent_gemma"
+    if own or not module._supports_default_dynamic_cache():
         return False
     layers = DynamicCache(config=module.config).layers
     attends = any(isinstance(layer, DynamicLayer) for layer in layers)

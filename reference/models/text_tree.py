@@ -36,9 +36,10 @@ def hidden_at(unseen: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def require_branching(model: Model) -> None:
-    """Refuses a model that reads a small tree differently from its paths; overwrites its cache.
+    """Refuses a model that reads a small tree differently from the tree's paths.
 
-    So it finds sliding windows, relative positions and attention that ignores masks.
+    The test overwrites the model's cache. It finds sliding windows, relative positions and
+    attention that ignores masks.
     """
     ids = torch.arange(1, 6, device=model.device) % model.vocabulary
     _, second, third, fourth, fifth = ids.split(1)
@@ -102,7 +103,10 @@ class TextTree:
         self.fed = 0
 
     def log_probs(self, shared: Tokens, continuations: Collection[Tokens]) -> dict[Tokens, Tensor]:
-        """Returns the next log-probabilities after each continuation; all begin with `shared`."""
+        """Returns log-probabilities of the next token after each continuation, float32.
+
+        shared: common prefix of these and all later continuations.
+        """
         text = [*self._text, *shared]
         self.model.rollback(min(self.model.length, len(text) - 1))
         unseen = text[self.model.length :]

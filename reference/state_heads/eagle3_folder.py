@@ -27,7 +27,13 @@ OURS, SAFEAILABS = "layers.0.", "midlayer."
 
 def load_eagle3(folder: Path, target: Any, *, name: str) -> Eagle3:
     """Returns the head in a folder, on its target's device and in its precision."""
-    config = _configuration(folder)
+    path = folder / CONFIGURATION
+    if not path.is_file():
+        raise ValueError(f"eagle3 must be a folder with {CONFIGURATION}, got {folder} without it")
+    config: Any = read_json(path)
+    stated = config.get("speculators_model_type", "eagle3") if isinstance(config, dict) else None
+    if stated != "eagle3":
+        raise ValueError(f"{path} must describe an EAGLE-3 head, got {stated}")
     tensors, safeailab = _read_tensors(folder)
     mask = tensors.pop("t2d", None)
     head = Eagle3(_shape(folder, config, tensors, target, name), target)
@@ -65,17 +71,6 @@ def save_eagle3(folder: Path, head: Eagle3) -> None:
     }
     with whole_file(folder / CONFIGURATION) as partial:
         partial.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-
-
-def _configuration(folder: Path) -> dict[str, Any]:
-    path = folder / CONFIGURATION
-    if not path.is_file():
-        raise ValueError(f"eagle3 must be a folder with {CONFIGURATION}, got {folder} without it")
-    config: Any = read_json(path)
-    stated = config.get("speculators_model_type", "eagle3") if isinstance(config, dict) else None
-    if stated != "eagle3":
-        raise ValueError(f"{path} must describe an EAGLE-3 head, got {stated}")
-    return dict(config)
 
 
 def _shape(
@@ -122,7 +117,8 @@ def _shape(
 def _taps(config: Mapping[str, Any], layers: int) -> tuple[int, ...]:
     """Returns the boundaries of the target's layers that a head reads.
 
-    As in SGLang, a list that begins with 1 names layers whose outputs are read, else inputs.
+    As in SGLang, a list that begins with 1 names the layers whose outputs the head reads; any other
+    list names the layers whose inputs it reads.
     """
     name = "eagle_aux_hidden_state_layer_ids"
     nested = config.get("eagle_config")

@@ -199,7 +199,7 @@ def save_checkpoint(
 def load_checkpoint(
     path: Path, identity: str, parameters: Parameters, optimizers: Optimizers
 ) -> int:
-    """Restores parameters and optimisers in place; returns the number of finished steps."""
+    """Restores a checkpoint in place and returns its finished steps; refuses another training's."""
     with safe_open(path, framework="pt") as file:
         note = file.metadata() or {}
         found = note.get("settings", "a file of another kind")

@@ -17,8 +17,7 @@ from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model
 from reference.policies import Fixed
 from reference.records import Stopping
-from reference.state_heads.head import causal_mask
-from reference.state_heads.mtp import Mtp, load_mtp
+from reference.state_heads.head import Mtp, causal_mask, load_mtp
 
 LAYERS, WIDTH, EXPERTS, INNER = 2, 16, 4, 8
 PREFIX = f"model.layers.{LAYERS}."
