@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
-    """Returns the path of a new output folder; raises a usage error if it cannot be created.
+    """Returns an output folder's path; raises a usage error if the folder exists or cannot be made.
 
-    Leftover files of a killed run are removed if the folder itself is complete.
+    If the folder holds a finished training, files that an interrupted run left next to the folder
+    are removed first.
     """
     if (value / "training.json").is_file():
         from reference.files import held

@@ -91,7 +91,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
 
 
 def _timed(observation: Observation) -> Run | None:
-    """Returns an observation as a run; None without a time, or with an impossible time."""
+    """Returns an observation as a timed run for planning; None if it has no possible time."""
     try:
         return observed_run(observation, context=DEFAULT_CONTEXT)
     except ValueError as error:
@@ -100,7 +100,7 @@ def _timed(observation: Observation) -> Run | None:
 
 
 def _observed(reading: Observed) -> Observation:
-    """Returns the counts in an interval, after an earlier reading, or since the server's start."""
+    """Returns the counts of an interval, since an earlier reading, or all, as the options say."""
     if reading.interval is not None:
         found = between(reading.sources, *next(_intervals(reading, reading.interval)))
     elif reading.since:
@@ -116,7 +116,7 @@ def _observed(reading: Observed) -> Observation:
 
 
 def _read(reading: Sources, sources: Sequence[str] = ()) -> Readings:
-    """Returns the counts of each source; of the sources in `reading` if none are given."""
+    """Returns the counts of each source; without `sources`, of the sources in `reading`."""
     chosen = sources or reading.sources
     return readings(chosen, gamma=reading.gamma, timeout_seconds=reading.timeout)
 

@@ -86,7 +86,7 @@ def tune_server(request: TuneServer, deployed: Deployed, form: Printed) -> None:
 def _costs(
     deployed: Deployed, target: str | None, drafts: tuple[str, ...], engine: str | None
 ) -> Costs | None:
-    """Returns the function that estimates costs from runs and a prior; None without a GPU."""
+    """Returns a function that estimates costs from the GPU and runs; None if no GPU is stated."""
     if deployed.gpu is None and deployed.gpu_flops is None:
         if replace(deployed, dtype=None if engine == OWN else deployed.dtype) != Deployed():
             raise click.UsageError("--gpu must be given with --target-config, --dtype and so on")

@@ -45,7 +45,7 @@ class TestedOptions:
 
 
 class SweptOptions(shared.BildMeasures):
-    """Options of a sweep of thresholds.
+    """Options of BiLD's sweep over its two thresholds.
 
     windows: With --decoder bild: also fixed windows of so many tokens, without a fallback.
     """
@@ -149,7 +149,7 @@ def on_engine(request: ValidateEngine, form: EngineForm) -> None:
 
 @reads("studies.bild.request:ValidateBild", Written)
 def bild(request: ValidateBild, form: Written) -> None:
-    """Prints a sweep of BiLD's thresholds, for each draft and each temperature."""
+    """Prints quality and speed over BiLD's thresholds, for each draft and each temperature."""
     from estimator.validation.file import BILD, validation_json
     from specplan.reports.studies import bild_text
     from studies.bild.request import validate_thresholds

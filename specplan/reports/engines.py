@@ -31,7 +31,10 @@ def validation_data(found: EngineValidation) -> dict[str, Any]:
 
 
 def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
-    """Returns a table and step times by temperature and concurrency, and the audit of counts."""
+    """Returns a validation as text, and whether the counted acceptance is as predicted.
+
+    Each temperature and concurrency has a table and a line of step times.
+    """
     first, (mean, most, time_mean, time_most, precision) = found.rows[0], found.summary.values()
     drawn = first.draft_temperature is None or first.draft_temperature >= first.temperature
     drafts = f" (its drafts: {'drawn' if drawn else 'argmax'})" if first.temperature > 0 else ""
@@ -129,7 +132,8 @@ _MORE_COLUMNS: list[Column[EngineRow]] = [
 def measurement_notes(request: MeasureEngine, line_error: float | None) -> str:
     """Returns sentences on where a profile's acceptance and step times come from.
 
-    line_error: relative error of a line through the step times by γ; None: it was not measured.
+    line_error: relative error, at a middle γ, of a straight line through the step times; None: not
+      measured.
     """
     if request.counted:
         where = (

@@ -41,7 +41,7 @@ def flags_of_plans(rows: Sequence[Plan], origin: Origin, *, server: str, p_min: 
 
 
 def _of_context(rows: Sequence[Plan], origin: Origin, server: str, p_min: float) -> str:
-    """Returns the flags for one context: one draft length, or a length for each batch size."""
+    """Returns the flags for one context length: one γ, or one γ for each range of batch sizes."""
     load = rows[0].price.load
     kind = origin.draft_kind or ("model" if load is None else load.draft_kind)
     draft = Drafted(origin.draft or "DRAFT", kind)
@@ -157,7 +157,7 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
 
 
 def marked(flags: str, rows: Sequence[Plan]) -> str:
-    """Returns the flags below a comment with the odds of a gain; commented out if undecided."""
+    """Returns flags below a comment with the probability of a gain; undecided: all is a comment."""
     doubtful = [row for row in rows if row.advice.gain_probability is not None]
     if not doubtful:
         return flags
@@ -187,7 +187,10 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
 
 
 def _offered(server: str, what: str, of: Callable[[Exports], Words | None]) -> Words:
-    """Returns the engine's function that writes flags for `what`; ValueError if it has none."""
+    """Returns the function `of(exports)` that writes an engine's flags for `what`.
+
+    Raises ValueError, with the engines that have such a function, if this engine has none.
+    """
     words = of(exports_of(server))
     if words is None:
         known = ", ".join(names_of(lambda kind: kind.exports and of(kind.exports)))

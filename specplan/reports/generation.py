@@ -34,9 +34,11 @@ def piece(decode: Decode, before: Sequence[int], tokens: Sequence[int]) -> str:
 def text_pieces(
     decode: Decode, parts: Iterable[Sequence[int]], before: Sequence[int]
 ) -> Iterator[str]:
-    """Yields the text that each part of the tokens adds to the ids `before`, and then the rest.
+    """Yields the text that each part of a stream of token ids adds, and at the end what is left.
 
-    A character is emitted with the part that completes its bytes; incomplete ones are the rest.
+    A character is yielded with the part that completes its bytes, so a part may yield "".
+
+    before: ids of the text before the stream, which is not yielded.
     """
     emitted, waiting = list(before), list[int]()
     for tokens in parts:

@@ -25,7 +25,7 @@ _SINCE = {
 def observation_json(
     observation: Observation, *, seconds: float | None, lengths: RequestLengths | None = None
 ) -> dict[str, Any]:
-    """Returns an observation that contains drafts as a JSON object.
+    """Returns a server's observed counts, of at least one draft, as a JSON object.
 
     seconds: seconds during which drafts were counted; None: since the server's counters started.
     lengths: the best draft length of each request; None if none was planned.
@@ -148,7 +148,7 @@ def as_observed(flags: str, observation: Observation, *, server: str) -> str:
 
 
 def run_text(run: Run, observation: Observation) -> str:
-    """Returns the command that plans from the observed run and runs that the user adds."""
+    """Returns a `specplan plan` command for the observed run, to which users add their own runs."""
     gamma = "G" if observation.stated_gamma is None else str(run.gamma)
     batch = "" if run.load.batch == 1 else f",batch={run.load.batch}"
     rates = "/".join(f"{rate:.4g}" for rate in run.rates)
@@ -196,7 +196,10 @@ def _requests_json(
 
 
 def lengths_text(found: Mapping[str, Any]) -> str:
-    """Returns text on the best draft lengths of requests and categories (`by_request` in JSON)."""
+    """Returns as text the best draft length of each request and of each category of requests.
+
+    found: the field `by_request` of `observation_json`.
+    """
     shares = ", ".join(f"K {gamma}: {share:.0%}" for gamma, share in found["shares"].items())
     lines = [
         f"The best K by request: {shares} of requests. If the alpha of each request were known "

@@ -197,7 +197,10 @@ def drawn_by(way: DraftSampling) -> str:
 
 
 def other_line(other: Plan, way: DraftSampling) -> str:
-    """Returns a line with the advised K and speed-up of `other`; way: how `other` drafts."""
+    """Returns a line with the draft length and speed-up that the plan `other` advises.
+
+    way: whether the drafts of `other` are sampled or argmax.
+    """
     gamma, gain = other.advised_gamma, _advised_gain(other)
     found = f"K = {gamma}, {gain:.2f} times" if gamma > 0 else "do not speculate"
     return f"{drawn_by(way)}: {found}."

@@ -200,7 +200,7 @@ def _simulated_table(request: TrafficRequest, found: Sequence[Simulated]) -> str
 
 
 def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:
-    """Returns a warning if captured graphs limit the requests decoded together; else no line."""
+    """Returns a warning if captured CUDA graphs limit how many requests are decoded together."""
     wall, most = pair.wall, pair.baseline.max_batch(pair.demand)
     if wall is None:
         return []
@@ -223,7 +223,7 @@ def crossing_text(
 ) -> str:
     """Returns at which rates speculation shortens requests, and the odds of a gain by rate.
 
-    crossing: requests/s above which it lengthens requests; 0: at every rate; None: at no rate.
+    crossing: rate above which speculation lengthens requests; 0: at every rate; None: at no rate.
     ends: interval of the crossing; None: exact. chances: probability of a gain by rate.
     """
     words = [(certainty(odds), f"{rate:g}") for rate, odds in chances.items() if odds is not None]

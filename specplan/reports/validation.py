@@ -135,7 +135,7 @@ def _error(row: SpeculativeRow) -> str:
 
 
 def marks(row: SpeculativeRow | EngineRow) -> str:
-    """Returns a row's warnings: "TEXT DIFFERS" from the target's own, "!" if times are in doubt."""
+    """Returns a row's marks: "TEXT DIFFERS" from the target's own; "!" if times are in doubt."""
     gap = getattr(row, "tie_gap", None)
     text = "TEXT DIFFERS" + ("" if gap is None else f" ({gap:.2g})")
     return "  ".join([text] * (row.identical_to_target is False) + ["!"] * bool(row.doubts))
