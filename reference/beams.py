@@ -156,12 +156,12 @@ class BeamSearch:
 
     @property
     def judged(self) -> int:
-        """Number of drafted steps compared with the target's: the covered ones and the misses."""
+        """Number of drafted steps compared with the target's: covered steps, and misses."""
         return self.covered + sum(block.steps <= block.drafted for block in self.blocks[:-1])
 
     @property
     def covered(self) -> int:
-        """Number of drafted steps that had all the target's beams: top_w(M_p) in top_u(M_q)."""
+        """Number of drafted steps that had all of the target's beams: top_w(M_p) in top_u(M_q)."""
         return sum(block.steps - 1 for block in self.blocks)
 
 

@@ -98,7 +98,7 @@ class Drafter(Protocol):
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        """Returns up to `limit` tokens after the text; a drawn token must not be dropped again."""
+        """Returns at most `limit` tokens after the text; no drawn token may be left out."""
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
         """Returns, for each sampling setting, how likely the tokens of a stretch are accepted.
@@ -109,7 +109,7 @@ class Drafter(Protocol):
 
 @runtime_checkable
 class ReadsStates(Protocol):
-    """A drafter that reads the target's hidden states of the prompt, such as `StateHeadDrafter`."""
+    """A drafter that reads the target's hidden states of the prompt, e.g. `StateHeadDrafter`."""
 
     def read_prompt(self, text: Sequence[int]) -> None:
         """Reads the prompt's states, after the target has read all ids of the text but the last."""

@@ -105,7 +105,7 @@ class Product(Confidence):
 
 
 def own_probability(token: Tensor, q: Laws) -> float:
-    """Returns q(token); if q is one-hot, its probability at temperature 1 (1 without logits)."""
+    """Returns q(token), at temperature 1 if q is one-hot; 1 if q has no logits."""
     law = q.at_temperature_one() if isinstance(q, OneHot) else q
     return 1.0 if law is None else float(law.of(token))
 

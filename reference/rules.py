@@ -172,7 +172,7 @@ class BlockVerification:
 
 
 def shares(p: Dense, q: Laws, tokens: Tensor) -> Tensor:
-    """Returns s_0, …, s_gamma of Sun et al. 2024: P(at least i tokens are accepted)."""
+    """Returns s_0, …, s_gamma (Sun et al. 2024); s_i: probability that at least i are accepted."""
     ratio = p.of(tokens) / q.of(tokens)
     share = [ratio.new_ones(())]
     for each in ratio:

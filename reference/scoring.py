@@ -73,7 +73,7 @@ class Scores:
 
 
 def nothing_drafted(positions: int, options: ScoreOptions) -> Scores:
-    """Returns the scores of positions that no block drafts."""
+    """Returns the scores of positions for which no block drafts a token."""
     return Scores(
         beta=torch.zeros(positions, dtype=torch.float64),
         ratio=torch.zeros(positions, options.max_gamma, dtype=torch.float64),

@@ -101,7 +101,7 @@ def autoregressive_blocks(
     stopping: Stopping,
     generator: torch.Generator,
 ) -> Iterator[Block]:
-    """Yields one block of one token for each target call, without a draft; text: from `start`."""
+    """Yields one block of one token for each target call, without a draft; see `start` for text."""
     prefix = len(text)
     text = list(text)
     ending = None

@@ -78,8 +78,7 @@ def verify(
     """Returns the number of accepted tokens (0 to gamma) and the token that follows them.
 
     Leviathan et al. 2023, Algorithm 1, second half. The token replaces the first rejected one, or
-    is drawn from the target's distribution after the draft. Both results have shape (1,), int64;
-    computing them does not wait for the device.
+    is drawn from the target's distribution after the draft. Both results have shape (1,), int64.
 
     p: the target's distributions at the gamma drafted positions and at the next one.
     """

@@ -165,7 +165,7 @@ def sealed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def unsealed(content: bytes) -> dict[str, NDArray[Any]]:
-    """Returns the arrays in a file's content; raises ValueError unless `sealed` made it."""
+    """Returns the arrays in a file's content; refuses content that `sealed` did not make."""
     if content[-DIGITS:] != _digest(content[:-DIGITS]):
         raise ValueError("arrays must carry the hash of their content, got others or damaged ones")
     with np.load(io.BytesIO(content), allow_pickle=False) as file:

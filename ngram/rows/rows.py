@@ -48,8 +48,8 @@ class Rows:
     """Next-token distributions of an n-gram model over token ids.
 
     `</s>` is the end-of-text id; `<s>` has probability 0. The probability of `<unk>` is divided
-    equally among the ids that the model lacks (KenLM gives all of it to each of them). If the model
-    lacks none, it is divided among all ids in proportion.
+    equally among the ids that the model lacks. (KenLM gives all of this probability to each of the
+    ids.) If the model lacks no id, it is divided among all ids in proportion.
 
     width: number of ids in a distribution; None: the number of the tokenizer's ids. Ids beyond the
       tokenizer's have probability 0; ids beyond the width are cut off.

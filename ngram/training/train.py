@@ -51,8 +51,6 @@ def run_lmplz(
 
     sentences: the ids of all texts in sequence, each text followed by END.
     prune: thresholds, one per order.
-
-    Raises RuntimeError if `lmplz` fails.
     """
     # `lmplz` would write probability 1 for a pruned `</s>`.
     texts = int(np.count_nonzero(sentences == END))

@@ -180,7 +180,7 @@ class StateHeadDrafter:
         logits: Tensor,
         step: int,
     ) -> None:
-        """Fills in the scores of one step of all blocks; `logits` are of the last positions."""
+        """Fills in the scores of one draft step of all blocks; logits: of the last positions."""
         first = len(stretch.tokens) - len(logits)
         before = [*stretch.text, *stretch.tokens[:first]]
         require_finite(peaks(logits).tolist(), self.name, len(before))

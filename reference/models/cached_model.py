@@ -141,7 +141,7 @@ class CachedModel(ABC):
             raise ValueError(f"length must lie in [0, {self.length}], got {length}")
 
     def _require_rollback(self) -> None:
-        """Refuses a model that has other state than the keys and values in its cache."""
+        """Refuses a model whose state is more than its cache's keys and values."""
         if self.module._is_stateful or not self.module._supports_default_dynamic_cache():
             self._refuse()
 

@@ -38,7 +38,7 @@ class CompiledModel(CausalModel):
         widths: Sequence[int],
         backend: str | Callable[..., Any] = "inductor",
     ) -> None:
-        """Compiles a model's passes and runs each of them once; the model itself is then spent.
+        """Compiles a model's passes and runs each pass once. The model itself is changed by that.
 
         longest: number of tokens in the longest text, prompt included.
         widths: for each pass to compile, its number of tokens, at least 1.
@@ -132,10 +132,12 @@ class CompiledModel(CausalModel):
 
 
 def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, Any]:
-    """Returns the arguments of `torch.compile` for one program, which CUDA `graphs` may record.
+    """Returns the arguments of `torch.compile` for one program.
 
-    All calls of a program are alike, so it needs no guards; they would take much of a small model's
-    time.
+    Every call of the program has inputs of one shape, so the program skips `torch.compile`'s checks
+    of its inputs (guards). These would take a good part of a small model's time.
+
+    graphs: whether the program is recorded as a CUDA graph.
     """
     options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe}
     if backend == "inductor":
@@ -148,8 +150,8 @@ def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, An
 class FixedLayer(StaticLayer):  # type: ignore[misc]
     """Keys and values in tensors that never move; attention reads them whole, under a mask.
 
-    All layers share `length`, the number of tokens before a pass (shape (), int64). transformers
-    would count in each layer, and update every layer at every pass and rollback.
+    All layers share `length`, the number of tokens before a pass, shape (), int64. With one number
+    per layer, as in transformers, every pass and rollback would have to update each layer.
     """
 
     def __init__(self, capacity: int, length: Tensor) -> None:

@@ -48,7 +48,7 @@ def require_reachable(name: str, revision: str | None) -> None:
 
 
 def require_hub() -> None:
-    """Raises ConnectionError if the hub cannot be reached; skipped offline and behind a proxy."""
+    """Raises ConnectionError if the hub cannot be reached; does nothing offline or with a proxy."""
     if constants.HF_HUB_OFFLINE or getproxies():
         return
     hub = urlsplit(constants.ENDPOINT)

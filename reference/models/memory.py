@@ -137,13 +137,13 @@ class States:
         self._rows.clear()
 
     def keep(self, end: int) -> None:
-        """Keeps the states of the last pass, whose last position is end - 1."""
+        """Records the states of the last pass, which ended before position `end`."""
         read = self._recorder.taken()
         if read is not None:
             self._rows.update(enumerate(read[0], start=end - read.shape[1]))
 
     def skip(self) -> None:
-        """Drops the states of the last pass, whose positions are already recorded."""
+        """Forgets the states of the last pass, because their positions are already recorded."""
         self._recorder.taken()
 
     def cut(self, length: int) -> None:
@@ -152,7 +152,7 @@ class States:
             self._rows.popitem()
 
     def choose(self, length: int, places: Sequence[int]) -> None:
-        """Keeps the states before `length` and at length + places, one after another."""
+        """Keeps the states before `length`, then only those at positions length + places."""
         chosen = [self._rows.get(length + place) for place in places]
         self.cut(length)
         found = [state for state in chosen if state is not None]

@@ -61,7 +61,7 @@ class RecurrentModel(CausalModel):
         self._forget()
 
     def _require_rollback(self) -> None:
-        """Accepts the model, because all of its state can be restored from its cache."""
+        """Accepts every model, because recurrent states are restored from copies."""
 
     def _empty_cache(self) -> Cache:
         cache = DynamicCache(config=self.module.config)

@@ -62,7 +62,7 @@ Tokens = tuple[int, ...]
 
 
 def prefix_tree(paths: Iterable[Tokens]) -> tuple[list[int], list[int], dict[Tokens, int]]:
-    """Returns the tree of some continuations, which holds each shared prefix once.
+    """Returns the tree of some continuations, in which a shared prefix occurs once.
 
     The result is the tree's tokens; for each token, the index of the token that it follows (-1: the
     text's last token); and for each prefix, the index of its last token (-1: no tokens).
@@ -82,8 +82,9 @@ def prefix_tree(paths: Iterable[Tokens]) -> tuple[list[int], list[int], dict[Tok
 class TextTree:
     """Reads several continuations of one text with a model whose cache holds a single text.
 
-    The common prefix stays in the cache. The rest is read again each time: in one pass if the model
-    can read a tree (`branches`), else path by path, with equal results.
+    The cache keeps the continuations' common prefix. The rest is read again at each call: in one
+    pass if the model can read a tree (`branches`), else one continuation after another. Both ways
+    give equal results.
 
     fed: tokens read so far, without the prompt.
     """

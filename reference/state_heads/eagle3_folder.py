@@ -129,7 +129,7 @@ def _taps(config: Mapping[str, Any], layers: int) -> tuple[int, ...]:
 
 
 def _read_tensors(folder: Path) -> tuple[dict[str, Tensor], bool]:
-    """Returns a folder's tensors by speculators' names, and whether it has SafeAILab's layout."""
+    """Returns a folder's tensors, and whether they had the names of SafeAILab's layout."""
     files = sorted(folder.glob("*.safetensors"))
     if not files:
         pickled = [path.name for pattern in PICKLED for path in sorted(folder.glob(pattern))]

@@ -118,10 +118,9 @@ def train(
     the weights of an uninterrupted run on the same machine. Under `accelerate launch` (without
     GPUs: torchrun) each process takes an equal share of every batch, and gradients are averaged.
 
-    Args:
-      module: left in evaluation mode.
-      batch: returns the batch of a step, counted from 0, as a tensor with one row per example.
-      loss: returns the loss (a scalar) of a process's rows of the batch at a step.
+    module: left in evaluation mode.
+    batch: returns the batch of a step, counted from 0, as a tensor with one row per example.
+    loss: returns the loss (a scalar) of a process's rows of the batch at a step.
 
     Raises FloatingPointError if the loss is NaN or infinite; the last checkpoint is kept.
     """
@@ -222,7 +221,7 @@ def load_checkpoint(
 
 
 def this_process() -> Any:
-    """Returns accelerate's `PartialState`: the number of this process, and of all processes."""
+    """Returns accelerate's state: the number of this process, and how many processes there are."""
     from accelerate import PartialState
 
     # Without `cpu`, each of several processes without a GPU would consider itself the only one.

@@ -70,7 +70,7 @@ def windows_along(
 def losses_ahead(
     head: StateHead, output: Any, windows: Windows, *, steps: int, loss: str
 ) -> list[Tensor]:
-    """Returns the mean loss of each draft step; a draft begins at every position of the texts."""
+    """Returns the mean loss of each draft step; one draft begins at each position of the texts."""
     ids = windows.ids
     begun = ids.shape[1] - steps - 1
     with torch.no_grad():
@@ -88,7 +88,7 @@ def losses_ahead(
 
 @torch.no_grad()
 def acceptance_ahead(head: StateHead, output: Any, windows: Windows, *, steps: int) -> list[float]:
-    """Returns the mean acceptance probability, sum min(p, q), of each draft step along texts."""
+    """Returns alpha, the mean of sum min(p, q), at each draft step along texts."""
     losses = [
         losses_ahead(head, output, windows.at(row, output), steps=steps, loss="tv")
         for row in torch.arange(len(windows.ids)).split(1)
