@@ -38,12 +38,12 @@ _LINE_INCHES = 0.19  # from one label to the next
 class Caption:
     """The texts, size and panels of a drawing.
 
-    title, source: texts above and below, with {names} of values from the data.
+    title, source: texts above and below the panels, with {names} of values from the data.
     size: width and height in inches.
     x, y, panels: names of the axes and headings of the panels; a list has one text per panel.
-    stacked: whether panels are below each other, with one horizontal axis.
+    stacked: whether panels are below each other and share the horizontal axis.
     columns: relative widths of a table's columns, by heading.
-    form: format of a table's numbers.
+    form: format of a table's numbers, for example ".2f".
     """
 
     title: str

@@ -31,9 +31,11 @@ DOTS_PER_INCH = 150
 class Entry(NamedTuple):
     """One figure of catalogue.toml: its name, source and content.
 
-    made: module, and the ending of its functions that compute and draw the figure.
+    made: module and name of the functions that compute and draw the figure, for example
+      "leviathan.curves:tokens" for compute_tokens and draw_tokens of figures.leviathan.curves.
     caption: fields of a `figures.drawing.Caption`.
-    takes: argument of compute: "results" of a validation, a "load", the figure's "name", or none.
+    takes: argument of the computing function: "results" of a validation, a "load", the figure's
+      "name", or "" for no argument.
     """
 
     name: str

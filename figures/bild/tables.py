@@ -25,10 +25,10 @@ SOURCE = "ours: two cores of an AMD EPYC virtual machine, 2026-11-21 and 22, fig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredSweep(Sweep):
-    """One sweep over BiLD's thresholds with one pair of models on one task.
+    """One recorded sweep over BiLD's thresholds, of one pair of models on one task.
 
     task: "translation", "code" or "spelling".
-    draft: "unaligned" or "aligned".
+    draft: "aligned" if the draft was trained on texts of the target, else "unaligned".
     sampling: "greedy" or "nucleus 0.8".
     """
 

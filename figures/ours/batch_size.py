@@ -43,8 +43,9 @@ BATCHES = tuple(sorted({round(2 ** (i / 12)) for i in range(109)}))
 
 @dataclass(frozen=True, slots=True)
 class FigureLoad:
-    """A load: models on hardware, tokens in each sequence's cache, and the acceptance rate.
+    """The content of the batch-size figure: a deployment, its load and the acceptance rate.
 
+    deployment: models on hardware; context: tokens in each sequence's cache.
     cost: the deployment's cost, fitted to measured kernels or public measurements; None: roofline.
     name: the deployment in words; None: `caption` describes it by its models' sizes.
     """

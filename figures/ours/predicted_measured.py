@@ -26,10 +26,11 @@ def compute(results: Validated | None = None) -> Numbers:
     names = "setting draft temperature predicted measured low high"
     if results is None:
         printed = [
-            (f"{task} {draft}", draft, float(temperature), expected, measured, None, None)
-            for task, draft, temperature, *_, expected, measured in published(
-                "leviathan-table4"
-            ).cells
+            (
+                *(f"{row.task} {row.draft}", row.draft, float(row.temperature)),
+                *(row.expected, row.empirical, None, None),
+            )
+            for row in published("leviathan-table4")
         ]
         return numbers(names, printed)
     points = [

@@ -59,7 +59,11 @@ def default_pair() -> Pair:
 
 
 def compute(pair: Pair | None = None, *, caption: str | None = None) -> TrafficCurve:
-    """Returns latencies by rate of requests, for `pair` or else for `default_pair()`."""
+    """Returns latencies by rate of requests, with speculation and without.
+
+    pair: a server with speculation, and without; None: `default_pair()`.
+    caption: origin of the pair's numbers.
+    """
     if pair is None:
         pair = default_pair()
         load = default_load()
