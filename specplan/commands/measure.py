@@ -103,7 +103,7 @@ def texts(request: MeasureTexts, form: Written) -> None:
 
 
 def _print(profile: Profile, form: Written, text: Callable[[Profile], str]) -> None:
-    """Prints a profile as JSON or text; its file has been written before."""
+    """Prints a profile as JSON or as text; the profile's file was written before."""
     if form.as_json:
         from estimator.profiles.profile_file import profile_json
 

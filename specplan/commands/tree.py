@@ -61,7 +61,7 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
       specplan tree --acceptance-by-rank 0.7,0.12,0.05,0.03 --gpu h100 \\
         --target-config T/config.json --draft-config D/config.json --batch 1,8,64
     """
-    trees, rates, priced = _asked(ctx)
+    trees, rates, priced = _inputs(ctx)
     rows = []
     for price in priced:
         wall = price.wall
@@ -82,7 +82,7 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
         warn(f"the best tree has all the nodes it may, --max-nodes {trees.max_nodes}{why}")
 
 
-def _asked(ctx: click.Context) -> tuple[Trees, tuple[float, ...], list[Pricing]]:
+def _inputs(ctx: click.Context) -> tuple[Trees, tuple[float, ...], list[Pricing]]:
     """Returns the options, the acceptance by rank, and a pricing for each batch size."""
     costing = chosen_cost(ctx)
     trees, costs, file, graphs = fill(ctx, [Trees, costing, Profiled, Graphs])

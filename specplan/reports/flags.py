@@ -23,7 +23,7 @@ _CONTEXTS = """\
 
 
 def flags_of_plans(rows: Sequence[Plan], origin: Origin, *, server: str, p_min: float = 0.0) -> str:
-    """Returns the flags that make a server draft as planned, for each context separately.
+    """Returns the flags that make a server draft as planned, separately for each context length.
 
     rows: plans for one acceptance, one for each load (batch and context).
     p_min: the confidence below which a draft ends; 0: drafts have a fixed length.
@@ -112,6 +112,7 @@ def export(
     Lookups and suffix decoding draft at most gamma tokens. A comment states how the engine's lookup
     differs from specplan's. Refuses a draft that the engine does not support.
 
+    server: one of `exported_to`.
     gamma: drafted tokens per block; 0 gives a comment that advises no speculation.
     drafter: the drafter as `--draft` names it, which replaces `draft`; None: use `draft`.
     sampling: whether drafts are sampled or argmax; None: the engine's default.

@@ -188,7 +188,8 @@ class AdaptivePlans:
 def _log_gain(speeds: Iterable[Mapping[str, WaySpeed]], one: str, other: str) -> float:
     """Returns the mean of log(speed under rule `one` / speed under rule `other`).
 
-    speeds: speeds by rule, for each batch size; "rank" is the faster rule of BUDGETS.
+    speeds: for each batch size, the speeds by rule. "rank" means the faster of the two rules that
+      verify the likeliest tokens (BUDGETS).
     """
     names = BUDGETS if one == "rank" else (one,)
     best = ((max(ways[name].speed_up for name in names), ways[other]) for ways in speeds)

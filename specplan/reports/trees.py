@@ -142,9 +142,9 @@ def _advice(row: TreeRow) -> str:
 def tree_export(best: TreePlan, program: str) -> str:
     """Returns the flags with which a program drafts a tree; a comment if no tree pays.
 
-    An engine grows its own tree within these bounds, by the draft's probabilities, so the shape
-    varies. `specplan generate` and `validate` (program "specplan") draft exactly this tree, from
-    the draft's likeliest tokens.
+    An engine grows its own tree within the bounds of the flags, by the draft's probabilities, so
+    the shape varies. `specplan generate` and `validate` (program "specplan") draft exactly this
+    tree, from the draft's likeliest tokens.
     """
     if not best.parents:
         return "# no tree pays: run the target without a draft"

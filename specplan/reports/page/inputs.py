@@ -59,7 +59,7 @@ class TrafficFile(msgspec.Struct, frozen=True):
 
 
 def quickest(files: Sequence[TrafficFile]) -> list[tuple[Rate, str]]:
-    """Returns the row with the shortest request time, and its file, at each rate of all files.
+    """Returns the row with the shortest request time, and its file, at each rate in all files.
 
     A single file gives [], since nothing is compared.
     """
