@@ -31,6 +31,7 @@ from simulator.choice.plan import DEFAULT_MAX_GAMMA
 
 CONTEXT = 128
 Refusing = Callable[[Processes], AbstractContextManager[object]]
+_Ready = tuple[LoadedPair, Tracing, CachedModel | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +77,8 @@ class Measure(TimedPair):
     def flags(self) -> tuple[str, ...]:
         """The stated options that change how passes ran."""
         stated = {"compile": self.compiling, "device-map": self.models.device_map}
-        return tuple(
-            f"--{name} {each}" for name, each in stated.items() if each not in ("off", None)
-        )
+        known = (each for each in stated.items() if each[1] not in ("off", None))
+        return tuple(f"--{name} {value}" for name, value in known)
 
 
 def measure(
@@ -100,7 +100,8 @@ def measure(
             if request.kept is not None and request.output is not None and processes.first:
                 stack.enter_context(held(request.output))
                 require_place(request.kept)
-            loaded, tracing, under_load = _ready(request, processes)
+            ready = _ready(request, processes)
+        tracing = ready[1]
         if processes.count > 1:
             hashes = ", ".join(own_hashes(parse_drafter(one_draft(request.models))))
             described = processes.gathered(tracing.described | {"files of the draft": hashes})
@@ -110,15 +111,13 @@ def measure(
             # Nothing is left for it to do, and the first is to time undisturbed.
             measure_traces(tracing, processes=processes)
             return None
-        profile = _profile(request, loaded, tracing, under_load, processes, progress, traced)
+        profile = _profile(request, ready, processes, progress, traced)
         if request.output is not None:
             write_profile(profile, request.output)
     return profile
 
 
-def _ready(
-    request: Measure, processes: Processes
-) -> tuple[LoadedPair, Tracing, CachedModel | None]:
+def _ready(request: Measure, processes: Processes) -> _Ready:
     """Returns the loaded models, how to trace, and the draft to time over batches, if any.
 
     Raises all errors that are known before any run.
@@ -172,14 +171,9 @@ def _ready(
 
 
 def _profile(
-    request: Measure,
-    loaded: LoadedPair,
-    tracing: Tracing,
-    under_load: CachedModel | None,
-    processes: Processes,
-    progress: Progress,
-    traced: Progress,
+    request: Measure, ready: _Ready, processes: Processes, progress: Progress, traced: Progress
 ) -> Profile:
+    loaded, tracing, under_load = ready
     prompts, repeats = loaded.prompts, request.timing.repeats
     gammas = measured_gammas(request.max_gamma)
     arms, batches = probing(gammas), dict.fromkeys(request.batches)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,16 +77,12 @@ class Thresholds:
         tokens = self.tokens.sum()
         verified, paid = (each.sum(axis=0) / tokens for each in (self.verified, self.paid))
         errors = np.sqrt((self.errors**2).sum(axis=0))[:, -1] / tokens
+        stopped = partial(Stopped, self.alpha, rule=self.rule)
+        steps = (Recorded(self.alpha, _rows(each)) for each in paid)
+        columns = zip(map(_rows, verified), steps, self.p_mins, errors.tolist(), strict=True)
         return tuple(
-            Stopped(
-                self.alpha,
-                _rows(verified[at]),
-                paid=Recorded(self.alpha, _rows(paid[at])),
-                rule=self.rule,
-                p_min=p_min,
-                drafted_error=float(errors[at]),
-            )
-            for at, p_min in enumerate(self.p_mins)
+            stopped(blocks, paid=own, p_min=p_min, drafted_error=error)
+            for blocks, own, p_min, error in columns
         )
 
     def gain(self, cost: Cost, *, max_gamma: int) -> StopGain:
@@ -170,7 +167,7 @@ def _rows(blocks: NDArray[np.float64]) -> dict[int, tuple[float, ...]]:
 def recorded_traces(
     path: Path, profile: Profile, sampling: DraftSampling, *, option: str
 ) -> list[Trace]:
-    """Returns the traces that were saved with a profile; option: its name, for error messages."""
+    """Returns the traces that were saved with a profile; option: the option that needs them."""
     place = traces_path(path)
     if not place.exists():
         needed = "the traces that 'specplan measure' writes next to a profile"

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from estimator.timing import turns
+from estimator.timing.batched import Ids, Prompts
 from estimator.timing.precision import Timing, precision_percent
 from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs, priced, timed
 from reference.drafters.model_drafter import draft_model
@@ -27,14 +28,14 @@ WARM_UP_TOKENS = 8
 ALPHA_STEPS = 1000
 PROBED_PROMPTS = 2
 
-Decoder = Callable[[Subject, Sequence[int], torch.Generator], Session]
+Decoder = Callable[[Subject, Ids, torch.Generator], Session]
 """Starts a session: from the pair, a prompt's ids and a generator of random numbers. Equal decoders
 produce equal texts."""
 
 
 def run_arms(
     subject: Subject,
-    prompts: Sequence[Sequence[int]],
+    prompts: Prompts,
     speculative: Mapping[str, Decoder],
     timing: Timing,
     *,
@@ -47,7 +48,7 @@ def run_arms(
     If memory is short, fewer arms take turns at once; with a single set of caches, a turn is a
     whole text. A text depends on seed, arm and prompt, so repeats differ only in time.
 
-    prompts: token ids of each prompt. Prompts that are not reached in time are left out.
+    prompts: prompts that are not reached in time are left out.
     speculative: decoders by name, without the baseline; see `probing` and `Speculative`.
     least: number of prompts that run even after the time limit.
     """
@@ -109,7 +110,7 @@ def _at_one_speed(arms: Sequence[str], ran: Sequence[tuple[str, int, turns.InTur
     return runs
 
 
-def require_positions(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:
+def require_positions(subject: Subject, prompts: Prompts) -> None:
     """Refuses prompts that exceed the positions of either model after max_new_tokens tokens.
 
     Every prompt is checked, because no text may cross the length at which a model changes its
@@ -131,7 +132,7 @@ def require_positions(subject: Subject, prompts: Sequence[Sequence[int]]) -> Non
             )
 
 
-def without_draft(subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Session:
+def without_draft(subject: Subject, prompt: Ids, generator: torch.Generator) -> Session:
     """Returns a session in which the target decodes without a draft."""
     target, sampling, stopping = subject.target, subject.sampling, subject.stopping
     return plain_session(target, prompt, sampling=sampling, stopping=stopping, generator=generator)
@@ -143,12 +144,12 @@ class Speculative:
 
     policy: Policy
 
-    def __call__(self, own: Subject, prompt: Sequence[int], generator: torch.Generator) -> Session:
+    def __call__(self, own: Subject, prompt: Ids, generator: torch.Generator) -> Session:
         return speculative_session(own, prompt, self.policy, generator)
 
 
 def timed_blocks(
-    subject: Subject, prompt: Sequence[int], *, gamma: int, p_min: float, seed: int
+    subject: Subject, prompt: Ids, *, gamma: int, p_min: float, seed: int
 ) -> Iterator[tuple[Block, float]]:
     """Yields a text's blocks of at most gamma drafted tokens, each with the time of its end.
 
@@ -187,9 +188,7 @@ def probed_gammas(max_gamma: int) -> list[int]:
     return sorted({max_gamma, *(2**i for i in range(max_gamma.bit_length()))})
 
 
-def adaptive(
-    subject: Subject, prompts: Sequence[Sequence[int]], timing: Timing, *, max_gamma: int
-) -> Adaptive:
+def adaptive(subject: Subject, prompts: Prompts, timing: Timing, *, max_gamma: int) -> Adaptive:
     """Returns the adaptive policy, after measuring costs on the first prompts.
 
     timing: its seed and progress are used; each run is timed once, without a time limit.
@@ -199,6 +198,6 @@ def adaptive(
     return Adaptive(planner(priced(timed(runs)), max_gamma=max_gamma))
 
 
-def planning_generations(prompts: Sequence[Sequence[int]], max_gamma: int) -> int:
+def planning_generations(prompts: Prompts, max_gamma: int) -> int:
     """Returns the number of texts that `adaptive` decodes, which equals its progress calls."""
     return len(prompts[:PROBED_PROMPTS]) * (2 + len(probed(probed_gammas(max_gamma))))

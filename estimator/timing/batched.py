@@ -19,10 +19,16 @@ from reference.speculative import opening_text
 DISTANCES_ALONE = frozenset({"bloom", "mpt"})
 
 
+Ids = Sequence[int]
+"""Token ids of a text."""
+Prompts = Sequence[Ids]
+"""Token ids of each prompt, at least one prompt."""
+
+
 @torch.inference_mode()
 def decode_batch(
     target: Model,
-    prompts: Sequence[Sequence[int]],
+    prompts: Prompts,
     *,
     sampling: Sampling,
     stopping: Stopping,
@@ -62,7 +68,7 @@ def decode_batch(
     return [tuple(text[start:]) for text, start in zip(texts, given, strict=True)]
 
 
-def batch_module(target: Model, texts: Sequence[Sequence[int]]) -> Any:
+def batch_module(target: Model, texts: Prompts) -> Any:
     """Returns the target's `PreTrainedModel`, if it can decode these texts at once.
 
     Raises ValueError if padding would shift the texts' positions, or if only some of the texts
@@ -88,7 +94,7 @@ def batch_module(target: Model, texts: Sequence[Sequence[int]]) -> Any:
 
 
 def padded(
-    texts: Sequence[Sequence[int]], device: torch.device, *, side: Literal["left", "right"]
+    texts: Prompts, device: torch.device, *, side: Literal["left", "right"]
 ) -> tuple[Tensor, Tensor]:
     """Returns ids padded to one length and their mask (1: text), both of shape (texts, longest).
 
@@ -104,7 +110,7 @@ def padded(
 class _Batch:
     """A transformers model that reads several texts at once and keeps its cache between passes."""
 
-    def __init__(self, module: Any, prompts: Sequence[Sequence[int]], device: torch.device) -> None:
+    def __init__(self, module: Any, prompts: Prompts, device: torch.device) -> None:
         self._module = module
         self._parameters = frozenset(inspect.signature(module.forward).parameters)
         self._cache: Any = None

@@ -126,19 +126,14 @@ def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
     runs: the texts, each with its decoder's name. A block's time is assumed to be a typical time of
       its decoder and draft length, times the round's slowness, which all decoders share.
     """
-    speeds = _round_speeds(runs)
-    return [
-        replace(
-            text,
-            # The prompt was read in its first round.
-            prefill_seconds=text.prefill_seconds / speeds.get(min(rounds, default=-1), 1.0),
-            blocks=tuple(
-                _scaled(block, 1 / speeds.get(number, 1.0))
-                for block, number in zip(text.blocks, rounds, strict=True)
-            ),
-        )
-        for _, (text, rounds) in runs
-    ]
+    speeds, found = _round_speeds(runs), []
+    for _, (text, rounds) in runs:
+        factors = [1 / speeds.get(number, 1.0) for number in rounds]
+        # The prompt was read in its first round.
+        prefill = text.prefill_seconds / speeds.get(min(rounds, default=-1), 1.0)
+        blocks = tuple(map(_scaled, text.blocks, factors))
+        found.append(replace(text, prefill_seconds=prefill, blocks=blocks))
+    return found
 
 
 def _round_speeds(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:

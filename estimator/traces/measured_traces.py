@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from estimator.prompts.prompts import prompts_hash
-from estimator.timing.batched import decode_batch
+from estimator.timing.batched import Prompts, decode_batch
 from estimator.timing.threads import ALONE, Processes
 from estimator.traces.scoring import sampled_setting, trace_pair
 from estimator.traces.trace_file import KeptTraces
@@ -37,7 +37,7 @@ class Tracing:
     """
 
     subject: Subject
-    prompts: Sequence[Sequence[int]]
+    prompts: Prompts
     max_gamma: int
     seed: int
     batch_size: int = 1

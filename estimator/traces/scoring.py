@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from estimator.timing.batched import Ids
 from estimator.traces.traces import (
     DraftSampling,
     RecordedConfidence,
@@ -71,8 +72,8 @@ def _own_setting(subject: Subject) -> Sampling:
 
 def trace(
     subject: Subject,
-    prompt: Sequence[int],
-    tokens: Sequence[int],
+    prompt: Ids,
+    tokens: Ids,
     *,
     max_gamma: int,
     leniences: Sequence[float] = (),
@@ -91,12 +92,7 @@ def trace(
 
 
 def trace_pair(
-    subject: Subject,
-    prompt: Sequence[int],
-    tokens: Sequence[int],
-    *,
-    max_gamma: int,
-    ahead: int = 0,
+    subject: Subject, prompt: Ids, tokens: Ids, *, max_gamma: int, ahead: int = 0
 ) -> TracePair:
     """Returns the traces for sampled and for argmax drafts, with α(l) at LENIENCES.
 
@@ -111,11 +107,7 @@ def trace_pair(
 
 
 def _traces(
-    subject: Subject,
-    prompt: Sequence[int],
-    tokens: Sequence[int],
-    options: ScoreOptions,
-    ahead: int,
+    subject: Subject, prompt: Ids, tokens: Ids, options: ScoreOptions, ahead: int
 ) -> list[Trace]:
     target, drafter = subject.target, subject.drafter
     scores = score_text(target, drafter, prompt, tokens, options, sampling=subject.sampling)
@@ -158,8 +150,8 @@ def _by_start(values: NDArray[Any]) -> NDArray[Any]:
 @torch.inference_mode()
 def own_paths(
     drafter: Confident,
-    text: Sequence[int],
-    tokens: Sequence[int],
+    text: Ids,
+    tokens: Ids,
     sampling: Sampling,
     *,
     device: torch.device,

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from estimator.intervals import Interval, student
+from estimator.timing.batched import Ids, Prompts
 from estimator.timing.rates import BASELINE, Noise, Runs
 from estimator.traces.scoring import trace, verification_of
 from estimator.traces.traces import Trace, alpha, lenient_alpha
@@ -32,7 +33,7 @@ class TextTraces:
     """
 
     subject: Subject
-    prompts: Sequence[Sequence[int]]
+    prompts: Prompts
     max_gamma: int
     ahead: int = 0
     known: dict[tuple[int, tuple[int, ...]], Trace] = field(default_factory=dict)
@@ -65,9 +66,7 @@ class TextTraces:
 
 
 @torch.inference_mode()
-def tie_gap(
-    subject: Subject, prompt: Sequence[int], own: Sequence[int], other: Sequence[int]
-) -> float:
+def tie_gap(subject: Subject, prompt: Ids, own: Ids, other: Ids) -> float:
     """Returns the target's logit difference between the first tokens in which two texts differ.
 
     Both texts are greedy. Verifying several tokens at once rounds differently from one-token steps,

@@ -11,6 +11,7 @@ from estimator.progress import SILENT, Progress
 from estimator.rule_names import VERIFICATION, acceptance_rule
 from estimator.settings import FIXED, MAX_GAMMA, TimedPair, draft_sampling, require_read_lengths
 from estimator.timing import arms
+from estimator.timing.batched import Prompts
 from estimator.timing.precision import Timing, precision_percent, timings
 from estimator.timing.rates import BASELINE, Noise, noise, out_of_order, priced, timed
 from estimator.timing.threads import Threads, computing, require_one_process
@@ -139,16 +140,11 @@ def _require_predictable(subject: Subject, policies: Sequence[Policy | None]) ->
 
 
 def validate(
-    subject: Subject,
-    prompts: Sequence[Sequence[int]],
-    policies: Policies,
-    timing: Timing,
-    *,
-    max_gamma: int,
+    subject: Subject, prompts: Prompts, policies: Policies, timing: Timing, *, max_gamma: int
 ) -> Validation:
     """Returns predicted and measured speed-ups of one pair under each policy.
 
-    prompts: token ids of each prompt; prompts that are not reached in time are left out.
+    prompts: prompts that are not reached in time are left out.
     policies: the adaptive policy plans with costs that are measured before all runs.
     max_gamma: longest draft of policies that are not fixed.
     """
@@ -176,9 +172,7 @@ def validate(
     return Validation(rows, cost, clock, repeats, len(prompts), exact)
 
 
-def generations(
-    prompts: Sequence[Sequence[int]], policies: Policies, *, max_gamma: int, repeats: int
-) -> int:
+def generations(prompts: Prompts, policies: Policies, *, max_gamma: int, repeats: int) -> int:
     """Returns the number of texts that `validate` decodes if all repeats run."""
     planned = list(policies.values()).count(None) * arms.planning_generations(prompts, max_gamma)
     gammas, _ = _lengths(policies, max_gamma)

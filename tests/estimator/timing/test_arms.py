@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pairs import PROMPTS, tiny_pair
+from pairs import PROMPTS, tiny_subject
 
 import estimator.timing.arms
 from estimator.timing.arms import (
@@ -23,9 +23,7 @@ from estimator.timing.arms import (
 )
 from estimator.timing.precision import Timing
 from estimator.timing.rates import probes, timed, without
-from reference.laws import Sampling
 from reference.policies import Fixed
-from reference.records import Stopping
 from reference.speculative import Session, Subject
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import speed_up
@@ -39,9 +37,7 @@ def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
 ) -> None:
     """Drift between prompts, or at the start, affects all arms equally."""
     prompts = PROMPTS[1:3]
-    sampling = Sampling(0.0)
-    target, drafter = tiny_pair(sampling)
-    subject = Subject(target, drafter, sampling, Stopping(14))
+    subject = tiny_subject(0.0, 14)
     begun: list[tuple[str, int, tuple[int, ...]]] = []
 
     def seen(name: str, decoder: Decoder) -> Decoder:
@@ -75,9 +71,7 @@ def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
 
 def test_every_probing_text_keeps_one_draft_length() -> None:
     """So each of its blocks but the last, which the end cuts, follows one of its own shape."""
-    sampling = Sampling(0.0)
-    target, drafter = tiny_pair(sampling)
-    subject = Subject(target, drafter, sampling, Stopping(14))
+    subject = tiny_subject(0.0, 14)
     runs = run_arms(
         subject,
         PROMPTS,
@@ -124,9 +118,7 @@ class Impatient:
     ],
 )
 def test_runs_end_when_they_are_enough_or_late(until: Impatient, repeats: list[int]) -> None:
-    sampling = Sampling(0.0)
-    target, drafter = tiny_pair(sampling)
-    subject = Subject(target, drafter, sampling, Stopping(2))
+    subject = tiny_subject(0.0, 2)
     runs = run_arms(subject, PROMPTS[:3], probing([1]), Timing(repeats=3, until=until))
     for rows in runs.values():
         assert [len(row) for row in rows] == repeats
@@ -151,10 +143,8 @@ def test_each_way_to_decode_is_warmed_up_once(monkeypatch: pytest.MonkeyPatch) -
     for name in ("plain_session", "speculative_session"):
         begin = getattr(estimator.timing.arms, name)
         monkeypatch.setattr(estimator.timing.arms, name, counted(begin))
-    sampling = Sampling(0.0)
-    target, drafter = tiny_pair(sampling)
     arms = probing([2]) | {"gamma 2": Speculative(Fixed(2))}
-    run_arms(Subject(target, drafter, sampling, Stopping(2)), PROMPTS[:1], arms, Timing())
+    run_arms(tiny_subject(0.0, 2), PROMPTS[:1], arms, Timing())
     warmed, ran = began[:3], began[3:]
     assert warmed == [None, 0, 2]
     assert sorted(ran, key=str) == [0, 2, 2, None, None]
@@ -183,15 +173,9 @@ def test_a_curve_is_probed_at_few_points(most: int, gammas: list[int]) -> None:
 
 
 def test_the_adaptive_policy_plans_with_what_it_measured() -> None:
-    sampling = Sampling()
-    target, drafter = tiny_pair(sampling)
-    calls = []
-    policy = adaptive(
-        Subject(target, drafter, sampling, Stopping(12)),
-        PROMPTS,
-        Timing(progress=lambda: calls.append(1)),
-        max_gamma=4,
-    )
+    calls: list[int] = []
+    timing = Timing(progress=lambda: calls.append(1))
+    policy = adaptive(tiny_subject(), PROMPTS, timing, max_gamma=4)
     # Two prompts; baseline, its second run and three probes.
     assert len(calls) == planning_generations(PROMPTS, 4) == 10
     assert 0 <= policy.gamma([]) <= 4

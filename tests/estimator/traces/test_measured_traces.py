@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pairs import PROMPTS, tiny_llama, tiny_subject
+from pairs import PROMPTS, tiny_subject
 
 import estimator.traces.measured_traces
 from estimator.traces.measured_traces import (
@@ -20,12 +20,9 @@ from estimator.traces.measured_traces import (
 )
 from estimator.traces.scoring import draft_sampling
 from estimator.traces.traces import TracePair, alpha
-from reference.drafters.model_drafter import ModelDrafter, RandomDrafter
+from reference.drafters.model_drafter import RandomDrafter
 from reference.laws import Sampling
-from reference.records import Stopping
 from reference.speculative import Subject
-
-TOKENS = 12
 
 
 def measured(
@@ -151,14 +148,7 @@ def test_argmax_traces_are_those_of_a_drafter_that_drafts_so() -> None:
 def test_without_a_temperature_both_ways_are_one() -> None:
     for pair in measured(tiny_subject(0.0)):
         assert pair.argmax is pair.sampled
-    target = tiny_llama(seed=0)
-    warm = Subject(
-        target,
-        ModelDrafter(tiny_llama(seed=0, noise=0.03), Sampling(0.7), target.vocabulary),
-        Sampling(0.0),
-        Stopping(TOKENS),
-    )
-    for pair in measured(warm):
+    for pair in measured(tiny_subject(0.0, draft_temperature=0.7)):
         assert set(pair.argmax.beta.tolist()) <= {0.0, 1.0}
         assert not set(pair.sampled.beta.tolist()) <= {0.0, 1.0}
 
